@@ -10,7 +10,7 @@ import pytest
 import yaml
 from framebench.config import tuned
 from framebench.config.validation import ConfigError
-from framebench.plan.planning import variables
+from framebench.plan.case_settings import variables
 from framebench.runs import commands, verify
 
 from ..settings import CATALOG, SUITE, plan

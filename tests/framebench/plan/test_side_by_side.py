@@ -16,8 +16,9 @@ import pytest
 from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.machine.local import Machine
+from framebench.plan.case_settings import request
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan, remaining, request
+from framebench.plan.planning import Plan, make_plan, remaining
 from framebench.plan.side_by_side import Room, of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.fields.disturbance import disturbed

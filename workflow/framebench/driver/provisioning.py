@@ -14,7 +14,7 @@ from core import axes
 from .. import PROJECT
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
-from ..plan import planning
+from ..plan import case_settings
 from ..plan.jobs import Job
 from ..runs import commands, private_variables
 from .call import Invocation, refuse
@@ -86,7 +86,7 @@ class Provisioning:
         early, plan = self._work.early, self._work.plan
         if early is None:
             return False
-        file = plan.software[planning.software(early.case, plan.settings.suite)].file
+        file = plan.software[case_settings.software(early.case, plan.settings.suite)].file
         return file is not None and file.name == f"{wildcards.name}-{wildcards.digest}"
 
     @for_rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..cases import conditions
 from ..records.sidecars import expected
 from ..records.sidecars.expected import ExpectedCase
-from . import planning
+from . import case_settings
 from .planning import Plan
 
 
@@ -20,7 +20,7 @@ def note(plan: Plan) -> None:
                 source=conditions.OURS,
                 batch_per_device=int(case.batch_per_device) if folder else 0,
             ),
-            planning.asked_conditions(case, plan.settings, plan.place),
+            case_settings.asked_conditions(case, plan.settings, plan.place),
             plan.settings.budget is not None,
         )
         for case, folder in (*plan.folders.items(), *searched)

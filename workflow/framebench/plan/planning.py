@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import inputs, observed, precisions
+from core import inputs, precisions
 from core.case import Case
 
-from ..cases import conditions, fitting, matrix
+from ..cases import fitting, matrix
 from ..cases.each_node import on_each_node
 from ..cases.fitting import Capacity, LeftOut
-from ..config import tuned, values
+from ..config import values
 from ..config.catalog import Catalog
 from ..config.settings import Settings
-from ..config.suite import Suite
 from ..environments.software import Software, choose, misfit
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
@@ -29,9 +28,10 @@ from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
-from . import batch_searches, budget, estimates, limits, pairing, repeats
+from . import batch_searches, budget, case_settings, estimates, limits, pairing, repeats
 from .batch_searches import BatchSearch
 from .budget import Costs
+from .case_settings import asked_conditions, software
 from .side_by_side import Room
 
 
@@ -64,7 +64,7 @@ class Plan:
     """Repeats that run only if the earlier ones leave an interval too wide."""
     left_out: list[LeftOut]
     software: dict[str, Software]
-    """Software of the cases by name, see :func:`software`."""
+    """Software of the cases by name, see :func:`case_settings.software`."""
     cached: int
     """Number of cached records behind the estimates."""
     places: int
@@ -178,16 +178,7 @@ def make_plan(
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator, place.gpus)
-    requests = {
-        case: {
-            **request(software(case, settings.suite), settings, place, runs_in),
-            **_steps(case, settings.suite),
-            **_variables(case, settings.suite, place),
-            **arm_settings(case, settings.suite),
-            **data_of(case, settings),
-        }
-        for case in cases
-    }
+    requests = {case: case_settings.of_case(case, settings, place, runs_in) for case in cases}
     memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
     needs = batch_searches.needed(
         requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
@@ -283,54 +274,6 @@ def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     return make_plan(settings, catalog, machine, cached)
 
 
-def software(case: Case, suite: Suite) -> str:
-    """Return the name of a case's software: FRAMEWORK, or FRAMEWORK@VARIANT.
-
-    The latter is for variants with their own environment or interpreter. "" is the driver's own
-    Python.
-    """
-    variant = suite.variants.get(case.variant)
-    own = variant and case.framework in {**variant.environments, **variant.interpreters}
-    return f"{case.framework}@{case.variant}" if own else case.framework
-
-
-def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> Mapping[str, str]:
-    """Return the environment variables that a case's variant sets for the ranks.
-
-    These are the tuned settings of its framework, if it is tuned, and its own variables.
-    """
-    variant = suite.variants.get(case.variant)
-    if not variant:
-        return {}
-    settings = suite.tuned.get(case.framework, ()) if variant.tuned else ()
-    return {**tuned.variables(settings, accelerator, case.compiler, vendor), **variant.variables}
-
-
-def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
-    """Return the settings that a case's variant changes besides variables and software.
-
-    These are the memory allocator and the origin of the model code, as in a record's settings; {}
-    for the defaults.
-    """
-    variant = suite.variants.get(case.variant)
-    if not variant:
-        return {}
-    names = (one.setting for one in observed.CONDITIONS if one.of_variant and one.name != "arm")
-    return {name: value for name in names if (value := getattr(variant, name))}
-
-
-def data_of(case: Case, settings: Settings) -> dict[str, Any]:
-    """Return data folder and handling of bad images of a case; {} if it reads none."""
-    if not case.reads_images:
-        return {}
-    return {"data": settings.data and str(settings.data), "bad_images": settings.bad_images}
-
-
-def _variables(case: Case, suite: Suite, place: Capacity) -> dict[str, Any]:
-    own = variables(case, suite, place.accelerator, place.vendor)
-    return {"variables": own} if own else {}
-
-
 def further(plan: Plan, spent: float = 0.0) -> list[PlannedRun]:
     """Return the next repeats of the cases that need more, by interval, margin or order.
 
@@ -347,47 +290,6 @@ def further(plan: Plan, spent: float = 0.0) -> list[PlannedRun]:
         for run in plan.reserve
         if run.repeat <= needed[run.case] and not Path(folder, f"{run.name}.json").exists()
     ]
-
-
-def request(
-    name: str, settings: Settings, place: Capacity, known: Mapping[str, Software]
-) -> dict[str, Any]:
-    """Return all settings besides the case that decide a measurement in the software ``name``."""
-    environment = known[name].identity
-    if settings.cluster and settings.cluster.node_kind:
-        # Names with this identity differ between kinds of nodes.
-        environment = {"node_kind": settings.cluster.node_kind, "software": environment}
-    return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
-
-
-def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
-    """Return the settings of a request that also appear in records, without the numbers of
-    steps."""
-    return {
-        "accelerator": place.accelerator,
-        "cores_per_device": place.cores_per_device,
-        **({"side_by_side": True} if settings.side_by_side else {}),
-    }
-
-
-def counts_steps(case: Case, suite: Suite) -> bool:
-    """Return whether the suite's numbers of steps apply to this case."""
-    return case.is_step or suite.measurements[case.mode].counts_steps
-
-
-def _steps(case: Case, suite: Suite) -> dict[str, Any]:
-    """Return the numbers of steps of a case, as in a record's settings.
-
-    Returns {} for a benchmark that counts none.
-    """
-    if not counts_steps(case, suite):
-        return {}
-    return {
-        "warmup_steps": suite.warmup_steps,
-        **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
-        "timed_steps": suite.timed_steps,
-        **({"timed_seconds": suite.timed_seconds} if suite.timed_seconds and case.is_step else {}),
-    }
 
 
 def remaining(plan: Plan) -> float:
@@ -421,18 +323,6 @@ def _as_asked(
         return run.case._replace(framework_version="", source=""), replace(found, input=source)
 
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
-
-
-def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditions.Conditions:
-    """Return the conditions that a plan requests for a case."""
-    return conditions.of_settings(
-        {
-            **_measuring(settings, place),
-            **_steps(case, settings.suite),
-            **arm_settings(case, settings.suite),
-        },
-        case.input_source,
-    )
 
 
 def costs(plan: Plan) -> Costs:

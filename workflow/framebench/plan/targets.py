@@ -18,7 +18,8 @@ from ..environments.software import PROVIDED
 from ..environments.soundness import is_sound
 from . import amounts
 from .amounts import Wrong
-from .planning import Plan, arm_settings, software, variables
+from .case_settings import arm_settings, software, variables
+from .planning import Plan
 
 #: Value of ``bad_images``: leave them out.
 SKIP = "skip"

@@ -18,9 +18,10 @@ from ..config.starters import STARTERS
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
+from ..plan.case_settings import arm_settings, counts_steps, data_of, variables
 from ..plan.jobs import Job, beside_run
 from ..plan.limits import run_limit
-from ..plan.planning import Plan, PlannedRun, arm_settings, counts_steps, data_of, variables
+from ..plan.planning import Plan, PlannedRun
 from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 

@@ -12,7 +12,7 @@ from core.case import Case
 from ..config import own_model
 from ..config.catalog import Catalog
 from ..environments.soundness import is_sound
-from ..plan import estimates, limits, planning
+from ..plan import case_settings, estimates, limits
 from ..plan.batch_searches import BatchSearch
 from ..plan.jobs import Job, JobRequest, log_of, record_of
 from ..plan.planning import Plan, PlannedRun
@@ -42,7 +42,7 @@ def of_run(plan: Plan, run: PlannedRun, case: str = "", is_measured: bool = Fals
         request = request._replace(minutes=plan.minutes[one])
     job = _job(
         plan, "run", run.name, run.seconds, f"{case} r{run.repeat}",
-        planning.software(one, plan.settings.suite), request,
+        case_settings.software(one, plan.settings.suite), request,
         partial(commands.arguments, plan, run),
     )  # fmt: skip
     return job._replace(group=run.name.rpartition("/")[0], is_measured=is_measured)
@@ -53,7 +53,7 @@ def of_search(plan: Plan, search: BatchSearch, case: str = "") -> Job:
     one = search.case
     return _job(
         plan, "search", search.name, plan.seconds_of(search), f"largest batch of {case}",
-        planning.software(one, plan.settings.suite),
+        case_settings.software(one, plan.settings.suite),
         usual(plan, one.nodes, one.devices_per_node, one.node),
         partial(commands.search_arguments, plan, search),
     )  # fmt: skip
@@ -150,7 +150,7 @@ def behind_runs(
         if case in seen or not (to_verify or to_probe):
             continue
         seen.add(case)
-        is_usual = planning.software(case, settings.suite) == case.framework
+        is_usual = case_settings.software(case, settings.suite) == case.framework
         if case.devices > 1 or not is_usual or commands.of_arm(plan, case):
             continue
         checks = to_verify.pop(verify.alone(case), [])

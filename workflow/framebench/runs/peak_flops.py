@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from core.text import duration
 
 from ..plan import estimates
-from ..plan.planning import Plan, request
+from ..plan.case_settings import request
+from ..plan.planning import Plan
 from ..records.device_peaks import KIND
 from .commands import common, model_of, words
 from .verify import free_name

@@ -20,7 +20,8 @@ from ..config.catalog import Catalog, model_facts
 from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates
-from ..plan.planning import Plan, arm_settings, request, software, variables
+from ..plan.case_settings import arm_settings, request, software, variables
+from ..plan.planning import Plan
 from ..plan.side_by_side import lease_name
 from ..records import verifications
 from ..records.record_files import machine_of, read

@@ -1,0 +1,127 @@
+"""The settings that a case is measured with: software, variables, steps and data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core import observed
+from core.case import Case
+
+from ..cases import conditions
+from ..cases.fitting import Capacity
+from ..config import tuned
+from ..config.settings import Settings
+from ..config.suite import Suite
+from ..environments.software import Software
+
+
+def software(case: Case, suite: Suite) -> str:
+    """Return the name of a case's software: FRAMEWORK, or FRAMEWORK@VARIANT.
+
+    The latter is for variants with their own environment or interpreter. "" is the driver's own
+    Python.
+    """
+    variant = suite.variants.get(case.variant)
+    own = variant and case.framework in {**variant.environments, **variant.interpreters}
+    return f"{case.framework}@{case.variant}" if own else case.framework
+
+
+def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> Mapping[str, str]:
+    """Return the environment variables that a case's variant sets for the ranks.
+
+    These are the tuned settings of its framework, if it is tuned, and its own variables.
+    """
+    variant = suite.variants.get(case.variant)
+    if not variant:
+        return {}
+    settings = suite.tuned.get(case.framework, ()) if variant.tuned else ()
+    return {**tuned.variables(settings, accelerator, case.compiler, vendor), **variant.variables}
+
+
+def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
+    """Return the settings that a case's variant changes besides variables and software.
+
+    These are the memory allocator and the origin of the model code, as in a record's settings; {}
+    for the defaults.
+    """
+    variant = suite.variants.get(case.variant)
+    if not variant:
+        return {}
+    names = (one.setting for one in observed.CONDITIONS if one.of_variant and one.name != "arm")
+    return {name: value for name in names if (value := getattr(variant, name))}
+
+
+def data_of(case: Case, settings: Settings) -> dict[str, Any]:
+    """Return data folder and handling of bad images of a case; {} if it reads none."""
+    if not case.reads_images:
+        return {}
+    return {"data": settings.data and str(settings.data), "bad_images": settings.bad_images}
+
+
+def counts_steps(case: Case, suite: Suite) -> bool:
+    """Return whether the suite's numbers of steps apply to this case."""
+    return case.is_step or suite.measurements[case.mode].counts_steps
+
+
+def request(
+    name: str, settings: Settings, place: Capacity, known: Mapping[str, Software]
+) -> dict[str, Any]:
+    """Return all settings besides the case that decide a measurement in the software ``name``."""
+    environment = known[name].identity
+    if settings.cluster and settings.cluster.node_kind:
+        # Names with this identity differ between kinds of nodes.
+        environment = {"node_kind": settings.cluster.node_kind, "software": environment}
+    return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
+
+
+def of_case(
+    case: Case, settings: Settings, place: Capacity, known: Mapping[str, Software]
+) -> dict[str, Any]:
+    """Return all settings besides the case itself that decide its measurement."""
+    suite = settings.suite
+    own = variables(case, suite, place.accelerator, place.vendor)
+    return {
+        **request(software(case, suite), settings, place, known),
+        **_steps(case, suite),
+        **({"variables": own} if own else {}),
+        **arm_settings(case, suite),
+        **data_of(case, settings),
+    }
+
+
+def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditions.Conditions:
+    """Return the conditions that a plan requests for a case."""
+    return conditions.of_settings(
+        {
+            **_measuring(settings, place),
+            **_steps(case, settings.suite),
+            **arm_settings(case, settings.suite),
+        },
+        case.input_source,
+    )
+
+
+def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
+    """Return the settings of a request that also appear in records, without the numbers of
+    steps."""
+    return {
+        "accelerator": place.accelerator,
+        "cores_per_device": place.cores_per_device,
+        **({"side_by_side": True} if settings.side_by_side else {}),
+    }
+
+
+def _steps(case: Case, suite: Suite) -> dict[str, Any]:
+    """Return the numbers of steps of a case, as in a record's settings.
+
+    Returns {} for a benchmark that counts none.
+    """
+    if not counts_steps(case, suite):
+        return {}
+    return {
+        "warmup_steps": suite.warmup_steps,
+        **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
+        "timed_steps": suite.timed_steps,
+        **({"timed_seconds": suite.timed_seconds} if suite.timed_seconds and case.is_step else {}),
+    }
