@@ -37,7 +37,8 @@ from harness.provenance import computation, environment, packages, scheduler, so
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
-from harness.request.command_line import ALLOW, SKIP, Request, as_typed, parse
+from harness.request.command_line import Request, as_typed, parse
+from harness.request.options import ALLOW, SKIP
 
 #: What helps where ranks have the same batch of a user's model.
 _OWN_BATCHES = (

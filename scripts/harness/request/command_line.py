@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shlex
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from core import axes, inputs, precisions
+from core import axes
 
 from harness import kinds
-from harness.kind import REQUIRED, TOPOLOGY, Kind, Parameter, above_zero, at_least
-from harness.machine import allocator
+from harness.kind import REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.measuring.warm_up import FEWEST
-from harness.processes.memory import DEFAULT, Limit, parse_limit
+from harness.processes.memory import Limit
 from harness.request import own_model
+from harness.request.options import DEFAULTS, THEN, make_parser
 from harness.request.secret import is_secret, kind_of, private_variables
-from harness.samples import folder
 
-_Value = TypeVar("_Value")
-
-#: Values of --emulated.
-MEASURE, SKIP = "measure", "skip"
 #: Options whose value is a path, and those of the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
-#: Option of checks that follow in the same process, and what they have in common with the run.
-_THEN = "--then"
+#: What checks that follow in the same process have in common with the run.
 _OF_ENVIRONMENT = ("way", "prefix", "pins", "image", "image_digest", "modules")
-#: Values of --open-ports.
-REFUSE, ALLOW = "refuse", "allow"
-PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 
 
 @dataclass(frozen=True)
@@ -87,270 +77,14 @@ class Request:
     then: Tuple[Request, ...]
 
 
-#: Default values of axes.
-_USUAL: Dict[str, Any] = {
-    "precision": precisions.default(),
-    "compiler": "none",
-    "nodes": 1,
-    "devices_per_node": 1,
-}
 #: Axes that may be absent even if the benchmark has them.
 _OPTIONAL = ("sequence_length",)
-
-
-def _saying_why(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """Return ``read`` as an argparse type whose error shows the reason.
-
-    Argparse hides the message of a ValueError.
-    """
-
-    def typed(text: str) -> _Value:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return typed
-
-
-_count, _whole, _seconds = map(_saying_why, (axes.count, at_least(0), above_zero))
-
-
-def _pin(text: str) -> Tuple[str, str]:
-    match = PIN.match(text)
-    if not match:
-        raise argparse.ArgumentTypeError(f"must read NAME==VERSION, not {text!r}")
-    return match.group("name"), match.group("version")
-
-
-def _allocator(text: str) -> str:
-    if text in allocator.names() or os.path.isabs(text):
-        return text
-    raise argparse.ArgumentTypeError(
-        f"must be {', '.join(allocator.names())} or an absolute path, not {text!r}"
-    )
-
-
-def _source(text: str) -> str:
-    if text.isidentifier():
-        return text
-    raise argparse.ArgumentTypeError(f"must be the name of a package, not {text!r}")
-
-
-def _variable(text: str) -> Tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not (separator and name.isidentifier()):
-        raise argparse.ArgumentTypeError(f"must read NAME=VALUE, not {text!r}")
-    return name, value
-
-
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser for ``arguments``, which name the folder of a user's axes."""
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--kinds", type=os.path.abspath)
-    folder_of_kinds = early.parse_known_args(list(arguments))[0].kinds
-    parser = argparse.ArgumentParser(
-        prog="scripts/harness",
-        description="Measure one run of one case in a process group of its own; leave one record.",
-        allow_abbrev=False,
-    )
-    try:
-        axes.load(folder_of_kinds)
-    except ValueError as error:
-        parser.error(f"--kinds {folder_of_kinds}: {error}")
-    kind = parser.add_argument_group("kind of measurement")
-    kind.add_argument("--kind", required=True, metavar="NAME", help=", ".join(kinds.names()))
-    kind.add_argument(
-        "--kinds", metavar="FOLDER", type=os.path.abspath, help="where there are more of them"
-    )
-    kind.add_argument(
-        "--parameter",
-        dest="parameters",
-        action="append",
-        default=[],
-        type=_variable,
-        metavar="NAME=VALUE",
-        help="of the kind",
-    )
-    case = parser.add_argument_group("case")
-    case.add_argument("--framework", metavar="FOLDER", type=os.path.abspath)
-    case.add_argument(
-        "--model",
-        metavar="CONFIG.json",
-        type=own_model.absolute,
-        help=f"or of your own: {own_model.ALLOWED}",
-    )
-    case.add_argument(
-        "--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)"
-    )
-    for axis in axes.asked():
-        if axis.name not in ("framework", "model"):
-            metavar = "N" if axis.form == axes.COUNT else "NAME"
-            usual = _USUAL.get(axis.name, axis.default)
-            default = "" if usual is None else f" (default: {usual})"
-            read = _saying_why(axis.type)
-            case.add_argument(axis.option, type=read, metavar=metavar, help=axis.help + default)
-    case.add_argument(
-        "--data",
-        metavar="FOLDER",
-        type=os.path.abspath,
-        help=f"of what --input {' or '.join(inputs.READING)} reads",
-    )
-    measuring = parser.add_argument_group("measuring")
-    measuring.add_argument(
-        "--bad-images",
-        choices=[folder.REFUSE, folder.SKIP],
-        default=folder.REFUSE,
-        help="whether an image of --data that cannot be read ends the run, or is left out and "
-        "counted (default: %(default)s)",
-    )
-    measuring.add_argument(
-        "--emulated",
-        choices=[MEASURE, SKIP],
-        default=MEASURE,
-        help="whether a precision that this CPU emulates is measured, or ends the run as "
-        "unsupported before it starts (default: %(default)s)",
-    )
-    measuring.add_argument("--accelerator", required=True, choices=["cpu", "cuda"])
-    measuring.add_argument(
-        "--cores-per-device",
-        type=_count,
-        help="logical cores and threads of a rank (cpu: 1 if not said; cuda: not pinned)",
-    )
-    measuring.add_argument("--warmup-steps", type=_count, default=20)
-    measuring.add_argument(
-        "--warmup-limit",
-        type=_count,
-        help="warm up until the step time has settled, with at most so many steps",
-    )
-    measuring.add_argument("--timed-steps", type=_count, default=100)
-    measuring.add_argument(
-        "--timed-seconds",
-        type=_count,
-        help="time at least --timed-steps, and as many steps as take about so long",
-    )
-    measuring.add_argument("--time-limit", type=_seconds, default=3600.0, help="s, whole run")
-    measuring.add_argument(
-        "--memory-limit",
-        type=_saying_why(parse_limit),
-        default=DEFAULT,
-        metavar="LIMIT",
-        help="of all ranks on this node together: 16GiB, or a share of the node's memory "
-        "(default: %(default)s)",
-    )
-    measuring.add_argument(
-        "--node-memory",
-        type=_saying_why(parse_limit),
-        metavar="SIZE",
-        help="what the scheduler has given of each node's memory (default: all)",
-    )
-    measuring.add_argument(
-        "--spare-memory",
-        action="store_true",
-        help="less than that, so that what fits now fits in later runs too; looks at it often",
-    )
-    measuring.add_argument("--seed", type=_whole, default=0)
-    measuring.add_argument("--repeat", type=_count, default=1)
-    measuring.add_argument("--variant", metavar="NAME", help="name of this side of an A/B test")
-    measuring.add_argument(
-        "--node",
-        metavar="NAME",
-        help="the node that is measured: a run that finds itself on another one has failed",
-    )
-    measuring.add_argument(
-        "--variable",
-        dest="variables",
-        action="append",
-        default=[],
-        type=_variable,
-        metavar="NAME=VALUE",
-        help="environment variable of the ranks, which every user of the machine may read",
-    )
-    measuring.add_argument(
-        "--variables",
-        dest="variables_file",
-        metavar="FILE",
-        type=os.path.abspath,
-        help="such variables, as a JSON object in a file that nobody else can read",
-    )
-    measuring.add_argument(
-        "--preload",
-        metavar="NAME",
-        type=_allocator,
-        help="allocator that the ranks load before all else: "
-        f"{', '.join(allocator.names())}, or the path of a library",
-    )
-    measuring.add_argument(
-        "--huge-pages",
-        action="store_true",
-        help="the ranks' own allocator, glibc's, asks for transparent huge pages",
-    )
-    measuring.add_argument(
-        "--start-nodes",
-        metavar="COMMAND",
-        help="what starts a command once on each of several nodes, with their number in place of "
-        "{nodes}, and this Python in place of {python}: "
-        "'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
-    )
-    measuring.add_argument(
-        "--lease",
-        metavar="FOLDER",
-        type=os.path.abspath,
-        help="on devices that no other run with this folder of locks has, which must be the "
-        "user's alone; waits for them at most --time-limit",
-    )
-    measuring.add_argument(
-        "--open-ports",
-        choices=[REFUSE, ALLOW],
-        default=REFUSE,
-        help="whether ranks may listen where others reach them, of a framework whose ports give "
-        "them files or have them run code (default: %(default)s)",
-    )
-    measuring.add_argument(
-        _THEN,
-        action="append",
-        default=[],
-        metavar="'ARGUMENTS'",
-        help="the arguments of a check that follows in the process of the only rank, with a record "
-        "of its own, which is left out where the check does not end",
-    )
-    environment = parser.add_argument_group("environment")
-    environment.add_argument(
-        "--way",
-        choices=["venv", "conda", "interpreter", "modules", "container", "hand"],
-        default="hand",
-    )
-    environment.add_argument("--prefix", metavar="DIR", help="sys.prefix there must be")
-    environment.add_argument(
-        "--pin", dest="pins", action="append", default=[], type=_pin, metavar="NAME==VERSION"
-    )
-    environment.add_argument("--image", metavar="NAME", help="path or URI of the container's")
-    environment.add_argument("--image-digest", metavar="HEX", help="which build of it that is")
-    environment.add_argument(
-        "--module",
-        dest="modules",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="environment module that must be loaded",
-    )
-    left = parser.add_argument_group("what it leaves")
-    left.add_argument(
-        "--output",
-        metavar="PATH.json",
-        type=os.path.abspath,
-        help="default: a new file in the working directory",
-    )
-    left.add_argument(
-        "--log", metavar="PATH.log", type=os.path.abspath, help="default: beside the output"
-    )
-    return parser
 
 
 def parse(arguments: Sequence[str]) -> Request:
     """Return the request in ``arguments``. Exits with status 2 and a message if they are
     invalid."""
-    parser = _parser(arguments)
+    parser = make_parser(arguments)
     _refuse_credentials(parser, arguments)
     parsed = vars(parser.parse_args(list(arguments)))
     try:
@@ -404,7 +138,7 @@ def parse(arguments: Sequence[str]) -> Request:
     for check in request.then:
         wrong = _cannot_follow(request, check)
         if wrong:
-            parser.error(f"{_THEN}: {wrong}")
+            parser.error(f"{THEN}: {wrong}")
     return request
 
 
@@ -442,7 +176,7 @@ def _case(kind: Kind, parsed: Dict[str, Any]) -> Dict[str, Any]:
     """
     case, own = {}, (*kind.all_axes, *TOPOLOGY)
     for axis in axes.asked():
-        value, usual = parsed.pop(axis.name), _USUAL.get(axis.name, axis.default)
+        value, usual = parsed.pop(axis.name), DEFAULTS.get(axis.name, axis.default)
         if axis.name not in own and value is not None:
             raise ValueError(f"--kind {kind.name} has no {axis.option}")
         if axis.name in own and value is None and axis.name not in _OPTIONAL:
@@ -510,7 +244,7 @@ def as_typed(
     remaining = iter(arguments)
     for word in remaining:
         name, separator, value = word.partition("=")
-        if name in ("--variable", "--variables", _THEN):
+        if name in ("--variable", "--variables", THEN):
             value = value if separator else next(remaining)
         elif name in (*_PATHS, *_LEFT):
             value = value if separator else next(remaining)
