@@ -162,7 +162,7 @@ def _nobody() -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """What a kind measures with, in one rank. ``adapter``: the framework, started, with what the
+    """Context of a benchmark in one rank. ``adapter``: the framework, started, with what the
     kind needs of it; None for a kind that needs none. Where ranks are independent its own
     ``rank_context`` is that of a single rank. ``cores``: those the rank is pinned to, or empty.
     ``barrier``: returns when all ranks of this node have called it; it does nothing where ranks

@@ -35,7 +35,7 @@ _MOST_PATHS = 3
 
 
 class Outcome(NamedTuple):
-    """What became of a case: one of WORKS, FAILS and NOT_TRIED, and why if it does not work."""
+    """Outcome of a case: one of WORKS, FAILS and NOT_TRIED, and why if it does not work."""
 
     word: str
     reason: str = ""
