@@ -548,6 +548,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     elsewhere |= {"blocks", "threads", "last_cache_bytes", "fio", "network"}  # of micro-benchmarks
     elsewhere |= {"link", "links"}  # of copies
     elsewhere |= {"library"}  # of peak-FLOPS benchmarks
+    elsewhere |= {"sample_work"}  # of a user's model
     elsewhere |= {"feeding", "fed", "loaded", "loader", "decoded", "decoded_alone", "data_set"}
     elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
     elsewhere |= {"started_from", "weights_file", "other_checkpoint"}
