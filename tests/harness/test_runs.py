@@ -212,8 +212,8 @@ def test_a_crash_under_a_limit_of_the_address_space_names_it(toy: Bench) -> None
         ({"compiler": "xla"}, "toy has no compiler 'xla' (it has: none, fallback)"),
         (
             {"precision": "int8"},
-            "precision 'int8' cannot be measured yet (known: amp, bf16, fp16, fp32, fp8, "
-            "fp8_e4m3, tf32)",
+            "precision 'int8' cannot be measured yet (known: amp, amp_bf16, amp_fp16, bf16, "
+            "fp16, fp32, fp8, fp8_e4m3, tf32)",
         ),
         ({"precision": "bf16"}, "toy has no precision bf16 (it has: fp32, amp)"),
         ({"cores_per_device": 4096}, "1 device(s) of 4096 core(s) need 4096 cores"),
