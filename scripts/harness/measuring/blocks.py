@@ -95,6 +95,7 @@ def measure(context: Context, operation: Operation, together: bool = True) -> Di
     running at the end of the last block."""
     adapter, parameters = context.adapter, context.workload.parameters
     count = runs_of_block(adapter, operation.run, parameters["block_seconds"])
+    operation.result()  # compiles, in some frameworks
     with all_ready(adapter, context.barrier if together else None):
         taken = [
             time_together(adapter, operation.run, count) for _ in range(parameters["blocks"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from core.matmuls import MatmulShape
 from harness.adapter import Case, Mismatch, Unsupported
 from harness.kinds.collective import check_room
+from harness.measuring import blocks
 from harness.measuring.micro import collectives
 from harness.measuring.micro.matmuls import check_matmul
 from harness.measuring.micro.shapes import shapes, shapes_of
@@ -265,3 +268,19 @@ def test_a_collective_without_room_says_how_much_it_takes() -> None:
     check_room(case, "all_gather", "float32", 2**30, 14 * 2**30)  # its arrays are parts of it
     with pytest.raises(Unsupported, match="takes 32 GiB"):
         check_room(case, "all_reduce", "bfloat16", 2**30, 16 * 2**30)  # numpy lacks it
+
+
+def test_a_first_reading_that_compiles_is_not_called_late() -> None:
+    compiling = iter([0.3])
+    operation: Any = SimpleNamespace(
+        run=lambda: None, result=lambda: time.sleep(next(compiling, 0.0))
+    )
+    context: Any = SimpleNamespace(
+        adapter=SimpleNamespace(
+            synchronize=lambda: None,
+            reset_peak_device_memory=lambda: None,
+            rank_context=SimpleNamespace(world_size=1),
+        ),
+        workload=SimpleNamespace(parameters={"block_seconds": 1e-3, "blocks": 1}),
+    )
+    assert len(blocks.measure(context, operation, together=False)["seconds"]) == 1
