@@ -96,7 +96,7 @@ def test_a_signal_ends_the_call(
         " ".join(["To go on: snakemake --cores all", *words]),
     ]
     for noise in ("Traceback", "Error in rule", "CalledProcessError", "At least one job"):
-        assert noise not in output
+        assert noise not in output, output
     if times == 3:
         assert_continues(project, before)
 
