@@ -10,7 +10,9 @@ import subprocess
 import tempfile
 import uuid
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence
+
+from core import signals
 
 from harness.disk import reservation, room
 from harness.processes import launch
@@ -31,10 +33,13 @@ def signals_raise() -> Iterator[None]:
 
     Signals that were ignored from the start stay ignored."""
 
+    left: List[int] = []
+
     def leave(number: int, frame: Any) -> None:
-        for later in numbers:
-            signal.signal(later, signal.SIG_IGN)
-        raise Interrupted(number)
+        if not left:
+            left.append(number)
+            signals.ignore(numbers)
+            raise Interrupted(number)
 
     numbers = [
         number

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from subprocess import Popen
 from types import FrameType
 
+from core import signals
+
 from ..commands.exit_status import SIGNAL_BASE
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -47,8 +49,8 @@ class StopSignals:
     def ignore(self) -> None:
         """Ignore further signals, which would kill this process once Python has dropped its
         handlers."""
-        for number in _SIGNALS if self.received else ():
-            signal.signal(number, signal.SIG_IGN)
+        if self.received:
+            signals.ignore(_SIGNALS)
 
     def wait_for_report(self, process: Popen[bytes]) -> int:
         """Return the exit status of the process that makes the report.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import IO
 
-from core import bounded
+from core import bounded, signals
 
 #: Limits of a program that may run a user's code to answer: seconds, bytes of output, and bytes of
 #: memory.
@@ -34,10 +34,13 @@ class NoAnswer(Exception):
 def end_on_signals() -> None:
     """Raise SystemExit on signals that end this process, so that :func:`run` can end its child."""
 
+    left = list[int]()
+
     def leave(number: int, frame: FrameType | None) -> None:
-        for other in _SIGNALS:  # a second signal must not interrupt the clean-up
-            signal.signal(other, signal.SIG_IGN)
-        raise SystemExit(128 + number)
+        if not left:
+            left.append(number)
+            signals.ignore(_SIGNALS)  # a second signal must not interrupt the clean-up
+            raise SystemExit(128 + number)
 
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
