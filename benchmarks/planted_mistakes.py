@@ -104,8 +104,8 @@ def compared(run: ForkServer, references: dict[str, Path], folder: Path) -> Iter
         copied = folder / run.framework / str(number)
         try:
             part, name = largest(planted_errors(run, mistake, references, copied))
-        except AssertionError as error:  # a rank that gave no answer: the run would fail
-            part, name = float("inf"), str(error).strip().splitlines()[-1][:60]
+        except AssertionError as error:  # nothing was compared, so that nothing is found
+            part, name = 0.0, f"no answer: {str(error).strip().splitlines()[-1][:60]}"
         yield Row(mistake.model, mistake.about, mistake, part, name)
 
 
