@@ -11,7 +11,6 @@ import yaml
 from framebench.config import documentation
 from framebench.config.cluster import Cluster
 from framebench.config.fields import Keys
-from framebench.config.key_texts import TABLES
 from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile
 from framebench.config.suite_axes import AxesKeys
@@ -49,7 +48,8 @@ def test_generated_tables_of_a_page_are_up_to_date(name: str) -> None:
     "model", [Configuration, SuiteFile, AxesKeys, Cluster, TunedFile, TunedSetting]
 )
 def test_every_key_has_one_text(model: type[Keys]) -> None:
-    explained = [key for row in TABLES[model.__name__].rows for key in row[0].split(", ")]
+    rows = documentation.key_tables()[model.__name__]
+    explained = [key for row in rows for key in next(iter(row.values())).split(", ")]
     assert sorted(explained) == sorted(model.key_names())
 
 
@@ -116,8 +116,9 @@ def test_every_mark_has_something_to_do_about_it() -> None:
 
 def test_the_table_of_keys_has_their_bounds() -> None:
     """Fail if the column of values lacks a key's minimum or maximum, which messages name."""
-    rows = {key: row[1] for row in TABLES["Configuration"].rows for key in row[0].split(", ")}
-    shown = {key: values.replace("10^12", str(10**12)) for key, values in rows.items()}
+    rows = documentation.key_tables()["Configuration"]
+    values = {key: row["values"] for row in rows for key in row["key"].split(", ")}
+    shown = {key: text.replace("10^12", str(10**12)) for key, text in values.items()}
     properties = SCHEMAS["config"]["properties"]
     lacking = [
         f"{key}: {bound}"

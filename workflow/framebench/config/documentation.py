@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from core import bounded, precisions
+from core import axes, bounded, precisions
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
+from .. import feature_registry as features
 from ..files import marked_block
 from .gpu_environments import load
-from .key_texts import TABLES
 from .settings import Configuration
 from .suite import SuiteFile
 from .tuned import TunedFile
@@ -36,6 +37,7 @@ PAGES = {
 }
 #: Page with the largest errors that verification allows.
 BOUNDS = "docs/measuring.md"
+_KEY_TEXTS = Path(__file__).with_name("key_texts.yaml")
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 
 
@@ -46,11 +48,27 @@ class _Schema(GenerateJsonSchema):
         return False
 
 
+@cache
+def key_tables() -> dict[str, list[dict[str, str]]]:
+    """Return the table of keys of each model, by its name: the cells of each row, by header.
+
+    The first cell of a row names its keys, separated by commas; the last is their description."""
+    tables: dict[str, list[dict[str, str]]] = yaml.safe_load(bounded.read_text(_KEY_TEXTS))
+    for feature in features.modules("configuration"):
+        tables["Configuration"] += feature.TEXTS
+    tables["AxesKeys"] += [
+        {"axis": axis.name, "default": f"`[{axis.default}]`", "values": axis.values}
+        for axis in axes.optional()
+    ]
+    return tables
+
+
 def schema(model: type[BaseModel]) -> str:
     """Return the JSON schema of a model as YAML. Raises KeyError for a key without a text."""
     generated = model.model_json_schema(schema_generator=_Schema)
     for name, part in {model.__name__: generated, **generated["$defs"]}.items():
-        texts = TABLES[name].descriptions() if name in TABLES else {}
+        rows = [[*row.values()] for row in key_tables().get(name, ())]
+        texts = {key: row[-1] for row in rows for key in row[0].split(", ")}
         for key, about in part["properties"].items() if texts else ():
             about["description"] = _LINK.sub(r"\1", texts[key])
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
@@ -65,10 +83,19 @@ def page(name: str) -> str:
     """
     text = bounded.read_text(PROJECT / name)
     for model in PAGES.get(name, ()):
-        text = marked_block.replaced(text, model, TABLES[model].markdown())
+        text = marked_block.replaced(text, model, _key_table(model))
     for block, (place, table) in _TABLES.items():
         text = marked_block.replaced(text, block, table()) if name == place else text
     return text
+
+
+def _key_table(model: str) -> str:
+    """Return the table of a model's keys as Markdown."""
+    rows = [
+        (f"`{key.replace(', ', '`, `')}`", *cells)
+        for key, *cells in (row.values() for row in key_tables()[model])
+    ]
+    return _markdown([[*key_tables()[model][0]], *rows])
 
 
 def bounds() -> str:

@@ -20,16 +20,16 @@ class NodeHealthKeys(Keys):
 
 KEYS = NodeHealthKeys
 TEXTS = (
-    (
-        "node_rules",
-        "YAML file",
-        "[Rules](../docs/node-health.md#rules) by which nodes are judged: ours or "
+    {
+        "key": "node_rules",
+        "values": "YAML file",
+        "meaning": "[Rules](../docs/node-health.md#rules) by which nodes are judged: ours or "
         "SuperBench's; `config/node_rules.yaml` by default. Kept with the results.",
-    ),
-    (
-        "node_baseline",
-        "JSON file",
-        "[Baseline](../docs/node-health.md#a-kept-baseline) for nodes: ours or "
+    },
+    {
+        "key": "node_baseline",
+        "values": "JSON file",
+        "meaning": "[Baseline](../docs/node-health.md#a-kept-baseline) for nodes: ours or "
         "SuperBench's. Kept with the results.",
-    ),
+    },
 )
