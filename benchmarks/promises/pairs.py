@@ -28,21 +28,21 @@ def rows(draws: int) -> Iterator[PromiseRow]:
     aside = {f"{name} (kept aside)": one for name, one in KEPT_ASIDE.items()}
     for name, one in {**SAMPLERS, **aside}.items():
         for count in (6, 7, PAIRS):
-            held = _held((one, one), count, draws)
+            held = _coverage((one, one), count, draws)
             yield PromiseRow(f"interval of a ratio, {count} pairs", name, held, draws, 0.93, 1)
     for related in (0.3, 0.5, 0.7):
-        held = _held((resembling(related),) * 2, PAIRS, draws)
+        held = _coverage((resembling(related),) * 2, PAIRS, draws)
         name = f"correlation {related}"
         yield PromiseRow(f"interval of a ratio, {PAIRS} pairs", name, held, draws)
     aside_too = {f"{name} (kept aside)": sides for name, sides in UNLIKE_KEPT_ASIDE.items()}
     for name, sides in {**UNLIKE, **aside_too}.items():
         for count in (7, PAIRS):
             promise = f"interval of a ratio of medians, {count} pairs"
-            yield PromiseRow(promise, name, _held(sides, count, draws), draws)
+            yield PromiseRow(promise, name, _coverage(sides, count, draws), draws)
     yield from _tests(draws)
 
 
-def _held(sides: tuple[Sampler, Sampler], count: int, draws: int) -> float:
+def _coverage(sides: tuple[Sampler, Sampler], count: int, draws: int) -> float:
     """Return the fraction of intervals that hold the ratio of the true medians."""
     random = np.random.default_rng(0)
     base, candidate = (one(random, (draws, count)) / median_of(one) for one in sides)

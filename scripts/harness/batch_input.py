@@ -84,7 +84,7 @@ class Checkpointing(LearningRateSchedule):
     """Another process can continue a training exactly; each rank has a file of its own."""
 
     LACKING: ClassVar[str] = "does not continue a training of another process"
-    #: Whether checkpoints keep the state of random numbers, which dropout uses.
+    #: True if checkpoints keep the state of random numbers, which dropout uses.
     KEEPS_RANDOM: ClassVar[bool] = True
 
     def require_resumable(self) -> None:

@@ -31,7 +31,7 @@ AXES = tuple(axis.name for axis in axes.BUILT_IN)
 USUAL_AXES = tuple(axis.name for axis in axes.BUILT_IN if axis.default is None)
 #: Axes of a benchmark that trains as a case says, with a batch of its own.
 TRAINING_AXES = tuple(axis for axis in AXES if axis != "input")
-#: Of any kind: how many processes measure, and where.
+#: Axes of every benchmark: how many processes measure, and where.
 TOPOLOGY = ("nodes", "devices_per_node")
 
 REQUIRED: Any = object()
@@ -193,7 +193,7 @@ class Context:
 
 
 class Kind(ABC):
-    """One kind of measurement; its name is that of its module."""
+    """A benchmark; its name is that of its module."""
 
     #: Its inputs besides the case.
     parameters: Sequence[Parameter] = ()
@@ -202,17 +202,17 @@ class Kind(ABC):
     needs: Optional[type] = Adapter
     #: Why nothing can be measured where the devices are cores of the host; empty: it can.
     unsupported_on_host = ""
-    #: Whether it warms up and times the numbers of steps that the command line names.
+    #: True if it warms up and times the numbers of steps that the command line names.
     counts_steps = False
-    #: Whether it reads a folder of data, :attr:`Workload.data`, whatever a case says.
+    #: True if it reads a folder of data, :attr:`Workload.data`, whatever a case says.
     reads_images = False
-    #: Whether each of its ranks runs as if there were no other: its framework joins no process
+    #: True if each of its ranks runs as if there were no other: its framework joins no process
     #: group, and :attr:`Context.barrier` lets those of a node begin together.
     independent_ranks = False
-    #: Whether each repeat has a seed of its own, the command line's plus the repeats before it:
+    #: True if each repeat has a seed of its own, the command line's plus the repeats before it:
     #: where the spread over seeds is what repeats are for.
     seed_of_each_repeat = False
-    #: Whether it prepares or verifies runs of another kind, and so has all axes of a user.
+    #: True if it prepares or verifies runs of another benchmark, and so has all axes of a user.
     stands_in = False
 
     @property

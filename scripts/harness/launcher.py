@@ -40,7 +40,7 @@ from harness.request import declaration
 from harness.request.command_line import Request, as_typed, parse
 from harness.request.options import ALLOW, SKIP
 
-#: What helps where ranks have the same batch of a user's model.
+#: Advice where all ranks have the same batch of a user's model.
 _OWN_BATCHES = (
     "; make must draw it with the framework's own random numbers, which are seeded for each"
 )

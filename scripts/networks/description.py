@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Mapping
 from networks import densenet, inception, listed, mobile, resnet, shufflenet, vgg
 from networks.layers import Layer, LayerGraph, Layers, SampleShape
 
-#: What adds a family's layers and returns the name of that with the logits.
+#: Function that adds a family's layers and returns the name of the layer with the logits.
 Family = Callable[[Layers], str]
 
 FAMILIES: Dict[str, Family] = {

@@ -8,8 +8,8 @@ from typing import Optional, Sequence
 from networks.initials import Initials, normal
 from networks.layers import IMAGES, Extent, Layers
 
-#: Of GoogLeNet's blocks: channels of the 1x1, of the 3x3 and what reduces its input, of the "5x5"
-#: and what reduces its input, of what is behind the pool.
+#: Channels of GoogLeNet's blocks: the 1x1, the reduction before the 3x3, the 3x3, the reduction
+#: before the "5x5", the "5x5", and the projection after the pool.
 GOOGLENET = {
     "inception3a": (64, 96, 128, 16, 32, 32),
     "inception3b": (128, 128, 192, 32, 96, 64),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Tuple
 
-#: How values are drawn: ``("normal", standard deviation)`` around zero, ``("uniform", bound)``
-#: between -bound and bound, or ``("constant", value)``.
+#: Distribution of initial values: ``("normal", standard deviation)`` around zero,
+#: ``("uniform", bound)`` between -bound and bound, or ``("constant", value)``.
 Initial = Tuple[str, float]
-#: Of fan-in and fan-out: matmuls that go into, and come out of, one value.
+#: Function of fan-in and fan-out: numbers of products that go into, and come out of, a value.
 Rule = Callable[[int, int], Initial]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from networks.initials import Initials, constant, he_normal_out, he_uniform_in, normal
 from networks.layers import IMAGES, Layers
 
-#: What stands for a max pool in the list of a VGG's and a SqueezeNet's layers.
+#: Entry for a max pool in the list of a VGG's and a SqueezeNet's layers.
 POOL = "pool"
 
 

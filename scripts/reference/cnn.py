@@ -28,16 +28,16 @@ from reference.weights import Drawn, InitialMoments, state, trainable, uniform_w
 
 RECTIFIERS = ("relu", "relu6")
 
-#: What goes into a ReLU lies around this, or for a part of the channels around its negative.
+#: Centre of the inputs of a ReLU, and the fraction of channels whose centre is its negative.
 LIFT, NEGATED = 2.0, 0.15
-#: The spread of what a batch normalisation puts out.
+#: Standard deviation of the outputs of a batch normalisation.
 SPREAD = 0.4
-#: The most by which what goes into a ReLU without batch normalisation differs from its lift.
+#: Largest distance of the inputs of a ReLU without batch normalisation from their centre.
 REACH = 1.6
-#: The least by which a sum in front of a ReLU is above or below zero.
+#: Least distance from zero of a sum in front of a ReLU.
 APART = 0.5
-#: That of a ReLU6 is lifted higher, so that neither of its jumps is near, and every so many
-#: channels beyond the second.
+#: Centre of the inputs of a ReLU6, away from both of its kinks; one channel in EVERY lies beyond
+#: the second, around BEYOND.
 LIFT6, EVERY, BEYOND = 3.0, 7, 6.0
 
 

@@ -26,9 +26,9 @@ from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, dropping, initial_moments
 from reference.weights import Drawn, InitialMoments, trainable
 
-#: As many values the noise of a word has: halves between them are exact in float32.
+#: Number of values of a word's noise: the midpoints between them are exact in float32.
 DRAWS = 2**20
-#: What words are told apart by (Knuth 1998, 6.4), and what mixes the bits of 32, twice.
+#: Multipliers of the hash of a word (Knuth 1998, 6.4), and of the mixing of its 32 bits, twice.
 WORD, MIXER = 0x9E3779B1, 0x45D9F3B
 _MASK = 2**32 - 1
 

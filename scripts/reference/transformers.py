@@ -19,9 +19,9 @@ from reference.weights import InitialMoments
 
 #: Factors of an array of this shape, 0 or 1 / (1 - rate), by the rate.
 Dropout = Callable[[tuple[int, ...], float], Any]
-#: What drops from an array.
+#: Function that applies dropout to an array.
 Drop = Callable[[Array], Array]
-#: Of an array, the layer's weights by their whole names, and its name, to the next array.
+#: Function of an array, the layer's weights by their full names, and its name; returns an array.
 Layer = Callable[[Array, dict[str, Array], str], Array]
 
 

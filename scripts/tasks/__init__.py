@@ -14,9 +14,9 @@ import os
 from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-#: Arrays of as many samples each, by the names of a model's inputs.
+#: Arrays of equally many samples, by the names of a model's inputs.
 Arrays = Dict[str, Any]
-#: What was scored of all samples, in their order, by its name: arrays (samples,).
+#: Scored quantities of all samples, in order, by name: arrays of shape (samples,).
 Scored = Dict[str, Any]
 
 _HERE = os.path.dirname(os.path.realpath(__file__))

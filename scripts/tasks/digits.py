@@ -15,7 +15,7 @@ SCORES = classes.scores(10)
 score = classes.score
 
 _FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "digits.csv.gz")
-#: Of all images, those that are held out: every one in so many, after a shuffle that never changes.
+#: One image in HELD_OUT is held out, after a shuffle that never changes.
 HELD_OUT = 5
 
 

@@ -12,7 +12,7 @@ from ..conftest import ROOT
 from ..planting import change
 from .claim import Violation
 
-#: What no test of the register needs, or what is linked instead.
+#: Folders that no test of the register needs, or that are linked instead.
 _CACHES = (".mypy_cache", ".ruff_cache", ".pytest_cache", ".snakemake")
 _LEFT_OUT = frozenset({".git", ".venv", ".venvs", "site", *_CACHES})
 #: Start of the line of a failed test in pytest's summary.

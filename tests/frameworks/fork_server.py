@@ -36,7 +36,7 @@ import torch.distributed.pipelining, torch.distributed.tensor.parallel""",
 # two layers and the two heads.
 LAYER_PRODUCTS = 4 + 2 + 2
 BERT_PRODUCTS = 2 * LAYER_PRODUCTS + 4
-# Those in the prelude's small ResNet: 3 and a shortcut in each block, the first and last layer.
+# Matmuls of the prelude's small ResNet: 3 and a shortcut per block, the first and last layer.
 RESNET_PRODUCTS = 4 * (3 + 1) + 2
 
 SERVER = """

@@ -23,7 +23,7 @@ TEXT = small("gpt2_small")
 
 
 FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "tensorflow1")
-#: Those that wait by a function of the device; the others wait for an array, as on the CPU.
+#: Frameworks that wait by a function of the device; others wait for an array, as on the CPU.
 WAITS_FOR_DEVICE = ("pytorch", "tensorflow", "paddle", "oneflow")
 TELLS_MEMORY = ("pytorch", "tensorflow", "paddle", "jax")
 NAME, NAMES = "NVIDIA A100", {"mxnet": ""}

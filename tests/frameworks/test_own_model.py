@@ -392,7 +392,7 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
     assert "takes bbox, whose shape" in refused["transformers:TinyModel, train, fp32"]
 
 
-#: What own models need of Flax.
+#: Packages that own models of Flax need.
 FLAX = """
 import contextlib
 from types import SimpleNamespace

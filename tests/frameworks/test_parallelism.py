@@ -314,10 +314,10 @@ answer(reasons=reasons, spans=[[len(one) for one in found] for found in spans])
 """
     (answer, _) = pytorch(script(pytorch, text), ranks=2)
     heads, inputs, compiler, layers, rounds, chain, few = answer["reasons"]
-    assert heads == "3 attention heads are not shared out among 2 ranks"
+    assert heads == "3 attention heads cannot be sharded over 2 ranks"
     assert inputs == "65 inputs of feed_forward.down are not cut into 2 parts"
     assert compiler == "with fsdp a step runs without a compiler here"
-    assert layers == "1 layers are not shared out among 2 stages"
+    assert layers == "1 layers cannot be divided into 2 stages"
     wanted = "interleaved 1F1B of 2 ranks takes a multiple of 2 micro-steps here, not 5"
     assert rounds == wanted
     assert chain == "the model is no single chain of layers that stages could be cut of"
@@ -342,5 +342,5 @@ answer(reasons=reasons, order=order)
     assert answer["order"] == [0, 1, 2, 3, 8, 9, 12, 13, 4, 5, 6, 7, 10, 11, 14, 15]
     compiler, heads, sequence = answer["reasons"]
     assert compiler == "fsdp is of programs that JAX compiles: with jit alone"
-    assert heads == "3 attention heads are not shared out among 2 ranks"
+    assert heads == "3 attention heads cannot be sharded over 2 ranks"
     assert sequence == "sequences of 15 tokens are not cut into 2 parts"

@@ -67,9 +67,9 @@ class Compare:
         words += ["--parameter", f"mode={mode}", "--parameter", f"reference={reference}"]
         command = [self.python, str(ROOT / "scripts" / "harness"), *words]
         subprocess.run(command, check=False, capture_output=True, preexec_fn=take_own_core)
-        (certificate,), problems = verifications.load(self.folder / "parity")
+        (verification,), problems = verifications.load(self.folder / "parity")
         assert not problems
-        return certificate
+        return verification
 
 
 @pytest.fixture
@@ -91,10 +91,10 @@ def test_what_is_right_passes(forked: ForkServer, references: dict[str, Path]) -
 
 
 def test_a_run_of_what_is_right_passes(compare: Compare) -> None:
-    certificate = compare(RESNET, precision="amp")
-    assert certificate.status == "ok", certificate.reason
-    assert certificate.passed, certificate.errors
-    compared = {one.quantity for one in certificate.errors}
+    verification = compare(RESNET, precision="amp")
+    assert verification.status == "ok", verification.reason
+    assert verification.passed, verification.errors
+    compared = {one.quantity for one in verification.errors}
     assert compared == quantities("train", "amp") | {"products"}
 
 
@@ -127,15 +127,15 @@ def test_another_number_of_parameters_never_runs(compare: Compare) -> None:
         ("models/bert.py", "        self.pooler",
          "        self.decoder = nn.Parameter(torch.zeros(50, 32))\n        self.pooler"),
     ]  # fmt: skip
-    certificate = compare(BERT, *untied)
-    assert (certificate.status, certificate.passed) == ("failed", False)
-    assert "trainable parameters" in certificate.reason
+    verification = compare(BERT, *untied)
+    assert (verification.status, verification.passed) == ("failed", False)
+    assert "trainable parameters" in verification.reason
 
 
 def test_finds_amp_without_effect(compare: Compare) -> None:
     off = ("adapter.py", "dtype=dtype, enabled=self._amp)", "dtype=dtype, enabled=False)")
-    certificate = compare(RESNET, off, precision="amp")
-    assert certificate.passed is False
+    verification = compare(RESNET, off, precision="amp")
+    assert verification.passed is False
 
 
 def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:

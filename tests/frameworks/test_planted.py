@@ -17,7 +17,7 @@ from .mistakes.planted import Computation
 from .planting import ADAPTERS, PLANTED_IN, errors_of, plant, planted_errors
 from .transformers import FULL
 
-#: Of the frameworks but PyTorch, one mistake in so many on one device.
+#: One mistake in EVERY is planted on one device, in all frameworks but PyTorch.
 EVERY = 10
 ALL = [
     (framework, number)
@@ -36,7 +36,7 @@ CHOSEN = [
     )
     and not mistake.missed
 ]
-#: What is compared on several devices or in several micro-steps.
+#: Mistakes that need several devices or several micro-steps.
 TOGETHER = sorted(
     {
         (framework, mistake.model, mistake.computation)

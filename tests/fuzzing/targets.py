@@ -316,7 +316,7 @@ TARGETS: tuple[Target, ...] = (
            _beside, ()),
     Target("assumptions", assumptions.FILE, COSTS, _beside, (), "json"),
     Target("kept health", node_health.FILE, HEALTH, _beside, (), "json"),
-    Target("certificate", "parity/a/c.json", _copied(f"{SAVED}/mxnet-parity.json"), _beside, (),
+    Target("verification", "parity/a/c.json", _copied(f"{SAVED}/mxnet-parity.json"), _beside, (),
            "json"),
     Target("peak", "probes/a/peak.json", _copied(f"{SAVED}/peak.json"), _beside, (), "json"),
     Target("search", f"{searches.FOLDER}/a/s.json", _copied(f"{SAVED}/largest_batch.json"), _beside,

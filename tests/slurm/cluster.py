@@ -136,12 +136,12 @@ class Cluster:
     def submit(self, script: str, *options: str) -> int:
         """Submit a job that runs ``script`` with sh, with sbatch's ``options``; return its
         number."""
-        told = self._told("sbatch", "--parsable", *options, f"--wrap={script}")
+        told = self._output_of("sbatch", "--parsable", *options, f"--wrap={script}")
         return int(told.split(";")[0])
 
     def queue(self) -> list[Job]:
         """Return all jobs of this cluster, including those that ended within five minutes."""
-        told = self._told("squeue", "--noheader", "--states=all", "--format=%A|%j|%T|%N|%r")
+        told = self._output_of("squeue", "--noheader", "--states=all", "--format=%A|%j|%T|%N|%r")
         rows = [line.split("|") for line in told.splitlines()]
         return [Job(int(row[0]), *row[1:]) for row in rows]
 
@@ -150,21 +150,21 @@ class Cluster:
 
     def nodes(self) -> dict[str, str]:
         """Return each node's state as in sinfo: ``idle``; with a ``*`` if it does not respond."""
-        told = self._told("sinfo", "--noheader", "--Node", "--format=%N %T")
+        told = self._output_of("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split() for line in told.splitlines())  # type: ignore[misc]
 
     def down(self, name: str) -> None:
         """Take a node out of service, as an administrator does; its jobs end."""
-        self._told("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
+        self._output_of("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
 
     def up(self, name: str) -> None:
-        self._told("scontrol", "update", f"NodeName={name}", "State=RESUME")
+        self._output_of("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
     def reserve(self, name: str) -> None:
         """Reserve all nodes for the user who started the cluster, until :meth:`reset`."""
         who = f"Users={getpass.getuser()}"
         when = ("StartTime=now", "Duration=60", "Nodes=ALL", "Flags=IGNORE_JOBS")
-        self._told("scontrol", "create", "reservation", f"ReservationName={name}", who, *when)
+        self._output_of("scontrol", "create", "reservation", f"ReservationName={name}", who, *when)
         self._reserved.append(name)
 
     def kill_node(self, name: str) -> None:
@@ -185,7 +185,7 @@ class Cluster:
         It saves only every few seconds. Returns when it has heard from the nodes."""
         mark = uuid.uuid4().hex
         self._saved("node_state", mark, f"NodeName={NODES[0]}", f"Comment={mark}")
-        active = self._told("squeue", "--noheader", "--format=%A").split()
+        active = self._output_of("squeue", "--noheader", "--format=%A").split()
         if active:
             self._saved("job_state", mark, f"JobId={active[0]}", f"AdminComment={mark}")
         daemon = self._daemons.pop("slurmctld")
@@ -207,7 +207,7 @@ class Cluster:
         """Cancel every job, and wait until none is left on a node."""
 
         def none_left() -> bool:
-            active = self._told("squeue", "--noheader", "--format=%A").split()
+            active = self._output_of("squeue", "--noheader", "--format=%A").split()
             if active:
                 self.command("scancel", *active)
             return not active
@@ -221,7 +221,7 @@ class Cluster:
                 self.start_node(name)
         self.cancel_all()
         while self._reserved:
-            self._told("scontrol", "delete", f"ReservationName={self._reserved.pop()}")
+            self._output_of("scontrol", "delete", f"ReservationName={self._reserved.pop()}")
         for name, state in self.nodes().items():
             if state.startswith(("down", "drain")):
                 self.up(name)
@@ -289,7 +289,7 @@ class Cluster:
         """Return whether these nodes serve, with daemons started after ``since`` (epoch
         seconds)."""
         for name in names:
-            told = self._told("scontrol", "--oneliner", "show", "node", name)
+            told = self._output_of("scontrol", "--oneliner", "show", "node", name)
             fields = dict(word.split("=", 1) for word in told.split() if "=" in word)
             with contextlib.suppress(ValueError):  # "None" before it has registered
                 started = datetime.fromisoformat(fields["SlurmdStartTime"]).timestamp()
@@ -302,11 +302,11 @@ class Cluster:
     def _saved(self, file: str, mark: str, *change: str) -> None:
         """Wait until a file of slurmctld has ``change``, identified by ``mark``.
         Earlier changes are then saved, too."""
-        self._told("scontrol", "update", *change)
+        self._output_of("scontrol", "update", *change)
         path = self.place.folder / "state" / file
         self._wait(lambda: path.exists() and mark.encode() in path.read_bytes(), f"{file} saved")
 
-    def _told(self, *arguments: str) -> str:
+    def _output_of(self, *arguments: str) -> str:
         ran = self.command(*arguments)
         if ran.returncode != 0:
             raise ClusterError(f"{' '.join(arguments)}: {ran.stderr.strip()}")

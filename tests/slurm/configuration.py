@@ -29,14 +29,14 @@ SlurmctldLogFile={folder}/log/slurmctld
 SlurmdLogFile={folder}/log/%n
 MailProg=/bin/true
 MpiDefault=none
-# What a job was submitted with, also what no accounting keeps.
+# Options that a job was submitted with, also those that no accounting keeps.
 JobSubmitPlugins=logging
 SwitchType=switch/none
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 # Without control groups: not every host gives them away.
 ProctrackType=proctrack/linuxproc
-# As nearly everywhere, a job is held to the cores that it was given.
+# As on nearly every cluster, jobs are confined to their cores.
 TaskPlugin=task/affinity
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory

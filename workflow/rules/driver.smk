@@ -7,7 +7,7 @@ except ModuleNotFoundError as error:
     if error.name == "framebench":
         raise WorkflowError(
             "Framebench cannot be fetched file by file (github(..), gitlab(..), gitfile(..)): its "
-            "rules run programs that lie beside them. Clone it, and name the file of the clone:\n"
+            "rules run programs next to them. Clone it, and name the file of the clone:\n"
             "  git clone URL framebench\n"
             "  module framebench:\n"
             '      snakefile: "framebench/workflow/Snakefile"\n'
@@ -15,8 +15,8 @@ except ModuleNotFoundError as error:
             "  use rule * from framebench"
         ) from None
     raise WorkflowError(
-        f"{error.name} is missing beside Snakemake; pip install -r requirements.txt, or ./bootstrap "
-        "in the folder of Framebench, brings all that is needed"
+        f"{error.name} is not installed next to Snakemake; pip install -r requirements.txt, or "
+        "./bootstrap in the folder of Framebench, brings all that is needed"
     ) from error
 
 

@@ -14,7 +14,7 @@ rule benchmark:
         driver.provisioning.conda
     container:
         driver.provisioning.container
-    # All cores, so that no other job runs beside it, or a share of them where that is allowed.
+    # All cores, so that no other job runs at the same time, or a share of them where that is allowed.
     threads: driver.resources.threads
     resources:
         **driver.resources.asked,

@@ -107,7 +107,7 @@ class JaxAdapter(
         # a program of all ranks draws the masks of all of them, from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
         drawn, statistics, key = steps.initial(definition, self.model_config, rank_context)
-        parameters = self._kept(drawn)
+        parameters = self._stored(drawn)
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
         self.note_form(batch)
@@ -166,7 +166,7 @@ class JaxAdapter(
 
         self._shared, self._own = checkpoints.load(path, (self._shared, self._own))
 
-    def _kept(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
+    def _stored(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """Convert parameters to the dtype in which the precision stores them."""
         if self.case.precision in ("fp32", "tf32") or is_mixed(self.case.precision):
             return parameters
@@ -241,7 +241,7 @@ class JaxAdapter(
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
     def assign(self, arrays: Dict[str, Any]) -> None:
-        parameters = self._kept({name: arrays[name] for name in self._shared.parameters})
+        parameters = self._stored({name: arrays[name] for name in self._shared.parameters})
         statistics = {name: arrays[name] for name in self._own.statistics}
         self._shared = self._shared._replace(parameters=self._arrays.share(parameters))
         self._own = self._own._replace(statistics=self._arrays.own(statistics))

@@ -10,7 +10,7 @@ from typing import Any, Dict
 import mxnet as mx
 
 _MODEL, _TRAINER, _SCALE = "model.params", "trainer.states", "loss_scale.json"
-#: Of a loss scaler: its scale, and the steps since it changed.
+#: Attributes of a loss scaler: its scale, and the steps since it changed.
 _OF_SCALER = ("loss_scale", "_unskipped")
 
 

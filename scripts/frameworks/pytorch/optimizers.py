@@ -15,7 +15,7 @@ from torch import nn
 
 from .lamb import Lamb
 
-#: Of a group of parameters: its part of the learning rate.
+#: Key of a parameter group with its factor of the learning rate.
 _FACTOR = "factor"
 
 Groups = Sequence[Sequence[nn.Parameter]]

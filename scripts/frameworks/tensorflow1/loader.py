@@ -63,7 +63,7 @@ class _Pipeline:
         self._session.close()
 
 
-#: Those that have given all they had, by what they were built for.
+#: Exhausted pipelines, by the arguments that they were built for.
 _IDLE: Dict[Any, List[_Pipeline]] = {}
 
 

@@ -62,10 +62,10 @@ class ShardedMatmul(Kind):
         named = {"highest_rate": Metric("TFLOP/s", "higher", "min", highest)}
         for shape in shapes:
             for name, part in (("rate", BOTH), ("product_rate", PRODUCT)):
-                metric = Metric("TFLOP/s", "higher", "min", _of(rate, shape, part))
+                metric = Metric("TFLOP/s", "higher", "min", _value_of(rate, shape, part))
                 named.update([point(name, _at(shape), metric)])
             for part in PARTS:
-                metric = Metric("ms", "lower", "max", _of(milliseconds, shape, part))
+                metric = Metric("ms", "lower", "max", _value_of(milliseconds, shape, part))
                 named.update([point(f"{part}_time", _at(shape), metric)])
         return named
 
@@ -166,7 +166,9 @@ def _at(shape: MatmulShape) -> Dict[str, int]:
 Figure = Callable[[Mapping[str, Any], MatmulShape, str], float]
 
 
-def _of(figure: Figure, shape: MatmulShape, part: str) -> Callable[[Mapping[str, Any]], float]:
+def _value_of(
+    figure: Figure, shape: MatmulShape, part: str
+) -> Callable[[Mapping[str, Any]], float]:
     return lambda rank: figure(rank, shape, part)
 
 

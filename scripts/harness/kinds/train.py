@@ -19,7 +19,7 @@ class Train(Kind):
             name="split_steps",
             type=at_least(0),
             unit="steps",
-            help="further steps, behind the window, that are timed part by part",
+            help="further steps, after the timed region, that are timed part by part",
             default=0,
         ),
     )

@@ -41,7 +41,7 @@ class Checkpoint:
         self._stem = os.path.join(folder, hashlib.sha256(text).hexdigest()[:32] + part)
         self._folder, self._ranks = folder, ranks
         os.makedirs(folder, exist_ok=True)
-        self._held = _held(self._stem + ".lock", folder)
+        self._locked = _locked(self._stem + ".lock", folder)
 
     def load(self, adapter: Checkpointing) -> Curve:
         """Restore the training and return its curve so far; empty where there is no checkpoint.
@@ -77,7 +77,7 @@ class Checkpoint:
         for epoch in (len(known), len(known) - 1):
             self._drop(self._state(epoch))
         self._drop(self._stem + ".lock")
-        self._held.close()
+        self._locked.close()
 
     def another(self) -> str:
         """Return the most similar checkpoint of this model, framework and seed, and its
@@ -150,7 +150,7 @@ def _json(path: str) -> Any:
         return None
 
 
-def _held(path: str, folder: str) -> Any:
+def _locked(path: str, folder: str) -> Any:
     """Return the file ``path``, locked until this process closes it or ends. Raises
     :class:`Mismatch`.
 

@@ -12,8 +12,8 @@ import numpy as np
 from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads
 from harness.loader.tokens import Sequences
 
-#: Of samples (with a length, and a tuple of values at each place), how many make a batch, workers,
-#: and the accelerator: batches in their order, each a sequence of numpy arrays, one of each value.
+#: Function of samples (a sequence of tuples of values), batch size, number of workers and
+#: accelerator. It yields batches in order, each a sequence of numpy arrays, one per value.
 Batches = Callable[[Any, int, int, str], Iterator[Sequence[Any]]]
 LoadImages = Callable[[Loads, str], Iterator[Loaded]]
 LoadTokens = Callable[[TokenLoads, str], Iterator[LoadedTokens]]

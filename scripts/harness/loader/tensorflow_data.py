@@ -108,7 +108,7 @@ def dataset(asked: Loads, parts: Arrays) -> Any:
     return _batched(data, asked.batch, asked.workers)
 
 
-#: Of the file's numbers, by their bytes; a token is positive, with a sign or without.
+#: Types of a file's numbers by their bytes. Tokens are positive, so signs do not matter.
 _TOKENS = {1: tf.uint8, 2: tf.uint16, 4: tf.int32, 8: tf.int64}
 
 

@@ -40,7 +40,7 @@ CALL_SECONDS = 120.0
 #: Seconds that a node may take after its own time limit to report its result.
 _ANSWER_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
-#: Most unproved connections at a time; beyond it the oldest is closed.
+#: Most unverified connections at a time; beyond it the oldest is closed.
 _MOST_CALLERS = 128
 
 
@@ -325,8 +325,8 @@ def _tell_shares(task: Task, run: str, nodes: Sequence[Node], deadline: float) -
     addresses = [address for node in nodes for address in node.introduction["addresses"]]
     for place, node in enumerate(nodes):
         share = Share(
-            # Of its own, so that a node that cleans up ends its own processes and no others where
-            # several nodes are one machine.
+            # A name per node: where several nodes are one machine, a node that cleans up must end
+            # its own processes alone.
             run=f"{run}-{place}",
             first_rank=place * task.case.devices_per_node,
             addresses=addresses,

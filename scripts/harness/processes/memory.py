@@ -121,7 +121,7 @@ class MemoryMonitor:
         start = time.monotonic()
         self._members.add(ranks)
         processes = self._members.find()
-        held = sum(_held(self._proc, process) for process in processes)
+        held = sum(_private_bytes(self._proc, process) for process in processes)
         if held > self.may.limit:
             held = sum(_held_alone(self._proc, process) for process in processes)
         self.peak = max(self.peak, held)
@@ -156,7 +156,7 @@ def gib(size: int) -> str:
     return f"{size / 2**30:#.3g}"
 
 
-def _held(proc: str, process: int) -> int:
+def _private_bytes(proc: str, process: int) -> int:
     """Return the bytes that a process holds without those of files; shared memory counts in
     full."""
     return _sum(f"{proc}/{process}/status", ["RssAnon", "RssShmem"])
@@ -167,7 +167,11 @@ def _held_alone(proc: str, process: int) -> int:
     an n-th counts."""
     path = f"{proc}/{process}/smaps_rollup"
     # Before Linux 5.9 there is only the sum with what files hold.
-    return _sum(path, ["Pss_Anon", "Pss_Shmem"]) or _sum(path, ["Pss"]) or _held(proc, process)
+    return (
+        _sum(path, ["Pss_Anon", "Pss_Shmem"])
+        or _sum(path, ["Pss"])
+        or _private_bytes(proc, process)
+    )
 
 
 def available_bytes(proc: str = "/proc") -> Optional[int]:

@@ -21,7 +21,7 @@ from harness.request.secret import is_secret, kind_of, private_variables
 #: Options whose value is a path, and those of the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
-#: What checks that follow in the same process have in common with the run.
+#: Options that checks in the process of a run share with it.
 _OF_ENVIRONMENT = ("way", "prefix", "pins", "image", "image_digest", "modules")
 
 

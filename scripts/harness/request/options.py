@@ -94,7 +94,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         axes.load(folder_of_kinds)
     except ValueError as error:
         parser.error(f"--kinds {folder_of_kinds}: {error}")
-    kind = parser.add_argument_group("kind of measurement")
+    kind = parser.add_argument_group("benchmark")
     kind.add_argument("--kind", required=True, metavar="NAME", help=", ".join(kinds.names()))
     kind.add_argument(
         "--kinds", metavar="FOLDER", type=os.path.abspath, help="where there are more of them"

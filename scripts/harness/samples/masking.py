@@ -33,7 +33,7 @@ RUNNING, BERT, ELECTRA = "running", "bert", "electra"
 MARKS = 3
 #: Percent of BERT's masked words that become [MASK], and that become [MASK] or another word.
 _MASKED, _CHANGED = 80, 90
-#: What is drawn for ELECTRA, by the names of its inputs: below what, None for places of words.
+#: Upper bounds of ELECTRA's drawn inputs, by name; None for positions of words.
 DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
 
 
@@ -166,7 +166,7 @@ def _recorded(loaded: Any, tokens: Tokens, plan: MaskingPlan) -> Tuple[Batch, An
         "attention_mask": own[REAL].copy(),
     }
     if plan.form == BERT:
-        taken = _again(own[POSITIONS] > 0, plan.predictions)
+        taken = _repeat(own[POSITIONS] > 0, plan.predictions)
         batch["masked_positions"] = own[POSITIONS][rows, taken]
         batch["masked_labels"] = own[WORDS][rows, taken]
         batch["next_sentence_labels"] = own[NEXT][:, 0].copy()
@@ -182,7 +182,7 @@ def _ordinary(ids: Any, real: Any) -> Any:
     return real & (ids != ids[:, :1]) & (ids != ends)
 
 
-def _again(good: Any, count: int) -> Any:
+def _repeat(good: Any, count: int) -> Any:
     """Return ``count`` good positions of each row, repeated from the first where there are
     fewer."""
     import numpy as np

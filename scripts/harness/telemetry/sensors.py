@@ -113,10 +113,10 @@ class Sensors:
         self.absent: Dict[str, str] = {}
         self._cores = frozenset(f"cpu{core}" for core in cores)
         self._opened: List[_File] = []
-        self._stat = self._one("load", f"{proc}/stat")
-        self._memory = self._one("memory", f"{proc}/meminfo")
-        self._paging = self._one("swap", f"{proc}/vmstat")
-        self._pressure = self._one("pressure", f"{proc}/pressure/cpu")
+        self._stat = self._open("load", f"{proc}/stat")
+        self._memory = self._open("memory", f"{proc}/meminfo")
+        self._paging = self._open("swap", f"{proc}/vmstat")
+        self._pressure = self._open("pressure", f"{proc}/pressure/cpu")
         folder = f"{sys}/devices/system/cpu/cpu"
         some = _spread(sorted(cores))
         self._frequencies = self._many(
@@ -133,7 +133,7 @@ class Sensors:
         self._temperatures = self._many("temperature", _processor_sensors(sys))
         self._energies = self._rapl(sys)
 
-    def _one(self, name: str, path: str) -> Optional[_File]:
+    def _open(self, name: str, path: str) -> Optional[_File]:
         opened = self._many(name, [path])
         return opened[0] if opened else None
 

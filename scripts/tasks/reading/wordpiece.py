@@ -48,7 +48,7 @@ class WordPiece:
         self.cased = any(token != token.lower() for token in numbers if not token.startswith("["))
 
     def pieces(self, text: str) -> List[Piece]:
-        return [piece for word in _words(text, self.cased) for piece in self._cut(word)]
+        return [piece for word in _split_words(text, self.cased) for piece in self._cut(word)]
 
     def _cut(self, word: _Word) -> List[Piece]:
         letters = "".join(letter for letter, _ in word)
@@ -88,7 +88,7 @@ def read(path: str) -> WordPiece:
     return WordPiece({token: number for number, token in enumerate(tokens)}, path)
 
 
-def _words(text: str, cased: bool) -> Iterator[_Word]:
+def _split_words(text: str, cased: bool) -> Iterator[_Word]:
     word: _Word = []
     for place, letter in enumerate(text):
         if _is_blank(letter):

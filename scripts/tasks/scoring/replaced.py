@@ -22,7 +22,7 @@ SCORES = (
     "discriminator_precision",
     "discriminator_recall",
 )
-#: Of them those that are of no token where none is replaced, or called so.
+#: Scores that may lack tokens: where none is replaced, or none is called so.
 MAY_LACK = SCORES[3:]
 #: Mean cross-entropies, over hidden words and over tokens that are no padding.
 LOSSES = ("generator_loss", "discriminator_loss")

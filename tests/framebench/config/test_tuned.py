@@ -1,4 +1,4 @@
-"""Settings of a tuned variant: for whom and where they apply, and validation of their file."""
+"""Settings of a tuned variant: where they apply, and validation of their file."""
 
 from __future__ import annotations
 

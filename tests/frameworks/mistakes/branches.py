@@ -8,7 +8,7 @@ from ..optimizers import BRANCHES
 from .planted import Change, PlantedMistake
 
 OPTIMIZERS, LAMB, ADAPTER, STEPS = "optimizers.py", "lamb.py", "adapter.py", "steps.py"
-#: What all frameworks can get wrong.
+#: Mistakes that all frameworks can have.
 UNDECAYED, DECAYED = "decay of what has none", "no decay of what has some"
 UNCLIPPED, ALWAYS = "no clipping", "clipping that lengthens short gradients, too"
 NESTEROV, DAMPENED = "momentum ahead by a step", "momentum dampened"

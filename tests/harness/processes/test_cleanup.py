@@ -1,4 +1,4 @@
-"""No process stays behind and no half record is left, whoever kills whom."""
+"""No process and no half record is left, whichever process is killed."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class Cluster(Keys):
                 "gres",
             )
         for name in self.node_kinds:
-            self._of(name)
+            self._of_kind(name)
         if self.node_kind is not None and self.node_kind not in self.node_kinds:
             hint = did_you_mean(self.node_kind, self.node_kinds)
             allowed = ", ".join(self.node_kinds) or "none, because there are no node_kinds"
@@ -251,9 +251,9 @@ class Cluster(Keys):
         """Return the cluster of the named kind of nodes; the default nodes without a name."""
         if self.node_kind is None:
             return self
-        return self._of(self.node_kind).model_copy(update={"node_kind": self.node_kind})
+        return self._of_kind(self.node_kind).model_copy(update={"node_kind": self.node_kind})
 
-    def _of(self, kind: str) -> Cluster:
+    def _of_kind(self, kind: str) -> Cluster:
         """Return the cluster of a kind of nodes. Raises NotAllowed for invalid changes."""
         key, changes = f"node_kinds.{kind}", self.node_kinds[kind]
         if both := sorted({"node_kinds", "node_kind"} & {*changes}):

@@ -33,7 +33,7 @@ def lock(environment: Path) -> Path:
     """
     wanted = read_environment_file(environment, hashed=False)
     failed = f"{environment}: cannot be locked"
-    text = compiled(wanted, wanted.packages, (*_words(MACHINES[0]), "--quiet"), failed)
+    text = compiled(wanted, wanted.packages, (*_platform_arguments(MACHINES[0]), "--quiet"), failed)
     target = environment.with_name(environment.stem + _local(text) + hashes.SUFFIX)
     write_whole(target, _header(wanted, machines(wanted, text)) + text)
     return target
@@ -44,7 +44,7 @@ def machines(wanted: EnvironmentFile, text: str) -> list[str]:
     hashes are in its ``text``. Raises :class:`ConfigError` for another fault of uv's."""
     found = [MACHINES[0]]
     for machine in MACHINES[1:]:
-        words, failed = (*_words(machine), "--quiet"), f"{wanted.path} for {machine}"
+        words, failed = (*_platform_arguments(machine), "--quiet"), f"{wanted.path} for {machine}"
         try:
             other = compiled(wanted, _PIN.findall(text), words, failed)
         except ConfigError as error:
@@ -56,7 +56,7 @@ def machines(wanted: EnvironmentFile, text: str) -> list[str]:
     return found
 
 
-def _words(machine: str) -> tuple[str, ...]:
+def _platform_arguments(machine: str) -> tuple[str, ...]:
     """Return arguments of uv for Linux on a processor, with the newest glibc that uv knows.
 
     Whether a machine supports a wheel shows at installation."""
@@ -92,7 +92,7 @@ def _local(text: str) -> str:
 
 
 def _header(wanted: EnvironmentFile, known: Sequence[str]) -> str:
-    words = " ".join((*_words(MACHINES[0]), "--python-version", wanted.python))
+    words = " ".join((*_platform_arguments(MACHINES[0]), "--python-version", wanted.python))
     return (
         f"# Written by `framebench hashes`: uv {words}\n"
         f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"

@@ -49,7 +49,7 @@ def text(file: EnvironmentFile, target: Path) -> str:
         "ARG PIP_INDEX_URL",
         _run(
             "apt-get update",
-            _words("apt-get", "install", "--yes", "--no-install-recommends", *_OF_DEBIAN),
+            _command("apt-get", "install", "--yes", "--no-install-recommends", *_OF_DEBIAN),
             "rm -rf /var/lib/apt/lists/*",
         ),
         *_packages(file),
@@ -59,7 +59,7 @@ def text(file: EnvironmentFile, target: Path) -> str:
 
 
 def _packages(file: EnvironmentFile) -> Iterator[str]:
-    pip = _words("python3", "-m", "pip", "install", "--no-cache-dir")
+    pip = _command("python3", "-m", "pip", "install", "--no-cache-dir")
     own = [entry for entry in read_mapping(file.path)["dependencies"] if isinstance(entry, str)]
     pin = next((entry.partition("=")[2] for entry in own if entry.startswith("pip=")), "")
     yield _run(f"{pip} pip=={pin}" if pin else f"{pip} --upgrade pip")
@@ -68,15 +68,15 @@ def _packages(file: EnvironmentFile) -> Iterator[str]:
         assert file.hashes is not None, "hashes are asked for"
         yield f"# Without hashes: {file.hashes.exempt}"
         sources = [word for name in file.sources for word in ("--no-binary", name)]
-        yield _run(f"{pip} {_words(*indexes, *sources, *file.packages)}")
+        yield _run(f"{pip} {_command(*indexes, *sources, *file.packages)}")
         return
     locked = f"{file.path.stem}{hashes.SUFFIX}"  # for builds of the default index
     yield f"COPY {locked} /tmp/{locked}"
-    words = _words("--require-hashes", *indexes, "--requirement", f"/tmp/{locked}")
+    words = _command("--require-hashes", *indexes, "--requirement", f"/tmp/{locked}")
     yield _run(f"{pip} {words}", f"rm /tmp/{locked}")
 
 
-def _words(*words: str) -> str:
+def _command(*words: str) -> str:
     return shlex.join(words)
 
 

@@ -20,7 +20,7 @@ _NO_LIBRARY = {"benchmarks", "docs", "examples", "isympy", "scripts", "setup", "
 def model_fault(python: Sequence[str], source: str) -> str:
     """Return why a user's model cannot be built with this ``python``: what was found, and is
     allowed. Return "" if nothing was found, or the check itself failed."""
-    told = _told([*python, _DESCRIBE, "try_model", source])
+    told = _json_of([*python, _DESCRIBE, "try_model", source])
     return f"found {told['found']}; allowed: {told['allowed']}" if told else ""
 
 
@@ -28,7 +28,7 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
     """Return which modules of ``packages`` cannot be imported in a venv, and why; "" if all can.
     ``folder``: the venv; ``packages``: pip's names."""
     python, names = str(folder / "bin" / "python"), modules(folder, packages)
-    return _told([python, _DESCRIBE, "try_imports", *names]).get("found", "")
+    return _json_of([python, _DESCRIBE, "try_imports", *names]).get("found", "")
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
@@ -54,7 +54,7 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.partition("[")[0]).lower()
 
 
-def _told(command: Sequence[str]) -> dict[str, str]:
+def _json_of(command: Sequence[str]) -> dict[str, str]:
     """Return the JSON object that a program writes; {} if there is none."""
     try:
         ended = subprocess.run(

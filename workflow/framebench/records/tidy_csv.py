@@ -253,7 +253,7 @@ def _mode(row: Mapping[str, str]) -> str:
     if not re.fullmatch("[a-z][a-z0-9_]{0,63}", row["mode"]):
         raise ValueError(
             f"column mode: found {show(row['mode'])}; allowed: {', '.join(MODES)}, or the name of "
-            "another kind of measurement (a-z, 0-9, _)"
+            "another benchmark (a-z, 0-9, _)"
         )
     return row["mode"]
 

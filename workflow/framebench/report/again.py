@@ -79,8 +79,8 @@ def command(call: CallEntry) -> str:
     given = shlex.split(call.command)
     if given[:1] != ["snakemake"]:
         raise ValueError("a call of another program")
-    _check(list(_words(given[1:])))
-    for word, is_pair in _words(given):
+    _check(list(_marked_words(given[1:])))
+    for word, is_pair in _marked_words(given):
         if not is_pair:
             words.append(word)
         elif word.partition("=")[0] not in _OWN:
@@ -120,7 +120,7 @@ def _is_option(word: str, left: Iterator[tuple[str, bool]]) -> bool:
     return False
 
 
-def _words(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _marked_words(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Yield each word of a Snakemake call, and whether it is a configuration pair."""
     inside = False
     for word in words:

@@ -86,7 +86,7 @@ def render_comparison(
         data=page_data.of([shown], RowLinks.none(), (), series_of(look)),
         marks=explanations([frame]),
         notes=compare.notes(frame),
-        report=_beside(folder, REPORT_PAGE),
+        report=_link(folder, REPORT_PAGE),
     )
 
 
@@ -141,7 +141,7 @@ def render(
         variant_looks=VERDICT.looks,
         origin=provenance or origin.of(runs),
         colour=look.variable,
-        comparison=_beside(folder, COMPARISON_PAGE),
+        comparison=_link(folder, COMPARISON_PAGE),
         runs=len(runs),
         cases=sum(result.runs[0].key == key for key, result in cases.items()),
         superseded=record_set.superseded,
@@ -178,7 +178,7 @@ def render(
     )
 
 
-def _beside(folder: Path, page: str) -> str:
+def _link(folder: Path, page: str) -> str:
     """Return a relative link to another page in ``folder``; "" if it does not exist."""
     return page if (folder / page).is_file() else ""
 

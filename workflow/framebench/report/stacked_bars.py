@@ -101,7 +101,7 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
             _write(axes, bar.label, at + 0.5, -6 if narrow else -10,
                    ha="left" if narrow else "right", gid=name)  # fmt: skip
             _stack(axes, bar, middle, name)
-            known.row(name, TOP + ROW * at, width, ROW * high, _said(bar, parts, unit))
+            known.row(name, TOP + ROW * at, width, ROW * high, _tooltip(bar, parts, unit))
             at += high
         patches = [Patch(color=SERIES[n], label=parts[n]) for n in shown]
         figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns,
@@ -110,7 +110,7 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
     return svg(drawing, width, height, known)
 
 
-def _said(bar: Bar, parts: Sequence[str], unit: str) -> str:
+def _tooltip(bar: Bar, parts: Sequence[str], unit: str) -> str:
     """Return a bar's tooltip, with each part that is not zero."""
     words = [f"{part} {number(value)}" for part, value in zip(parts, bar.values, strict=True)
              if value]  # fmt: skip

@@ -82,7 +82,7 @@ def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:
         "\n".join(
             [
                 f"{plan.settings.suite.path}: found {len(plan.pending)} runs, which take "
-                f"{_words(plan, total)}; allowed: at most a day, or more with --config yes=true",
+                f"{_text(plan, total)}; allowed: at most a day, or more with --config yes=true",
                 *less(),
                 "all of it: snakemake --cores 1 plan, with the same --config",
             ]
@@ -92,10 +92,10 @@ def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:
 
 def lines(plan: Plan, total: Left) -> list[str]:
     """Return the line with the total duration, at the end of a plan."""
-    return [f"In all {_words(plan, total)}"] if total.seconds else []
+    return [f"In all {_text(plan, total)}"] if total.seconds else []
 
 
-def _words(plan: Plan, total: Left) -> str:
+def _text(plan: Plan, total: Left) -> str:
     cluster = plan.settings.cluster
     if cluster is None:
         return time_left(total)

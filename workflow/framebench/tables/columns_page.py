@@ -41,7 +41,12 @@ def text(tables: Sequence[Table]) -> str:
         if own:
             lines += ["", f"## {table.name}", "", fill(table.explanation, 100), "", *_rows(own)]
     figures = [column for column in measured.FIGURES if column.name not in COLUMNS]
-    lines += ["", "## Of each other kind of measurement", "", *_rows([measured.METRIC, *figures])]
+    lines += [
+        "",
+        "## Parameters and figures of other benchmarks",
+        "",
+        *_rows([measured.METRIC, *figures]),
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -50,13 +50,17 @@ def _judged(
     if values:
         reason = ""
         if failures:
-            reason = f"{_told(failures, len(runs))}; median of the other {len(values)}"
+            reason = f"{_failure_text(failures, len(runs))}; median of the other {len(values)}"
         interval = intervals.median_interval(values)
         flags = [(run.repeat, flag) for run in ok for flag in flags_of_run(run)]
         proofs = [(run.repeat, marks.flag(run)) for run in ok] if marks else []
         flags += [(repeat, flag) for repeat, flag in proofs if flag]
         found = {flag.name for _, flag in flags} | _trust(values, middle, interval)
-        remarks = (*_found(ok), *_doubted(flags), *_shaped(values, [run.repeat for run in ok]))
+        remarks = (
+            *_largest_batch(ok),
+            *_explained(flags),
+            *_anomalies(values, [run.repeat for run in ok]),
+        )
         # imported runs have no steps
         if any(0 < len(run.step_seconds) < steady.FEWEST_STEPS for run in ok):
             found.add("untested")
@@ -66,7 +70,7 @@ def _judged(
     counted = Counter(run.status for run in failures)
     status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
     same = [run for run in failures if run.status == status]
-    reason = _commonest(same) if len(counted) == 1 else _told(failures, len(runs))
+    reason = _commonest(same) if len(counted) == 1 else _failure_text(failures, len(runs))
     return CaseResult(key, runs, status, reason, (), None, None, frozenset(), ())
 
 
@@ -78,7 +82,7 @@ def _trust(values: Sequence[float], middle: float, interval: intervals.Interval 
     return {"noisy"} if high - low > NOISY * abs(middle) or shape.modes(values) else set()
 
 
-def _found(runs: Sequence[Run]) -> Iterator[str]:
+def _largest_batch(runs: Sequence[Run]) -> Iterator[str]:
     if any(run.largest for run in runs):
         yield f"{runs[0].case.batch_per_device} (max): the largest batch per device that fits"
 
@@ -91,7 +95,7 @@ def flags_of_run(run: Run) -> tuple[Flag, ...]:
     return (*run.flags, Flag("unsteady", why)) if why else run.flags
 
 
-def _doubted(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
+def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
     """Yield, per flag with an explanation, the first one and the number of other repeats.
 
     ``flags``: with the numbers of their repeats."""
@@ -105,7 +109,7 @@ def _doubted(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
         yield f"{mark}: in repeat {found[0][0]} {found[0][1]}{more}"
 
 
-def _shaped(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
+def _anomalies(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
     """Yield outliers and modes of the values. ``repeats``: number of each value's repeat."""
     middle = descriptive.median(values)
     for place in shape.outliers(values):
@@ -116,7 +120,7 @@ def _shaped(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
         yield f"two modes: {lower} and {upper}"
 
 
-def _told(failures: Sequence[Run], total: int) -> str:
+def _failure_text(failures: Sequence[Run], total: int) -> str:
     """Return failures as text: "2 of 7 repeats out of memory: ..; 1 failed: .."."""
     parts: list[str] = []
     for status in _TELLING:

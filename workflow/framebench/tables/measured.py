@@ -41,7 +41,7 @@ METRIC = Column("metric", TEXT, "what is measured", value=attrgetter("key.metric
 PARAMETERS = Column(
     "parameters",
     TEXT,
-    "those of another kind of measurement than steps",
+    "parameters of a benchmark other than steps",
     listed=True,
     value=lambda case: parameters_text(case.case),
 )
@@ -96,7 +96,7 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
 
     A label has framework, devices, and whatever else distinguishes the cases and does not follow
     from framework and model."""
-    words = [_words(result) for result in results]
+    words = [_labels(result) for result in results]
     known = [(one.case.framework, one.case.model) for one in results]
     apart = {
         name
@@ -106,7 +106,7 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
     }
 
     def label(result: CaseResult) -> str:
-        own = {name: word for name, word in _words(result).items() if word and name in apart}
+        own = {name: word for name, word in _labels(result).items() if word and name in apart}
         words = (runs_in(result.case), topology_of(result.case), *own.values())
         return ", ".join(filter(None, words))
 
@@ -118,7 +118,7 @@ def _follows(words: Sequence[Any], others: Sequence[Any]) -> bool:
     return len({*zip(words, others, strict=True)}) == len({*others})
 
 
-def _words(result: CaseResult) -> dict[str, str]:
+def _labels(result: CaseResult) -> dict[str, str]:
     case, row = result.case, result.key.row
     axes = {axis: getattr(case, axis) for axis in ("framework_version", "model", "precision")}
     axes["compiler"] = "" if case.compiler == "none" else case.compiler

@@ -28,7 +28,7 @@ DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forwa
 
 Keys = Iterator[Optional[Array]]
 
-# How ranks share a layer out: see sharded.py.
+# Sharding of a layer among ranks, see sharded.py.
 COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
 ROWS = ("attention.output", "output")
 

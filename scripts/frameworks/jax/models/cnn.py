@@ -154,7 +154,7 @@ def _relu6(layer: Layer, x: Array) -> Array:
     return jnp.where(x >= 6, jnp.full_like(x, 6), relu(x))
 
 
-#: Of layers with one input and no arrays of their own.
+#: Operations of layers with one input and no arrays of their own.
 OPERATIONS = {
     "relu": lambda layer, x: relu(x),
     "relu6": _relu6,

@@ -30,7 +30,7 @@ DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forwa
 Kept = Dict[str, Tuple[Array, Array]]
 
 
-# How ranks share a layer out: see sharded.py.
+# Sharding of a layer among ranks, see sharded.py.
 COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
 ROWS = ("attention.output", "feed_forward.down")
 

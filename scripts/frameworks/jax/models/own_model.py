@@ -71,9 +71,11 @@ class Definition:
 
     def _flat(self, tree: Any) -> Tuple[Dict[str, np.ndarray], Any]:
         leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
-        return {jax.tree_util.keystr(path): self._kept(leaf) for path, leaf in leaves}, structure
+        return {
+            jax.tree_util.keystr(path): self._to_numpy(leaf) for path, leaf in leaves
+        }, structure
 
-    def _kept(self, array: Any) -> np.ndarray:
+    def _to_numpy(self, array: Any) -> np.ndarray:
         kept = np.asarray(array)
         exact = self._case.precision == FLOAT64 and jnp.issubdtype(kept.dtype, jnp.floating)
         return kept.astype(np.float64) if exact else kept

@@ -1,7 +1,7 @@
-"""Models that are shared out among the ranks by shardings alone: one program over all devices, in
+"""Models that are sharded over the ranks by shardings alone: one program over all devices, in
 which the arrays say who has which part of them, and XLA puts the collectives between.
 
-A definition that can be shared out says which projections of its layers are cut by columns and
+A definition that can be sharded says which projections of its layers are cut by columns and
 which by rows (``COLUMNS``, ``ROWS``), which of them have heads side by side (``heads_of``), and
 where activations are cut and joined (:func:`layers.cut`, :func:`layers.joined`)."""
 
@@ -43,7 +43,7 @@ __all__ = ["SHARING", "Sharding", "Whole", "held"]
 
 
 class Whole:
-    """A parameter, or the gradient of one, as it is in the model before it is shared out.
+    """A parameter, or the gradient of one, as it is in the model before it is sharded.
     ``order``: of its columns, where they stand in another one since."""
 
     def __init__(self, array: Array, join: Join, order: Optional[np.ndarray]) -> None:
@@ -184,7 +184,7 @@ class Sharding(Arrangement):
 
     def results(self, function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
         """Return the shardings of what ``function`` gives: what is named as a parameter, and has
-        its shape, is shared out as it is, all else is the same in every rank."""
+        its shape, is sharded as it is, all else is the same in every rank."""
 
         def placed(path: Tuple[Any, ...], leaf: Any) -> NamedSharding:
             keys = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
@@ -258,7 +258,7 @@ def require_multiples(
         raise Unsupported("the model's definition does not say how ranks share it out")
     for heads in (count for counts in definition.heads_of(hyper).values() for count in counts):
         if heads % ranks:
-            raise Unsupported(f"{heads} attention heads are not shared out among {ranks} ranks")
+            raise Unsupported(f"{heads} attention heads cannot be sharded over {ranks} ranks")
     if length is not None and length % ranks:
         raise Unsupported(f"sequences of {length} tokens are not cut into {ranks} parts")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-#: How long a rank waits for rank 0 to listen before it lets OneFlow try, and complain, by itself.
+#: Seconds that a rank waits for rank 0 to listen before OneFlow tries, and reports, by itself.
 _SECONDS = 120.0
 
 

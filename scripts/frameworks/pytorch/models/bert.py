@@ -159,7 +159,7 @@ class BertPretraining(Pooled):
         return tokens, self.next_sentence(self.pooled(x))
 
 
-# How devices share a layer out: see sharded.py.
+# Sharding of a layer among devices, see sharded.py.
 LAYER = Layer
 COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
 ROWS = ("attention.output", "output")

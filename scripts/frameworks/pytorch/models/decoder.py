@@ -241,7 +241,7 @@ class Generator:
         return following
 
 
-# How devices share a layer out: see sharded.py.
+# Sharding of a layer among devices, see sharded.py.
 LAYER = Layer
 COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
 ROWS = ("attention.output", "feed_forward.down")

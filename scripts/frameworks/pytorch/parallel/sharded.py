@@ -1,7 +1,7 @@
 """Models of which each rank holds a part: FSDP2 (``fully_shard``), tensor parallelism with sequence
 parallelism (``parallelize_module``), both, and either of them with replicas of what is shared.
 
-A definition that can be shared out says what its layers are (``LAYER``), which of their projections
+A definition that can be sharded says what its layers are (``LAYER``), which of their projections
 are cut by columns and which by rows (``COLUMNS``, ``ROWS``), which normalisations stand between
 them (``NORMS``), and has ``share_heads``."""
 
@@ -31,7 +31,7 @@ from torch.distributed.tensor.parallel import (
 from .data_parallel import all_reduce_together
 
 DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
-#: What PyTorch's profiler calls the collectives that reach a process group.
+#: Names that PyTorch's profiler gives collectives of a process group.
 COLLECTIVES = {
     "c10d::_allgather_base_": ALL_GATHER,
     "c10d::allgather_into_tensor_coalesced_": ALL_GATHER,
@@ -40,11 +40,11 @@ COLLECTIVES = {
     "c10d::allreduce_": ALL_REDUCE,
     "c10d::send": SEND,
 }
-SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is shared out
+SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is sharded
 
 
 class Whole:
-    """A parameter, or the gradient of one, as it is in the model before it is shared out.
+    """A parameter, or the gradient of one, as it is in the model before it is sharded.
     ``order``: of its rows, where they stand in another one since."""
 
     def __init__(self, tensor: Tensor, order: Optional[Tensor]) -> None:
@@ -138,7 +138,7 @@ def elements(parameters: Iterable[nn.Parameter]) -> int:
 
 
 class Sharding:
-    """A model shared out among the ranks of ``layout``."""
+    """A model sharded among the ranks of ``layout``."""
 
     def __init__(self, layout: Layout, device: torch.device) -> None:
         self._device = device
@@ -291,7 +291,7 @@ def _require_multiples(layer: nn.Module, definition: Any, ranks: int) -> None:
             raise Unsupported(f"{features} inputs of {name} are not cut into {ranks} parts")
     for heads in definition.heads_of(layer):
         if heads % ranks:
-            raise Unsupported(f"{heads} attention heads are not shared out among {ranks} ranks")
+            raise Unsupported(f"{heads} attention heads cannot be sharded over {ranks} ranks")
 
 
 def _plan(layer: nn.Module, definition: Any) -> Dict[str, ParallelStyle]:

@@ -63,7 +63,7 @@ def spans_of(layers: int, stages: int, ranks: int) -> List[range]:
     :class:`Unsupported` where one between them would have none, or a rank."""
     each, over = divmod(layers, stages)
     if layers < max(ranks, stages - 2):
-        raise Unsupported(f"{layers} layers are not shared out among {stages} stages")
+        raise Unsupported(f"{layers} layers cannot be divided into {stages} stages")
     sizes = [each] * stages
     for number in [*range(1, stages - 1), 0, stages - 1][:over]:
         sizes[number] += 1

@@ -18,7 +18,7 @@ from networks.schedule import schedule
 from ..devices import has_gradient_of_groups
 
 Tensors = List[tf.Tensor]
-#: Of the arrays of a layer, by their names in it.
+#: Initial values of a layer's arrays, by their names in it.
 Initials = Dict[str, networks.initials.Initial]
 
 
@@ -238,7 +238,7 @@ def _shuffle(layer: Layer, x: tf.Tensor) -> tf.Tensor:
     return tf.reshape(tf.transpose(split, (0, 1, 2, 4, 3)), (-1, height, width, channels))
 
 
-#: Of layers without arrays.
+#: Operations of layers without arrays.
 OPERATIONS: Dict[str, Callable[..., tf.Tensor]] = {
     "relu": lambda layer, x: tf.nn.relu(x),
     "relu6": lambda layer, x: tf.nn.relu6(x),

@@ -32,8 +32,8 @@ def convolution(
         computed = tf.nn.conv2d(images, kernel, strides=shape.stride, padding=padding)
         gradients = tf.gradients(computed, [images, kernel], gradient)
         extents = [shape.images_shape, shape.kernel_shape]
-        forward, result = _kept([computed], [shape.result_shape])
-        backward, gradients_of = _kept(gradients, extents)
+        forward, result = _in_variables([computed], [shape.result_shape])
+        backward, gradients_of = _in_variables(gradients, extents)
     session = session_of(graph)
     variables.load(resident, named, session)
     forward, result, backward, gradients_of = map(
@@ -47,7 +47,7 @@ def convolution(
     )
 
 
-def _kept(
+def _in_variables(
     tensors: Sequence[tf.Tensor], extents: Sequence[Sequence[int]]
 ) -> Tuple[tf.Operation, List[tf.Tensor]]:
     """Return the operation that writes ``tensors`` to variables, and the variables' values in

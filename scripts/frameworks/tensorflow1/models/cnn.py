@@ -168,7 +168,7 @@ def _shuffle(layer: Layer, x: tf.Tensor) -> tf.Tensor:
     return tf.reshape(tf.transpose(split, (0, 1, 2, 4, 3)), (-1, height, width, channels))
 
 
-#: Of layers without arrays.
+#: Operations of layers without arrays.
 OPERATIONS: Dict[str, Callable[..., tf.Tensor]] = {
     "relu": lambda layer, x: tf.nn.relu(x),
     "relu6": lambda layer, x: tf.nn.relu6(x),

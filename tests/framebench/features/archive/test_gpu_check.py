@@ -46,7 +46,7 @@ case "$1" in
 *) echo "topology is not supported" >&2; exit 3 ;;
 esac
 """
-#: What becomes of some cases, by model, mode and precision; the others leave no record.
+#: Statuses of some cases, by model, mode and precision; the others leave no record.
 ENDED = {
     ("resnet50_v1.5", "train", "amp"): {},
     ("bert_base", "train", "fp32"): {},

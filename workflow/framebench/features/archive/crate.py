@@ -41,8 +41,8 @@ def metadata(folder: Path, suite: str, origin: Origin, span: tuple[float, float]
         {
             "@id": FILE,
             "@type": "CreativeWork",
-            "conformsTo": [_of(_CRATE), _of(_OF_WORKFLOWS)],
-            "about": _of("./"),
+            "conformsTo": [_reference(_CRATE), _reference(_OF_WORKFLOWS)],
+            "about": _reference("./"),
         },
         {
             "@id": "./",
@@ -51,10 +51,10 @@ def metadata(folder: Path, suite: str, origin: Origin, span: tuple[float, float]
             "description": f"How fast deep-learning frameworks do the same work: {told}",
             "datePublished": ended,
             "license": _UNLICENSED,
-            "conformsTo": [_of(profile) for profile in _PROFILES],
-            "hasPart": [_of(name) for name in names],
-            "mainEntity": _of(WORKFLOW),
-            "mentions": _of("#measured"),
+            "conformsTo": [_reference(profile) for profile in _PROFILES],
+            "hasPart": [_reference(name) for name in names],
+            "mainEntity": _reference(WORKFLOW),
+            "mentions": _reference("#measured"),
         },
         *(
             {"@id": profile, "@type": "CreativeWork", "name": name, "version": version}
@@ -66,18 +66,18 @@ def metadata(folder: Path, suite: str, origin: Origin, span: tuple[float, float]
             "name": "Framebench",
             "description": "The entry; rules and programs are in the project's repository.",
             "version": ", ".join(origin.commits) or "not recorded",
-            "license": _of("LICENSE"),
+            "license": _reference("LICENSE"),
             "encodingFormat": "text/plain",
-            "conformsTo": _of(_BIOSCHEMAS),
-            "programmingLanguage": _of("#snakemake"),
+            "conformsTo": _reference(_BIOSCHEMAS),
+            "programmingLanguage": _reference("#snakemake"),
         },
-        {**_file(folder, contents.README), "about": _of("./")},
+        {**_file(folder, contents.README), "about": _reference("./")},
         {
             "@id": "#snakemake",
             "@type": "ComputerLanguage",
             "name": "Snakemake",
-            "identifier": _of(_SNAKEMAKE),
-            "url": _of(_SNAKEMAKE),
+            "identifier": _reference(_SNAKEMAKE),
+            "url": _reference(_SNAKEMAKE),
         },
         {
             "@id": "#measured",
@@ -86,17 +86,17 @@ def metadata(folder: Path, suite: str, origin: Origin, span: tuple[float, float]
             "description": origin.command or "The command is not recorded.",
             "startTime": began,
             "endTime": ended,
-            "actionStatus": _of("http://schema.org/CompletedActionStatus"),
-            "instrument": _of(WORKFLOW),
-            "object": [_of(name) for name in given],
-            "result": [_of(name) for name in made],
+            "actionStatus": _reference("http://schema.org/CompletedActionStatus"),
+            "instrument": _reference(WORKFLOW),
+            "object": [_reference(name) for name in given],
+            "result": [_reference(name) for name in made],
         },
         *(_file(folder, name) for name in names if name not in (WORKFLOW, contents.README)),
     ]
     return json.dumps({"@context": f"{_CRATE}/context", "@graph": graph}, indent=1) + "\n"
 
 
-def _of(name: str) -> dict[str, str]:
+def _reference(name: str) -> dict[str, str]:
     return {"@id": name}
 
 

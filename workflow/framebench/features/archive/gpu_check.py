@@ -57,7 +57,7 @@ def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
     except snakemake_calls.MeasuringFailed as error:
         print(f"framebench: {error}", file=sys.stderr)
     for name, words in contents.GPU_REPORTS.items():
-        write_whole(results / name, _said(words))
+        write_whole(results / name, _output_of(words))
     text = "\n".join(lines(outcomes(plan, results, known), known))
     write_whole(results / contents.GPU_PATHS, f"{text}\n")
     print(f"\n{text}\n")
@@ -66,7 +66,7 @@ def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
     print(f"Look at it, then send it with the form in {TEMPLATE}")
 
 
-def _said(words: Sequence[str]) -> str:
+def _output_of(words: Sequence[str]) -> str:
     """Return the output of a program, or why there is none."""
     try:
         ended = subprocess.run(

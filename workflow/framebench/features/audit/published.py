@@ -266,7 +266,7 @@ def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
     other = differences(nearest)
     if not other:
         return f"no runs at {topology(cell['nodes'], cell['devices_per_node'])}"
-    return f"runs are of {_told(nearest, other)}; this figure is of {_told(cell, other)}"
+    return f"runs are of {_described(nearest, other)}; this figure is of {_described(cell, other)}"
 
 
 def _named(row: Row) -> Row:
@@ -275,5 +275,5 @@ def _named(row: Row) -> Row:
     return {**row, "variant": ";".join(filter(None, (pipeline, row["variant"])))}
 
 
-def _told(row: Row, keys: Sequence[str]) -> str:
+def _described(row: Row, keys: Sequence[str]) -> str:
     return ", ".join(f"{_NAMES[key]} {row[key] or '(none)'}" for key in keys)

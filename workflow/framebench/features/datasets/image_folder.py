@@ -58,7 +58,7 @@ def make(folder: Path, images: int, seed: int, form: str = FOLDER) -> dict[str, 
         workers = len(os.sched_getaffinity(0))
         with ProcessPoolExecutor(workers, initializer=_end_with_parent) as pool:
             if form == FOLDER:
-                work = partial(_one, folder, seed)
+                work = partial(_image, folder, seed)
                 found = list(pool.map(work, wanted.values(), wanted, chunksize=16))
             else:
                 found = list(_recorded(folder, form, wanted, pool, seed))
@@ -91,7 +91,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _one(folder: Path, seed: int, number: int, name: str) -> _Made:
+def _image(folder: Path, seed: int, number: int, name: str) -> _Made:
     path = folder / name
     if path.exists():
         content = bounded.read_bytes(path)

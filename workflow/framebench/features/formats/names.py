@@ -47,19 +47,19 @@ def _short(key: Key) -> str:
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else "", case.precision]
     parts += ["" if case.compiler == "none" else case.compiler]
     parts += [f"{name}={value}" for name, value in (*case.parameters, *key.point)]
-    parts += _words(key, (name for name in CONDITIONS if name not in _IMPLIED))
+    parts += _parts(key, (name for name in CONDITIONS if name not in _IMPLIED))
     return "/".join(filter(None, parts)).replace("\n", " ")
 
 
 def _rest(key: Key) -> str:
     others = [name for name in CONDITIONS if name in _IMPLIED]
     version = key.case.model.removeprefix(series_of_model(key.case.model))
-    words = [key.case.framework_version, version, key.case.source, *_words(key, others)]
+    words = [key.case.framework_version, version, key.case.source, *_parts(key, others)]
     words += [key.unit.replace("/", " per ")] if key.case.is_step else []
     return "/".join(filter(None, words)).replace("\n", " ")
 
 
-def _words(key: Key, names: Iterable[str]) -> list[str]:
+def _parts(key: Key, names: Iterable[str]) -> list[str]:
     row = key.row
     found = [(name, row[name]) for name in names]
     return [

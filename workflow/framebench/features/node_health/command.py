@@ -76,10 +76,12 @@ def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
         return
     slow = [node.name for node in nodes if _is_slow(node, fail_on)]
     if slow:
-        raise gate.NotPassed(gate.REGRESSION, _of(slow, nodes, "are slower or defective"), _NAMES)
+        raise gate.NotPassed(
+            gate.REGRESSION, _counted(slow, nodes, "are slower or defective"), _NAMES
+        )
     failed = [node.name for node in nodes if node.verdict == FAILED]
     if failed:
-        raise gate.NotPassed(gate.LOST, _of(failed, nodes, "have failed"), _NAMES)
+        raise gate.NotPassed(gate.LOST, _counted(failed, nodes, "have failed"), _NAMES)
     if all(node.verdict == CANNOT_TELL for node in nodes):
         raise gate.NotPassed(gate.NOTHING, f"of none of {len(nodes)} nodes it can be told", _NAMES)
 
@@ -97,7 +99,7 @@ def _is_slow(node: JudgedNode, fail_on: float) -> bool:
     )
 
 
-def _of(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:
+def _counted(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:
     return f"{len(names)} of {len(nodes)} nodes {what}: {', '.join(names)}"
 
 

@@ -70,7 +70,7 @@ def measured(cases: CaseResults) -> list[NodeMeasurement]:
             groups[name_of(result.key), node, result.unit, result.better].append(result)
     labels = _labels([run for some in groups.values() for one in some for run in one.runs])
     return sorted(
-        (_one(*key, results, labels) for key, results in groups.items()),
+        (_figure(*key, results, labels) for key, results in groups.items()),
         key=lambda one: (one.name, node_order(one.node), one.unit),
     )
 
@@ -103,7 +103,7 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _one(
+def _figure(
     name: str,
     node: str,
     unit: str,

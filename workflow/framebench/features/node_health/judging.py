@@ -167,7 +167,7 @@ def _by_theirs(
             if rule.function == MULTI:
                 rows = [_of_several(first[node], rule, stored, broken)]
             else:
-                rows = [_held(reading, rule, baseline) for reading in of_rule]
+                rows = [_judge_by(reading, rule, baseline) for reading in of_rule]
             if rule.function == FAILURES:
                 rows += _missing(first[node], rule, some, known)
             broken[rule.name] = [row for row in rows if row.verdict == DEFECTIVE]
@@ -213,7 +213,7 @@ def _verdict(reading: _Reading, rule: TheirRule, is_broken: bool) -> JudgedFigur
     return JudgedFigure(reading.figure, rule.category, rule.function, verdict, reason=reason)
 
 
-def _held(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) -> JudgedFigure:
+def _judge_by(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) -> JudgedFigure:
     """Return the judgement of a value by a rule that matches it."""
     value, better = reading.value, reading.figure.better
     if rule.function != VARIANCE:

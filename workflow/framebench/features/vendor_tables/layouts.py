@@ -200,7 +200,7 @@ def _table_of(row: Row, layout: str) -> tuple[str, ...]:
     columns = {name for heading in _headings(row, layout) for name in heading.columns}
     columns |= {"batch"} if _joins_precisions(row, layout) else set()  # batches differ by precision
     precision = row["precision"] if _is_of_one_precision(row, layout) else ""
-    apart = [_said(row, name) for name in _APART if name not in columns]
+    apart = [_value_text(row, name) for name in _APART if name not in columns]
     return precision, *apart
 
 
@@ -214,7 +214,7 @@ def _is_of_one_precision(row: Row, layout: str) -> bool:
     return layout == INFERENCE or (layout == SEEDS and _is_electra(row))
 
 
-def _said(row: Row, name: str) -> str:
+def _value_text(row: Row, name: str) -> str:
     """Return a value of a row, with that of full precision if it differs."""
     value = str(row.get(name) or "")
     full = str(row.get(_OF_FULL.get(name, "")) or value)
@@ -229,7 +229,7 @@ def _layout(rows: Sequence[Row], layout: str) -> PublishedLayout:
     headings = _headings(first, layout)
     everywhere = marks_of_all(row["marks"] for row in rows if _has_figure(row, headings))
     lines = _lines(rows, layout)
-    words = _words(rows, lines, layout)
+    words = _title_texts(rows, lines, layout)
     shown: dict[str, Callable[[LayoutRow], Cell]] = {}
     if not first["printed_in"]:
         shown["Framework"] = lambda line: Cell(_framework(line.row), "case")
@@ -260,7 +260,7 @@ def _lines(rows: Sequence[Row], layout: str) -> list[LayoutRow]:
             if side in pairs[row["line"]]:
                 raise ValueError(f"{layout}: {row['line']} has two rows in {row['precision']}")
             pairs[row["line"]][side] = row
-        return [_both(sides) for sides in pairs.values()]
+        return [_merged(sides) for sides in pairs.values()]
     if layout == INFERENCE and not _is_electra(rows[0]):
         rows = [row for row in rows if row["precision"] == AMP]
     return [_line(row) for row in rows]
@@ -276,7 +276,7 @@ def _line(row: Row) -> LayoutRow:
     )
 
 
-def _both(sides: Mapping[str, Row]) -> LayoutRow:
+def _merged(sides: Mapping[str, Row]) -> LayoutRow:
     """Return both precisions as one row, with the precision appended to column names."""
     lines = {side: _line(row) for side, row in sides.items()}
     first = next(iter(lines.values()))
@@ -296,7 +296,7 @@ def _both(sides: Mapping[str, Row]) -> LayoutRow:
     )
 
 
-def _words(rows: Sequence[Row], lines: Sequence[LayoutRow], layout: str) -> dict[str, str]:
+def _title_texts(rows: Sequence[Row], lines: Sequence[LayoutRow], layout: str) -> dict[str, str]:
     """Return the words that complete the titles of a table."""
     full = [name for row in rows for name in str(row.get("full_precision") or "").split("/")]
     full += [row["precision"] for row in rows if row.get("precision") not in (None, AMP)]
@@ -396,7 +396,7 @@ def _title(rows: Sequence[Row], columns: set[str], layout: str) -> str:
     words = [
         f"{before}{said}"
         for name, before in _NAMED.items()
-        if name not in columns and (said := _said(row, name)) not in ("", _USUAL.get(name))
+        if name not in columns and (said := _value_text(row, name)) not in ("", _USUAL.get(name))
     ]
     if row["nodes"] and row["nodes"] > 1:
         words.append(f"{row['nodes']} nodes")

@@ -31,7 +31,7 @@ _STATISTICS = {
 }
 
 #: Columns by their name in `variant`. Rows of two-phase pre-training have a system each.
-_SAID = {
+_STATED = {
     "seq": "tokens",
     "epochs": "recipe_epochs",
     "squad": "squad_version",
@@ -84,7 +84,7 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
         "precision": first["precision"],
         "compiler": first["compiler"],
         "batch": first["batch_per_device"],
-        **_said(first),
+        **_stated(first),
     }
     figures: dict[str, list[str]] = defaultdict(list)
     faulty: dict[str, str] = {}
@@ -126,14 +126,14 @@ def headings_of(row: Mapping[str, Any]) -> dict[str, str]:
     return {column: text for column, _, text in pairs}
 
 
-def _said(cell: Mapping[str, str]) -> Values:
+def _stated(cell: Mapping[str, str]) -> Values:
     """Return further facts that the source states of a row, by column."""
     pairs = (part.split("=") for part in cell["variant"].split(";") if "=" in part)
-    known = {name: value for name, value in pairs if name in _SAID}
-    found = {_SAID[name]: value for name, value in known.items() if name != "phases"}
+    known = {name: value for name, value in pairs if name in _STATED}
+    found = {_STATED[name]: value for name, value in known.items() if name != "phases"}
     if "squad_version" in found:
         found["squad_version"] = f"v{found['squad_version']}"
-    return found | ({_SAID["phases"]: cell["place"]} if "phases" in known else {})
+    return found | ({_STATED["phases"]: cell["place"]} if "phases" in known else {})
 
 
 def _side(cell: Mapping[str, str]) -> str:

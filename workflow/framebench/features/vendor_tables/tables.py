@@ -79,7 +79,7 @@ _LAST = (
 )
 
 
-def _both(stem: str, explanation: str, title: str = "") -> tuple[Column, Column]:
+def _amp_and_full(stem: str, explanation: str, title: str = "") -> tuple[Column, Column]:
     """Return columns for mixed and for full precision."""
     title = title or stem
     return (
@@ -130,9 +130,9 @@ TRAINING = _table(
     measured_rows.training,
     (
         _FULL,
-        *_both("batch", "batch of each device"),
-        *_both("accumulation", "micro-steps of an update"),
-        *_both("compiler", "graph compiler"),
+        *_amp_and_full("batch", "batch of each device"),
+        *_amp_and_full("accumulation", "micro-steps of an update"),
+        *_amp_and_full("compiler", "graph compiler"),
         _TOKENS,
     ),
     (
@@ -177,8 +177,8 @@ ACCURACY = _table(
     measured_rows.accuracy,
     (
         _FULL,
-        *_both("batch", "batch of each device"),
-        *_both("accumulation", "micro-steps of an update"),
+        *_amp_and_full("batch", "batch of each device"),
+        *_amp_and_full("accumulation", "micro-steps of an update"),
         _SCORE,
         _EPOCHS,
         _text("system", "of pre-training on many machines: which", "DGX system"),

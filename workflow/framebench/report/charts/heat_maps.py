@@ -63,7 +63,7 @@ def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
         )
         for key in chosen
     ]
-    first, apart = results[0], _apart(points)
+    first, apart = results[0], _differing(points)
     between = "x" if _are_numbers(points) else " "
     names = [between.join(str(point[at][1]) for at in apart) for point in points]
     metric = first.key.metric.replace("_", " ")
@@ -97,7 +97,7 @@ def _sorted(points: Iterable[Parameters]) -> list[Parameters]:
     return sorted(some, key=lambda point: (math.prod(value for _, value in point), str(point)))
 
 
-def _apart(points: Sequence[Parameters]) -> list[int]:
+def _differing(points: Sequence[Parameters]) -> list[int]:
     """Return positions of the values in which points differ; all positions for one point."""
     places = range(len(points[0]))
     return [at for at in places if len({one[at] for one in points}) > 1] or list(places)

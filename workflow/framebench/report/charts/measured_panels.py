@@ -34,7 +34,7 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
         if not key.point:
             metrics[key.metric].append(result)
         elif series_curves.has_sizes(result):
-            series[key.metric, _words(result)].append(result)
+            series[key.metric, _text_parameters(result)].append(result)
         elif heat_maps.has_shape(result):
             shapes[key.metric].append(result)
         elif result.values:
@@ -63,7 +63,7 @@ def _together(metrics: Mapping[str, list[CaseResult]]) -> list[list[CaseResult]]
     return list(found.values())
 
 
-def _words(result: CaseResult) -> str:
+def _text_parameters(result: CaseResult) -> str:
     """Return the text parameters of a case."""
     return ", ".join(str(value) for _, value in result.case.parameters if isinstance(value, str))
 

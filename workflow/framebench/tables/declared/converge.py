@@ -289,7 +289,7 @@ CONVERGE = Table(
         ),
         Column(
             "time_to_target", NUMBER,
-            "median over repeats that reached it: training steps with their feeding", "s",
+            "median over repeats that reached it: training steps with their input pipeline", "s",
             value=median("time_to_target"),
             title="time to target s", form=_SECONDS, why=_of_target,
         ),

@@ -85,7 +85,7 @@ class RoofLookup:
         roofs = (
             Roof(
                 (one.throughput or 0.0) / one.case.devices,
-                _words(one),
+                _origin(one),
                 one,
                 max((r.last_cache for r in one.ok if r.last_cache), default=None),
             )
@@ -99,7 +99,7 @@ class RoofLookup:
             yield Roof(probed.tflops, probed.by)
         key = (*_place(run), run.case.precision)
         for one in _on_the_same_machine(run, self._compute.get(key, ())):
-            yield Roof(one.throughput or 0.0, _words(one), one)
+            yield Roof(one.throughput or 0.0, _origin(one), one)
 
 
 def _place(run: Run) -> tuple[Any, ...]:
@@ -118,7 +118,7 @@ def _on_the_same_machine(run: Run, found: Iterable[CaseResult]) -> Iterator[Case
         yield from (one for one in found if same(one.ok[0].machine, run.machine))
 
 
-def _words(result: CaseResult) -> str:
+def _origin(result: CaseResult) -> str:
     """Return a roof's origin: framework and version, benchmark, metric and number of devices."""
     case = result.case
     whose = f"{case.framework} {case.framework_version} " if case.framework else ""

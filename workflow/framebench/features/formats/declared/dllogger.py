@@ -63,7 +63,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             if runs[-1].summary:
                 runs.append(Logged())  # a restarted program appends to its log
             if not runs[-1].steps:
-                runs[-1].told |= _told(data)
+                runs[-1].told |= _configuration(data)
         else:
             _add(source, runs[-1], step, data, line)
     if not line:
@@ -83,7 +83,7 @@ def _entries(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
             yield line, source.object_of("{" + rest, line)
 
 
-def _told(data: Mapping[str, Any]) -> dict[str, Any]:
+def _configuration(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration in a step's data.
 
     Some programs log the text of an argparse namespace."""
