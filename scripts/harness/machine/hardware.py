@@ -14,8 +14,8 @@ from harness.machine.sources import file_entry
 
 
 def gpus() -> List[Dict[str, Any]]:
-    """Return name, memory in bytes, driver, uuid and PCI address of every NVIDIA GPU, ordered by
-    address; empty without GPUs."""
+    """Return name, memory in bytes, driver, uuid, PCI address and compute capability of every
+    NVIDIA GPU, ordered by address; empty without GPUs."""
     return [_facts(gpu) for gpu in _listed()]
 
 
@@ -33,6 +33,7 @@ def _facts(gpu: Gpu) -> Dict[str, Any]:
         "driver": gpu.driver,
         "uuid": gpu.uuid,
         "pci_address": gpu.pci_address,
+        "capability": gpu.capability,
     }
 
 

@@ -64,6 +64,26 @@ class GpuEnvironment(NamedTuple):
         wanted = version(capability)
         return not known or any(one[0] == wanted[0] and one <= wanted for one in known)
 
+    def machine_code_for(self, capability: str) -> str:
+        """Return the newest machine code that a GPU of this compute capability runs; "" if none."""
+        return _newest(self.machine_code, capability, 1)
+
+    def ptx_for(self, capability: str) -> str:
+        """Return the newest PTX that the driver compiles for such a GPU; "" if none."""
+        return _newest(self.ptx, capability, 0)
+
+
+def _newest(codes: Iterable[str], capability: str, digits: int) -> str:
+    """Return the newest of these compute capabilities that is not newer than ``capability`` and
+    equals it in the first ``digits`` numbers; "" if there is none."""
+    wanted = version(capability)
+    fits = [
+        code
+        for code in codes
+        if version(code) <= wanted and version(code)[:digits] == wanted[:digits]
+    ]
+    return max(fits, key=version, default="")
+
 
 @lru_cache
 def load(root: Path) -> tuple[GpuEnvironment, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 from ..cases.conditions import OURS, of_settings
 from ..files import json_files
 from ..machine.identities import UNKNOWN, Identity, identity, same
+from . import gpu_kernels
 from .record_files import hardware_label, read
 from .run import Problem, Run, cause
 
@@ -31,7 +32,8 @@ class PeakFlops:
     ``tflops``: 10^12 floating-point operations per second of matmuls in ``dtype`` with ``size``
     rows, on the slowest of ``devices`` busy devices of a node; None unless ``status`` is ok.
     ``sustained_seconds``: how long the rate held; None in older records. ``library``: the library
-    that multiplied and the code that it chose, as it says itself; "" if it does not."""
+    that multiplied and the code that it chose, as it says itself, on GPUs with what the build's
+    kernels are; "" if unknown. ``remedy``: build that has kernels for the GPU, "" if this has."""
 
     framework: str
     framework_version: str
@@ -48,6 +50,7 @@ class PeakFlops:
     sustained_seconds: float | None = None
     devices: int = 1
     library: str = ""
+    remedy: str = ""
 
     @property
     def by(self) -> str:
@@ -128,6 +131,10 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
             raise ValueError(f"states a peak of {stated} TFLOP/s, but its matmuls reached {tflops}")
     settings = record["settings"]
     hardware = hardware_label(record["environment"]["hardware"])
+    library = next((rank["library"] for rank in record["ranks"] if "library" in rank), "")
+    remedy = ""
+    if settings["accelerator"] == "cuda":
+        library, remedy = gpu_kernels.library(record)
     return PeakFlops(
         framework=record["case"]["framework"],
         framework_version=record["framework_version"],
@@ -143,7 +150,8 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
         machine=identity(record["environment"], hardware),
         sustained_seconds=_sustained_seconds(record["ranks"]),
         devices=record["case"]["devices_per_node"],
-        library=next((rank["library"] for rank in record["ranks"] if "library" in rank), ""),
+        library=library,
+        remedy=remedy,
     )
 
 

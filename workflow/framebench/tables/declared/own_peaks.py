@@ -37,7 +37,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
                 "best_framework": best.framework,
                 "best_tflops": best.tflops,
                 "library": peak.library,
-                "helps": "; ".join(_gains(inputs, peak.framework)),
+                "helps": "; ".join([*_gains(inputs, peak.framework), *filter(None, [peak.remedy])]),
             }
 
 
@@ -87,7 +87,8 @@ OWN_PEAKS = Table(
     title="Own peaks",
     explanation="How fast each framework multiplies large matrices on this device, and its part of "
     "the fastest. A low part is a slow library, or one that does not know this processor: no model "
-    "can be fast with it. The library and the code that it chose are named as it says itself.",
+    "can be fast with it. The library and the code that it chose are named as it says itself; on "
+    "GPUs its version, and whether the build has machine code for them.",
     columns=(
         *shared("framework", "framework_version", "precision"),
         Column("peak_hardware", TEXT, "the device", title="hardware", hoisted=True),
@@ -96,8 +97,10 @@ OWN_PEAKS = Table(
         OWN_PEAK_SHARE,
         Column("best_framework", TEXT, "the fastest framework", hoisted=True),
         tflops("best_tflops", "fastest products of that", "its TFLOP/s"),
-        Column("library", TEXT, "library and code path, as the library says", note=True),
-        Column("helps", TEXT, "variants shown to be faster in this framework", note=True),
+        Column(
+            "library", TEXT, "library and code path, or kernels of the build for a GPU", note=True
+        ),
+        Column("helps", TEXT, "variants shown to be faster, or builds for this GPU", note=True),
     ),
     rows=rows,
     group="Where the time goes",
