@@ -26,3 +26,15 @@ def test_an_error_that_is_no_number_is_the_largest(broken: str) -> None:
     assert worst["where"] == broken
     assert math.isnan(worst["error"])
     assert math.isnan(total["error"])
+
+
+@pytest.mark.parametrize(("exact", "error"), [(1e-18, 1e-3 / 5), (1e-6, 1e-3 / 0.05)])
+def test_an_array_that_cancels_is_compared_with_its_layer(exact: float, error: float) -> None:
+    """An array that is small, but not zero, keeps the lower bound by all arrays."""
+    weight, rest = np.full(4, 5.0), np.zeros(10**4 * 4 - 5)
+    expected = {"head.weight": weight, "head.bias": np.array([exact]), "rest.weight": rest}
+    actual = {**expected, "head.bias": np.array([exact + 1e-3])}
+    worst, total = compare_arrays("gradients", actual, expected, 1.0)
+    assert worst["where"] == "head.bias"
+    assert worst["error"] == pytest.approx(error, rel=0.2)
+    assert total["error"] == pytest.approx(1e-3 / 10)

@@ -89,6 +89,22 @@ def counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
     return measured(quantity, abs(count - expected) / expected, str(count))
 
 
+class _Group:
+    """Arrays together: the sum of their squares, and the number of their elements."""
+
+    def __init__(self) -> None:
+        self.squares, self.elements = 0.0, 0
+
+    def share(self, elements: int) -> float:
+        """Return the share of the norm that so many elements have."""
+        return float((self.squares * elements / max(self.elements, 1)) ** 0.5)
+
+
+#: Part of its share of its layer's norm below which an exact array is zero but for the rounding of
+#: float64.
+_CANCELLED = 1e-9
+
+
 def compare_arrays(
     quantity: str, actual: Mapping[str, Any], expected: Mapping[str, Any], floor: float
 ) -> List[Dict[str, Any]]:
@@ -96,27 +112,39 @@ def compare_arrays(
     total``).
 
     The error of an array is relative to at least ``floor`` times its share, by number of elements,
-    of the norm of all arrays. A gradient that is zero but for rounding has no relative error
-    otherwise, such as that of the keys' bias, which softmax ignores. In half precision, rounding
-    alone is a hundredth of the larger terms whose difference a small gradient is. Raises KeyError
-    where the names differ."""
+    of the norm of all arrays. In half precision, rounding alone is a hundredth of the larger terms
+    whose difference a small gradient is. A gradient that is zero but for rounding, such as that of
+    the keys' bias, which softmax ignores, has no error relative to itself: it is the sum of terms
+    as large as those of its layer's other arrays, and its error is relative to its share of the
+    layer's norm, if that is larger. Raises KeyError where the names differ."""
     import numpy as np
 
     if set(actual) != set(expected):
         differing = sorted(set(actual) ^ set(expected))
         raise KeyError(f"{quantity}: of the shared names differ {differing[:5]}")
-    squares = sizes = differences = 0.0
-    norms = {}
+    differences = 0.0
+    norms: Dict[str, float] = {}
+    groups: Dict[str, _Group] = {"": _Group()}
     for name in actual:
         exact = np.asarray(expected[name], np.float64)
         norms[name] = float(np.linalg.norm(exact.ravel()))
-        squares += norms[name] ** 2
-        sizes += exact.size
+        for group in (groups[""], groups.setdefault(_layer(name), _Group())):
+            group.squares += norms[name] ** 2
+            group.elements += exact.size
+    squares = groups[""].squares
     errors = [(0.0, "")]
     for name, array in actual.items():
-        share = floor * (squares * array.size / sizes) ** 0.5
+        share = floor * groups[""].share(array.size)
+        of_layer = groups[_layer(name)].share(array.size)
+        if norms[name] < _CANCELLED * of_layer:
+            share = max(share, of_layer)
         error = relative(array, expected[name], share)
         differences += (error * max(norms[name], share)) ** 2
         errors.append((error, name))
     total = (differences / max(squares, 1e-300)) ** 0.5
     return [measured(quantity, *largest(errors)), measured(quantity + ", total", total)]
+
+
+def _layer(name: str) -> str:
+    """Return the name of a parameter's layer; the parameter's own if it is of none."""
+    return name.rpartition(".")[0] or name
