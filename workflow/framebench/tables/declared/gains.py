@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from core import precisions
@@ -27,20 +27,20 @@ def rows(inputs: Inputs) -> Iterator[Row]:
     for table in (VARIANTS, PRECISIONS, COMPILERS, WEAK, STRONG):
         made = inputs.made(table)
         ratios = made[made["speedup"].notna() & (made.get("devices", 0) != 1)]
-        changes = [_change(table, row) for row in ratios.to_dict("records")]
-        for change, some in ratios.assign(change=changes).groupby("change", sort=False):
-            yield _row(table, str(change), some)
+        changes = ratios.assign(change=_changes(table, ratios)).groupby("change", sort=False)
+        yield from (_row(table, str(change), some) for change, some in changes)
 
 
-def _change(table: Table, row: Mapping[Any, Any]) -> str:
+def _changes(table: Table, ratios: pd.DataFrame) -> Any:
+    """Return what each row holds against what, as a column."""
     if table is VARIANTS:
-        return f"{row['arm']} over {row['base_arm']}"
+        return ratios["arm"] + " over " + ratios["base_arm"]
     if table is PRECISIONS:
-        return f"{row['precision']} over {precisions.baseline(row['precision'])}"
+        return ratios["precision"] + " over " + ratios["precision"].map(precisions.baseline)
     if table is COMPILERS:
         return "compiler over none"
-    size = topology(row["nodes"], row["devices_per_node"])
-    return f"{size} over 1n1g, {_SAME_BATCH[table.name]}"
+    sizes = map(topology, ratios["nodes"], ratios["devices_per_node"])
+    return [f"{size} over 1n1g, {_SAME_BATCH[table.name]}" for size in sizes]
 
 
 def _row(table: Table, change: str, ratios: pd.DataFrame) -> Row:

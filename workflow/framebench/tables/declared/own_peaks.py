@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ...statistics.verdicts import FASTER
@@ -15,39 +16,52 @@ from .variants import VARIANTS
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Columns of the table -> attributes of peaks.
+_FIELDS = {
+    "framework": "framework", "framework_version": "framework_version", "precision": "precision",
+    "peak_hardware": "hardware", "busy_devices": "devices", "own_peak_tflops": "tflops",
+    "library": "library", "remedy": "remedy",
+}  # fmt: skip
 #: Share of the best peak below which a framework's library is called slow.
 SLOW = 0.5
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per device, precision, number of busy devices and framework, fastest first."""
-    for peaks in inputs.peaks.alike():
-        ranked = sorted(peaks, key=lambda peak: -(peak.tflops or 0.0))
-        best = ranked[0]
-        own = {peak.framework: peak for peak in reversed(ranked)}
-        for peak in sorted(own.values(), key=lambda peak: -(peak.tflops or 0.0)):
-            yield {
-                "framework": peak.framework,
-                "framework_version": peak.framework_version,
-                "precision": peak.precision,
-                "peak_hardware": peak.hardware,
-                "busy_devices": peak.devices,
-                "own_peak_tflops": peak.tflops,
-                OWN_PEAK_SHARE.name: (peak.tflops or 0.0) / (best.tflops or 1.0),
-                "best_framework": best.framework,
-                "best_tflops": best.tflops,
-                "library": peak.library,
-                "helps": "; ".join([*_gains(inputs, peak.framework), *filter(None, [peak.remedy])]),
-            }
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per device, precision, number of busy devices and framework, fastest first."""
+    import pandas as pd  # slow to import, and plans make no rows
+
+    alike = [*inputs.peaks.alike()]
+    fields = attrgetter(*_FIELDS.values())
+    listed = [(device, *fields(peak)) for device, some in enumerate(alike) for peak in some]
+    peaks = pd.DataFrame(listed, columns=["device", *_FIELDS])
+    peaks = peaks.sort_values("own_peak_tflops", ascending=False, kind="stable")
+    best = peaks.groupby("device")[["framework", "own_peak_tflops"]].transform("first")
+    peaks[["best_framework", "best_tflops"]] = best
+    peaks[OWN_PEAK_SHARE.name] = peaks["own_peak_tflops"] / peaks["best_tflops"]
+    gains = _gains(inputs)
+    peaks["helps"] = [
+        "; ".join(filter(None, (gains.get(framework), remedy)))
+        for framework, remedy in zip(peaks["framework"], peaks["remedy"], strict=True)
+    ]
+    return (
+        peaks.drop_duplicates(["device", "framework"])
+        .sort_values("device", kind="stable")
+        .drop(columns=["device", "remedy"])
+    )
 
 
-def _gains(inputs: Inputs, framework: str) -> Iterator[str]:
-    """Yield the variants that were shown to be faster in this framework, with their ratios."""
+def _gains(inputs: Inputs) -> dict[Hashable, str]:
+    """Return the variants that were shown to be faster, with their ratios, by framework."""
     made = inputs.made(VARIANTS)
-    faster = made[(made["framework"] == framework) & (made["verdict"] == FASTER)]
-    for variant, ratios in faster.groupby("arm", sort=False)["speedup"]:
-        least, most = f"{ratios.min():.2f}x", f"{ratios.max():.2f}x"
-        yield f"variant {variant}: {least if least == most else f'{least} to {most}'}"
+    faster = made[made["verdict"] == FASTER].groupby(["framework", "arm"], sort=False)["speedup"]
+    ends = faster.agg(["min", "max"]).reset_index()
+    texts = [_range(*row) for row in ends[["arm", "min", "max"]].itertuples(index=False)]
+    return ends.assign(text=texts).groupby("framework")["text"].agg("; ".join).to_dict()
+
+
+def _range(variant: str, low: float, high: float) -> str:
+    least, most = f"{low:.2f}x", f"{high:.2f}x"
+    return f"variant {variant}: {least if least == most else f'{least} to {most}'}"
 
 
 def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
