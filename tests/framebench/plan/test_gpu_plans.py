@@ -111,10 +111,16 @@ def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
         ("jax", "", "", "jax-cuda"),
         ("tensorflow", "535.183.01", "9.0", "tensorflow-cuda"),
         ("tensorflow", "535.183.01", "7.0", "tensorflow-cuda-volta"),
-        ("tensorflow", "580.95.05", "12.0", "it has no kernels for GPU, compute capability 12.0"),
+        (
+            "tensorflow",
+            "580.95.05",
+            "12.0",
+            "no environment has kernels for compute capability 12.0",
+        ),
         ("oneflow", "580.95.05", "8.9", "oneflow-cuda"),
         ("oneflow", "580.95.05", "9.0", "an image, or a Python of your own"),
         ("mxnet", "580.95.05", "7.0", "config/images-cuda.yaml"),
+        ("mxnet", "580.95.05", "12.0", "allowed: a Python of your own"),
     ],
 )
 def test_an_environment_is_chosen_by_driver_and_compute_capability(

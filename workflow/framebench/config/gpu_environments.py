@@ -18,9 +18,11 @@ from core.gpus import Gpu
 from core.precisions import version
 
 FILE = Path("envs", "capabilities.csv")
-#: Configuration with the images of frameworks that have no environment for GPUs, and what they run
-#: on.
-IMAGES = "config/images-cuda.yaml, for compute capability 6.0 to 9.0"
+#: Configuration with the images of frameworks that have no environment for GPUs, and the oldest and
+#: newest compute capability that they run on.
+IMAGES = "config/images-cuda.yaml"
+_OLDEST, _NEWEST = "6.0", "9.0"
+_OWN = "a Python of your own (interpreters)"
 
 
 class GpuEnvironment(NamedTuple):
@@ -39,30 +41,21 @@ class GpuEnvironment(NamedTuple):
     machine_code: tuple[str, ...]
     ptx: tuple[str, ...]
 
-    def misfit(self, gpus: Iterable[Gpu]) -> str:
-        """Return why the environment does not work on one of these GPUs; "" if it works on all."""
-        for gpu in gpus:
-            if gpu.driver and version(gpu.driver)[0] < int(self.minimum_driver):
-                return (
-                    f"CUDA {self.cuda} needs driver {self.minimum_driver} or newer, found "
-                    f"{gpu.driver}"
-                )
-            if gpu.capability and not self.has_kernels(gpu.capability):
-                return (
-                    f"it has no kernels for {gpu.name}, compute capability {gpu.capability}, but "
-                    f"for {', '.join((*self.machine_code, *self.ptx))}"
-                )
-        return ""
+    def has_driver(self, gpus: Iterable[Gpu]) -> bool:
+        """Return whether the drivers of these GPUs are new enough, as far as they are known."""
+        return all(_major(gpu) >= int(self.minimum_driver) for gpu in gpus if gpu.driver)
 
-    def has_kernels(self, capability: str) -> bool:
-        """Return whether the build has kernels of the generation of a GPU, no newer than it.
+    def has_kernels(self, gpus: Iterable[Gpu]) -> bool:
+        """Return whether the build has kernels of each GPU's generation, no newer than it.
 
         Machine code runs within a generation alone. The driver would compile PTX for later ones,
         too, but a framework that generates code of its own does not know them.
         """
         known = [version(one) for one in (*self.machine_code, *self.ptx)]
-        wanted = version(capability)
-        return not known or any(one[0] == wanted[0] and one <= wanted for one in known)
+        wanted = [version(gpu.capability) for gpu in gpus if gpu.capability]
+        return not known or all(
+            any(own[0] == one[0] and own <= one for own in known) for one in wanted
+        )
 
     def machine_code_for(self, capability: str) -> str:
         """Return the newest machine code that a GPU of this compute capability runs; "" if none."""
@@ -71,6 +64,10 @@ class GpuEnvironment(NamedTuple):
     def ptx_for(self, capability: str) -> str:
         """Return the newest PTX that the driver compiles for such a GPU; "" if none."""
         return _newest(self.ptx, capability, 0)
+
+
+def _major(gpu: Gpu) -> int:
+    return version(gpu.driver)[0]
 
 
 def _newest(codes: Iterable[str], capability: str, digits: int) -> str:
@@ -112,24 +109,22 @@ def files(root: Path, framework: str) -> list[Path]:
 def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None, str]:
     """Return the environment file of a framework for these GPUs, or None and the reason.
 
-    The reason says what helps: a driver, or software of the user's. Nothing is checked without a
-    row.
+    The reason says what helps: a driver, or software of the user's. It is the same for all
+    frameworks that lack the same. Nothing is checked without a row.
     """
     known = {one.environment: one for one in load(root) if one.framework == framework}
-    faults = {name: one.misfit(gpus) for name, one in known.items()}
     for file in files(root, framework):
-        if not faults.get(file.stem):
+        own = known.get(file.stem)
+        if own is None or (own.has_driver(gpus) and own.has_kernels(gpus)):
             return file, ""
-    if not known:
-        return None, (
-            f"there is no environment of {framework} for CUDA; allowed: an image (--sdm apptainer, "
-            f"as in {IMAGES}), or a Python of your own (interpreters)"
-        )
-    drivers = [
-        int(one.minimum_driver)
-        for one in known.values()
-        if not one.misfit(gpu._replace(driver="") for gpu in gpus)
-    ]
-    way = f"driver {min(drivers)} or newer" if drivers else "an image, or a Python of your own"
-    why = "; ".join(f"{name}: {fault}" for name, fault in faults.items())
-    return None, f"{why}; allowed: {way}"
+    drivers = [int(one.minimum_driver) for one in known.values() if one.has_kernels(gpus)]
+    if drivers:
+        found = min((gpu for gpu in gpus if gpu.driver), key=_major).driver
+        return None, f"needs driver {min(drivers)} or newer, found {found}"
+    kinds = sorted({gpu.capability for gpu in gpus if gpu.capability}, key=version)
+    if known:
+        lacking = f"no environment has kernels for compute capability {' and '.join(kinds)}"
+        return None, f"{lacking}; allowed: an image, or {_OWN}"
+    has_image = all(version(_OLDEST) <= version(one) <= version(_NEWEST) for one in kinds)
+    way = f"NVIDIA's image ({IMAGES}), or {_OWN}" if has_image else _OWN
+    return None, f"no environment for CUDA; allowed: {way}"

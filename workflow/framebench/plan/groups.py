@@ -35,8 +35,8 @@ def of_left_out(left_out: Sequence[LeftOut]) -> list[list[str]]:
     grouped: dict[str, list[Case]] = defaultdict(list)
     for one in left_out:
         grouped[one.reason].append(one.case)
-    rows = [[str(len(cases)), why, _shared(cases)] for why, cases in grouped.items()]
-    return [["cases", "why", "which"], *rows]
+    rows = [[str(len(cases)), _shared(cases), why] for why, cases in grouped.items()]
+    return [["cases", "which", "why"], *rows]
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:

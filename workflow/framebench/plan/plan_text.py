@@ -158,7 +158,7 @@ def _range(seconds: Collection[float]) -> str:
 def left_out(plan: Plan) -> list[str]:
     """Return a line for each reason for which cases are excluded."""
     _, *rows = groups.of_left_out(plan.left_out)
-    return [f"Left out: {cases} case(s) ({which}): {why}" for cases, why, which in rows]
+    return [f"Left out: {cases} case(s) ({which}): {why}" for cases, which, why in rows]
 
 
 def of_other_machines(plan: Plan) -> list[str]:
