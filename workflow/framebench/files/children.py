@@ -139,7 +139,9 @@ def ask(command: Sequence[str], given: str = "", longest: float | None = None) -
         raise NoAnswer(f"wrote more than {LARGEST_ANSWER} bytes")
     if status or not answer:
         ended = f"signal {-status}" if status < 0 else f"exit status {status} and no answer"
-        raise NoAnswer((said.strip().splitlines() or [f"ended with {ended}"])[-1][:500])
+        # some, such as nvidia-smi, write their errors as an answer
+        lines = said.strip().splitlines() or (answer.strip().splitlines() if status > 0 else [])
+        raise NoAnswer((lines or [f"ended with {ended}"])[-1][:500])
     return answer
 
 

@@ -62,12 +62,22 @@ def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[st
         raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
 
 
+def config_file() -> Path:
+    """Return the configuration that Snakemake reads without ``--configfile``."""
+    return CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
+
+
 def settings_of(
-    given: Sequence[str], known: Catalog, reserved: Mapping[str, str]
+    given: Sequence[str],
+    known: Catalog,
+    reserved: Mapping[str, str],
+    files: Sequence[Path] = (),
+    method: str = "",
 ) -> tuple[Settings, dict[str, Any]]:
     """Return the settings as Snakemake will read them, and the suite for this machine as written.
-    ``reserved``: keys that may not be set, and what to use instead. Raises :class:`ConfigError` for
-    an invalid configuration or suite, before anything is measured."""
+    ``reserved``: keys that may not be set, and what to use instead. ``files``: configurations
+    behind :func:`config_file`; ``method``: of ``--sdm``. Raises :class:`ConfigError` for an invalid
+    configuration or suite, before anything is measured."""
     pairs = [word.partition("=") for word in given]
     if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
         raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
@@ -75,9 +85,10 @@ def settings_of(
     for key, instead in reserved.items():
         if key in own:
             raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
-    file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
-    config = {**read_mapping(file), **own}
-    settings = load_settings(config, known)
+    config: dict[str, Any] = {}
+    for file in (config_file(), *files):
+        config.update(read_mapping(file))
+    settings = load_settings({**config, **own}, known, [method] if method else [])
     if settings.suite.gpu_suite:
         machine = settings.cluster.machine if settings.cluster else local.detect()
         settings = fitting.on_machine(settings, machine)

@@ -43,7 +43,7 @@ case "$1" in
 -q) cat <<'END'{REPORT}END
 ;;
 --query-gpu=*) echo "NVIDIA H100 80GB HBM3, 81559, 580.95.05, GPU-1b4e, 0:1A:00.0, Disabled, 9.0" ;;
-*) echo "topology is not supported" >&2; exit 3 ;;
+*) echo "topology is not supported"; exit 3 ;;
 esac
 """
 #: Statuses of some cases, by model, mode and precision; the others leave no record.
@@ -101,11 +101,28 @@ def test_every_path_works_fails_or_is_not_tried(
         texts = {name: file.read(name).decode() for name in file.namelist()}
     assert "Driver Version                            : 580.95.05" in texts["nvidia-smi.txt"]
     assert "96.00.74.00.01" in texts["nvidia-smi.txt"]
-    assert texts["topology.txt"] == "topology is not supported\nexit status 3\n"
+    assert texts["topology.txt"] == "nvidia-smi topo -m: topology is not supported\n"
     assert "failed: no kernel in path-" in texts["gpu_check.txt"]
     assert {"suite.yaml", "envs/pytorch.yaml", "report.html"} <= {*texts}
     for name, text in texts.items():
         assert not [one for one in NAMES if one in text], name
+
+
+def test_frameworks_without_an_environment_run_in_images(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    called = list[Sequence[str]]()
+    monkeypatch.setattr(snakemake_calls, "measure", lambda *given: called.append(given[-1]))
+    said = []
+    for options in (["--frameworks", "mxnet"], ["--images"]):
+        cli.main(["gpu-check", "--results", "out", *options])
+        said.append(capsys.readouterr().out)
+    assert "mxnet not tried: no environment for CUDA" in said[0]
+    assert "no environment" not in said[1]
+    assert re.search("path +mxnet +tensorflow1$", said[1], re.MULTILINE)
+    assert called[0] == []
+    assert called[1][:3] == ["--sdm", "apptainer", "--configfile"]
+    assert [Path(file).name for file in called[1][3:]] == ["config.yaml", "images-cuda.yaml"]
 
 
 def test_without_records_there_is_a_table_and_no_archive(

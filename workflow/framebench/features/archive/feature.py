@@ -22,7 +22,7 @@ def _archive(given: argparse.Namespace) -> None:
 def _check_gpus(given: argparse.Namespace) -> None:
     from . import gpu_check
 
-    gpu_check.check(given.frameworks, given.results, given.config)
+    gpu_check.check(given.frameworks, given.results, given.config, given.images)
 
 
 def _add_commands(commands: Any) -> None:
@@ -36,10 +36,13 @@ def _add_commands(commands: Any) -> None:
     )
     archiving.set_defaults(command=_archive)
     checking = commands.add_parser("gpu-check", help="which ways to use the GPUs work here")
-    checking.add_argument("--frameworks", default="all", help="such as pytorch,jax (default: all)")
+    checking.add_argument("--frameworks", default="", help="such as pytorch,jax (default: all)")
     checking.add_argument("--results", type=Path, default=Path("gpu_check"), help="where to write")
     checking.add_argument(
         "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"
+    )
+    checking.add_argument(
+        "--images", action="store_true", help="run in those of config/images-cuda.yaml"
     )
     checking.set_defaults(command=_check_gpus)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 from collections import defaultdict
@@ -15,6 +14,7 @@ from core.case import Case
 from ... import PROJECT
 from ...config import catalog
 from ...config.statuses import OK
+from ...files import children
 from ...files.whole_files import write_whole
 from ...machine import local
 from ...plan import groups
@@ -24,9 +24,9 @@ from ...runs import snakemake_calls
 from . import command, contents
 
 SUITE = PROJECT / "config" / "suites" / "gpu_check.yaml"
+#: Configuration with the images of frameworks that have no environment for GPUs.
+IMAGES = PROJECT / "config" / "images-cuda.yaml"
 TEMPLATE = ".github/ISSUE_TEMPLATE/gpu_check.md"
-#: Seconds after which ``nvidia-smi`` is taken to hang.
-SMI_SECONDS = 60.0
 WORKS, FAILS, NOT_TRIED = "works", "fails", "not tried"
 #: Characters of a reason that are shown; the report has all.
 _LONGEST = 200
@@ -41,23 +41,30 @@ class Outcome(NamedTuple):
     reason: str = ""
 
 
-def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
+def check(frameworks: str, results: Path, config: Sequence[str], images: bool) -> None:
     """Measure the suite, print what works, and write the redacted archive.
 
-    ``config``: further arguments of ``--config``. Raises ConfigError if the GPUs cannot be used,
-    and after the table if nothing was measured."""
+    ``frameworks``: "" for all, or all that have an image. ``config``: further arguments of
+    ``--config``; ``images``: use the images of IMAGES. Raises ConfigError if the GPUs cannot be
+    used, and after the table if nothing was measured."""
     known = catalog.load_catalog(PROJECT)
-    asked = ["accelerator=cuda", *config, f"frameworks={frameworks}"]
+    asked = ["accelerator=cuda", *config]
+    if frameworks or not images:
+        asked.append(f"frameworks={frameworks or 'all'}")
+    files, method, words = list[Path](), "", list[str]()
+    if images:
+        files, method = [IMAGES], "apptainer"
+        words = ["--sdm", method, "--configfile", str(snakemake_calls.config_file()), str(IMAGES)]
     own = [f"suite={SUITE}", f"results={results}"]
-    settings, _ = snakemake_calls.settings_of([*asked, *own], known, {})
+    settings, _ = snakemake_calls.settings_of([*asked, *own], known, {}, files, method)
     plan = make_plan(settings, known, local.detect(), None)
     try:
         with snakemake_calls.without_traces():
-            snakemake_calls.measure(SUITE, results, asked, [])
+            snakemake_calls.measure(SUITE, results, asked, words)
     except snakemake_calls.MeasuringFailed as error:
         print(f"framebench: {error}", file=sys.stderr)
-    for name, words in contents.GPU_REPORTS.items():
-        write_whole(results / name, _output_of(words))
+    for name, command_line in contents.GPU_REPORTS.items():
+        write_whole(results / name, _output(command_line))
     text = "\n".join(lines(outcomes(plan, results, known), known))
     write_whole(results / contents.GPU_PATHS, f"{text}\n")
     print(f"\n{text}\n")
@@ -66,17 +73,12 @@ def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
     print(f"Look at it, then send it with the form in {TEMPLATE}")
 
 
-def _output_of(words: Sequence[str]) -> str:
+def _output(command_line: Sequence[str]) -> str:
     """Return the output of a program, or why there is none."""
     try:
-        ended = subprocess.run(
-            words, capture_output=True, encoding="utf-8", errors="replace", check=False,
-            timeout=SMI_SECONDS,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{' '.join(words)}: {error}\n"
-    status = f"exit status {ended.returncode}\n" if ended.returncode else ""
-    return ended.stdout + ended.stderr + status
+        return children.ask(command_line)
+    except (OSError, children.NoAnswer) as error:
+        return f"{' '.join(command_line)}: {error}\n"
 
 
 def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Outcome]:
