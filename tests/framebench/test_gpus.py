@@ -54,7 +54,6 @@ def test_an_old_driver_does_not_know_compute_capabilities(
         ("0", ["GPU-000"]),
         ("GPU-0", ["GPU-000"]),
         ("MIG-17c2", ["MIG-17c2"]),
-        (" MIG-b0b8, 0", ["MIG-b0b8", "GPU-000"]),
     ],
 )
 def test_cuda_shows_the_named_gpus(listed: list[Gpu], visible: str, uuids: list[str]) -> None:
@@ -72,6 +71,8 @@ def test_cuda_shows_the_named_gpus(listed: list[Gpu], visible: str, uuids: list[
         ("2", "names '2', which nvidia-smi does not list; allowed: 0, 1, MIG-b0b8"),
         ("GPU-9", "names 'GPU-9'"),
         ("GPU-", "names 'GPU-'"),
+        ("MIG-b0b8, 0", "names NVIDIA A100-SXM4-40GB and NVIDIA A100-SXM4-40GB MIG 3g.20gb; allo"),
+        ("MIG-b0b8,MIG-17c2", "MIG 1g.10gb.me and .* MIG 3g.20gb; allowed: instances of one pro"),
     ],
 )
 def test_what_cuda_would_not_show_is_refused(
@@ -89,6 +90,30 @@ def test_records_and_plans_name_an_instance_alike(monkeypatch: pytest.MonkeyPatc
     machine = local.detect()
     assert machine.identity.hardware.startswith(", ".join(names))
     assert (machine.gpus, machine.hidden) == (1, 1)
+
+
+def test_instances_of_one_profile_are_devices_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instances = [("1g.5gb", f"MIG-{letter}") for letter in "abc"]
+    whole = fake_gpus.gpus(2, "NVIDIA A100-SXM4-40GB", 40960, "580.95.05", "8.0")
+    divided = [{**whole[0], "mig.mode.current": "Enabled", "instances": instances}, whole[1]]
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, divided), prepend=":")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-b,MIG-c")
+    machine = local.detect()
+    assert [gpu.uuid for gpu in machine.devices] == ["MIG-b", "MIG-c"]
+    monkeypatch.setattr(
+        devices.cores_of, "near_gpus", lambda asked, cores: [[place] for place in range(len(asked))]
+    )
+    leased = devices.available("cuda", None, range(8), os.environ)
+    assert [(one.name, one.cores, one.locks) for one in leased] == [
+        ("MIG-b", [1], ["gpu-MIG-b"]),
+        ("MIG-c", [2], ["gpu-MIG-c"]),
+    ]
+    for one in leased:  # a run's record has its own instance alone
+        used = devices.among(hardware.hardware([0])["gpus"], [one])
+        assert [gpu["uuid"] for gpu in used] == [one.name]
+    assert hardware.gpu_addresses(["MIG-b", "1"]) == [gpu["pci.bus_id"] for gpu in whole]
 
 
 @pytest.mark.parametrize(

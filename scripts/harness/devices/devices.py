@@ -75,8 +75,8 @@ def _gpus(
             "unset it, or name GPUs by uuid in CUDA_VISIBLE_DEVICES"
         )
     known = hardware.gpus()
-    places = [_index_of(name, known) for name in names]
-    # Devices that nvidia-smi does not list, such as a part of a GPU, keep their name.
+    places = [hardware.index_of(name, known) for name in names]
+    # Devices that nvidia-smi does not list keep their name.
     locks = [
         _lock_of(name if place is None else known[place]["uuid"])
         for name, place in zip(names, places)
@@ -90,15 +90,6 @@ def _gpus(
         shares = [[] if place is None else near[place] for place in places]
         shares = shares if all(shares) else [[] for _ in names]
     return [Device(name, own, [lock]) for name, own, lock in zip(names, shares, locks)]
-
-
-def _index_of(name: str, known: Sequence[Dict[str, Any]]) -> Optional[int]:
-    """Return the index of the ``known`` GPU that CUDA calls ``name``: a number, a uuid, or its
-    beginning."""
-    if name.isdigit():
-        return int(name) if int(name) < len(known) else None
-    like = [place for place, gpu in enumerate(known) if gpu["uuid"].startswith(name)]
-    return like[0] if len(like) == 1 else None
 
 
 def _lock_of(uuid: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from core.gpus import VISIBLE, Gpu, GpuError, list_gpus
 
@@ -15,8 +15,9 @@ from harness.machine.sources import file_entry
 
 def gpus() -> List[Dict[str, Any]]:
     """Return name, memory in bytes, driver, uuid, PCI address and compute capability of every
-    NVIDIA GPU, ordered by address; empty without GPUs."""
-    return [_facts(gpu) for gpu in _listed()]
+    NVIDIA GPU, ordered by address, and in place of one that MIG divides of its instances; empty
+    without GPUs."""
+    return [_facts(one) for gpu in _listed() for one in gpu.instances or (gpu,)]
 
 
 def _listed() -> List[Gpu]:
@@ -54,20 +55,27 @@ def visible_gpus(variables: Mapping[str, str]) -> List[str]:
     beginnings of uuids."""
     visible = variables.get(VISIBLE)
     if visible is None:
-        return [str(number) for number in range(len(gpus()))]
+        return [str(number) for number in range(len({gpu["pci_address"] for gpu in gpus()}))]
     return [part.strip() for part in visible.split(",") if part.strip() not in ("", "-1")]
 
 
+def index_of(name: str, known: Sequence[Mapping[str, Any]]) -> Optional[int]:
+    """Return the index of the ``known`` GPU or instance that CUDA calls ``name``: the number of a
+    whole GPU, a uuid, or its beginning. Return None for another name."""
+    addresses = list(dict.fromkeys(gpu["pci_address"] for gpu in known))
+    if name.isdigit():
+        own = addresses[int(name)] if int(name) < len(addresses) else None
+        like = [place for place, gpu in enumerate(known) if gpu["pci_address"] == own]
+    else:
+        like = [place for place, gpu in enumerate(known) if gpu["uuid"].startswith(name)]
+    return like[0] if len(like) == 1 else None
+
+
 def gpu_addresses(visible: Sequence[str]) -> List[str]:
-    """Return the PCI addresses of these GPUs, "" for an unknown one."""
+    """Return the PCI addresses of these GPUs and instances, "" for an unknown one."""
     known = gpus()
-
-    def address(name: str) -> str:
-        if name.isdigit():
-            return str(known[int(name)]["pci_address"]) if int(name) < len(known) else ""
-        return next((g["pci_address"] for g in known if g["uuid"].startswith(name)), "")
-
-    return [address(name) for name in visible]
+    places = [index_of(name, known) for name in visible]
+    return ["" if place is None else str(known[place]["pci_address"]) for place in places]
 
 
 def hardware(cores: Sequence[int]) -> Dict[str, Any]:
