@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from .. import PROJECT
 from ..cases import fitting
 from ..config.catalog import Catalog
@@ -67,6 +69,16 @@ def config_file() -> Path:
     return CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
 
 
+def _value(text: str) -> Any:
+    """Return a value of ``--config`` as Snakemake reads it: mappings and lists are YAML."""
+    if not text.startswith(("{", "[")):
+        return text
+    try:
+        return yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError:
+        return text
+
+
 def settings_of(
     given: Sequence[str],
     known: Catalog,
@@ -81,7 +93,7 @@ def settings_of(
     pairs = [word.partition("=") for word in given]
     if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
         raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
-    own = {key: value for key, _, value in pairs}
+    own = {key: _value(text) for key, _, text in pairs}
     for key, instead in reserved.items():
         if key in own:
             raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")

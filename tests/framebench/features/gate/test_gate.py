@@ -383,6 +383,8 @@ def test_a_version_of_a_package_is_of_the_framework_of_the_model(tmp_path: Path)
     file.write_text('FRAMEWORK = "jax"\ndef make(batch_size, key): ...\n')
     settings, _ = snakemake_calls.settings_of([f"model={file}"], CATALOG, {})
     assert command.measured_frameworks(settings) == ["jax"]
+    added, _ = snakemake_calls.settings_of(["packages={jax: [flax==0.12.8]}"], CATALOG, {})
+    assert [*map(str, added.packages["jax"])] == ["flax==0.12.8"]
     both, _ = snakemake_calls.settings_of(["frameworks=jax,mxnet"], CATALOG, {})
     assert command.measured_frameworks(both) == ["jax", "mxnet"]
     assert gate("--base", "jax==0.9.0", "--candidate", "usual", results=tmp_path / "out") == 4

@@ -148,7 +148,8 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
     found = measuring.results(plan.folder)
     if not isinstance(candidate, ModelSide):
         return found
-    name = Path(candidate.name).stem
+    names = (key.case.model.partition("@")[0] for key in found[1])
+    name = next(names, Path(candidate.name).stem)
     return measuring.called(found[0], name), measuring.called(found[1], name)
 
 
