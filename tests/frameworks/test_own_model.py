@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from framebench.environments import uv
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
@@ -279,7 +282,11 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     assert record["metrics"]["throughput"]["unit"] == "samples/s"
     assert record["ranks"][0]["trainable_parameters"] == 32 * 64 + 64 + 64 * 10 + 10
     assert record["ranks"][0]["products"] == {"bfloat16": 2}
-    work = {"multiply_adds": 32 * 64 + 64 * 10, "tokens": None}
+    work = {
+        "multiply_adds": 32 * 64 + 64 * 10,
+        "tokens": None,
+        "read_parameters": record["ranks"][0]["trainable_parameters"],
+    }
     assert record["ranks"][0]["sample_work"] == work
     assert path in record["command"]
     bench.output.unlink()
@@ -392,100 +399,36 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
     assert "takes bbox, whose shape" in refused["transformers:TinyModel, train, fp32"]
 
 
-#: Packages that own models of Flax need.
-FLAX = """
-import contextlib
-from types import SimpleNamespace
-
-INTERCEPTED = []
-
-@contextlib.contextmanager
-def intercepting(function):
-    INTERCEPTED.append(function)
-    yield
-    INTERCEPTED.pop()
-
-def split(model, *kinds):
-    graph = type(model), model.trains, model.dropout.rate
-    return (graph, model.own, model.streams, model.kept) if kinds else (graph,)
-
-def merge(graph, own, streams, kept):
-    model = graph[0](None)
-    model.trains, model.dropout.rate = graph[1:]
-    model.own, model.streams, model.kept = own, streams, kept
-    return model
-
-linen = SimpleNamespace(
-    Module=type("Module", (), {}), Dropout=type("Dropout", (), {}), intercept_methods=intercepting
-)
-nnx = SimpleNamespace(
-    Module=type("Module", (), {}), Dropout=type("Dropout", (), {}), Param=1, RngState=2,
-    split=split, merge=merge, iter_graph=lambda model: [((), model.dropout)],
-)
-"""
+#: Flax and what it imports.
+FLAX = ("flax==0.12.8", "msgpack", "rich", "PyYAML", "typing_extensions", "treescope")
 OF_FLAX = """
-from types import SimpleNamespace
-
-import flax
 import jax
-import jax.numpy as jnp
 import optax
+from flax import linen, nnx
 
 FRAMEWORK = "jax"
 KIND = "linen"
 
-def scores(own, mean, x, train, drop):
-    batch = x.mean(0)
-    mean = 0.9 * mean + 0.1 * batch if train else mean
-    return drop(x - (batch if train else mean)) @ own["kernel"], mean
-
-def dropped(key, x):
-    return 2 * x * jax.random.bernoulli(key, 0.5, x.shape)
-
-class Linen(flax.linen.Module):
-    def init(self, key, x, train):
-        assert not train
-        kernel = jax.random.normal(key, (32, 10))
-        return {"params": {"kernel": kernel}, "batch_stats": {"mean": jnp.zeros(32)}}
-
+class Linen(linen.Module):
+    @linen.compact
     def __call__(self, x, train):
-        pass
+        x = linen.BatchNorm(use_running_average=not train, momentum=0.9)(x)
+        return linen.Dense(10)(linen.Dropout(0.5, deterministic=not train)(x))
 
-    def apply(self, variables, x, train, rngs=None, mutable=None):
-        layer = SimpleNamespace(module=flax.linen.Dropout(), method_name="__call__")
-        drop = lambda x: flax.INTERCEPTED[-1](
-            lambda x: dropped(rngs["dropout"], x) if train else x, (x,), {}, layer
-        )
-        found = scores(variables["params"], variables["batch_stats"]["mean"], x, train, drop)
-        assert not train or mutable == ["batch_stats"]
-        return (found[0], {"batch_stats": {"mean": found[1]}}) if train else found[0]
-
-class Nnx(flax.nnx.Module):
-    def __init__(self, key):
-        self.trains, self.dropout, self.kept = False, flax.nnx.Dropout(), {"mean": jnp.zeros(32)}
-        self.own = key is not None and {"kernel": jax.random.normal(key, (32, 10))}
-        self.streams = {"count": jnp.uint32(0)}
-        self.dropout.rate = 0.5
-
-    def train(self):
-        self.trains = True
-
-    def eval(self):
-        self.trains = False
+class Nnx(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(32, momentum=0.9, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.out = nnx.Linear(32, 10, rngs=rngs)
 
     def __call__(self, x):
-        key = jax.random.PRNGKey(self.streams["count"])
-        dropping = self.trains and self.dropout.rate
-        drop = (lambda x: dropped(key, x)) if dropping else (lambda x: x)
-        found, mean = scores(self.own, self.kept["mean"], x, self.trains, drop)
-        self.kept = {"mean": mean}
-        return found
+        return self.out(self.dropout(self.norm(x)))
 
 def loss(outputs, targets):
     return optax.softmax_cross_entropy_with_integer_labels(outputs, targets).mean()
 
 def make(batch_size, key):
-    model = {"linen": Linen, "nnx": lambda: Nnx(key)}[KIND]()
+    model = Linen() if KIND == "linen" else Nnx(nnx.Rngs(key))
     inputs = 1 + jax.random.normal(key, (batch_size, 32))
     return model, ({"x": inputs}, jax.random.randint(key, (batch_size,), 0, 10)), loss
 """
@@ -495,20 +438,32 @@ from harness.measuring.model import seed_of_batch
 adapter = started(model_config(CASES[0][0]), compiler="jit", batch=8)
 adapter.build(seed_of_batch(1, 0))
 losses = [adapter.read(adapter.step()) for _ in range(2)]
-(mean,) = adapter.statistics().values()
+(mean,) = [array for name, array in adapter.statistics().items() if "mean" in name]
 answer(losses=losses, mean=float(mean.mean()))
 """
+
+
+@pytest.fixture(scope="session")
+def flax(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install Flax for JAX's environment, without what only its checkpoints import."""
+    settings, folder = uv.pip_settings(), tmp_path_factory.mktemp("flax")
+    words = ["pip", "install", "-q", "--python", build_environment("jax"), "--target", str(folder)]
+    subprocess.run(
+        [uv.executable(), *words, "--no-deps", *uv.arguments(settings), *FLAX],
+        check=True,
+        env={**os.environ, **uv.variables(settings)},
+    )
+    return folder
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
 @pytest.mark.parametrize("kind", ["linen", "nnx"])
 def test_modules_of_flax_have_modes_dropout_and_running_statistics(
-    run: ForkServer, tmp_path: Path, kind: str
+    run: ForkServer, tmp_path: Path, flax: Path, kind: str
 ) -> None:
-    (tmp_path / "flax.py").write_text(FLAX)
     path = tmp_path / "net.py"
     path.write_text(OF_FLAX.replace('KIND = "linen"', f"KIND = {kind!r}"))
-    before = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    before = f"import sys; sys.path.append({str(flax)!r})\n"
     cases = [(str(path), mode, "fp32") for mode in ("train", "inference")]
     (found,) = compared(run, cases, before=before)
     assert found["refused"] == {}
