@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from typing import Any, Dict, Iterable, Mapping, Sequence
 
 from core.parallelism import DATA
@@ -74,21 +77,30 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
         )
     context.phase("product count", lambda: _observe_matmuls(adapter, fields), "products")
     if own:
-        fields["sample_work"] = _sample_work(adapter, arrays, workload.case.batch_per_device)
+        fields["sample_work"] = sample_work(adapter, arrays, workload.case.batch_per_device)
     check_matmuls(workload.case.precision, fields["products"])
     micro_steps.check(context)
 
 
-def _sample_work(adapter: MatmulTrace, arrays: Sequence[Any], batch: int) -> Dict[str, Any]:
-    """Return multiply-adds and tokens of one sample of a user's model; None where unknown.
+def sample_work(adapter: Any, arrays: Sequence[Any], batch: int) -> Dict[str, Any]:
+    """Return multiply-adds and tokens of one sample of a user's model, None where unknown, and how
+    many parameters a forward pass reads at least.
 
-    A sample is a sequence of tokens where the first integers of the batch have two axes."""
+    A sample is a sequence of tokens where the first integers of the batch have two axes. Of tables
+    with a row for each token a pass may read a few rows, so that they do not count."""
     multiply_adds = sum(one.multiply_adds for one in adapter.matmuls(forward_only=True))
-    whole = [array.shape for array in arrays if array.dtype.kind in "iu"]
-    is_sequence = bool(whole) and len(whole[0]) == 2
+    whole = [array for array in arrays if array.dtype.kind in "iu"]
+    is_sequence = bool(whole) and whole[0].ndim == 2
+    rows = int(whole[0].max()) + 1 if is_sequence else math.inf
+    shapes = [tuple(one.tensor.shape) for one in adapter.state().values()]
     return {
         "multiply_adds": multiply_adds / batch if multiply_adds else None,
-        "tokens": int(whole[0][1]) if is_sequence else None,
+        "tokens": int(whole[0].shape[1]) if is_sequence else None,
+        "read_parameters": sum(
+            functools.reduce(operator.mul, shape, 1)
+            for shape in shapes
+            if len(shape) != 2 or max(shape) < rows
+        ),
     }
 
 

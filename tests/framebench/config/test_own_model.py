@@ -194,12 +194,13 @@ def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_pa
 
 def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
     plan = planned(tmp_path, file(tmp_path))
-    (name,) = {case.model for case in plan.cases}
+    (name,) = {case.model for case in plan.cases if case.mode != "memory"}
     assert re.fullmatch("my_model@[0-9a-f]{8}", name)
-    assert {case.framework for case in plan.cases} == {"pytorch"}
+    assert {case.framework for case in plan.cases} == {"pytorch", ""}
     found = {(c.mode, c.devices_per_node, c.batch_per_device, c.compiler) for c in plan.cases}
     alone = {(mode, 1, n, "none") for mode in ("train", "inference") for n in (2, 4, 8)}
-    assert found == {*alone, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
+    roofs = {("memory", 1, 0, ""), ("memory", 2, 0, "")}
+    assert found == {*alone, *roofs, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
 
 
 def test_without_a_compiler_a_model_runs_as_users_of_its_framework_train(tmp_path: Path) -> None:
@@ -211,7 +212,7 @@ def test_without_a_compiler_a_model_runs_as_users_of_its_framework_train(tmp_pat
         checked = settings(tmp_path, file(tmp_path, text), {**suite, "exclude": [], "include": []})
         assert checked.model
         plan = make_plan(checked, checked.model.among(CATALOG), Machine(2, 0), None)
-        assert {case.compiler for case in plan.cases} == {compiler}
+        assert {case.compiler for case in plan.cases if case.is_step} == {compiler}
 
 
 def test_another_content_is_another_model(tmp_path: Path) -> None:
@@ -220,7 +221,10 @@ def test_another_content_is_another_model(tmp_path: Path) -> None:
     elsewhere.mkdir()
     moved = planned(tmp_path, file(elsewhere))
     after = planned(tmp_path, file(tmp_path, GOOD + "# another\n"))
-    folders = [{*plan.folders.values()} for plan in (before, again, moved, after)]
+    folders = [
+        {folder for case, folder in plan.folders.items() if case.model}
+        for plan in (before, again, moved, after)
+    ]
     assert folders[0] == folders[1] == folders[2]
     assert not folders[0] & folders[3]
     assert all("my_model@" in folder for folder in folders[3])
@@ -265,7 +269,7 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
         ("train", 2, SCALE),
         ("inference", 1, SCALE),
     }
-    lines = [commands.arguments(plan, run) for run in plan.pending]
+    lines = [commands.arguments(plan, run) for run in plan.pending if run.case.model]
     lines += [verify.arguments(plan, one, "") for one in full.values()]
     lines += [peak_flops.arguments(plan, one) for one in peak_flops.wanted(plan)]
     for words in lines:
@@ -275,7 +279,7 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
     lacking = planned(tmp_path, "timm:resnet18")
-    assert {case.model for case in lacking.cases} == {"timm:resnet18"}
+    assert {case.model for case in lacking.cases if case.is_step} == {"timm:resnet18"}
     with pytest.raises(
         ConfigError, match=r"pytorch.yaml has no timm; allowed: timm among the packages"
     ):

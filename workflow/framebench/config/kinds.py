@@ -22,6 +22,8 @@ from .validation import NotAllowed, NotAmong, show
 
 #: Benchmark that trains on several devices without all-reduce: the control of a scaling series.
 INDEPENDENT = "independent"
+#: Benchmarks of the bandwidth of memory: of a host's, of a device's.
+BANDWIDTHS = ("memory", "elementwise")
 #: Benchmark of storage in a folder, which the configuration may name.
 STORAGE = "storage"
 #: Benchmark of convergence; some of its tasks read the configured data folder.

@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .kinds import INDEPENDENT
+from core import axes
+
+from .catalog import Catalog
+from .kinds import BANDWIDTHS, INDEPENDENT, Measurement, measurement
 from .own_model import OwnModel
 from .suite import Suite
 from .suite_axes import Axes
 from .validation import ConfigError
 
 
-def of_own_model(suite: Suite, own: OwnModel) -> Suite:
+def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog) -> Suite:
     """Return the suite with a user's model instead of all models and frameworks.
 
-    The suite keeps its axes and, of other benchmarks, the control of scaling. Raises ConfigError
-    for a suite without axes, or with a variant for another source of the project's models.
+    The suite keeps its axes and, of other benchmarks, the control of scaling and the bandwidth of
+    memory, which a suite without variants gets if it has none: the model's roofline needs it.
+    Raises ConfigError for a suite without axes, or with a variant for another source of the
+    project's models.
     """
     if suite.axes is None:
         raise ConfigError(
@@ -34,10 +39,13 @@ def of_own_model(suite: Suite, own: OwnModel) -> Suite:
     def replaced(block: Axes) -> Axes:
         return {axis: names.get(axis, _of_any_model(one)) for axis, one in block.items()}
 
-    control = suite.measurements.get(INDEPENDENT)
-    measurements = {}
-    if control:
-        measurements = {INDEPENDENT: replace(control, axes={**control.axes, **names})}
+    measurements = {
+        kind: replace(one, axes={axis: names.get(axis, some) for axis, some in one.axes.items()})
+        for kind, one in suite.measurements.items()
+        if kind in (INDEPENDENT, *BANDWIDTHS)
+    }
+    if not suite.variants and not {*BANDWIDTHS} & {*measurements}:
+        measurements["memory"] = _bandwidth(suite, catalog)
 
     def kept(blocks: Sequence[Axes]) -> list[Axes]:
         of_framework = [own.framework]
@@ -53,9 +61,18 @@ def of_own_model(suite: Suite, own: OwnModel) -> Suite:
             "exclude": [one for one in suite.exclude if "model" not in one],
             "measurements": measurements,
             "own_model": own.name,
-            "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own),
+            "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own, catalog),
         }
     )
+
+
+def _bandwidth(suite: Suite, catalog: Catalog) -> Measurement:
+    """Return the benchmark of memory, on each number of devices that the suite has."""
+    blocks = [suite.axes or {}, *suite.include, *suite.then]
+    devices = dict.fromkeys(n for block in blocks for n in block.get("devices_per_node", ()))
+    usual = {axis.name: [axis.default] for axis in axes.further()}
+    chosen = {"nodes": [1], "devices_per_node": [*devices]}
+    return measurement("memory", chosen, usual, {}, catalog, None)
 
 
 def _of_any_model(values: Any) -> Any:

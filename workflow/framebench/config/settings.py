@@ -321,4 +321,5 @@ def _with_own_models(checked: CoreConfiguration, catalog: Catalog) -> dict[str, 
             f"{SOURCE}: frameworks: found {show(checked.frameworks)} beside model={own.source}, "
             f"which is one of {own.framework}; allowed: all, or {own.framework}"
         )
-    return {"suite": of_own_model(checked.suite, own), "models": [one.name for one in models]}
+    suite = of_own_model(checked.suite, own, catalog)
+    return {"suite": suite, "models": [one.name for one in models]}

@@ -130,7 +130,7 @@ class Answers:
     @property
     def compares_frameworks(self) -> bool:
         """Return whether a setting has several frameworks, or no question is answered otherwise."""
-        if self.own_model and not self.fastest:
+        if self.own_model and all(one.framework == NO_FRAMEWORK for one in self.fastest):
             return False
         return not self.variants or any(one.of > 1 for one in self.fastest)
 

@@ -10,11 +10,13 @@ class SampleWork(NamedTuple):
     """Work of one sample.
 
     ``multiply_adds``: of the forward pass; ``tokens``: of its sequence; None if unknown.
-    ``parameters``: trainable ones of the model."""
+    ``parameters``: trainable ones of the model; ``read_parameters``: those that a forward pass
+    reads at least."""
 
     multiply_adds: float | None
     tokens: int | None
     parameters: int
+    read_parameters: int
 
 
 def sample_work_of(ranks: Sequence[Mapping[str, Any]]) -> SampleWork | None:
@@ -22,5 +24,6 @@ def sample_work_of(ranks: Sequence[Mapping[str, Any]]) -> SampleWork | None:
     for rank in ranks[:1]:
         if found := rank.get("sample_work"):
             parameters = int(rank["trainable_parameters"])
-            return SampleWork(found["multiply_adds"], found["tokens"], parameters)
+            read = int(found["read_parameters"])
+            return SampleWork(found["multiply_adds"], found["tokens"], parameters, read)
     return None

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from core import precisions
 from core.parallelism import DATA
 
+from ...records.fields.sample_work import SampleWork
 from ...records.run import Run
 
 #: Values per parameter that an optimizer keeps.
@@ -41,7 +42,7 @@ class Traffic(NamedTuple):
 def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     """Return the least traffic of a run's step. ``models``: model config by name."""
     if run.sample_work:
-        return _of_own_model(run, run.sample_work.parameters)
+        return _of_own_model(run, run.sample_work)
     facts = models.get(run.case.model)
     if facts is None or "trainable_parameters" not in facts:
         return _unknown("the parameters of this model are not known")
@@ -64,16 +65,17 @@ def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     return Traffic(2 * held, held)
 
 
-def _of_own_model(run: Run, parameters: int) -> Traffic:
+def _of_own_model(run: Run, work: SampleWork) -> Traffic:
     """Return the least traffic of a user's own model: a training reads and writes each parameter.
 
     Its optimizer's values, and gradients, come on top."""
-    stored, _ = _bytes_of(run.case.precision)
-    if run.case.mode != "train":
-        return _unknown("which parameters a forward pass of your model reads is not known")
-    if stored is None:
+    stored, computed = _bytes_of(run.case.precision)
+    if stored is None or computed is None:
         return _unknown(f"in which dtype {run.case.precision} keeps parameters is not known")
-    held = float(stored * parameters)
+    if run.case.mode != "train":
+        held = float(computed * work.read_parameters)
+        return Traffic(held, held) if held else _unknown("the model has no parameters")
+    held = float(stored * work.parameters)
     return Traffic(2 * held, held)
 
 
