@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from harness.communication import ALL_REDUCE
 
+from ..harness.loader import images
 from .comparing import beyond, compared
 from .fork_server import ForkServer, ForkServers
 from .models import BERT, BLOCKS, RESNET, small
@@ -74,6 +75,7 @@ ALONE = {
 TOGETHER = {
     "collective": f"operation='{ALL_REDUCE}', largest_bytes=64, {QUICK}",
     "sharded_matmul": f"shapes='16x16x16', {QUICK}",
+    "overlap": f"shape='16x16x16', products=2, message_bytes=64, {QUICK}",
 }
 
 
@@ -94,12 +96,81 @@ answer(ranks=[{calls}], observed=observed())
 def test_two_gpus_exchange_arrays(run: ForkServer, name: str) -> None:
     # Blocks of this size are too short to tell whether both together take longer than one.
     script = f"""
-from harness.kinds import sharded_matmul
-sharded_matmul.check_longer = lambda seconds, runs: None
+from harness.kinds import overlap, sharded_matmul
+overlap.check_longer = sharded_matmul.check_longer = lambda seconds, runs: None
 answer(**measured({name!r}, {TOGETHER[name]}))
 """
     for rank in run(script, ranks=2):
         assert rank["blocks"]
+
+
+def test_a_window_that_ends_before_its_work_is_found(run: ForkServer) -> None:
+    """Fail if an adapter does not wait for the device, or if nobody notices."""
+    compiler = "jit" if run.framework == "jax" else "none"
+    (found,) = run(f"""
+from harness.measuring import window
+adapter = built({EMBEDDING!r}, compiler={compiler!r}, rank_context=CUDA)
+read, complete = adapter.read, adapter.blocking()
+read(adapter.step())
+start = time.monotonic()
+read(adapter.step())
+work = 0.15 + 4 * (time.monotonic() - start)  # of the device, much longer than the processor's
+def step():
+    handle = adapter.step()
+    QUEUE.add(work, outputs(adapter, handle))
+    if complete:
+        QUEUE.wait()
+    return handle
+def read_late(handle):
+    QUEUE.wait()
+    return read(handle)
+def timed(steps=1):
+    return window.measure(adapter, steps, window.run_ahead(adapter), step=step)
+adapter.read = read_late
+seconds, blocking = timed(2).seconds, complete
+adapter.wait, complete = lambda mark: None, False
+not_waited = raised(Mismatch, timed)
+adapter.synchronize = lambda: None
+answer(seconds=seconds, work=work, blocking=blocking, not_waited=not_waited,
+       not_synchronized=raised(Mismatch, timed))
+""")
+    assert found["seconds"] >= 2 * found["work"]
+    early = "synchronize() returned before the work was complete"
+    assert early in found["not_synchronized"]
+    assert (early if found["blocking"] else "wait() returned before") in found["not_waited"]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return images.folder(tmp_path_factory.mktemp("pictures"))
+
+
+def test_a_gpu_is_fed_from_files_and_from_the_host(run: ForkServer, pictures: Path) -> None:
+    compiler = "jit" if run.framework == "jax" else "none"
+    (found,) = run(f"""
+loaded = measured("input", small_images(), source="data", data={str(pictures)!r}, workers=0)
+fed = measured("train", {EMBEDDING!r}, compiler={compiler!r}, source="synthetic_host")
+answer(loaded=loaded, fed=fed)
+""")
+    assert found["loaded"]["loaded"]["images"] == 6
+    assert len(found["fed"]["feeding"]["copy_seconds"]) == 2
+
+
+@pytest.mark.parametrize("run", ["pytorch", "jax", "mxnet", "oneflow"], indirect=True)
+def test_a_batch_is_copied_while_the_step_before_runs(run: ForkServer) -> None:
+    (found,) = run(f"""
+adapter = built({EMBEDDING!r}, rank_context=CUDA)
+batch = batch_of(adapter.model_config)
+def seconds_of_copy():
+    QUEUE.add(0.3)
+    start = time.monotonic()
+    adapter.feed(batch)
+    return time.monotonic() - start
+seconds_of_copy()
+adapter.synchronize()
+answer(seconds=seconds_of_copy())
+""")
+    assert found["seconds"] < 0.2
 
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)

@@ -148,10 +148,10 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             ]
 
     def put(self, batch: Dict[str, Any]) -> None:
-        # into the arrays that the step has, once what was enqueued has read them
+        # Into the arrays that the step has, once what was enqueued has read them.
         for held, taken in zip(self._parts, self._taken(batch)):
             for array, values in zip(sum(held, ()), sum(map(tuple, taken), ())):
-                array[:] = values
+                array[:] = self._devices.staged(values, self._context)
 
     def set_learning_rate(self, rate: float) -> None:
         self._optimizers.set_rate(self._trainer, rate)

@@ -39,6 +39,15 @@ def take(rank_context: RankContext) -> mx.Context:
     return mx.gpu(rank_context.local_rank)
 
 
+def staged(values: np.ndarray, device: mx.Context) -> Any:
+    """Return ``values`` for an array of the device that a step may still be reading. To a GPU they
+    are copied at once, from page-locked memory: MXNet's engine copies while the step runs."""
+    if device.device_type == "cpu":
+        return values
+    pinned = mx.nd.array(values, ctx=mx.cpu_pinned(device.device_id), dtype=values.dtype)
+    return pinned.as_in_context(device)
+
+
 def name_of(dtype: Any) -> str:
     """Return ``float32``, ``float16``, ``bfloat16``, ..: numpy prints MXNet's bfloat16 as
     ``void16``."""

@@ -71,6 +71,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         self._matmuls, self._data_parallel = matmuls, data_parallel
         self._operations, self._collectives = operations, collectives
         self._kernels = kernels
+        self._devices = devices
         self._device = devices.take(self.rank_context)
         self._channels_last = devices.channels_last()
         self._graph_mode = self.case.compiler == "graph"
@@ -103,10 +104,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         # images come as (batch, height, width, channels)
         axes = (0, 1, 2, 3) if self._channels_last else (0, 3, 1, 2)
         arrays = {n: a.transpose(axes) if a.ndim == 4 else a for n, a in batch.items()}
-        return {
-            name: self._oneflow.tensor(array.copy(), device=self._device)
-            for name, array in arrays.items()
-        }
+        return {name: self._devices.copied(array, self._device) for name, array in arrays.items()}
 
     def put(self, batch: Dict[str, Any]) -> None:
         moved = self._moved(batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import oneflow
 from harness.adapter import RankContext, Unsupported, require_visible
 from oneflow import sysconfig
@@ -36,3 +37,11 @@ def take(rank_context: RankContext) -> oneflow.device:
             f"device is {oneflow.cuda.get_device_name(device)}, compute capability {major}.{minor}"
         )
     return device
+
+
+def copied(array: np.ndarray, device: oneflow.device) -> oneflow.Tensor:
+    """Return a copy on the device; to a GPU from page-locked memory, which OneFlow's virtual
+    machine copies by a stream of its own while the step before runs."""
+    if device.type == "cuda":
+        return oneflow.tensor(array.copy()).pin_memory().to(device)
+    return oneflow.tensor(array.copy(), device=device)

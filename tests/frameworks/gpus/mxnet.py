@@ -53,7 +53,30 @@ def _create(kind):  # noqa: ANN001, ANN202
     return _CREATE("dist_sync")
 
 
+def _copy_from_host(array, source):  # noqa: ANN001, ANN202
+    """Copy as the engine does, which returns when the device has read ``source``."""
+    if array.context == mx.cpu(0):  # here the device
+        QUEUE.wait()  # noqa: F821
+    _COPY_FROM_HOST(array, source)
+
+
+def _wait_for_all():  # noqa: ANN202
+    QUEUE.wait()  # noqa: F821
+    _WAIT_FOR_ALL()
+
+
+def _wait_to_read(array):  # noqa: ANN001, ANN202
+    QUEUE.wait([array])  # noqa: F821
+    _WAIT_TO_READ(array)
+
+
+Array = mx.nd.NDArray
 _FEATURES, _CREATE = mx.runtime.Features, mx.kv.create
+_WAIT_FOR_ALL, _WAIT_TO_READ, _COPY = mx.nd.waitall, Array.wait_to_read, Array.copy
+mx.nd.waitall, Array.wait_to_read = _wait_for_all, _wait_to_read
+_COPY_FROM_HOST, Array._sync_copyfrom = Array._sync_copyfrom, _copy_from_host
+mx.cpu_pinned = lambda number: mx.cpu(1)
+Array.copy = lambda array: QUEUE.note(_COPY(array))  # noqa: F821
 mx.runtime.Features = Features
 mx.context.num_gpus = lambda: COUNT
 mx.gpu = _gpu

@@ -62,7 +62,35 @@ def _all(kind):  # noqa: ANN001, ANN202
     return _ALL("cpu")
 
 
+def _to(tensor, *arguments, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+    """Move a tensor: to the host, behind all that is enqueued."""
+    moved = _TO(tensor, *arguments, **options)
+    to_host = arguments == ("cpu",) and not isinstance(arguments[0], Device)
+    return QUEUE.note(moved) if to_host else moved  # noqa: F821
+
+
+def _tensor(values, *, device=None, **options):  # noqa: ANN001, ANN003, ANN202
+    """Return a tensor of an array: on the device, when it has read the array."""
+    if isinstance(device, Device):
+        QUEUE.wait()  # noqa: F821
+    return _TENSOR(values, device=device, **options)
+
+
+def _numpy(tensor):  # noqa: ANN001, ANN202
+    QUEUE.wait([tensor])  # noqa: F821
+    return _NUMPY(tensor)
+
+
+def _synchronize(device=None):  # noqa: ANN001, ANN202
+    waits.append(device)
+    QUEUE.wait()  # noqa: F821
+
+
 _DEVICE, _ALL = oneflow.device, oneflow.placement.all
+_TO, _NUMPY = oneflow.Tensor.to, oneflow.Tensor.numpy
+oneflow.Tensor.to, oneflow.Tensor.numpy = _to, _numpy
+oneflow.Tensor.pin_memory = lambda tensor: tensor
+_TENSOR, oneflow.tensor = oneflow.tensor, _tensor
 _CONV, _NORM = oneflow._C.conv2d, oneflow._C.normalization
 oneflow._C.conv2d = oneflow.nn.functional.conv2d = _conv2d
 oneflow._C.normalization = _normalization
@@ -74,7 +102,7 @@ oneflow.cuda.device_count = lambda: 2
 oneflow.cuda.set_device = _set_device
 oneflow.cuda.get_device_capability = lambda device=None: CAPABILITY
 oneflow.cuda.get_device_name = lambda device=None: NAME
-oneflow.cuda.synchronize = lambda device=None: waits.append(device)
+oneflow.cuda.synchronize = _synchronize
 
 
 def observed():  # noqa: ANN201

@@ -16,10 +16,14 @@ waits, peaks, attentions = [], [], []
 
 
 class Event:
-    """Event of a stream, complete when it was waited for."""
+    """Event of a stream, complete when all is that was enqueued before it."""
+
+    def __init__(self):  # noqa: ANN204
+        QUEUE.note(self)  # noqa: F821
 
     def synchronize(self):  # noqa: ANN201
         waits.append("event")
+        QUEUE.wait([self])  # noqa: F821
 
 
 class Stream:
@@ -50,6 +54,11 @@ def _flash(query, key, value, offset, mask, dropout, causal, softmax, test, name
     return _attended("flash_attn", mask, query, key, value, dropout, not test), None, None, None
 
 
+def _synchronize(device=None):  # noqa: ANN001, ANN202
+    waits.append("device")
+    QUEUE.wait()  # noqa: F821
+
+
 def _join():  # noqa: ANN202
     """Join by Gloo the process group that was asked to be NCCL's."""
     assert os.environ["PADDLE_DISTRI_BACKEND"] == "nccl"
@@ -69,7 +78,7 @@ paddle.distributed.init_parallel_env = _join
 paddle.distributed.get_backend = lambda group=None: "NCCL"
 paddle.is_compiled_with_cuda = lambda: True
 paddle.set_device = _set_device
-paddle.device.synchronize = lambda device=None: waits.append("device")
+paddle.device.synchronize = _synchronize
 paddle.device.current_stream = lambda device=None: Stream()
 paddle.amp.is_bfloat16_supported = paddle.device.is_bf16_supported = (
     lambda device=None, including_emulation=True: CAPABILITY >= (8, 0)

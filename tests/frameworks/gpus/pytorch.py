@@ -37,8 +37,12 @@ class Devices(type):
 
 
 class Event:
+    def __init__(self):  # noqa: ANN204
+        QUEUE.note(self)  # noqa: F821
+
     def synchronize(self):  # noqa: ANN201
         waits.append("event")
+        QUEUE.wait([self])  # noqa: F821
 
 
 class Stream:
@@ -63,6 +67,7 @@ def _on_stream(stream):  # noqa: ANN001, ANN202
 
 def _synchronize(device=None):  # noqa: ANN001, ANN202
     waits.append(device)
+    QUEUE.wait()  # noqa: F821
     for stream in streams:
         stream.wait_stream(stream)
 

@@ -1,8 +1,9 @@
 """Double of a GPU for TensorFlow 2: the processor, as tf.config describes a GPU.
 
-A GPU computes asynchronously, so that only a step that was waited for counts as complete here."""
+A copy to the host waits for all that is enqueued when it begins."""
 
 import tensorflow as tf
+from tensorflow.python.framework import ops
 
 CAPABILITY, NAME, BUILT_FOR = (8, 0), "NVIDIA A100", ["sm_60", "sm_70", "sm_80", "compute_90"]
 _LISTED = tf.config.list_physical_devices
@@ -18,6 +19,12 @@ def _existing(device):  # noqa: ANN001, ANN202
 
 def _synchronized():  # noqa: ANN202
     waits.append(tf.constant(0.0).device)
+    QUEUE.wait()  # noqa: F821
+
+
+def _numpy(tensor):  # noqa: ANN001, ANN202
+    QUEUE.wait()  # noqa: F821
+    return _NUMPY(tensor)
 
 
 def _memory(device):  # noqa: ANN001, ANN202
@@ -39,6 +46,7 @@ tf.sysconfig.get_build_info = lambda: {
     "cuda_compute_capabilities": BUILT_FOR,
 }
 tf.raw_ops.SyncDevice = _synchronized
+_NUMPY, ops._EagerTensorBase.numpy = ops._EagerTensorBase.numpy, _numpy
 tf.config.experimental.reset_memory_stats = lambda device: peaks.append(_existing(device))
 tf.config.experimental.get_memory_info = _memory
 _KINDS = tf.distribute.experimental.CommunicationImplementation
