@@ -97,10 +97,11 @@ def test_what_follows_tests_the_framework_and_compares_both_environments(tmp_pat
     assert given.config == ["frameworks=jax", "accelerator=cpu"]
 
 
-def test_what_is_held_back_is_there_and_has_a_date_and_a_reason() -> None:
+def test_what_is_held_back_is_there_and_has_date_reason_and_source() -> None:
     with (ROOT / "envs" / "held.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
         assert (ROOT / "envs" / f"{row['environment']}.yaml").is_file()
         assert len(row["date"]) == 10
         assert row["reason"]
+        assert row["source"]

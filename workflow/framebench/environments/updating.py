@@ -18,7 +18,7 @@ from ..files.whole_files import write_whole
 from . import locking, other_version
 from .venvs import EnvironmentFile, read_environment_file
 
-#: Environments whose pins stay, with date and reason.
+#: Environments whose pins stay, with date, reason and source of the reason.
 HELD = Path("envs", "held.csv")
 _PIN = re.compile(r"^( +- )[A-Za-z0-9._-]+(\[.*\])?==")
 #: Packages that a build for CUDA needs, such as the one of PyTorch on the main index. A build for
