@@ -94,8 +94,11 @@ def _about(
     figures = [f"{formatting.rounded(best['throughput_median'], '#.4g')} samples/s"]
     if best["tokens_per_second"]:
         figures.append(f"{formatting.rounded(best['tokens_per_second'], '#.4g')} tokens/s")
-    if best["p50_ms"]:
-        figures.append(f"{best['p50_ms']:.3g} ms per step")
+    samples = best["nodes"] * best["devices_per_node"] * best["batch_per_device"]
+    milliseconds = best["p50_ms"] or 1000 * samples / best["throughput_median"]
+    figures.append(f"{milliseconds:.3g} ms per step")
+    if memory := best["peak_device_memory_bytes"] or best["peak_host_memory_bytes"]:
+        figures.append(f"{memory / 2**30:.3g} GiB of memory")
     verified = "verified" if best["verification"] == "passed" else "not verified"
     of = f" of {len(rows)} combinations" if len(rows) > 1 else ""
     yield f"best{of}: {_combination(best, rows)}: {', '.join(figures)} ({verified})"
