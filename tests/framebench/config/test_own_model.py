@@ -203,6 +203,20 @@ def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
     assert found == {*alone, *roofs, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
 
 
+def test_the_bandwidth_of_memory_is_measured_for_its_roofline(tmp_path: Path) -> None:
+    source = file(tmp_path)
+    suite = settings(tmp_path, source, {**SUITE, "on_gpus": "quick_gpu"}).suite
+    assert suite.gpu_suite
+    assert [*suite.measurements] == ["independent", "memory"]
+    assert [*suite.gpu_suite.measurements] == ["elementwise"]
+    assert suite.gpu_suite.measurements["elementwise"].axes["framework"] == ["pytorch"]
+    own = {**SUITE, "measurements": {"elementwise": {"framework": "all"}}}
+    kept = settings(tmp_path, source, own).suite.measurements
+    assert [(kind, one.axes["framework"]) for kind, one in kept.items()] == [
+        ("elementwise", ["pytorch"])
+    ]
+
+
 def test_without_a_compiler_a_model_runs_as_users_of_its_framework_train(tmp_path: Path) -> None:
     """Fail if a model without a named compiler runs unlike its framework's users train.
     JAX without jit is no meaningful figure."""

@@ -15,14 +15,17 @@ from .suite import Suite
 from .suite_axes import Axes
 from .validation import ConfigError
 
+#: Elements of an array that no cache of a GPU holds.
+IN_MEMORY = str(2**26)
 
-def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog) -> Suite:
+
+def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = False) -> Suite:
     """Return the suite with a user's model instead of all models and frameworks.
 
     The suite keeps its axes and, of other benchmarks, the control of scaling and the bandwidth of
     memory, which a suite without variants gets if it has none: the model's roofline needs it.
-    Raises ConfigError for a suite without axes, or with a variant for another source of the
-    project's models.
+    ``gpus``: the suite is one for GPUs. Raises ConfigError for a suite without axes, or with a
+    variant for another source of the project's models.
     """
     if suite.axes is None:
         raise ConfigError(
@@ -45,7 +48,8 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog) -> Suite:
         if kind in (INDEPENDENT, *BANDWIDTHS)
     }
     if not suite.variants and not {*BANDWIDTHS} & {*measurements}:
-        measurements["memory"] = _bandwidth(suite, catalog)
+        added = _bandwidth(suite, own, catalog, gpus)
+        measurements[added.kind] = added
 
     def kept(blocks: Sequence[Axes]) -> list[Axes]:
         of_framework = [own.framework]
@@ -61,18 +65,21 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog) -> Suite:
             "exclude": [one for one in suite.exclude if "model" not in one],
             "measurements": measurements,
             "own_model": own.name,
-            "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own, catalog),
+            "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own, catalog, True),
         }
     )
 
 
-def _bandwidth(suite: Suite, catalog: Catalog) -> Measurement:
+def _bandwidth(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool) -> Measurement:
     """Return the benchmark of memory, on each number of devices that the suite has."""
     blocks = [suite.axes or {}, *suite.include, *suite.then]
     devices = dict.fromkeys(n for block in blocks for n in block.get("devices_per_node", ()))
     usual = {axis.name: [axis.default] for axis in axes.further()}
     chosen = {"nodes": [1], "devices_per_node": [*devices]}
-    return measurement("memory", chosen, usual, {}, catalog, None)
+    if not gpus:
+        return measurement("memory", chosen, usual, {}, catalog, None)
+    chosen |= {"framework": [own.framework], "precision": ["fp32"]}
+    return measurement("elementwise", chosen, usual, {"elements": [IN_MEMORY]}, catalog, None)
 
 
 def _of_any_model(values: Any) -> Any:
