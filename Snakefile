@@ -8,3 +8,5 @@ rule default:
     default_target: True
     input:
         rules.all.input,
+    message:
+        "Tables and report are made"

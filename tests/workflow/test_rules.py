@@ -57,6 +57,31 @@ def test_rule_graph_of_measured_results_shows_how_tables_are_made(measured: Proj
     assert all(f'label = "{rule}"' in drawn for rule in (*FAMILIES, "runs")), drawn
 
 
+def test_existing_records_are_shown_with_their_rules(measured: Project) -> None:
+    drawn = measured.run("--rulegraph").stdout
+    assert all(f'label = "{rule}"' in drawn for rule in ("benchmark", "peak_flops", "runs")), drawn
+    listed = measured.run("--summary").stdout.splitlines()
+    rows = [line.split("\t") for line in listed if "/runs/" in line]
+    assert len(rows) == len(measured.records())
+    assert {(row[2], row[-1]) for row in rows} == {("benchmark", "no update")}
+    assert "Nothing to be done" in measured.run("--cores", "all", "-n").stdout
+
+
+def test_a_record_is_a_target_that_cannot_be_forced(measured: Project) -> None:
+    record = next((measured.folder / "results" / "runs").rglob("r1.json"))
+    content, name = record.read_bytes(), str(record.relative_to(measured.folder))
+    assert "Nothing to be done" in measured.run("--cores", "all", name).stdout
+    for words in (["--force", name], ["--forcerun", name], [name, "--forceall"]):
+        ran = measured.run("--cores", "all", *words)
+        assert ran.returncode == 1, ran.stdout
+        assert f"{name}: found among what is forced" in ran.stdout
+        assert record.read_bytes() == content
+    ran = measured.run("--cores", "all", name.replace("r1.json", "r99.json"))
+    assert ran.returncode == 1
+    assert "r99.json: found among the targets" in ran.stdout
+    assert "Traceback" not in ran.stdout
+
+
 def test_tables_of_other_records_are_made_anew_from_those_of_the_results(measured: Project) -> None:
     results = measured.folder / "results"
     own, summary = results / "runs", results / "tables" / "summary.csv"

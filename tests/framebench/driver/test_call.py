@@ -9,7 +9,10 @@ from framebench.driver.call import Invocation
 
 
 def call(*words: str, dry_run: bool = False) -> Invocation:
-    snakemake = SimpleNamespace(words=set(words), is_main_process=True, is_dry_run=dry_run)
+    snakemake = SimpleNamespace(
+        words=set(words), is_main_process=True, is_dry_run=dry_run, starts_nothing=False,
+        shows_files=False,
+    )  # fmt: skip
     return Invocation.of(snakemake)  # type: ignore[arg-type]
 
 

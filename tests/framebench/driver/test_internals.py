@@ -59,6 +59,31 @@ def test_who_forces_the_rule_measures_again(
     assert Snakemake(SimpleNamespace(rundir=".")).forces_runs == forces
 
 
+@pytest.mark.parametrize(
+    ("words", "starts_nothing", "shows_files"),
+    [
+        (["-S"], True, True),
+        (["--detailed-summary"], True, True),
+        (["--rulegraph"], True, True),
+        (["--dag", "dot"], True, True),
+        (["-l"], True, False),
+        (["--list-rules"], True, False),
+        (["--lt"], True, False),
+        (["--list-input-changes"], True, False),
+        (["--report", "a.zip"], True, False),
+        (["-n"], False, False),
+        (["--touch"], False, False),
+        (["all"], False, False),
+    ],
+)
+def test_options_that_start_no_job_are_known_by_all_their_names(
+    words: list[str], starts_nothing: bool, shows_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    snakemake = Snakemake(SimpleNamespace(rundir="."))
+    assert (snakemake.starts_nothing, snakemake.shows_files) == (starts_nothing, shows_files)
+
+
 def test_snakemake_has_all_that_is_used(tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(SNAKEFILE.format(paths=sorted({*USED, *PUBLISHED})))
     ran = subprocess.run(

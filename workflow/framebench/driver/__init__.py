@@ -27,6 +27,9 @@ from .signals import StopSignals
 from .tables import Tables
 from .work import Work
 
+#: Rules whose records are made once.
+ONCE = frozenset({"peak_flops", "search_batch", "verify"})
+
 
 def config_file(workflow: Any) -> str:
     """Return the path of the configuration file, see :func:`call.config_file`."""
@@ -88,6 +91,11 @@ class Driver:
         for text in told if asked.measures else ():
             for line in text(plan):
                 warn(line)
+        for rule in sorted(self.snakemake.forced & ONCE):
+            warn(
+                f"--forcerun {rule}: has no effect on existing records, which are never made "
+                "again; remove them first"
+            )
 
     def adopt_handlers(self, start: Any, success: Any, error: Any) -> None:
         """Have a module's handlers called, see :meth:`internals.Snakemake.adopt_handlers`."""

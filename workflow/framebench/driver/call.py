@@ -21,12 +21,6 @@ _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing.
 MEASURE_NOTHING = frozenset({"plan", "report"})
-START_NOTHING = frozenset(
-    {
-        *("--report", "--summary", "--detailed-summary", "--lint", "--list", "--dag"),
-        *("--rulegraph", "--filegraph", "--d3dag", "--unlock", "--help", "-h"),
-    }
-)
 CONFIG_FILE = Path("config", "config.yaml")
 
 
@@ -35,8 +29,9 @@ class Invocation:
     """Purpose of a call.
 
     ``starts``: jobs may start; ``measures``: jobs may measure; ``looks``: interpreters of runs are
-    checked; ``plans``: existing records are read; ``proves``: verification is a target; ``named``:
-    targets that measure nothing.
+    checked; ``plans``: existing records are read; ``proves``: verification is a target; ``shows``:
+    files and their rules are shown, including those of existing records; ``named``: targets that
+    measure nothing.
     """
 
     starts: bool
@@ -44,6 +39,7 @@ class Invocation:
     looks: bool
     plans: bool
     proves: bool
+    shows: bool
     named: Sequence[str]
 
     @staticmethod
@@ -64,7 +60,7 @@ class Invocation:
                 "in use for left over"
             )
         named = words & MEASURE_NOTHING
-        visible = snakemake.is_main_process and not words & START_NOTHING
+        visible = snakemake.is_main_process and not snakemake.starts_nothing
         starts = visible and not snakemake.is_dry_run
         return Invocation(
             starts=starts,
@@ -73,6 +69,7 @@ class Invocation:
             # Other targets next to one that measures nothing are refused (check_measurement).
             plans=not (starts and named == {"report"}),
             proves="verification" in words,
+            shows=snakemake.shows_files,
             named=sorted(named),
         )
 

@@ -42,6 +42,14 @@ LOGGER = "framebench"
 KNOWN_FROM, KNOWN_BELOW = "9.27", "10"
 VERSION = str(snakemake.__version__)
 
+#: Options that show the files of a call and their rules, and others that start no job.
+_SHOWING = ("summary", "detailed_summary", "dag", "rulegraph", "filegraph", "d3dag")
+_STARTING_NOTHING = (
+    *_SHOWING,
+    *("list_rules", "list_target_rules", "lint", "report", "unlock"),
+    *("list_changes", "list_input_changes", "list_params_changes", "list_untracked"),
+)
+
 #: Attributes of Snakemake's workflow that neither its documentation nor an interface of its plugins
 #: names, with their use. The options of the call come from Snakemake's parser of the command line.
 USED = {
@@ -170,6 +178,23 @@ class Snakemake:
         except SystemExit:  # another program has called Snakemake's functions
             said = printed.getvalue().strip().rpartition("\n")[2]
             raise WorkflowError(f"Framebench needs the command line of snakemake: {said}") from None
+
+    @property
+    def starts_nothing(self) -> bool:
+        """Return whether an option says that no job starts."""
+        return any(getattr(self._options, name) for name in _STARTING_NOTHING)
+
+    @property
+    def shows_files(self) -> bool:
+        """Return whether the call shows files and their rules."""
+        return any(getattr(self._options, name) for name in _SHOWING)
+
+    @cached_property
+    def forced(self) -> frozenset[str]:
+        """Rules and files that the command line forces, without what `--forceall` adds."""
+        options = self._options
+        targets = options.targets if options.force or options.forceall else ()
+        return frozenset([*(options.forcerun or ()), *(targets or ())])
 
     @property
     def forces_runs(self) -> bool:

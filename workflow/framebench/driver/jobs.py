@@ -45,6 +45,8 @@ class Jobs:
         """Return what a job waits for: a run for the references of the verifications that follow it
         in its process, and such a check for the record of its run."""
         work, job = self._work, self._job(wildcards)
+        if work.is_measured(wildcards):
+            return []
         if run := work.run_before.get(job.name):
             return [record_of(work.results, "run", run)]
         checks = work.checks_behind(job)
@@ -89,7 +91,8 @@ class PeakFlopsJobs:
     def all(self, wildcards: Wildcards) -> list[str]:
         """Return the missing records; existing ones are never made again."""
         work = self._work
-        names = peak_flops.missing(work.plan.settings.results, work.probes)
+        missing = peak_flops.missing(work.plan.settings.results, work.probes)
+        names = work.probes if work.shows else missing
         return [record_of(work.results, "probe", name) for name in names]
 
 
@@ -116,6 +119,8 @@ class VerificationJobs:
     @for_rules
     def reference(self, wildcards: Wildcards) -> str | list[str]:
         """Return the reference folder of a verification; [] for a user's own model."""
+        if self._work.is_measured(wildcards):
+            return []
         one = self._work.comparison(wildcards)
         return jobs.reference_folder(self._work.plan, self._work.catalog, one) or []
 
@@ -132,4 +137,5 @@ class VerificationJobs:
 
     def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:
         results = self._work.plan.settings.results
-        return [str(verify.file_of(results, name)) for name in verify.missing(results, named)]
+        names = named if self._work.shows else verify.missing(results, named)
+        return [str(verify.file_of(results, name)) for name in names]

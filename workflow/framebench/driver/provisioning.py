@@ -63,6 +63,8 @@ class Provisioning:
     def environment(self, wildcards: Wildcards) -> list[str]:
         """Return the built marker of a job's environment, if that is to be built."""
         self._call.check_measurement()
+        if self._work.is_measured(wildcards):
+            return []
         name = self._software(wildcards)
         return [self._seen_to(name)] if name in self._to_build else []
 

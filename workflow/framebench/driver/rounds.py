@@ -26,7 +26,7 @@ class Rounds:
         """``framebench``: command that makes tables."""
         self._work, self._checkpoints, self._framebench = work, checkpoints, framebench
         self.marker = f"{work.results}/logs/rounds/{{state}}-{{number}}"
-        self._planned = self._records(work.plan.pending)
+        self._planned = self._records(work.listed)
         self._searches = [record_of(work.results, "search", name) for name in work.searches]
         self._further: dict[int, list[str]] = {}
         #: Whether rounds follow; None before the searches. Decided once: the reserve shrinks.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 from core.case import Case
 
@@ -19,7 +20,7 @@ from ..machine import local
 from ..machine.local import Machine
 from ..plan import labels, limits, noting, planning
 from ..plan.forecast import Left
-from ..plan.jobs import WILDCARDS, Job, kind_of, name_of, record_of
+from ..plan.jobs import FOLDERS, WILDCARDS, Job, kind_of, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
@@ -66,11 +67,15 @@ class Work:
         self._behind: dict[str, list[Job]] = {}
         #: Name of the run of this call that each check follows, by the name of the check's job.
         self.run_before: dict[str, str] = {}
-        self._runs = {run.name: run for run in [*self.plan.pending, *self.plan.reserve]}
+        self._runs = {run.name: run for run in [*self.plan.runs, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
         self._name_checks()
         self._spending = Spending(settings.results) if settings.budget else None
         self._jobs: dict[str, Job] = {}
+        forced = snakemake.forced if snakemake.is_main_process else ()
+        self._forced = {Path(name).absolute() for name in forced}
+        #: True if the call shows the jobs of existing records too.
+        self.shows = call.shows
         self._grown: list[Callable[[list[PlannedRun]], None]] = []
         #: Digest of records and pending work at the start of the call.
         self.state = self._state()
@@ -121,6 +126,20 @@ class Work:
         pending = self.plan.pending if self.plan.settings.budget else []
         return min(pending, key=lambda run: run.seconds, default=None)
 
+    @property
+    def listed(self) -> list[PlannedRun]:
+        """Runs of the call, with those that have a record if it shows them."""
+        return self.plan.runs if self.shows else self.plan.pending
+
+    def is_measured(self, wildcards: Wildcards) -> bool:
+        """Return whether the record of a job exists and is not to be made by this call."""
+        job = self.job(wildcards)
+        if job is None or job.record is None:
+            return False
+        if job.kind == "run":
+            return bool(self._runs[job.path].status)
+        return self.shows and job.record.exists()
+
     def run(self, wildcards: Wildcards) -> PlannedRun:
         name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
         return self._runs[name]
@@ -136,8 +155,33 @@ class Work:
             return None
         name = name_of(given)
         if name not in self._jobs:
-            self._jobs[name] = self._made(kind, [given[key] for key in WILDCARDS[kind]])
+            words = [given[key] for key in WILDCARDS[kind]]
+            if kind in FOLDERS:
+                self._check_record(kind, "/".join(words))
+            self._jobs[name] = self._made(kind, words)
         return self._jobs[name]
+
+    def _check_record(self, kind: str, path: str) -> None:
+        """End the call if it forces an existing record, which Snakemake would remove, or asks for a
+        record that none of its jobs makes."""
+        named: dict[str, Mapping[str, object]] = {
+            "run": self._runs,
+            "search": self.searches,
+            "comparison": self._comparisons,
+            "probe": self.probes,
+        }
+        record = Path(record_of(self.results, kind, path))
+        if record.absolute() in self._forced and record.exists():
+            refuse(
+                f"{record}: found among what is forced, but it is measured, and no record is ever "
+                "removed; allowed: --forcerun benchmark, with --config cases=.. for some cases: "
+                "the latest record counts, earlier ones stay"
+            )
+        if path not in named[kind]:
+            refuse(
+                f"{record}: found among the targets; allowed: records of suite "
+                f"{self.plan.settings.suite.name}, which `snakemake --summary` lists"
+            )
 
     def job_of_run(self, run: PlannedRun) -> Job:
         return jobs.of_run(self.plan, run, self._label(run.case), run.case in self._measured)
