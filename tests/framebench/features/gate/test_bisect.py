@@ -134,6 +134,17 @@ def test_a_change_is_shown_in_either_direction_or_not(
     assert step.pairs == 8
 
 
+def test_versions_in_between_are_judged_by_half_of_a_large_change() -> None:
+    slower = BisectStep("9", CHANGED, ratio=0.3, interval=(0.2, 0.36))
+    assert steps.halfway(slower, 0.05) == pytest.approx(0.4)
+    faster = BisectStep("9", CHANGED, ratio=4.0, interval=(1 / 0.36, 5.0))
+    assert steps.halfway(faster, 0.05) == pytest.approx(0.4)
+    assert steps.halfway(replace(slower, interval=(0.9, 0.94)), 0.05) == 0.05
+    sides = [group(one, None) for one in paired_sides(0.9, 20)]
+    assert steps.judge("2", *sides, 0.05, True).state == OPEN
+    assert steps.judge("2", *sides, 0.4, True).state == UNCHANGED
+
+
 def test_what_scatters_says_how_many_pairs_it_takes() -> None:
     step = judged(0.94, apart=20)
     assert step.state == OPEN
@@ -188,9 +199,11 @@ class Scripted(BisectSetup):
 
     answers: Mapping[str, BisectStep] = field(default_factory=dict)
     asked: list[tuple[str, bool | None]] = field(default_factory=list)
+    margins: list[float] = field(default_factory=list)
 
     def look(self, version: str, slower: bool | None) -> BisectStep:
         self.asked.append((version, slower))
+        self.margins.append(self.margin)
         return self.answers[version]
 
 
@@ -237,14 +250,15 @@ def test_other_ends_say_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixt
     gap = scripted(
         tmp_path,
         [
-            BisectStep("2", CHANGED, "", 1.2, (1.1, 1.3), 12),
+            BisectStep("2", CHANGED, "", 1.4, (1.25, 1.5), 12),
             BisectStep("1", SKIPPED, "cannot be installed: y"),
         ],
     )
     assert command.go(gap, ["0", "1", "2"], asked) == 3
     said = capsys.readouterr().out
-    assert "changed in 1 or 2: changed: 1.200" in said
+    assert "changed in 1 or 2: changed: 1.400" in said
     assert gap.asked[1] == ("1", False), "the bad one is faster"
+    assert gap.margins == [0.05, pytest.approx(1 - 0.8**0.5)]
 
 
 def test_versions_are_those_between_both() -> None:

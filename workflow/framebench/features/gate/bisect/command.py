@@ -11,6 +11,7 @@ import json
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from .... import PROJECT
@@ -32,7 +33,7 @@ from ..decisions import FAULTY
 from . import candidates, messages, versions
 from .candidates import Candidates, PackageVersions
 from .search import CHANGED, BisectStep, most_steps, search
-from .steps import BisectSetup
+from .steps import BisectSetup, halfway
 
 STATE, NOTE, ERRORS = "bisect.json", "bisect.md", "bisect-error.log"
 SIDES = (
@@ -180,6 +181,7 @@ def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) 
         steps[step.version] = step
         if slower is None and step.state == CHANGED:
             slower = step.slower
+            bench = replace(bench, margin=halfway(step, bench.margin))
         print(f"\n{messages.line(step)}\n", flush=True)
         _write(bench.folder, steps, [f"looked at {len(steps)}"], asked)
     lines = messages.ending(now, steps, asked)

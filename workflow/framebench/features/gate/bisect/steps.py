@@ -4,6 +4,7 @@ gate."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,6 +110,17 @@ def judge(
     up = decisions.decide(other, good, margin, at_looks=True)[0]
     asked = {None: (down, up), True: (down,), False: (up,)}[slower]
     return _step(version, down, asked)
+
+
+def halfway(bad: BisectStep, margin: float) -> float:
+    """Return the margin that versions between the good and the ``bad`` one are judged by.
+
+    It is half of the change that is shown, on a logarithmic scale, and at least ``margin``: a large
+    change is then told in few pairs."""
+    if bad.interval is None:
+        return margin
+    least = bad.interval[1] if bad.slower else 1 / bad.interval[0]
+    return max(margin, 1 - math.sqrt(min(least, 1.0)))
 
 
 def _step(version: str, down: Decision, asked: Sequence[Decision]) -> BisectStep:
