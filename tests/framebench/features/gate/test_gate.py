@@ -95,6 +95,11 @@ def test_too_few_say_how_many_there_must_be() -> None:
     assert few[0].needed is not None
     assert few[0].needed == 8
     assert "too few to know how many" in few[0].reason
+    base, candidate = paired_sides(0.9, 20)
+    late = replace(candidate[-1], started=(candidate[-1].started or 0) + 600)
+    torn = decided(base, [*candidate[:-1], late])[0]
+    assert torn.bounds is not None
+    assert (torn.bounds.pairs, torn.needed) == (7, 12), "the same number would not do"
     scattered = decided(*paired_sides(0.94, 20))[0]
     assert scattered.needed is not None
     assert scattered.needed > len(PAIR_NOISE), "as many have not told"

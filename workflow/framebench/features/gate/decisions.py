@@ -215,10 +215,12 @@ def _needed(matched: Matched, bounds: Bounds, margin: float, cases: int) -> tupl
     """Return what an undecided case needs, and the number of pairs; None if no number is known."""
     below, above = _ordered(matched)
     ratios = _ratios(matched) if bounds.pairs else []
-    there = len(ratios) or min(len(below.values), len(above.values))
+    repeats = min(len(below.values), len(above.values))
+    there = len(ratios) or repeats
     first = sequential.LOOKS[0]
-    if there < first:
-        return f"{there} repeats are too few to know how many would tell: try {first}", first
+    if there < first:  # repeats that were measured apart are no pairs
+        wanted = first if repeats < first else sequential.next_look(repeats)
+        return f"{there} repeats are too few to know how many would tell: try {wanted}", wanted
     if ratios:
         scatter = sequential.scatter_of_pairs(ratios)
     else:
