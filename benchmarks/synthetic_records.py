@@ -20,10 +20,14 @@ STEPS = 100
 
 
 def write_suite(
-    path: Path, runs: int, repeats: int = REPEATS, frameworks: Sequence[str] = ("pytorch",)
+    path: Path,
+    runs: int,
+    repeats: int = REPEATS,
+    frameworks: Sequence[str] = ("pytorch",),
+    compilers: Sequence[str] = ("none", "native"),
 ) -> None:
-    """Write a suite of ``runs`` runs (a multiple of 8 x repeats x frameworks)."""
-    each = 8 * repeats * len(frameworks)
+    """Write a suite of ``runs`` runs (a multiple of 4 x repeats x frameworks x compilers)."""
+    each = 4 * repeats * len(frameworks) * len(compilers)
     assert runs % each == 0, f"{runs} is no multiple of {each}"
     suite = {
         "steps": {"warmup": 20, "timed": STEPS},
@@ -33,7 +37,7 @@ def write_suite(
             "model": ["resnet50_v1.5"],
             "mode": ["train", "inference"],
             "precision": ["fp32", "amp"],
-            "compiler": ["none", "native"],
+            "compiler": [*compilers],
             "batch_per_device": list(range(1, runs // each + 1)),
         },
     }
@@ -65,6 +69,7 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
             "warmup_limit": None,
             "timed_steps": STEPS,
         }
+        record["settings"].pop("timed_seconds", None)  # of the sample's suite
         seconds = [0.1 * noise.lognormvariate(0, 0.02) for _ in range(STEPS)]
         for rank in record["ranks"]:
             rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}
