@@ -404,6 +404,21 @@ def test_runs_of_other_packages_are_distinguished(tmp_path: Path) -> None:
     assert marks["c/r1.json"] == "", "an environment that was not captured is no other one"
 
 
+def test_variants_with_other_packages_are_compared(tmp_path: Path) -> None:
+    def marks() -> set[str]:
+        return {run.conditions.environment for run in record_sets.load(tmp_path).runs}
+
+    def of(variant: str) -> dict[str, Any]:
+        return {**record()["settings"], "variant": variant}
+
+    other = elsewhere(packages={"torch": "2.8.0", "numpy": "2.0"})
+    save(tmp_path, "a/r1.json", record(settings=of("base")))
+    save(tmp_path, "b/r1.json", record(settings=of("new"), environment=other))
+    assert marks() == {""}
+    save(tmp_path, "b/r2.json", record(settings=of("new"), repeat=2))
+    assert len(marks()) == 3, "a variant has two environments"
+
+
 # ---- CSV ----------------------------------------------------------------------------------------
 
 

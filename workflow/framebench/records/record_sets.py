@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -183,7 +183,8 @@ def _labelled(runs: Sequence[Run]) -> list[Run]:
     """Return runs with labels of machine or environment, if their group mixes several.
 
     A group is all runs that a table may divide by each other: all precisions, compilers, batches
-    and device counts. A 1n1g of one machine must not be the baseline of another's 8-device run.
+    and device counts. A 1n1g of one machine must not be the baseline of another's 8-device run. The
+    environments of two variants differ on purpose, so that only those of one variant count.
     """
     groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in runs:
@@ -194,12 +195,13 @@ def _labelled(runs: Sequence[Run]) -> list[Run]:
     fuller = completed(run.machine for run in runs)
     for group in groups.values():
         machines = {fuller[run.machine] for run in group if run.hardware}
-        environments = {run.environment for run in group} - {""}
+        environments = {(run.case.variant, run.environment) for run in group if run.environment}
+        counted = Counter(variant for variant, _ in environments)
         for run in group:
             machine, conditions = fuller[run.machine], run.conditions
             if run.hardware and len(machines) > 1:
                 conditions = replace(conditions, machine=machine_label(machine))
-            if run.environment and len(environments) > 1:
+            if run.environment and counted[run.case.variant] > 1:
                 conditions = replace(conditions, environment=_six(run.environment))
             if (machine, conditions) != (run.machine, run.conditions):
                 run = replace(run, conditions=conditions, machine=machine)
