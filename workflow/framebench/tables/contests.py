@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import inputs as inputs_
 from core import precisions
@@ -22,6 +23,9 @@ from . import formatting
 from .columns import TEXT, Column, Row
 from .results import CaseResult, CaseResults
 from .table import Inputs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Fields in which cases of one setting may differ; a framework's fastest case counts.
 OWN = (
@@ -73,30 +77,64 @@ def of(inputs: Inputs) -> list[Contest]:
 
     Controls of scaling series are left out, and users' own models, which one framework runs. Order:
     by model, training first, then inference, then other benchmarks."""
-    groups: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
-    for result in principal_results(inputs.cases, inputs.others):
-        if result.case.model in inputs.own_models:
-            continue
-        groups[_setting(result.key), result.runs[0].machine].append(result)
-    several = len({machine for _, machine in groups}) > 1
-    present = (os.path.dirname(run.origin) for some in groups.values() for one in some
-               for run in one.runs)  # fmt: skip
+    cases = _cases(inputs)
+    by_framework = ["contest", "framework"]
+    ranked_ = cases.dropna(subset=["speed"]).sort_values("speed", kind="stable")
+    entrants = ranked_.groupby(by_framework, sort=False)["result"].agg(["first", "size"])
+    has_figure = cases.groupby(by_framework)["speed"].transform("count") > 0
+    without = cases[~has_figure].drop_duplicates(by_framework)
+    sides = {
+        "results": _tuples(cases, "result"),
+        "entrants": _tuples(entrants, "first"),
+        "figures": _tuples(entrants, "size"),
+        "without": _tuples(without, "result"),
+    }
+    several = cases["machine"].nunique() > 1
+    missing = _missing(inputs, cases["result"])
+    budgeted = {_asked(one.case, one.conditions) for one in inputs.expected if one.is_budgeted}
+    settings = cases.drop_duplicates("contest")[["setting", "machine", "contest"]]
+    found = []
+    for key, machine, at in sorted(settings.itertuples(index=False, name=None), key=_place):
+        own = {name: values.get(at, ()) for name, values in sides.items()}
+        asked = _asked(key.case, key.conditions)
+        # Within a time budget one case of a framework is enough: others, with a compiler, follow.
+        enough = {one.case.framework for one in own["results"]} if asked in budgeted else set()
+        label = machine_label(machine) if several and machine.hardware else ""
+        error = FALSE_WINNERS / len(budgeted) if asked in budgeted else None
+        lacking = sorted(missing.get(asked, set()) - enough)
+        found.append(Contest(key, label, **own, missing=lacking, error=error))
+    return found
+
+
+def _cases(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per case, with the number of its contest. ``speed``: lowest of the fastest."""
+    import pandas as pd  # slow to import, and plans make no rows
+
+    listed = [
+        (one, _setting(one.key), one.runs[0].machine, one.case.framework, _speed(one))
+        for one in principal_results(inputs.cases, inputs.others)
+        if one.case.model not in inputs.own_models
+    ]
+    names = ["result", "setting", "machine", "framework", "speed"]
+    cases = pd.DataFrame(listed, columns=names, dtype=object).astype({"speed": "float64"})
+    cases["contest"] = cases.groupby(["setting", "machine"], sort=False).ngroup()
+    return cases
+
+
+def _tuples(rows: pd.DataFrame, column: str) -> dict[Any, tuple[Any, ...]]:
+    """Return the values of a column by contest, in the order of the rows."""
+    return rows.groupby("contest", sort=False)[column].agg(tuple).to_dict()
+
+
+def _missing(
+    inputs: Inputs, results: Iterable[CaseResult]
+) -> dict[tuple[Case, Conditions], set[str]]:
+    """Return the frameworks with unmeasured cases by what the suites request."""
+    present = (os.path.dirname(run.origin) for one in results for run in one.runs)
     missing: dict[tuple[Case, Conditions], set[str]] = defaultdict(set)
     for lacking in unmeasured(inputs.expected, present):
-        asked = _asked(lacking.case, lacking.conditions)
-        missing[asked].add(lacking.case.framework)
-    budgeted = {_asked(one.case, one.conditions) for one in inputs.expected if one.is_budgeted}
-    return [
-        _contest(
-            key,
-            machine_label(machine) if several and machine.hardware else "",
-            groups[key, machine],
-            sorted(missing[asked] - _no_longer_awaited(groups[key, machine], asked in budgeted)),
-            FALSE_WINNERS / len(budgeted) if asked in budgeted else None,
-        )
-        for key, machine in sorted(groups, key=_place)
-        for asked in [_asked(key.case, key.conditions)]
-    ]
+        missing[_asked(lacking.case, lacking.conditions)].add(lacking.case.framework)
+    return missing
 
 
 def principal_results(*sets: CaseResults) -> Iterator[CaseResult]:
@@ -105,14 +143,6 @@ def principal_results(*sets: CaseResults) -> Iterator[CaseResult]:
         for key, result in cases.items():
             if key == result.runs[0].key and key.case.mode != INDEPENDENT:
                 yield result
-
-
-def _no_longer_awaited(results: Sequence[CaseResult], is_budgeted: bool) -> set[str]:
-    """Return the frameworks whose further cases are not awaited before a winner is named.
-
-    Within a time budget one case of a framework is enough: others, with a compiler, may follow.
-    """
-    return {one.case.framework for one in results} if is_budgeted else set()
 
 
 def _setting(key: Key) -> Key:
@@ -126,35 +156,11 @@ def _asked(case: Case, conditions: Conditions) -> tuple[Case, Conditions]:
     return case.setting, replace(conditions.without_variant.unlabelled, input=source)
 
 
-def _place(group: tuple[Key, Identity]) -> tuple[Any, ...]:
-    key, machine = group
+def _place(contest: tuple[Key, Identity, int]) -> tuple[Any, ...]:
+    key, machine, _ = contest
     case = key.case
     mode = (not case.is_step, case.mode != "train", case.mode)
     return (case.model, mode, precisions.baseline(case.precision) is not None, *key.order, machine)
-
-
-def _contest(
-    setting: Key,
-    machine: str,
-    results: Sequence[CaseResult],
-    missing: Sequence[str],
-    error: float | None,
-) -> Contest:
-    frameworks: dict[str, list[CaseResult]] = defaultdict(list)
-    for result in results:
-        frameworks[result.case.framework].append(result)
-    sides = [(ranked(some), some) for some in frameworks.values()]
-    entrants = sorted((some for some, _ in sides if some), key=lambda some: _speed(some[0]))
-    return Contest(
-        setting,
-        machine,
-        results,
-        [some[0] for some in entrants],
-        [len(some) for some in entrants],
-        [some[0] for good, some in sides if not good],
-        missing,
-        error,
-    )
 
 
 def best(results: Sequence[CaseResult]) -> CaseResult | None:
@@ -168,8 +174,8 @@ def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def _speed(result: CaseResult) -> float:
-    """Return a sort key that puts the fastest first."""
-    value = result.throughput or 0.0
+    """Return a sort key that puts the fastest first; NaN without a figure."""
+    value = math.nan if result.throughput is None else result.throughput
     return -value if result.better == "higher" else value
 
 
