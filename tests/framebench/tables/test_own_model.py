@@ -44,7 +44,7 @@ def test_the_best_combination_is_one_that_computes_the_model() -> None:
     first, *others = found.own_model
     assert first.startswith("train: best of 3 combinations: batch 8 inductor: 250")
     assert "32000" in first.replace(",", ""), "128 tokens in each sample"
-    assert "32 ms per step" in first, "8 samples at 250 samples/s"
+    assert "32.00 ms per step" in first, "8 samples at 250 samples/s"
     assert first.endswith("(verified)")
     assert "train: time of a step: forward 25%, backward 75%" in others
     slower = answers.answers_of(built(*COMBINATIONS[:2])).own_model

@@ -96,7 +96,7 @@ def _about(
         figures.append(f"{formatting.rounded(best['tokens_per_second'], '#.4g')} tokens/s")
     samples = best["nodes"] * best["devices_per_node"] * best["batch_per_device"]
     milliseconds = best["p50_ms"] or 1000 * samples / best["throughput_median"]
-    figures.append(f"{milliseconds:.3g} ms per step")
+    figures.append(f"{formatting.rounded(milliseconds, '#.4g')} ms per step")
     if memory := best["peak_device_memory_bytes"] or best["peak_host_memory_bytes"]:
         figures.append(f"{memory / 2**30:.3g} GiB of memory")
     verified = "verified" if best["verification"] == "passed" else "not verified"
