@@ -20,7 +20,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 PRELUDE = Path(__file__).with_name("prelude.py").read_text()
 SECONDS = 600  # time limit of a script
 
-#: Imports of each framework's server before it forks. OneFlow joins the ranks when imported.
+#: Imports of a framework's server before it forks, if any. OneFlow joins the ranks when imported.
 IMPORTS = {
     "jax": "import numpy, jax, optax",
     "mxnet": "import mxnet",
@@ -163,7 +163,7 @@ class ForkServers:
 
     def __call__(self, framework: str, imports: str | None = None) -> ForkServer:
         """Return the server of ``framework``. ``imports``: replaces IMPORTS."""
-        imports = IMPORTS[framework] if imports is None else imports
+        imports = IMPORTS.get(framework, "") if imports is None else imports
         if (framework, imports) not in self._servers:
             python, folder = build_environment(framework), self._make_folder("ranks")
             server = ForkServer(framework, python, imports, folder)

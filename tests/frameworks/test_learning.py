@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ..conftest import ROOT
 from .comparing import in_one_process
 from .fork_server import ForkServers
 from .training_compilers import TRAINING_COMPILERS
@@ -18,7 +17,6 @@ TEACHER = "pytorch"
 EPOCHS = 4
 #: Frameworks that do the whole training here.
 LEARNERS = (TEACHER,)
-DECLARED = "scripts/frameworks/*/framework.json"
 
 SCRIPT = """
 import numpy as np
@@ -189,8 +187,7 @@ def learned(fork_servers: ForkServers, tmp_path_factory: pytest.TempPathFactory)
     return Answers(fork_servers, tmp_path_factory.mktemp("learned"))
 
 
-def test_all_frameworks_are_asked() -> None:
-    assert {*TRAINING_COMPILERS} == {path.parent.name for path in ROOT.glob(DECLARED)}
+def test_the_teacher_learns_first() -> None:
     assert next(iter(TRAINING_COMPILERS)) == TEACHER, "the others are given its weights"
 
 

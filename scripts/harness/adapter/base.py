@@ -193,8 +193,10 @@ class Adapter(ABC):
         return None
 
     def out_of_memory(self, error: BaseException) -> bool:
-        """Return whether ``error`` is the framework's way to report that memory ran out."""
-        text = f"{type(error).__name__}: {error}".lower()
+        """Return whether ``error``, or its cause, is the framework's way to report that memory ran
+        out."""
+        errors = (error, error.__cause__)
+        text = "; ".join(f"{type(one).__name__}: {one}" for one in errors).lower()
         phrases = (*OUT_OF_MEMORY, *self.OUT_OF_MEMORY)
         return isinstance(error, MemoryError) or any(word.lower() in text for word in phrases)
 

@@ -26,6 +26,9 @@ class Variable(NamedTuple):
     shared layout is channels last. It is the shape of the matrix with channels, height and width as
     separate axes, which ``axes`` permute.
 
+    ``merged``: shape in which to permute a tensor that has axes of its own, such as a group's or
+    those of one element.
+
     ``gates``: for a recurrent layer whose gates are in another order on the last axis: positions of
     the shared layout's input, forget, cell and output gate."""
 
@@ -33,6 +36,7 @@ class Variable(NamedTuple):
     axes: Axes = SAME
     trainable: bool = True
     unfolded: Tuple[int, ...] = ()
+    merged: Tuple[int, ...] = ()
     gates: Tuple[int, ...] = ()
 
 
@@ -74,6 +78,7 @@ def in_shared_layout(array: Any, variable: Variable) -> Any:
     layout."""
     import numpy as np
 
+    array = array.reshape(variable.merged or array.shape)
     if variable.unfolded:
         unfolded = array.reshape(variable.unfolded).transpose(variable.axes)
         array = unfolded.reshape(-1, unfolded.shape[-1])
@@ -98,12 +103,14 @@ def own_layout(array: Any, variable: Variable) -> Any:
 
     if variable.gates:
         array = _ordered(array, [int(gate) for gate in np.argsort(variable.gates)])
-    if not variable.axes:
-        return array
     if variable.unfolded:
         *inputs, outputs = (variable.unfolded[axis] for axis in variable.axes)
         if array.shape[1:] != (outputs,):
             raise ValueError(f"not {outputs} outputs behind flattened images: {array.shape}")
         array = array.reshape(*inputs, outputs)
-    array = array.transpose(np.argsort(variable.axes))
-    return array.reshape(shape_of(variable)) if variable.unfolded else array
+    if variable.axes:
+        array = array.transpose(np.argsort(variable.axes))
+    if variable.merged and array.shape != variable.merged:
+        raise ValueError(f"{array.shape}, not {variable.merged}")
+    reshaped = variable.unfolded or variable.merged
+    return array.reshape(shape_of(variable)) if reshaped else array

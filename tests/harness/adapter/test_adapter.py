@@ -93,6 +93,25 @@ def test_gates_have_one_order_in_the_shared_layout() -> None:
     assert np.array_equal(adapter.gradients()["matrix"], weights)
 
 
+class Grouped(Numpy):
+    """Adapter of a kernel whose two groups have an axis of their own."""
+
+    def state(self) -> dict[str, Variable]:
+        kernel = np.zeros((2, 4, 3, 1, 1))
+        return {"kernel": Variable(kernel, CONVOLUTION_OIHW, merged=(8, 3, 1, 1))}
+
+
+def test_an_axis_of_groups_is_merged_in_the_shared_layout() -> None:
+    adapter = Grouped()
+    weights = np.arange(24, dtype=np.float32).reshape(1, 1, 3, 8)
+    adapter.load_weights({"kernel": weights})
+    assert adapter.arrays["kernel"].shape == (2, 4, 3, 1, 1)
+    assert adapter.arrays["kernel"][1, 0].ravel().tolist() == [4, 12, 20]
+    assert np.array_equal(adapter.gradients()["kernel"], weights)
+    with pytest.raises(ValueError, match=r"\(3, 8, 1, 1\)"):
+        adapter.load_weights({"kernel": weights.swapaxes(-1, -2)})
+
+
 def test_weights_are_copies() -> None:
     adapter, weights = Numpy(), shared()
     adapter.load_weights(weights)
@@ -162,6 +181,12 @@ def test_memory_that_ran_out_is_distinguished_from_other_errors(
     error: Exception, memory: bool
 ) -> None:
     assert Numpy().out_of_memory(error) is memory
+
+
+def test_memory_that_ran_out_may_be_the_cause_of_an_error() -> None:
+    error = RuntimeError("an error of an earlier operation is reported")
+    error.__cause__ = RuntimeError("out of memory")
+    assert Numpy().out_of_memory(error)
 
 
 def test_what_an_adapter_lacks_is_the_reason() -> None:
