@@ -114,6 +114,7 @@ def _cases(inputs: Inputs) -> pd.DataFrame:
         (one, _setting(one.key), one.runs[0].machine, one.case.framework, _speed(one))
         for one in principal_results(inputs.cases, inputs.others)
         if one.case.model not in inputs.own_models
+        if one.case.framework or not inputs.own_models  # a roof of the machine is its own alone
     ]
     names = ["result", "setting", "machine", "framework", "speed"]
     cases = pd.DataFrame(listed, columns=names, dtype=object).astype({"speed": "float64"})
