@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from core import axes, observed
@@ -322,6 +323,7 @@ class Footnotes:
         return [f"\\[{number}]: {escape(text)}" for text, number in self._numbers.items()]
 
 
+@lru_cache(maxsize=4096)  # cells repeat each other
 def escape(text: str) -> str:
     """Return text safe for one cell: one line, without links, images or code.
 
