@@ -259,6 +259,7 @@ def test_other_ends_say_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "changed in 1 or 2: changed: 1.400" in said
     assert gap.asked[1] == ("1", False), "the bad one is faster"
     assert gap.margins == [0.05, pytest.approx(1 - 0.8**0.5)]
+    assert "margin 5.0%, and 10.6% for" in (tmp_path / "bisect.md").read_text()
 
 
 def test_versions_are_those_between_both() -> None:

@@ -182,6 +182,7 @@ def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) 
         if slower is None and step.state == CHANGED:
             slower = step.slower
             bench = replace(bench, margin=halfway(step, bench.margin))
+            asked = replace(asked, between=bench.margin)
         print(f"\n{messages.line(step)}\n", flush=True)
         _write(bench.folder, steps, [f"looked at {len(steps)}"], asked)
     lines = messages.ending(now, steps, asked)

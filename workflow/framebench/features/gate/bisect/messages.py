@@ -62,13 +62,15 @@ TABLE = Table(
 
 @dataclass(frozen=True)
 class BisectRequest:
-    """Request of a bisection. ``margin``: a fraction."""
+    """Request of a bisection. ``margin``: a fraction; ``between``: the one that versions between
+    the good and the bad one are judged by, 0 until it is known."""
 
     subject: str
     good: str
     bad: str
     case: str
     margin: float
+    between: float = 0.0
 
 
 def frame(steps: Sequence[BisectStep]) -> pd.DataFrame:
@@ -143,5 +145,7 @@ def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest
     subject, good, bad = (escape(one) for one in (asked.subject, asked.good, asked.bad))
     head = f"**Framebench bisect: {subject} {good} to {bad}**, {escape(asked.case)}, "
     head += f"margin {asked.margin:.1%}"
+    if asked.between > asked.margin:
+        head += f", and {asked.between:.1%} for versions between them"
     looked = [f"- {escape(line(one))}" for one in steps]
     return "\n".join([head, "", *map(escape, lines), "", "Looked at:", "", *looked]) + "\n"
