@@ -13,8 +13,8 @@ from core import bounded
 from framebench.files import json_files, locks
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
-#: Modules that may open files, and how: the bounded reader, files written under a new name, and
-#: folders, terminals and databases that were checked elsewhere.
+#: Modules that may open files, and how: the bounded reader, files written under a new name,
+#: folders, terminals and databases that were checked elsewhere, and words of the command line.
 OPENING = {
     "framebench/files/whole_files.py": {"os.open"},
     "framebench/features/datasets/folders.py": {"os.open"},
@@ -26,6 +26,7 @@ OPENING = {
     "framebench/environments/fat_binaries.py": {"zipfile.ZipFile", "mmap.mmap"},
     "framebench/files/temporary.py": {"os.open"},
     "framebench/driver/signals.py": {"os.open"},
+    "framebench/runs/snakemake_calls.py": {"yaml.load"},
     "framebench/features/history/index.py": {"sqlite3.connect"},
 }
 #: Methods of any object, and functions by their full name.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.records import device_peaks
+from framebench.records import device_peaks, gpu_kernels
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.tables import answers, frames
 from framebench.tables.table import Inputs
@@ -94,6 +94,13 @@ def test_only_the_framework_tells_the_kernels_of_an_unknown_build(
     )
     assert peak.library == "cuBLAS 12.5.3.2" + ("; own kernels: PTX" if settings else "")
     assert not peak.remedy
+
+
+def test_gpus_that_a_record_only_names_tell_no_kernels() -> None:
+    environment = {"packages": {}, "hardware": {"gpus": ["NVIDIA H100"]}}
+    environment |= {"prefix": "/venvs/pytorch-cuda-0123abcd", "way": "venv"}
+    record = {"environment": environment, "framework_version": "2.13.0", "ranks": []}
+    assert gpu_kernels.library(record) == ("", "")
 
 
 def test_the_answer_names_missing_machine_code_and_what_could_help(

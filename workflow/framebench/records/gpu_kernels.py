@@ -49,9 +49,13 @@ def _build(record: Mapping[str, Any], root: Path) -> GpuEnvironment | None:
 
 
 def _capability(hardware: Mapping[str, Any]) -> str:
-    """Return the compute capability of a record's GPUs; "" if unknown, or if they differ."""
-    found = {gpu.get("capability", "") for gpu in hardware.get("gpus", ())}
-    return str(found.pop()) if len(found) == 1 else ""
+    """Return the compute capability of a record's GPUs; "" if unknown, or if they differ.
+
+    Other programs' records may list GPUs by their names alone."""
+    listed = hardware.get("gpus")
+    gpus = listed if isinstance(listed, list) else []
+    found = {gpu.get("capability") if isinstance(gpu, Mapping) else None for gpu in gpus}
+    return str(found.pop() or "") if len(found) == 1 else ""
 
 
 def _kernels(build: GpuEnvironment, capability: str) -> str:
