@@ -127,7 +127,7 @@ def test_a_training_that_begins_anew_says_why_and_leaves_the_other(
     killed = Checkpoint(str(tmp_path), training())
     adapter: Any = Trained()
     killed.save(adapter, curve(1))
-    killed._held.close()
+    killed._locked.close()
     left = sorted(tmp_path.iterdir())
     said = Checkpoint(str(tmp_path), training(**changes)).another()
     assert (differs in said) if differs else not said, said
