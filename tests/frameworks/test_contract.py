@@ -211,7 +211,7 @@ def each_of(count, name, extent):
     for count in (1, several):
         made = adapter.overlapped(name, [side, side], count, np.zeros(4, np.float32))
         taken = []
-        for _ in range(3):
+        for _ in range(7):
             adapter.synchronize()
             start = time.process_time()
             made.compute()

@@ -31,7 +31,7 @@ SHARED = "/dev/shm"
 _SEGMENTS = ("paddle_{}_", "mx_{:x}_")
 _TRACKER = b"multiprocessing.resource_tracker"
 #: Seconds.
-_TRACKERS_MAY_TAKE = 2.0
+_TRACKERS_MAY_TAKE = 5.0
 _PR_SET_CHILD_SUBREAPER = 36
 #: File in the temporary folder with the launcher's notes of its ranks, a line each.
 _MARKS = "marks"
