@@ -31,7 +31,7 @@ SHARED = "/dev/shm"
 _SEGMENTS = ("paddle_{}_", "mx_{:x}_")
 _TRACKER = b"multiprocessing.resource_tracker"
 #: Seconds.
-_TRACKERS_MAY_TAKE = 5.0
+_TRACKERS_MAY_TAKE = 2.0
 _PR_SET_CHILD_SUBREAPER = 36
 #: File in the temporary folder with the launcher's notes of its ranks, a line each.
 _MARKS = "marks"
@@ -206,10 +206,11 @@ def end(find: Callable[[], List[int]], seconds: float) -> List[int]:
 
 def _tracks(process: int) -> bool:
     """Return whether the process is a tracker of :mod:`multiprocessing`, which removes shared
-    memory of dead processes."""
+    memory of dead processes, or has no command line yet and may become one."""
     try:
         with open(f"/proc/{process}/cmdline", "rb") as file:
-            return _TRACKER in file.read()
+            command = file.read()
+        return not command or _TRACKER in command
     except OSError:
         return False
 

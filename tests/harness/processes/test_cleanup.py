@@ -238,6 +238,14 @@ def test_a_file_that_another_one_removes_meanwhile_keeps_none(
     assert not (tmp_path / names[1]).exists()
 
 
+def test_a_process_without_a_command_line_yet_may_become_a_tracker() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])  # like one that starts a program: no line
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    assert guard._tracks(ended.pid)
+    ended.wait()
+    assert not guard._tracks(os.getpid())
+
+
 @pytest.mark.parametrize("by_group", [False, True])
 def test_shared_memory_of_those_that_are_killed_goes_and_no_other(by_group: bool) -> None:
     run = uuid.uuid4().hex
