@@ -14,6 +14,7 @@ import yaml
 from core import bounded
 from core.text import shorten
 
+from .. import PROJECT
 from ..files.problem import cause
 from .validation import ConfigError
 
@@ -26,6 +27,12 @@ MAX_DIGITS = 18
 #: Texts that YAML 1.1 reads as another number: ``010`` as 8, ``1:30`` as 90.
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?")
+
+
+def configuration_file() -> Path:
+    """Return the configuration file of the working directory, or else the project's."""
+    own = Path("config", "config.yaml")
+    return own if own.exists() else PROJECT / own
 
 
 def read_yaml(path: Path) -> Any:

@@ -7,21 +7,18 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NoReturn, ParamSpec
 
 from core.text import printable
 
-from .. import PROJECT
 from ..config.validation import ConfigError
-from ..config.yaml_files import read_mapping
+from ..config.yaml_files import configuration_file, read_mapping
 from .internals import KNOWN_BELOW, KNOWN_FROM, VERSION, Snakemake, await_log
 
 _Given = ParamSpec("_Given")
 
 #: Targets that measure nothing.
 MEASURE_NOTHING = frozenset({"plan", "report"})
-CONFIG_FILE = Path("config", "config.yaml")
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ def config_file(snakemake: Snakemake) -> str:
             f"Snakemake: found version {VERSION}: {unknown}; allowed: {KNOWN_FROM} or "
             f"newer, below {KNOWN_BELOW}, such as the one that ./bootstrap installs"
         )
-    file = CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
+    file = configuration_file()
     for one in (file, *snakemake.config_files):
         if one.suffix in (".yaml", ".yml"):
             checked(read_mapping, one)

@@ -17,13 +17,12 @@ from ..cases import fitting
 from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
-from ..config.yaml_files import read_mapping
+from ..config.yaml_files import configuration_file, read_mapping
 from ..machine import local
 from . import partial
 
 #: Snakemake's folder in the working directory, and the folder of its locks therein.
 SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
-CONFIG_FILE = Path("config", "config.yaml")
 
 
 class MeasuringFailed(Exception):
@@ -64,11 +63,6 @@ def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[st
         raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
 
 
-def config_file() -> Path:
-    """Return the configuration that Snakemake reads without ``--configfile``."""
-    return CONFIG_FILE if CONFIG_FILE.exists() else PROJECT / CONFIG_FILE
-
-
 def _value(text: str) -> Any:
     """Return a value of ``--config`` as Snakemake reads it: mappings and lists are YAML."""
     if not text.startswith(("{", "[")):
@@ -88,7 +82,7 @@ def settings_of(
 ) -> tuple[Settings, dict[str, Any]]:
     """Return the settings as Snakemake will read them, and the suite for this machine as written.
     ``reserved``: keys that may not be set, and what to use instead. ``files``: configurations
-    behind :func:`config_file`; ``method``: of ``--sdm``. Raises :class:`ConfigError` for an invalid
+    behind the usual one; ``method``: of ``--sdm``. Raises :class:`ConfigError` for an invalid
     configuration or suite, before anything is measured."""
     pairs = [word.partition("=") for word in given]
     if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
@@ -98,7 +92,7 @@ def settings_of(
         if key in own:
             raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
     config: dict[str, Any] = {}
-    for file in (config_file(), *files):
+    for file in (configuration_file(), *files):
         config.update(read_mapping(file))
     settings = load_settings({**config, **own}, known, [method] if method else [])
     if settings.suite.gpu_suite:

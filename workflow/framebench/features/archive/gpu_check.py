@@ -14,6 +14,7 @@ from core.case import Case
 from ... import PROJECT
 from ...config import catalog
 from ...config.statuses import OK
+from ...config.yaml_files import configuration_file
 from ...files import children
 from ...files.whole_files import write_whole
 from ...machine import local
@@ -54,7 +55,7 @@ def check(frameworks: str, results: Path, config: Sequence[str], images: bool) -
     files, method, words = list[Path](), "", list[str]()
     if images:
         files, method = [IMAGES], "apptainer"
-        words = ["--sdm", method, "--configfile", str(snakemake_calls.config_file()), str(IMAGES)]
+        words = ["--sdm", method, "--configfile", str(configuration_file()), str(IMAGES)]
     own = [f"suite={SUITE}", f"results={results}"]
     settings, _ = snakemake_calls.settings_of([*asked, *own], known, {}, files, method)
     plan = make_plan(settings, known, local.detect(), None)
