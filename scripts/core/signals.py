@@ -1,11 +1,16 @@
-"""Signals that are ignored from a moment on. Standard library only; Python 3.7 to 3.13."""
+"""Signals that ask a process to end. Standard library only; Python 3.7 to 3.13."""
 
 from __future__ import annotations
 
 import atexit
 import ctypes
 import signal
+import time
 from typing import Iterable, List
+
+#: Signals that ask a process to end, and may be handled.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_OWN_SECONDS = 5.0
 
 _set_disposition = ctypes.CDLL(None).signal
 _set_disposition.argtypes = [ctypes.c_int, ctypes.c_void_p]
@@ -22,6 +27,18 @@ def ignore(numbers: Iterable[int]) -> None:
     for number in numbers:
         _set_disposition(number, int(signal.SIG_IGN))
     atexit.register(_drop_handlers, numbers)
+
+
+def await_own(statuses: Iterable[int]) -> None:
+    """Wait a few seconds for a signal to this process if one ended another process of its job.
+
+    A scheduler that ends a job signals its processes one after the other, on each node at another
+    moment. The handler of the signal says what happens then.
+
+    ``statuses``: of the others: minus the signal, or 128 more than it.
+    """
+    if any(max(-status, status - 128) in ENDING for status in statuses):
+        time.sleep(_OWN_SECONDS)
 
 
 def _drop_handlers(numbers: List[int]) -> None:

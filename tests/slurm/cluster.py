@@ -180,8 +180,8 @@ class Cluster:
         self._start_daemon_of(name)
         self._wait(lambda: self._registered([name], began), f"{name} to register")
 
-    def restart_controller(self) -> None:
-        """Kill slurmctld after it has saved its state, and restart it.
+    def restart_controller(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Kill slurmctld after it has saved its state, and restart it after ``meanwhile``.
         It saves only every few seconds. Returns when it has heard from the nodes."""
         mark = uuid.uuid4().hex
         self._saved("node_state", mark, f"NodeName={NODES[0]}", f"Comment={mark}")
@@ -191,6 +191,7 @@ class Cluster:
         daemon = self._daemons.pop("slurmctld")
         daemon.kill()
         daemon.wait(_PATIENCE)
+        meanwhile()
         self._start_controller()
         self._wait(
             lambda: (

@@ -33,6 +33,7 @@ IMPORTED = (
 )
 LENGTH = 1 << 20  # most bytes of a request
 _INTEGER = 4  # bytes
+_PATIENCE = 600.0  # seconds
 
 
 class SnakemakeCall:
@@ -72,8 +73,12 @@ class SnakemakeCall:
         return self._printed.decode(), None
 
     def read_until(self, text: str) -> None:
-        """Read until ``text`` is printed."""
+        """Read until ``text`` is printed; fail after ten minutes."""
+        end = time.monotonic() + _PATIENCE
         while text.encode() not in self._printed:
+            left = max(0.0, end - time.monotonic())
+            printed = select.select([self._output], [], [], left)[0]
+            assert printed, f"waited in vain for {text!r} after:\n{self._printed.decode()}"
             part = os.read(self._output, LENGTH)
             assert part, f"it ended without {text!r}:\n{self._printed.decode()}"
             self._printed += part

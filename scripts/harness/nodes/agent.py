@@ -7,6 +7,7 @@ environment, the launcher's addresses.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import socket
@@ -124,6 +125,10 @@ def main(arguments: Sequence[str]) -> int:
                 take_part(task, link)
             except ReservationError as error:
                 link.send({"error": str(error)})
+            except Interrupted as interrupted:
+                with contextlib.suppress(wire.Closed):
+                    link.send({"interrupted": interrupted.number})
+                raise
             finally:
                 link.close()
     except (OSError, wire.Closed) as error:

@@ -21,6 +21,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from core import signals
 from core.text import shorten
 
 from harness.adapter import Mismatch
@@ -29,6 +30,7 @@ from harness.messages import handshake, wire
 from harness.nodes.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
 from harness.nodes.node import NodeResult, Share
 from harness.processes import outcome
+from harness.processes.cleanup import Interrupted
 from harness.processes.log_files import LogKeeper
 from harness.request.declaration import Task
 
@@ -54,12 +56,14 @@ class StartTimeout(Exception):
 
 @dataclass
 class Node:
-    """Node of the run: its introduction and, at the end, its result or the reason for none."""
+    """Node of the run: its introduction and, at the end, its result or the reason for none, with
+    the number of the signal that asked it to end."""
 
     link: wire.Connection
     introduction: Dict[str, Any]
     result: Optional[NodeResult] = None
     lost: Optional[str] = None
+    signal: Optional[int] = None
 
     @property
     def name(self) -> str:
@@ -72,7 +76,7 @@ def run_ranks(
     """Return the outcomes of all ranks, and an entry of the record for each node.
 
     ``arguments``: command line of this launcher. Raises Missing, StartTimeout, and Mismatch where
-    the nodes are not alike."""
+    the nodes are not alike, and Interrupted where nodes were asked to end."""
     with _listening() as (listener, addresses), LogKeeper() as log:
         token = handshake.new_token()
         python = shlex.quote(sys.executable)
@@ -93,6 +97,7 @@ def run_ranks(
                 check(task, nodes)
                 _tell_shares(task, run, nodes, deadline)
                 _wait_for_results(nodes, deadline)
+                _check_interrupted(nodes)
             finally:
                 for node in called:
                     node.link.close()
@@ -165,6 +170,7 @@ def _wait_for_calls(
     try:
         while len(called) < task.case.nodes:
             if starter.poll() is not None:
+                signals.await_own([starter.returncode])
                 keeper.flush()
                 last_line = outcome.last_line(log)
                 raise Missing(
@@ -368,9 +374,21 @@ def _hear(node: Node) -> bool:
         elif "error" in message:
             node.lost = f"could not start its ranks: {message['error']}"
             ends = True
+        elif "interrupted" in message:
+            node.signal = int(message["interrupted"])
+            node.lost = f"was interrupted by signal {outcome.signal_name(node.signal)}"
+            ends = True
         else:
             ends = ends or bool(message.get("failed"))
     return ends
+
+
+def _check_interrupted(nodes: Sequence[Node]) -> None:
+    """Raise Interrupted if signals asked all lost nodes to end: their job ends, and the signal to
+    this process may come later. A starter also ends the other nodes of one that was killed."""
+    numbers = [node.signal for node in nodes if node.lost is not None]
+    if numbers and numbers[0] is not None and None not in numbers:
+        raise Interrupted(numbers[0])
 
 
 def _stop(nodes: Sequence[Node]) -> None:

@@ -42,9 +42,7 @@ def signals_raise() -> Iterator[None]:
             raise Interrupted(number)
 
     numbers = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN
+        number for number in signals.ENDING if signal.getsignal(number) is not signal.SIG_IGN
     ]
     for number in numbers:
         signal.signal(number, leave)

@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
+from core import signals
+
 from harness import variables
 from harness.messages import report, wire
 from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
@@ -244,6 +246,7 @@ def watch(
                             for each in links:
                                 each.send({"failed": True})
             if len(judged) == len(ranks):
+                signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
                 return
             if now >= deadline:
                 _stop(ranks, "time limit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import logging.handlers
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -288,3 +290,28 @@ def test_what_has_no_value_in_this_call_is_known(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(internals, "USED", {})
     monkeypatch.setattr(internals, "PUBLISHED", {"cores": ""})
     assert Snakemake(OnCluster()).why_unknown() == ""
+
+
+def test_a_job_whose_state_could_not_be_learnt_is_asked_about_again() -> None:
+    """Fail if a job is lost that an executor forgets, as SLURM's does without its controller."""
+    reported: list[str] = []
+
+    class Forgetful:
+        def report_job_success(self, job: SimpleNamespace) -> None:
+            reported.append(f"{job.name} ended")
+
+        def report_job_error(self, job: SimpleNamespace, msg: str | None = None) -> None:
+            reported.append(f"{job.name} failed: {msg}")
+
+        async def check_active_jobs(self, jobs: list[SimpleNamespace]) -> AsyncIterator[object]:
+            yield jobs[0]
+            self.report_job_success(jobs[1])
+            self.report_job_error(jobs[2], msg="a reason")
+
+    async def checked(jobs: list[SimpleNamespace]) -> list[str]:
+        executor = internals.asking_again(Forgetful)()
+        return [job.name async for job in executor.check_active_jobs(jobs)]
+
+    jobs = [SimpleNamespace(name=name) for name in ("running", "done", "broken", "unknown")]
+    assert asyncio.run(checked(jobs)) == ["running", "unknown"]
+    assert reported == ["done ended", "broken failed: a reason"]

@@ -162,6 +162,17 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
     assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
 
 
+def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:
+    """Fail if a node that a scheduler ends before the launcher counts as failed."""
+    launcher = start_on_two_nodes(toy, "hang")
+    toy.wait_for_phase("warm-up", 4)
+    (agent,) = agents(toy, "n1")
+    os.kill(agent, signal.SIGTERM)
+    done = toy.finish(launcher)
+    assert (done.record, done.status) == (None, 128 + signal.SIGTERM), done.stderr
+    toy.assert_nothing_left()
+
+
 def test_several_nodes_need_a_way_to_start_them(toy: Bench) -> None:
     done = toy.run(nodes=2)
     assert done.status == 2

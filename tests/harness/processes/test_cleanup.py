@@ -45,6 +45,18 @@ def test_a_signal_ends_everything_without_a_record(
     toy.assert_nothing_left()
 
 
+def test_a_signal_that_reaches_the_rank_first_leaves_no_record_either(toy: Bench) -> None:
+    """Fail if a rank that a scheduler ends before the launcher counts as failed."""
+    launcher = toy.start("hang")
+    toy.wait_for_phase("warm-up", 1)
+    (rank,) = toy.processes("RANK=0")
+    os.kill(rank, signal.SIGTERM)
+    wait_for(lambda: not Path(f"/proc/{rank}").exists(), "the launcher to see the rank's end")
+    launcher.send_signal(signal.SIGTERM)
+    done = toy.finish(launcher)
+    assert (done.record, done.status) == (None, 128 + signal.SIGTERM), done.stderr
+
+
 def test_killing_the_launcher_takes_everything_along(toy: Bench) -> None:
     launcher = start_hanging(toy)
     launcher.kill()

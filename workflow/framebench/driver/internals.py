@@ -17,7 +17,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
@@ -25,6 +33,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 import snakemake
 from packaging.version import Version
 from snakemake.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_executor_plugins.settings import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_scheduler_plugins.registry import SchedulerPluginRegistry
@@ -367,6 +376,42 @@ class Snakemake:
                 return _select(scheduler, startable(waiting), *others)
 
             plugin.scheduler.select_jobs = selected
+
+    def ask_again(self) -> None:
+        """Have executors ask again about jobs whose state they could not learn.
+
+        The one for SLURM forgets them where the controller does not answer, and Snakemake would
+        wait for ever. To be called before Snakemake makes its scheduler.
+        """
+        for plugin in ExecutorPluginRegistry().plugins.values():
+            if plugin.common_settings.non_local_exec:
+                plugin.executor = asking_again(plugin.executor)
+
+
+def asking_again(executor: Any) -> type:
+    """Return the class of remote executors with a check after which every job that has not been
+    reported as ended is asked about again."""
+
+    class AskingAgain(executor):  # type: ignore[misc]
+        ended: frozenset[int] = frozenset()
+
+        async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
+            self.ended = frozenset()
+            async for _ in super().check_active_jobs(active_jobs):
+                pass
+            for job in active_jobs:
+                if id(job) not in self.ended:
+                    yield job
+
+        def report_job_success(self, job_info: Any) -> None:
+            self.ended |= {id(job_info)}
+            super().report_job_success(job_info)
+
+        def report_job_error(self, job_info: Any, *others: Any, **named: Any) -> None:
+            self.ended |= {id(job_info)}
+            super().report_job_error(job_info, *others, **named)
+
+    return AskingAgain
 
 
 class _StartedJobs(logging.Handler):

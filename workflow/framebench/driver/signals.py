@@ -15,7 +15,6 @@ from core import signals
 
 from ..commands.exit_status import SIGNAL_BASE
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Seconds within which signals count as one request: a terminal and a supervising program may both
 #: send one.
 _SAME_REQUEST = 5.0
@@ -42,7 +41,7 @@ class StopSignals:
         self._stop = stop
         if threading.current_thread() is not threading.main_thread():
             return
-        for number in _SIGNALS:
+        for number in signals.ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
 
@@ -50,7 +49,7 @@ class StopSignals:
         """Ignore further signals, which would kill this process once Python has dropped its
         handlers."""
         if self.received:
-            signals.ignore(_SIGNALS)
+            signals.ignore(signals.ENDING)
 
     def wait_for_report(self, process: Popen[bytes]) -> int:
         """Return the exit status of the process that makes the report.

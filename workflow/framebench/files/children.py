@@ -22,7 +22,6 @@ LONGEST_ANSWER = 60.0
 LARGEST_ANSWER = 4 * 2**20
 _MOST_MEMORY = 4 * 2**30
 _PR_SET_PDEATHSIG = 1
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Seconds that a descendant gets to end after SIGTERM.
 _PATIENCE = 30.0
 
@@ -39,10 +38,10 @@ def end_on_signals() -> None:
     def leave(number: int, frame: FrameType | None) -> None:
         if not left:
             left.append(number)
-            signals.ignore(_SIGNALS)  # a second signal must not interrupt the clean-up
+            signals.ignore(signals.ENDING)  # a second signal must not interrupt the clean-up
             raise SystemExit(128 + number)
 
-    for number in _SIGNALS:
+    for number in signals.ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, leave)
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from core import signals
+
 _PREFIX = "framebench-work-"
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -71,7 +72,7 @@ def _leaving_on_signals() -> Iterator[None]:
     before = {}
     if threading.current_thread() is threading.main_thread():
         usual = (signal.SIG_DFL, signal.default_int_handler)
-        before = {one: signal.getsignal(one) for one in _SIGNALS}
+        before = {one: signal.getsignal(one) for one in signals.ENDING}
         before = {one: handler for one, handler in before.items() if handler in usual}
     for number in before:
         signal.signal(number, leave)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from core import bounded
+from core import bounded, signals
 
 from ..files.attempt_names import attempt_name, next_attempt, split_attempt
 from ..records.fields.disturbance import disturbed
@@ -27,7 +27,6 @@ _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 #: Option of the harness for a check that follows the run.
 _THEN = "--then"
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str]) -> int:
@@ -103,7 +102,7 @@ def run(command: Sequence[str], caught: list[int]) -> int:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(number)
 
-    before = {number: signal.signal(number, leave) for number in _SIGNALS}
+    before = {number: signal.signal(number, leave) for number in signals.ENDING}
     try:
         if caught:
             return 0
