@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -32,12 +33,14 @@ from framebench.features.gate.bisect.search import (
 from framebench.features.gate.bisect.steps import BisectSetup
 from framebench.records.run import RecordsError
 from framebench.runs import snakemake_calls
+from framebench.statistics.margins import LEVEL
 from framebench.tables.grouping import group
 
 from ....conftest import ROOT
 from ...comparison.made_up_sides import paired_sides
 from ...made_up_runs import changed
 from ...settings import CONFIG
+from .bisections import Bisections, bisections
 
 CATALOG = load_catalog(ROOT)
 ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
@@ -135,14 +138,30 @@ def test_a_change_is_shown_in_either_direction_or_not(
 
 
 def test_versions_in_between_are_judged_by_half_of_a_large_change() -> None:
-    slower = BisectStep("9", CHANGED, ratio=0.3, interval=(0.2, 0.36))
-    assert steps.halfway(slower, 0.05) == pytest.approx(0.4)
-    faster = BisectStep("9", CHANGED, ratio=4.0, interval=(1 / 0.36, 5.0))
-    assert steps.halfway(faster, 0.05) == pytest.approx(0.4)
-    assert steps.halfway(replace(slower, interval=(0.9, 0.94)), 0.05) == 0.05
+    assert steps.halfway(BisectStep("9", CHANGED, ratio=0.36), 0.05) == pytest.approx(0.4)
+    assert steps.halfway(BisectStep("9", CHANGED, ratio=1 / 0.36), 0.05) == pytest.approx(0.4)
+    assert steps.halfway(BisectStep("9", CHANGED, ratio=0.92), 0.05) == 0.05
     sides = [group(one, None) for one in paired_sides(0.9, 20)]
     assert steps.judge("2", *sides, 0.05, True).state == OPEN
     assert steps.judge("2", *sides, 0.4, True).state == UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("sampled", "right", "wrong"),
+    [
+        (Bisections("normal", 0.9), (0.97, 1), (0, LEVEL)),
+        (Bisections("drift", 2.0), (0.97, 1), (0, LEVEL)),
+        (Bisections("busy", 0.3), (0.95, 1), (0, LEVEL)),
+        (Bisections("drift", 1.0), (0, 0), (0, LEVEL)),
+    ],
+    ids=str,
+)
+def test_a_bisection_names_the_right_version_as_often_as_promised(
+    sampled: Bisections, right: tuple[float, float], wrong: tuple[float, float]
+) -> None:
+    found = bisections(np.random.default_rng(0), sampled, 200)
+    assert right[0] <= found["right"] <= right[1] + 1e-9
+    assert wrong[0] <= found["wrong"] <= wrong[1]
 
 
 def test_what_scatters_says_how_many_pairs_it_takes() -> None:
@@ -258,8 +277,8 @@ def test_other_ends_say_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixt
     said = capsys.readouterr().out
     assert "changed in 1 or 2: changed: 1.400" in said
     assert gap.asked[1] == ("1", False), "the bad one is faster"
-    assert gap.margins == [0.05, pytest.approx(1 - 0.8**0.5)]
-    assert "margin 5.0%, and 10.6% for" in (tmp_path / "bisect.md").read_text()
+    assert gap.margins == [0.05, pytest.approx(1 - 1.4**-0.5)]
+    assert "margin 5.0%, and 15.5% for" in (tmp_path / "bisect.md").read_text()
 
 
 def test_versions_are_those_between_both() -> None:

@@ -115,12 +115,10 @@ def judge(
 def halfway(bad: BisectStep, margin: float) -> float:
     """Return the margin that versions between the good and the ``bad`` one are judged by.
 
-    It is half of the change that is shown, on a logarithmic scale, and at least ``margin``: a large
-    change is then told in few pairs."""
-    if bad.interval is None:
-        return margin
-    least = bad.interval[1] if bad.slower else 1 / bad.interval[0]
-    return max(margin, 1 - math.sqrt(min(least, 1.0)))
+    It is half of the estimated change, on a logarithmic scale, and at least ``margin``: a large
+    change is then found in few pairs."""
+    ratio = bad.ratio or 1.0
+    return max(margin, 1 - math.sqrt(min(ratio, 1 / ratio)))
 
 
 def _step(version: str, down: Decision, asked: Sequence[Decision]) -> BisectStep:

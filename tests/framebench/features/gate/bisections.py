@@ -1,0 +1,80 @@
+"""Simulated bisections: versions of which one changes a figure, each measured in pairs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from framebench.config.repeats import PAIRS
+from framebench.features.gate.bisect.search import CHANGED, OPEN, UNCHANGED, BisectStep, search
+from framebench.features.gate.bisect.steps import halfway
+from framebench.statistics import sequential
+
+from ...statistics.gates import MARGIN, SAMPLERS, Sampler
+
+VERSIONS = [str(number) for number in range(20)]
+#: Noise of runs on a machine that does something else, too.
+BUSY = 0.3
+
+
+def busy(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
+    return np.exp(random.normal(0, BUSY, shape))
+
+
+NOISES: dict[str, Sampler] = {**SAMPLERS, "busy": busy}
+
+
+class Bisections(NamedTuple):
+    """Bisections to simulate. ``noise``: see NOISES; ``ratio``: of the versions from a random one
+    on over those before it."""
+
+    noise: str
+    ratio: float
+
+    def __str__(self) -> str:
+        return f"{self.noise}, {self.ratio:g}"
+
+
+def bisections(random: np.random.Generator, sampled: Bisections, count: int) -> dict[str, float]:
+    """Return the fractions of bisections that name the right version, another one, or none
+    (``nothing``), and that cannot tell (``open``), and the mean number of pairs."""
+    found = {"right": 0.0, "wrong": 0.0, "nothing": 0.0, "open": 0.0, "pairs": 0.0}
+    for _ in range(count):
+        place = int(random.integers(1, len(VERSIONS)))
+        ending, pairs = _bisection(random, sampled, place)
+        found[ending] += 1 / count
+        found["pairs"] += pairs / count
+    return found
+
+
+def _bisection(random: np.random.Generator, sampled: Bisections, place: int) -> tuple[str, int]:
+    """Return how a bisection ends in which version ``place`` is changed, and its pairs."""
+    margin, slower = MARGIN, None
+    known: dict[str, str] = {}
+    pairs = 0
+    while (now := search(VERSIONS, known)).following:
+        runs = NOISES[sampled.noise](random, (1, PAIRS, 1, 2))[0, :, 0]
+        ratio = sampled.ratio if int(now.following) >= place else 1.0
+        step = _judged(now.following, ratio * runs[:, 1] / runs[:, 0], margin, slower)
+        known[step.version] = step.state
+        pairs += step.pairs
+        if slower is None and step.state == CHANGED:
+            slower, margin = step.slower, halfway(step, margin)
+    if now.open:
+        return "open", pairs
+    if not now.changed:
+        return "nothing", pairs
+    return ("right" if int(now.changed) == place else "wrong"), pairs
+
+
+def _judged(version: str, ratios: np.ndarray, margin: float, slower: bool | None) -> BisectStep:
+    """Judge a version by the pairs of which the command takes the first that decide it."""
+    down, up = (sequential.bounds(one.tolist(), margin, 1) for one in (ratios, 1 / ratios))
+    asked = {None: (down, up), True: (down,), False: (up,)}[slower]
+    state = OPEN
+    if any(one.is_beyond(margin) for one in asked):
+        state = CHANGED
+    elif all(one.is_within(margin) for one in asked):
+        state = UNCHANGED
+    pairs = max(one.pairs for one in asked)
+    return BisectStep(version, state, ratio=down.ratio, interval=down.interval, pairs=pairs)
