@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from ..records.run import RecordsError, Run
 
 #: Parts of a record's environment in which two sets may differ.
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
+#: Digits of the content of a user's own model, and digest of all that computes a figure.
+MODEL_VERSION, COMPUTATION = "model_version", "code.computation"
+_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def of(runs: Sequence[Run]) -> Mapping[str, Any]:
@@ -27,7 +31,7 @@ def of(runs: Sequence[Run]) -> Mapping[str, Any]:
     parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
     parts["given"] = record["settings"].get("variables", {})
     if own := record.get("own_model"):
-        parts["model_version"] = (own["sha256"] or "")[:8]
+        parts[MODEL_VERSION] = (own["sha256"] or "")[:8]
     return {
         ".".join(part for part in path if isinstance(part, str)): value
         for path, value in leaves(parts)
@@ -35,9 +39,18 @@ def of(runs: Sequence[Run]) -> Mapping[str, Any]:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each difference by name, as text."""
-    for name in sorted({*one, *other}):
+    """Yield each difference by name, as text: first the version of a user's own model, which is
+    part of the computation. Digests are shortened."""
+    names = {name for name in {*one, *other} if one.get(name) != other.get(name)}
+    if MODEL_VERSION in names:
+        names.discard(COMPUTATION)
+    for name in sorted(names, key=lambda name: (name != MODEL_VERSION, name)):
         # Older records lack the processor; that is no difference.
         untold = name.startswith("hardware.processor.") and not (name in one and name in other)
-        if one.get(name) != other.get(name) and not untold:
-            yield f"{name} {one.get(name, 'none')} -> {other.get(name, 'none')}"
+        if not untold:
+            yield f"{name} {_short(one.get(name, 'none'))} -> {_short(other.get(name, 'none'))}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text[:10] if _DIGEST.fullmatch(text) else text
