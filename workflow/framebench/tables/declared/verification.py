@@ -141,7 +141,7 @@ def _verdict(verification: VerificationResult) -> str:
 
 PARITY = Table(
     name="parity",
-    title="Parity: do all frameworks compute the same?",
+    title="Verification",
     explanation="Each framework started from the same weights and the same batch. Figures are its "
     "relative errors against a float64 reference that uses no framework: outputs, loss and "
     "gradients before any step, losses over five optimizer steps. Outputs of generated text are "
@@ -168,8 +168,8 @@ PARITY = Table(
         *shared("status", "reason"),
     ),
     rows=rows,
-    group="Parity",
-    heading="Parity",
+    group="Verification",
+    heading="Verification",
     absent="Not verified: these records have no verification results. Make them with: snakemake "
     "--cores all verification",
     overview=Overview(
