@@ -24,7 +24,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import MODES, Key
+from ..cases.conditions import MODES, Key, series_of_model
 from ..cases.names import columns_with_size, topology_of
 from ..records import pairs
 from ..statistics import descriptive, signed_rank, verdicts
@@ -106,22 +106,27 @@ def summary_text(frame: pd.DataFrame) -> str:
     """Return a line for each case, the number of cases with each verdict, and notes."""
     lines = []
     conditions = formatting.differing_conditions(view.records(frame))
+    names = [_name(row) for row in frame.itertuples()]
+    width = max(map(len, names), default=0)
     row: Any
-    for row in frame.itertuples():
+    for name, row in zip(names, frame.itertuples(), strict=True):
         ratio = "-" if pd.isna(row.ratio) else f"{row.ratio:.3f}"
         if not pd.isna(row.ratio_ci_low):
             ratio += f" [{row.ratio_ci_low:.3f} .. {row.ratio_ci_high:.3f}]"
         ratio += f" {row.pairs} pairs" if row.pairs else ""
         note = f" ({row.reason})" if row.reason else ""
         note += f"  {text}" if (text := conditions(row._asdict())) else ""
-        name = columns_with_size(row)
-        if row.mode not in MODES:
-            words = (row.mode, row.metric, row.framework, topology_of(row), row.parameters)
-            name = " ".join(filter(None, words))
-        lines.append(f"{name} {ratio:<32} {row.verdict}{note}")
+        lines.append(f"{name:<{width}} {ratio:<32} {row.verdict}{note}")
     counted = Counter(frame["verdict"])
     lines.append("\n" + ", ".join(f"{counted[name]} {name}" for name in sorted(counted)))
     return "\n".join([*lines, *notes(frame)])
+
+
+def _name(row: Any) -> str:
+    if row.mode in MODES:
+        return columns_with_size(row)
+    words = (row.mode, row.metric, row.framework, topology_of(row), row.parameters)
+    return " ".join(filter(None, words))
 
 
 def notes(frame: pd.DataFrame) -> list[str]:
@@ -216,8 +221,11 @@ def _row(one: Judged) -> Row:
 def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
     """Return the cells of a case that every table of a base and a candidate has."""
     case = matched.either
+    models = {side.case.model for side in matched.both or ()}
     return {
         **case.key.row,
+        # versions of a user's own model are compared under the name that they share
+        "model": series_of_model(case.case.model) if len(models) > 1 else case.case.model,
         measured.METRIC.name: case.key.metric,
         "base_median": matched.base and matched.base.throughput,
         "candidate_median": matched.candidate and matched.candidate.throughput,

@@ -383,6 +383,17 @@ def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
     assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == CASE_NAME
 
 
+@pytest.mark.parametrize("name", ["superbench", "openmetrics", "bencher", "junit"])
+def test_names_stay_over_edits_of_an_own_model(name: str) -> None:
+    texts = []
+    for version in ("0" * 8, "1" * 8):
+        one = changed(run(32.0, model=f"net@{version}"), waited_seconds=(0.5, 0.5))
+        texts.append(str(exported(name, [one]).content))
+    before, after = (re.sub('model_version="[01]{8}"', "", text) for text in texts)
+    assert "net" in before
+    assert before == after
+
+
 def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     target, folder = tmp_path / "x.json", tmp_path / "results"
     target.write_text("mine")

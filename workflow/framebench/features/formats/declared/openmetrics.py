@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from types import SimpleNamespace
 
+from ....cases.conditions import series_of_model
 from ....tables.results import CaseResult
 from ..case_notes import not_measured
 from ..format import ExportedFile, Format, Results
@@ -59,19 +60,20 @@ def _family(case: CaseResult, end: str) -> tuple[str, str, str]:
 
 def _labels(results: Results, case: CaseResult) -> dict[str, str]:
     own = case.case
+    model = series_of_model(own.model)
     named = {
         "case": results.name(case),
         "metric": case.key.metric,
         "unit": case.unit,
         "better": case.better,
+        "model": model,
+        "model_version": own.model[len(model) + 1 :],  # of a user's own model
     }
-    axes = ("framework", "framework_version", "model", "mode", "precision", "compiler")
+    axes = ("framework", "framework_version", "mode", "precision", "compiler")
     counts = ("nodes", "devices_per_node", "batch_per_device")
-    return {
-        **named,
-        **{axis: getattr(own, axis) for axis in axes if getattr(own, axis)},
-        **{count: str(getattr(own, count)) for count in counts if getattr(own, count)},
-    }
+    named.update({axis: getattr(own, axis) for axis in axes})
+    named.update({count: str(getattr(own, count) or "") for count in counts})
+    return {name: value for name, value in named.items() if value or name == "unit"}
 
 
 def _word(text: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from ....cases.conditions import series_of_model
 from ....cases.superbench import (
     OLD_NAME,
     SUPERBENCH,
@@ -97,7 +98,7 @@ class _Summary:
 
     def _add_steps(self, case: CaseResult) -> None:
         own = case.case
-        model = own.model
+        model = series_of_model(own.model)
         if model.startswith(f"{SUPERBENCH}_"):
             model = model.removeprefix(f"{SUPERBENCH}_").replace("_", "-")
         benchmark = f"{CLEAN}:{self._annotation(case)}/{own.framework}-{model}"
@@ -168,7 +169,8 @@ class _Summary:
 
         Framework and model of a model benchmark, and the mode of others, are left out. SuperBench
         has one return code per annotation."""
-        own = {case.case.framework, case.case.model} if case.case.is_step else {case.case.mode}
+        model = series_of_model(case.case.model)
+        own = {case.case.framework, model} if case.case.is_step else {case.case.mode}
         words = [word for word in self._results.name(case).split("/") if word not in own]
         marked = "marked:" if case.marks else ""
         return marked + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
