@@ -110,8 +110,11 @@ def _run(arguments: list[str]) -> int:
     updating.add_argument("framework", help="all its environments that envs/held.csv does not hold")
     updating.add_argument("--results", type=Path, default=Path("results", "update"), help=OLD)
     updating.add_argument("--pins-only", action="store_true", help="neither test nor measure")
+    updating.add_argument("--python", default="", metavar="X.Y", help="move to this Python, too")
     updating.set_defaults(
-        command=lambda given: upkeep.update(given.framework, given.results, not given.pins_only)
+        command=lambda given: upkeep.update(
+            given.framework, given.results, not given.pins_only, given.python
+        )
     )
     reading = commands.add_parser("capabilities", help="GPUs of a CUDA build, from its wheels")
     reading.add_argument("name", help="environment with a row in envs/capabilities.csv")

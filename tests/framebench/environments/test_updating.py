@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from ...packages import write_wheel
 from ..settings import CATALOG, ROOT
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+NEXT = f"{sys.version_info.major}.{sys.version_info.minor + 1}"
 TEXT = f"""# The toy for CPUs.
 name: toy
 dependencies:
@@ -27,6 +30,7 @@ dependencies:
       - other==2.0
       - steady==1.0
       - toy==1.0
+      - toy-plugin==1.0
 # The end.
 """
 
@@ -46,6 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (envs / "held.csv").write_text("environment,date,reason\ntoy-cuda,2026-11-27,no newer build\n")
     for name, version, needs in (
         ("toy", "1.0", ["other==2.0"]), ("toy", "2.0", ["other==3.0", "further", "nvidia-toy"]),
+        ("toy_plugin", "1.0", []), ("toy_plugin", "2.0", []),
         ("other", "2.0", []), ("other", "3.0", []), ("steady", "1.0", []), ("steady", "2.0", []),
         ("further", "1.0", []), ("nvidia_toy", "1.0", []),
     ):  # fmt: skip
@@ -65,14 +70,18 @@ def test_pins_move_with_what_they_need_and_old_files_are_kept(
     words = ["update", "toy", "--results", str(project / "out"), "--pins-only"]
     assert cli.main(words) == 0
     said = capsys.readouterr().out
-    for line in ("toy 1.0 -> 2.0", "other 2.0 -> 3.0", "further none -> 1.0"):
+    moved = ("toy 1.0 -> 2.0", "toy-plugin 1.0 -> 2.0", "other 2.0 -> 3.0", "further none -> 1.0")
+    for line in moved:
         assert line in said
     assert "nvidia" not in said, "that is for GPUs"
     assert "nvidia-toy==1.0" in (project / "envs/toy.hashes.txt").read_text()
     assert "steady" not in said, "nothing else moves"
     assert "toy-cuda: held back (2026-11-27): no newer build" in said
     expected = TEXT.replace("other==2.0", "further==1.0\n      - other==3.0")
-    assert (project / "envs/toy.yaml").read_text() == expected.replace("toy==1.0", "toy==2.0")
+    expected = expected.replace("toy==1.0", "toy==2.0").replace(
+        "toy-plugin==1.0", "toy-plugin==2.0"
+    )
+    assert (project / "envs/toy.yaml").read_text() == expected
     assert read_environment_file(project / "envs/toy.yaml").is_hashed
     before = read_environment_file(project / "out" / "toy-before.yaml")
     assert before.is_hashed
@@ -84,10 +93,36 @@ def test_pins_move_with_what_they_need_and_old_files_are_kept(
     assert "FRAMEWORK: found 'tow' (did you mean toy?); allowed: toy" in capsys.readouterr().err
 
 
+def test_an_environment_moves_to_another_python(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["update", "toy", "--results", str(project / "out"), "--pins-only", "--python", NEXT]
+    assert cli.main(words) == 0
+    assert f"python {PYTHON} -> {NEXT}" in capsys.readouterr().out
+    after = read_environment_file(project / "envs/toy.yaml")
+    assert (after.python, after.pin("toy")) == (NEXT, "toy==2.0")
+    assert after.is_hashed
+    assert read_environment_file(project / "out" / "toy-before.yaml").python == PYTHON
+    assert cli.main(words) == 0
+    assert f"toy: toy 2.0 is the newest for Python {NEXT}" in capsys.readouterr().out
+
+
+def test_hashes_of_builds_that_the_new_version_lacks_are_removed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = project / "envs" / "toy+cpu.hashes.txt"
+    shutil.copy(project / "envs" / "toy.hashes.txt", file)
+    assert cli.main(["update", "toy", "--results", str(project / "out"), "--pins-only"]) == 0
+    assert "toy+cpu.hashes.txt removed: these indexes have no" in capsys.readouterr().out
+    assert not file.exists()
+    assert read_environment_file(project / "envs/toy.yaml").is_hashed
+    assert read_environment_file(project / "out" / "toy-before.yaml").is_hashed
+
+
 def test_what_follows_tests_the_framework_and_compares_both_environments(tmp_path: Path) -> None:
     file = ROOT / "envs" / "jax.yaml"
     before = tmp_path / "jax-before.yaml"
-    before.write_text(file.read_text().replace("scipy==1.17.1", "scipy==1.17.0"))
+    before.write_text(re.sub("scipy==.*", "scipy==1.0.0", file.read_text()))
     testing, gate = upkeep._checks("jax", before, file, tmp_path)
     assert testing[-2:] == ["-k", "jax"]
     assert (ROOT / testing[-3]).is_file()

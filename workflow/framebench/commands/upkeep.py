@@ -33,12 +33,12 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
             print(locking.lock(file), flush=True)
 
 
-def update(framework: str, folder: Path, measures: bool) -> None:
+def update(framework: str, folder: Path, measures: bool, python: str = "") -> None:
     """Move the pins of a framework to its newest version, and print what changes.
 
     Then runs its contract tests, and measures old and new environment in pairs: a gate. Prints
     their exit statuses. ``folder``: of old files and results; ``measures``: False leaves both
-    out."""
+    out; ``python``: version of Python to move to."""
     from ..config import catalog
     from ..environments import updating
 
@@ -46,7 +46,8 @@ def update(framework: str, folder: Path, measures: bool) -> None:
     if framework not in known.frameworks:
         hint, names = did_you_mean(framework, known.frameworks), ", ".join(known.frameworks)
         raise ConfigError(f"FRAMEWORK: found {framework!r}{hint}; allowed: {names}")
-    for one in updating.update(PROJECT, framework, known.frameworks[framework]["package"], folder):
+    package = known.frameworks[framework]["package"]
+    for one in updating.update(PROJECT, framework, package, folder, python):
         if isinstance(one, str):
             print(one, flush=True)
             continue

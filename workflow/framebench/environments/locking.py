@@ -70,8 +70,10 @@ def compiled(
     Uses the Python and indexes of the environment ``wanted``. Raises :class:`ConfigError` with
     ``what`` and uv's message."""
     settings = uv.pip_settings()
+    # Wheels need no interpreter of that version, which uv would download.
+    without = [] if wanted.sources else ["--no-python-downloads"]
     ended = subprocess.run(
-        [uv.executable(), *words, "--python-version", wanted.python]
+        [uv.executable(), *words, "--python-version", wanted.python, *without]
         + [*uv.arguments(settings), "-"],
         input="\n".join((*packages, *(f"--no-binary {name}" for name in wanted.sources))),
         env={**os.environ, **uv.variables(settings, wanted.indexes)},

@@ -27,9 +27,13 @@ NONE = "none"
 def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> EnvironmentFile:
     """Write ``target``: the file ``own`` with ``version`` of ``package``, or of its build there.
     Raises :class:`ConfigError` with uv's message if there is none for its Python."""
-    name = own.pin(package).partition("==")[0]
+    name, _, old = own.pin(package).partition("==")
     heads = [entry.partition("==")[0] for entry in own.packages]
-    asked = [f"{head}=={version}" if bare(head) == bare(name) else head for head in heads]
+    # Plugins are released with their framework, and neither needs the other.
+    known = pins(own)
+    plugins = {head for head in known if head.startswith(f"{bare(name)}-") and known[head] == old}
+    of_release = {bare(name), *plugins}
+    asked = [f"{head}=={version}" if bare(head) in of_release else head for head in heads]
     with temporary.folder() as folder:
         # uv prefers the versions in an existing output file. The first call fills it with the
         # builds that the file itself would get, for example for CPUs.

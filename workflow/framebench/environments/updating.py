@@ -6,6 +6,7 @@ import csv
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,23 +36,27 @@ class Moved(NamedTuple):
     changes: dict[str, str]
 
 
-def update(root: Path, framework: str, package: str, folder: Path) -> Iterator[Moved | str]:
+def update(
+    root: Path, framework: str, package: str, folder: Path, python: str = ""
+) -> Iterator[Moved | str]:
     """Move the pins of all environments of a framework, and write their hashes.
 
     Other packages change only if ``package`` needs it. Yields what moved, or why nothing did.
-    ``folder``: for the old files. Raises ConfigError with uv's message."""
+    ``folder``: for the old files; ``python``: version to move to, by default the same. Raises
+    ConfigError with uv's message."""
     held = {row["environment"]: row for row in csv.DictReader(_lines(root / HELD))}
     for file in (root / "envs" / f"{framework}.yaml", *files(root, framework)):
         if row := held.get(file.stem):
             yield f"{file.stem}: held back ({row['date']}): {row['reason']}"
             continue
         own = read_environment_file(file)
+        wanted = replace(own, python=python or own.python)
         name, _, old = own.pin(package).partition("==")
-        new = newest(own, name)
-        if new == old:
+        new = newest(wanted, name)
+        if new == old and wanted == own:
             yield f"{file.stem}: {name} {old} is the newest for Python {own.python}"
         else:
-            yield _move(own, name, new, folder)
+            yield _move(own, wanted, name, new, folder)
 
 
 def newest(own: EnvironmentFile, package: str) -> str:
@@ -63,13 +68,15 @@ def newest(own: EnvironmentFile, package: str) -> str:
     return match[1]
 
 
-def _move(own: EnvironmentFile, package: str, version: str, folder: Path) -> Moved:
+def _move(
+    own: EnvironmentFile, wanted: EnvironmentFile, package: str, version: str, folder: Path
+) -> Moved:
     before = folder / f"{own.path.stem}-before.yaml"
     folder.mkdir(parents=True, exist_ok=True)
     for path in (own.path, *own.hash_files):
         shutil.copy(path, folder / path.name.replace(own.path.stem, before.stem, 1))
     with temporary.folder() as made:
-        other = other_version.derive(own, package, version, made / own.path.name)
+        other = other_version.derive(wanted, package, version, made / own.path.name)
         changes = other_version.moved(own, other)
     if "-cuda" not in own.path.stem:
         changes = {
@@ -78,8 +85,16 @@ def _move(own: EnvironmentFile, package: str, version: str, folder: Path) -> Mov
             if not (change.startswith(other_version.NONE) and _OF_CUDA.match(name))
         }
     pins = [pin for pin in other.packages if pin in own.packages or _name(pin) in changes]
-    write_whole(own.path, with_pins(bounded.read_text(own.path), pins))
-    locking.lock(own.path)
+    text = bounded.read_text(own.path).replace(
+        f"- python={own.python}", f"- python={wanted.python}"
+    )
+    write_whole(own.path, with_pins(text, pins))
+    written = locking.lock(own.path)
+    for path in {*own.hash_files} - {written}:
+        path.unlink()  # of other builds of the old versions, such as +cpu
+        changes[path.name] = "removed: these indexes have no such build"
+    if wanted.python != own.python:
+        changes["python"] = f"{own.python} -> {wanted.python}"
     return Moved(own.path, before, changes)
 
 
@@ -94,7 +109,7 @@ def with_pins(text: str, pins: Sequence[str]) -> str:
     indent = _PIN.match(lines[places[0]])
     assert indent
     rest = [line for line in lines[places[0] :] if not _PIN.match(line)]
-    made = [*lines[: places[0]], *(f"{indent[1]}{pin}" for pin in sorted(pins)), *rest]
+    made = [*lines[: places[0]], *(f"{indent[1]}{pin}" for pin in sorted(pins, key=_name)), *rest]
     return "\n".join(made) + "\n"
 
 
