@@ -157,7 +157,9 @@ def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.Lo
 def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Job]:
     wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": f"r{number}"}
     name = name_of(wildcards)
-    return wildcards, Job(name, "run", "c", 10.0, label=f"toy r{number}", record=record, **more)
+    return wildcards, Job(
+        name, "run", "c", 10.0, label=f"toy r{number}", record=str(record), **more
+    )
 
 
 def played(record: Path, here: bool) -> str:
@@ -198,7 +200,7 @@ def test_on_a_cluster_a_run_took_what_its_record_says(tmp_path: Path) -> None:
 def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
     log = tmp_path / "r1.log"
     log.write_text("Traceback\nError: no\n")
-    _, run = run_of(1, record_of(tmp_path, status="failed", reason="no", metrics={}), log=log)
+    _, run = run_of(1, record_of(tmp_path, status="failed", reason="no", metrics={}), log=str(log))
     view = ProgressView([run], 1.0, True, True)
     stream = io.StringIO()
     view.attach(stream, False, False)

@@ -1,8 +1,7 @@
 rule benchmark:
     """Measure one repeat of one case in processes of its own; writes one record."""
     input:
-        ancient(driver.provisioning.environment),
-        before=ancient(driver.jobs.before),
+        ancient(driver.jobs.before),
     output:
         driver.jobs.records["run"],
     log:
@@ -19,13 +18,12 @@ rule benchmark:
     resources:
         **driver.resources.asked,
     params:
-        command=driver.jobs.command,
-        label=driver.jobs.label,
+        job=driver.jobs.texts,
     message:
-        "{params.label}"
+        "{params.job.label}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.command} --output {output:q} --log {log:q}"
+        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.job.command} --output {output:q} --log {log:q}"
 
 
 use rule benchmark as search_batch with:

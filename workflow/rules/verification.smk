@@ -25,8 +25,7 @@ rule reference:
 use rule benchmark as verify with:
     """Verify the computation of one framework against the float64 reference."""
     input:
-        ancient(driver.provisioning.environment),
-        before=ancient(driver.jobs.before),
+        ancient(driver.jobs.before),
         reference=ancient(driver.comparisons.reference),
     output:
         driver.jobs.records["comparison"],

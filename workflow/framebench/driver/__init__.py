@@ -74,9 +74,9 @@ class Driver:
         for own in settings.own_models:
             known = own.among(known)
         self.work = Work(settings, known, asked, self.snakemake)
-        self.provisioning = Provisioning(self.work, asked, self.snakemake)
+        self.provisioning = Provisioning(self.work, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)
-        self.jobs = Jobs(self.work, self.provisioning)
+        self.jobs = Jobs(self.work, self.provisioning, asked, self.snakemake)
         self.rounds = Rounds(self.work, checkpoints, self.provisioning.driver)
         self.peaks = PeakFlopsJobs(self.work)
         self.comparisons = VerificationJobs(self.work)

@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ..plan import targets
 from ..plan.jobs import FOLDERS, Job, log_of, path_of, record_of
 from ..runs import commands, jobs, peak_flops, verify
-from .call import checked
-from .internals import Wildcards, for_rules
+from .call import Invocation, checked
+from .internals import Snakemake, Wildcards, for_rules
 from .provisioning import Provisioning
 from .work import Work
+
+
+class JobTexts(NamedTuple):
+    """Shell command of the harness for a job, and its label."""
+
+    command: str
+    label: str
 
 
 class Jobs:
     """Files, command, label and priority of a job.
 
     ``records``, ``logs``: files by kind of job, with its wildcards. ``first``: priority of jobs
-    that precede all runs, also those of later rounds.
+    that precede all runs, also those of later rounds. ``priority``: function that returns a job's
+    priority; 0 in a dry run, which shows all jobs at once, because Snakemake calls it for each.
     """
 
-    def __init__(self, work: Work, provisioning: Provisioning) -> None:
-        self._work, self._provisioning = work, provisioning
+    def __init__(
+        self, work: Work, provisioning: Provisioning, call: Invocation, snakemake: Snakemake
+    ) -> None:
+        self._work, self._provisioning, self._call = work, provisioning, call
         results = work.results
         self.records = {kind: record_of(results, kind, path_of(kind)) for kind in FOLDERS}
         self.logs = {kind: log_of(results, kind, path_of(kind)) for kind in FOLDERS}
         self.first = work.plan.places + 1
+        self.priority = 0 if snakemake.is_dry_run else self._priority
         self._early = work.early.name if work.early else None
 
     @for_rules
-    def command(self, wildcards: Wildcards) -> str:
-        """Return the shell command of the harness."""
-        job, plan = self._job(wildcards), self._work.plan
+    def texts(self, wildcards: Wildcards) -> JobTexts:
+        """Return command and label, by one function: Snakemake's call of each takes a while."""
+        job = self._job(wildcards)
+        return JobTexts(self._command(job), job.label)
+
+    def _command(self, job: Job) -> str:
+        plan = self._work.plan
         before = self._provisioning.preparation(job)
         if job.kind == "run":
             before += commands.attempts(plan, job.software, self._provisioning.framebench)
@@ -42,23 +58,23 @@ class Jobs:
 
     @for_rules
     def before(self, wildcards: Wildcards) -> list[str]:
-        """Return what a job waits for: a run for the references of the verifications that follow it
-        in its process, and such a check for the record of its run."""
+        """Return what a job waits for: its environment if that is to be built, a run for the
+        references of the verifications that follow it in its process, and such a check for the
+        record of its run."""
+        self._call.check_measurement()
         work, job = self._work, self._job(wildcards)
-        if work.is_measured(wildcards):
+        if work.is_measured(job):
             return []
+        environment = self._provisioning.environment(job)
         if run := work.run_before.get(job.name):
-            return [record_of(work.results, "run", run)]
+            return [*environment, record_of(work.results, "run", run)]
         checks = work.checks_behind(job)
         named = [work.verification(one) for one in checks if one.kind == "comparison"]
-        return sorted({jobs.reference_folder(work.plan, work.catalog, one) for one in named})
+        folders = {jobs.reference_folder(work.plan, work.catalog, one) for one in named}
+        return [*environment, *sorted(folders)]
 
     @for_rules
-    def label(self, wildcards: Wildcards) -> str:
-        return self._job(wildcards).label
-
-    @for_rules
-    def priority(self, wildcards: Wildcards) -> int:
+    def _priority(self, wildcards: Wildcards) -> int:
         """Return the priority of a job.
 
         Searches precede all runs, so that those with the largest batches are interleaved with the
@@ -119,7 +135,7 @@ class VerificationJobs:
     @for_rules
     def reference(self, wildcards: Wildcards) -> str | list[str]:
         """Return the reference folder of a verification; [] for a user's own model."""
-        if self._work.is_measured(wildcards):
+        if self._work.is_measured(self._work.job(wildcards)):
             return []
         one = self._work.comparison(wildcards)
         return jobs.reference_folder(self._work.plan, self._work.catalog, one) or []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from ..plan.forecast import time_left
 from ..plan.jobs import Job
@@ -55,9 +54,9 @@ class Progress:
     def _job(self, job: SnakemakeJob) -> Job | None:
         """Return what Snakemake's job carries out; None for a quick job, or another workflow's."""
         if self._tables in map(str, job.output):
-            log = Path(str(job.log[0])) if job.log else None
+            log = str(job.log[0]) if job.log else ""
             return jobs.of_tables(job.rule.name)._replace(log=log)
         found = self._work.job(job.wildcards)
         if found and not found.record and job.log:
-            return found._replace(log=Path(str(job.log[0])))
+            return found._replace(log=str(job.log[0]))
         return found

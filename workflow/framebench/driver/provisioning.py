@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import shutil
@@ -17,7 +18,7 @@ from ..environments.venvs import EnvironmentFile
 from ..plan import case_settings
 from ..plan.jobs import Job
 from ..runs import commands, private_variables
-from .call import Invocation, refuse
+from .call import refuse
 from .internals import Snakemake, Wildcards, for_rules
 from .work import Work
 
@@ -32,8 +33,8 @@ class Provisioning:
     a job's container or conda file; None if unused, because Snakemake calls them for every job.
     """
 
-    def __init__(self, work: Work, call: Invocation, snakemake: Snakemake) -> None:
-        self._work, self._call, self._snakemake = work, call, snakemake
+    def __init__(self, work: Work, snakemake: Snakemake) -> None:
+        self._work, self._snakemake = work, snakemake
         kinds = ["--kinds", str(work.plan.settings.kinds)] if axes.further() else []
         entry = [str(PROJECT / "workflow" / "framebench"), *kinds]
         # Isolated: our packages ignore PYTHONPATH and PYTHONHOME.
@@ -49,6 +50,7 @@ class Provisioning:
         self._to_build = commands.to_build(work.plan)
         # The harness prints a result line for those who start it by hand.
         self._aside = "> /dev/null " if snakemake.shows_results else ""
+        self._origin = functools.cache(lambda name: commands.origin(work.plan, work.catalog, name))
         deployment = work.plan.settings.deployment
         self.container = self._image if deployment == "apptainer" else None
         # Snakemake's linter wants one even if it would be ignored.
@@ -59,13 +61,9 @@ class Provisioning:
         for name in self._to_build if work.is_locked else ():
             Path(self._seen_to(name)).unlink(missing_ok=True)
 
-    @for_rules
-    def environment(self, wildcards: Wildcards) -> list[str]:
+    def environment(self, job: Job) -> list[str]:
         """Return the built marker of a job's environment, if that is to be built."""
-        self._call.check_measurement()
-        if self._work.is_measured(wildcards):
-            return []
-        name = self._software(wildcards)
+        name = job.software
         return [self._seen_to(name)] if name in self._to_build else []
 
     @for_rules
@@ -123,7 +121,7 @@ class Provisioning:
         if not self._snakemake.is_dry_run:
             hidden = private_variables.hide(plan.settings.results, arguments)
         words = [*before, *start, *hidden, *behind]
-        return f"{self._aside}{shlex.join(words)} {commands.origin(plan, self._work.catalog, name)}"
+        return f"{self._aside}{shlex.join(words)} {self._origin(name)}"
 
     def _software(self, wildcards: Wildcards) -> str:
         """Return the software name of a measuring job."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,8 @@ class Resources:
 
     ``all_cores``: cores of a job that runs alone; ``threads``: cores of any job; ``allocation``:
     name of the allocation that a run shares. These are functions only if they differ between jobs,
-    because Snakemake calls them for each. ``asked``: resources requested of the cluster, by name.
+    because Snakemake calls them for each. ``asked``: resources of jobs by name: those requested of
+    the cluster, or the default folder of temporary files.
     """
 
     def __init__(self, work: Work, snakemake: Snakemake) -> None:
@@ -25,7 +27,7 @@ class Resources:
         described = work.plan.settings.cluster
         self.all_cores = described.cores_per_node if described else snakemake.cores
         self._cuda = work.plan.place.accelerator == "cuda"
-        self.asked: dict[str, Callable[[Wildcards], Any]] = {}
+        self.asked: dict[str, Callable[[Wildcards], Any] | str] = {}
         self._allocations: dict[str, str] = {}
         self._rooms = {"run": work.plan.room, "comparison": work.plan.room_of_comparisons}
         self.threads = self._threads if any(self._rooms.values()) else self.all_cores
@@ -35,6 +37,9 @@ class Resources:
             each = bool(work.plan.settings.each_node)
             asked = described.asked(self._cuda, each)
             self.asked = {name: _Asked(self, name).of for name in asked}
+        elif not snakemake.default_resources:
+            # Snakemake's own value, which it would evaluate for each job.
+            self.asked = {"tmpdir": tempfile.gettempdir()}
         if described and described.runs_per_allocation > 1:
             self._allocations = allocations.allocations(
                 work.plan, described.runs_per_allocation, described.whole_rounds

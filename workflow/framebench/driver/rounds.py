@@ -31,8 +31,10 @@ class Rounds:
         self._further: dict[int, list[str]] = {}
         #: Whether rounds follow; None before the searches. Decided once: the reserve shrinks.
         self._may_go_on: bool | None = None
-        # Once, as it imports a framework: Snakemake asks for all records several times.
+        # Once, as they import a framework and sum all jobs: Snakemake asks for all records several
+        # times.
         self._try_own_model = functools.cache(lambda: checked(targets.check_own_model, work.plan))
+        self._check_total = functools.cache(lambda: checked(work.check_total))
         # Markers of an earlier call are stale.
         for marker in Path(self.marker).parent.glob("*") if work.is_locked else ():
             marker.unlink(missing_ok=True)
@@ -81,7 +83,7 @@ class Rounds:
         checked(targets.check_data, plan, self._work.catalog)
         self._try_own_model()
         if not self._further:
-            checked(self._work.check_total)
+            self._check_total()
         wanted = [*self._planned, *self._searches]
         try:
             wanted += self._asked_by(0) if self._work.searches else []

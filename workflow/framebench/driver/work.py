@@ -131,14 +131,13 @@ class Work:
         """Runs of the call, with those that have a record if it shows them."""
         return self.plan.runs if self.shows else self.plan.pending
 
-    def is_measured(self, wildcards: Wildcards) -> bool:
+    def is_measured(self, job: Job | None) -> bool:
         """Return whether the record of a job exists and is not to be made by this call."""
-        job = self.job(wildcards)
-        if job is None or job.record is None:
+        if job is None or not job.record:
             return False
         if job.kind == "run":
             return bool(self._runs[job.path].status)
-        return self.shows and job.record.exists()
+        return self.shows and Path(job.record).exists()
 
     def run(self, wildcards: Wildcards) -> PlannedRun:
         name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
@@ -150,11 +149,11 @@ class Work:
 
     def job(self, wildcards: Wildcards) -> Job | None:
         """Return the job of a rule; None for a quick one, or another workflow's."""
-        given = {name: getattr(wildcards, name) for name in wildcards.keys()}  # noqa: SIM118
-        if not (kind := kind_of(given)):
+        given = dict(wildcards.items())
+        if not (name := name_of(given)):
             return None
-        name = name_of(given)
         if name not in self._jobs:
+            kind = kind_of(given)
             words = [given[key] for key in WILDCARDS[kind]]
             if kind in FOLDERS:
                 self._check_record(kind, "/".join(words))
@@ -171,7 +170,7 @@ class Work:
             "probe": self.probes,
         }
         record = Path(record_of(self.results, kind, path))
-        if record.absolute() in self._forced and record.exists():
+        if self._forced and record.absolute() in self._forced and record.exists():
             refuse(
                 f"{record}: found among what is forced, but it is measured, and no record is ever "
                 "removed; allowed: --forcerun benchmark, with --config cases=.. for some cases: "

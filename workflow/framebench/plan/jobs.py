@@ -46,9 +46,9 @@ class Job(NamedTuple):
 
     ``name``: unique in a call; ``group``: shared by jobs that take equally long, such as the
     repeats of a case; ``seconds``: expected; ``is_measured``: ``seconds`` come from records.
-    ``record``: file whose status is the job's, None if there is none. ``software``: name of what it
-    runs in. ``request``: asked of a cluster, None for a job that is never submitted.
-    ``arguments``: returns those of the harness.
+    ``record``: file whose status is the job's, "" without one; ``log``: its log, "" without one.
+    ``software``: name of what it runs in. ``request``: asked of a cluster, None for a job that is
+    never submitted. ``arguments``: returns those of the harness.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Job(NamedTuple):
     seconds: float
     is_measured: bool = False
     label: str = ""
-    record: Path | None = None
-    log: Path | None = None
+    record: str = ""
+    log: str = ""
     software: str = ""
     request: JobRequest | None = None
     arguments: Callable[[], list[str]] = list

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 
 from core.case import Case
 
@@ -193,7 +192,7 @@ def _job(
     arguments: Callable[[], list[str]],
 ) -> Job:
     results = plan.settings.results
-    record, log = Path(record_of(results, kind, path)), Path(log_of(results, kind, path))
+    record, log = record_of(results, kind, path), log_of(results, kind, path)
     return Job(
         f"{kind}/{path}", kind, path, seconds, False, label, record, log, software, request,
         arguments,

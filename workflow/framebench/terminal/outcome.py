@@ -62,10 +62,8 @@ def _note(ranks: Any) -> str:
     return printable(text) if isinstance(text, str) else ""
 
 
-def end_of_log(path: Path | None) -> list[str]:
+def end_of_log(path: Path) -> list[str]:
     """Return the last lines of a job's log and its path."""
-    if path is None:
-        return []
     try:
         lines = bounded.read_end(path, _BYTES).split("\n")
     except OSError:

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from logging import LogRecord
+from pathlib import Path
 from typing import Any, TextIO
 
 from core.precisions import EMULATED
@@ -139,7 +140,7 @@ class ProgressView:
         job, started = self._running.get(number, (None, now))
         if job is None:
             return False
-        outcome = outcome_of(job.record) if job.record else RunOutcome("ok")
+        outcome = outcome_of(Path(job.record)) if job.record else RunOutcome("ok")
         self._over(number, job, started, now, outcome)
         return True
 
@@ -174,7 +175,7 @@ class ProgressView:
         if self._screen and (is_bad or job.kind in _WITH_LINE):
             lines = [status_lines.result(position, job.label, outcome, seconds)]
             lines += [f"    {outcome.note}"] if outcome.note else []
-            lines += end_of_log(job.log) if is_bad else []
+            lines += end_of_log(Path(job.log)) if is_bad and job.log else []
             self._screen.say("\n".join(lines), "red" if is_bad else "")
         self._show(now)
 
