@@ -551,3 +551,68 @@ def test_graph_breaks_and_recompilations_are_counted_and_named(
     assert found["counts"]["breaks"] == ["changing.py:16: Call to `torch._dynamo.graph_break()`"]
     assert "self.steps == " in found["reasons"][0]
     assert "graph_break()" in found["refused"]
+
+
+#: What a user's training script has before the lines of ``framebench tune``, and the dtype of what
+#: a layer gives behind a line.
+SCRIPTS = {
+    "pytorch": """
+import torch
+
+def names():
+    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Linear(32, 16))
+    inputs, targets = torch.randn(16, 32), torch.randint(16, (16,))
+    seen = []
+    model.register_forward_hook(lambda *found: seen.append(found[-1].dtype))
+    return {"torch": torch, "model": model, "inputs": inputs, "targets": targets, "seen": seen,
+            "criterion": torch.nn.CrossEntropyLoss()}
+
+def behind(found):
+    own = found["model"][0].weight.dtype
+    return str(found["seen"][0] if found["seen"] else own)
+""",
+    "jax": """
+import jax
+
+def names():
+    return {"jax": jax, "parameters": {"a": jax.numpy.ones(3)}, "step": lambda state: 2 * state}
+
+def behind(found):
+    return str(found["step"](found["parameters"]["a"]).dtype)
+""",
+    "tensorflow": """
+import keras
+import tensorflow as tf
+
+def names():
+    keras.mixed_precision.set_global_policy("float32")
+    return {"keras": keras, "tf": tf, "step": lambda: tf.ones(2)}
+
+def behind(found):
+    found["step"]()
+    return keras.layers.Dense(1).compute_dtype
+""",
+}
+PASTED = """
+dtypes = {}
+for name, line in lines.items():
+    found = names()
+    exec(line, found)
+    dtypes[name] = behind(found).rpartition(".")[2]
+answer(dtypes=dtypes)
+"""
+
+
+@pytest.mark.parametrize("run", FRAMEWORKS, indirect=True)
+def test_lines_for_a_training_script_run_there_and_set_what_they_are_for(run: ForkServer) -> None:
+    declared = ROOT / "scripts" / "frameworks" / run.framework / "framework.json"
+    facts = json.loads(declared.read_text())
+    lines = facts["script_lines"]
+    mixed = {name for name in facts["precisions"] if name.startswith("amp")}
+    lacking = mixed if run.framework == "jax" else set()  # it has none for users' models
+    assert {*lines} == {*facts["precisions"], *facts["compilers"]} - {"fp32", "none"} - lacking
+    script = f"lines = {lines!r}\n{SCRIPTS[run.framework]}{PASTED}"
+    (found,) = run(in_one_process(run.framework) + script)
+    halves = {"amp": "bfloat16", "amp_bf16": "bfloat16", "amp_fp16": "float16"}
+    halves |= {"bf16": "bfloat16", "fp16": "float16"}
+    assert found["dtypes"] == {name: halves.get(name, "float32") for name in lines}

@@ -104,6 +104,15 @@ def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> 
     assert "failed: broke" in rows[-1]
 
 
+def test_lines_of_a_script_stand_in_the_order_in_which_they_run(tmp_path: Path) -> None:
+    facts = load_catalog(ROOT).frameworks["pytorch"]
+    found = grouping.group([run(1.0, precision="amp", compiler="inductor")], None).values()
+    own = OwnModel("my_model.py", {"name": "my_model@1"})
+    *_, before, step = command.report([*found], own, facts, tmp_path)
+    assert before == "    model.compile()"
+    assert step.startswith("    with torch.autocast(")
+
+
 @pytest.mark.parametrize(
     ("framework", "compilers"),
     [("pytorch", ["usual", "inductor"]), ("jax", ["jit"]), ("tensorflow", ["usual", "xla"])],

@@ -145,14 +145,16 @@ def report(
     if not best.throughput or WRONG in best.marks:
         return [*lines, "", "No combination runs and computes the model."]
     case = best.case
-    used = [facts["script_lines"].get(name, "") for name in (case.precision, case.compiler)]
+    lines_of = facts["script_lines"]
+    used = [lines_of[name] for name in (case.precision, case.compiler) if name in lines_of]
+    used.sort(key=lambda line: line.startswith("with "))  # a step comes behind what prepares it
     return [
         *lines, "", f"Best: batch {case.batch_per_device}, {case.precision}, {case.compiler}.", "",
         "Measure it again:", "",
         f"    snakemake --cores all --config model={own.source} suite={folder / SUITE} "
         f'"cases={case}"',
         "", "In a training script:", "",
-        f"    batch_size = {case.batch_per_device}", *(f"    {line}" for line in used if line),
+        f"    batch_size = {case.batch_per_device}", *(f"    {line}" for line in used),
     ]  # fmt: skip
 
 
