@@ -51,6 +51,13 @@ def test_the_best_combination_is_one_that_computes_the_model() -> None:
     assert "train: batch 8 over 4: 2.00x samples/s" in slower
 
 
+def test_the_terminal_says_all_of_the_best_combination() -> None:
+    found = answers.answers_of(built(*COMBINATIONS))
+    lines = answers.lines(found, [])
+    assert max(map(len, lines)) <= answers.WIDTH < len(found.own_model[0])
+    assert found.own_model[0] in " ".join(line.strip() for line in lines)
+
+
 def test_no_frameworks_compete_for_it() -> None:
     tables = built(*COMBINATIONS)
     found = answers.answers_of(tables)

@@ -5,10 +5,11 @@ whether that is significant, gains of precisions, compilers and devices, and fai
 
 from __future__ import annotations
 
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import shorten
+from textwrap import shorten, wrap
 
 import pandas as pd
 
@@ -198,7 +199,8 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
-    own = [one for one in answers.own_model if ": best" in one]
+    best = [one for one in answers.own_model if ": best" in one]
+    own = [line for one in best for line in wrap(one, WIDTH, subsequent_indent="    ")]
     room = LINES - len(covered) - len(behind) - len(last) - len(own)
     half = room // 2 if answers.compares_frameworks else room
     of_variants = _variant_lines(answers, max(LEAST, half))
