@@ -30,6 +30,7 @@ FRAMEWORKS = sorted(
 #: Mistakes in each framework's own code: the block that shows it, text and replacement.
 OF_CODE = {
     "jax": ("shuffle", "jnp.swapaxes(split, -1, -2).reshape", "split.reshape"),
+    "megengine": ("inception A", 'mode="average",', 'mode="average_count_exclude_padding",'),
     "mxnet": ("inception A", "count_include_pad=True", "count_include_pad=False"),
     "oneflow": (
         "shuffle",

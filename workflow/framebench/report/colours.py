@@ -6,7 +6,7 @@ import zlib
 
 #: Number of colours.
 COUNT = 8
-#: Colours of the built-in frameworks; the last colour is unassigned.
+#: Colours of the built-in frameworks.
 _OWN = {
     "jax": 0,
     "mxnet": 1,
@@ -15,6 +15,7 @@ _OWN = {
     "pytorch": 4,
     "tensorflow": 5,
     "tensorflow1": 6,
+    "megengine": 7,
 }
 
 

@@ -1,0 +1,173 @@
+"""MegEngine as its documentation says: dynamic graph, GradManager and an optimizer of its own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Sequence, Tuple
+
+from harness.adapter import (
+    ChainedMatmul,
+    ExecutedMatmul,
+    MatmulTrace,
+    Numerics,
+    PeakMatmul,
+    StepBreakdown,
+    Unsupported,
+    Variable,
+)
+from harness.batch_input import Checkpointing
+from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.step_breakdown import StepPart, eager_parts
+
+
+class MegEngineAdapter(
+    MatmulTrace, Numerics, PeakMatmul, StepBreakdown, SingleOperations, Checkpointing
+):
+    MODULE = "megengine"
+    OUT_OF_MEMORY = ("failed to malloc",)
+    KEEPS_RANDOM = False  # nothing returns the state of its generators
+
+    def start(self) -> None:
+        import megengine
+
+        from . import operations, optimizers
+
+        if self.rank_context.accelerator != "cpu":
+            raise Unsupported("MegEngine has been tried on CPUs alone")
+        operations.require_precision(self.case.precision)
+        # "cpu0" computes in one thread, "multithreadN:0" in N
+        threads = self.rank_context.threads
+        self._device = "cpu0" if threads == 1 else f"multithread{threads}:0"
+        megengine.set_default_device(self._device)
+        self._megengine: Any = megengine
+        self._operations, self._optimizers = operations, optimizers
+        self._definition: Any = self.definition()
+
+    @property
+    def _train(self) -> bool:
+        return self.case.mode == "train"
+
+    def build(self, batch: Dict[str, Any]) -> None:
+        megengine = self._megengine
+        megengine.random.seed(self.rank_context.seed)
+        self._model = self._definition.build(self.model_config)
+        self._model.train(self._train)
+        self.note_form(batch)
+        self.put(batch)
+        if self._train:
+            self._parameters = dict(self._model.named_parameters())
+            self._manager = megengine.autodiff.GradManager().attach(self._parameters.values())
+            self._optimizer = self._optimizers.from_model_config(
+                self._parameters, self.model_config
+            )
+        megengine.random.seed(self.rank_context.seed + 1 + self.rank_context.rank)
+
+    def put(self, batch: Dict[str, Any]) -> None:
+        self._batch = {name: self._tensor(array) for name, array in batch.items()}
+
+    def _tensor(self, array: Any) -> Any:
+        if array.ndim == 4:  # images come as (batch, height, width, channels)
+            array = array.transpose(0, 3, 1, 2)
+        # indices are int32 in MegEngine
+        return self._megengine.tensor(array.astype("int32" if array.dtype.kind == "i" else "f4"))
+
+    def set_learning_rate(self, rate: float) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+
+    def save_training(self, path: str) -> None:
+        state = {"model": self._model.state_dict(), "optimizer": self._optimizer.state_dict()}
+        self._megengine.save(state, path)
+
+    def load_training(self, path: str) -> None:
+        state = self._megengine.load(path)
+        self._model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+
+    def _forward(self) -> Tuple[Any, ...]:
+        outputs: Tuple[Any, ...] = self._model(*self._definition.inputs(self._batch))
+        return outputs
+
+    def _evaluate(self) -> Tuple[Any, ...]:
+        self._optimizer.clear_grad()
+        self._manager.record()
+        losses: Tuple[Any, ...] = self._definition.losses(
+            self._forward(), self._batch, self.model_config
+        )
+        return losses
+
+    def _backward(self, losses: Tuple[Any, ...]) -> None:
+        self._manager.backward(sum(vector.mean() for vector in losses))
+
+    def _update(self) -> None:
+        limit = self.model_config["hyperparameters"].get("clip_global_norm")
+        if limit is not None:
+            self._megengine.optimizer.clip_grad_norm(self._parameters.values(), limit)
+        self._optimizer.step()
+
+    def step(self) -> Any:
+        if not self._train:
+            return self._forward()
+        losses = self._evaluate()
+        self._backward(losses)
+        self._update()
+        return losses
+
+    def read(self, handle: Any) -> float:
+        if not self._train:
+            return super().read(handle)
+        return float(sum(self.to_numpy(losses).mean(dtype="float64") for losses in handle))
+
+    def synchronize(self) -> None:
+        self._megengine._full_sync()
+
+    def mark(self, handle: Any) -> Any:
+        return handle[0].flatten()[:1] + 0.0  # computed after all that was enqueued before
+
+    def wait(self, mark: Any) -> None:
+        mark.numpy()
+
+    def settings(self) -> Dict[str, Any]:
+        return {
+            "device": self._device,
+            "threads": self.rank_context.threads,
+            "async_level": self._megengine.config.async_level,
+            "inplace_update": os.environ.get("MEGENGINE_INPLACE_UPDATE", "0"),
+        }
+
+    def state(self) -> Dict[str, Variable]:
+        return self._operations.state_of(self._model)
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.numpy()
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        for name, variable in self.state().items():
+            variable.tensor[...] = self._megengine.tensor(arrays[name])
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        self._backward(self._evaluate())
+        return {name: parameter.grad for name, parameter in self._parameters.items()}
+
+    def logits(self) -> Sequence[Any]:
+        return self._forward()
+
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
+        return self._operations.watched(self._model, self._forward)
+
+    def step_parts(self) -> List[StepPart]:
+        return eager_parts(self._evaluate, self._backward, None, self._update)
+
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
+        a, b = map(self._megengine.tensor, (left, right))
+
+        def multiply() -> None:
+            nonlocal b
+            b = self._megengine.functional.matmul(a, b)
+
+        return ChainedMatmul(multiply, b.dtype.name)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        return self._operations.operation(name, arrays, transposed)

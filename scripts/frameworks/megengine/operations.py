@@ -1,0 +1,103 @@
+"""Single operations, the matmuls that a model runs, and the precision in which they can."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Sequence
+
+import megengine
+import megengine.functional as F
+import megengine.module as M
+from harness import operations as names
+from harness.adapter import (
+    CONVOLUTION_OIHW,
+    DENSE_OI,
+    ExecutedMatmul,
+    Unsupported,
+    Variable,
+)
+from harness.operations import Operation, Transposed
+from megengine import Tensor
+
+OPERATIONS: Dict[str, Callable[..., Tensor]] = {
+    names.ADD: F.add,
+    names.MULTIPLY: F.mul,
+    names.EXP: F.exp,
+    names.SCALE: lambda x: x * names.SCALAR,
+    names.TRIAD: lambda x, y: x + y * names.SCALAR,
+}
+
+
+class Multiplication(M.Module):
+    """A matmul of two tensors as a module, so that it can be watched like the others."""
+
+    def __init__(self, transpose_b: bool = False) -> None:
+        super().__init__()
+        self.transpose_b = transpose_b
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return F.matmul(a, b, transpose_b=self.transpose_b)
+
+
+def require_precision(precision: str) -> None:
+    """Raise :class:`Unsupported` for every precision but float32."""
+    if precision != "fp32":
+        raise Unsupported(
+            "MegEngine's kernels for CPUs compute in float32: float16 is a naive loop, and "
+            "bfloat16 ends in an error"
+        )
+
+
+def operation(name: str, arrays: Sequence[Any], transposed: Transposed) -> Operation:
+    """Return one operation, see :meth:`harness.operations.SingleOperations.operation`."""
+    operands = [megengine.tensor(array) for array in arrays]
+    results: List[Tensor] = []
+
+    def run() -> None:
+        if name == names.MATMUL:
+            results[:] = [F.matmul(*operands, *transposed)]
+        else:
+            results[:] = [OPERATIONS[name](*operands)]
+
+    return Operation(run, lambda: results[0].numpy(), operands[0].dtype.name)
+
+
+def state_of(model: M.Module) -> Dict[str, Variable]:
+    """Return parameters and running statistics, see :meth:`harness.adapter.Adapter.state`."""
+    layers = dict(model.named_modules())
+
+    def variable(name: str, tensor: Tensor) -> Variable:
+        prefix, _, ending = name.rpartition(".")
+        layer, trained = layers[prefix], isinstance(tensor, megengine.Parameter)
+        weight = ending == "weight"
+        if isinstance(layer, M.Conv2d) and weight:  # groups have an axis of their own
+            merged = (layer.out_channels, *tensor.shape[-3:])
+            return Variable(tensor, CONVOLUTION_OIHW, trained, merged=merged)
+        if isinstance(layer, (M.Conv2d, M.BatchNorm2d)):  # (1, channels, 1, 1)
+            return Variable(tensor, trainable=trained, merged=(tensor.shape[1],))
+        if isinstance(layer, M.Linear) and weight and hasattr(layer, "flattened"):
+            return Variable(tensor, CONVOLUTION_OIHW, trained, (tensor.shape[0], *layer.flattened))
+        return Variable(tensor, DENSE_OI if isinstance(layer, M.Linear) and weight else (), trained)
+
+    return {name: variable(name, tensor) for name, tensor in model.named_tensors()}
+
+
+def watched(model: M.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
+    """Return the matmuls of one ``forward()``, by what their modules put out. Buffers of ``model``
+    (running statistics) are left as they were."""
+    matmuls: List[ExecutedMatmul] = []
+
+    def note(module: M.Module, inputs: Sequence[Tensor], output: Tensor) -> None:
+        summands = inputs[0].shape[-1]
+        if isinstance(module, M.Conv2d):
+            summands = module.weight.size // module.out_channels
+        matmuls.append(ExecutedMatmul(output.dtype.name, int(output.size) * int(summands)))
+
+    kinds = (M.Conv2d, M.Linear, Multiplication)
+    hooks = [m.register_forward_hook(note) for m in model.modules() if isinstance(m, kinds)]
+    kept = [(buffer, buffer.numpy().copy()) for buffer in model.buffers()]
+    forward()
+    for hook in hooks:
+        hook.remove()
+    for buffer, before in kept:
+        buffer[...] = megengine.tensor(before)
+    return matmuls
