@@ -32,6 +32,19 @@ def _is_seconds(value: Any) -> bool:
     )
 
 
+def _is_rates(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= {"train", "inference"}
+        and all(isinstance(one, dict) for one in value.values())
+        and all(
+            isinstance(rate, (int, float)) and rate > 0
+            for one in value.values()
+            for rate in one.values()
+        )
+    )
+
+
 def _is_capabilities(value: Any) -> bool:
     return isinstance(value, dict) and all(
         isinstance(one, str) and re.match(r"^\d+\.\d+$", one) for one in value.values()
@@ -69,6 +82,9 @@ _KEYS: Dict[str, _Key] = {
     "script_lines": _Key(_LINES, {}),
     "capability": _Key(_Type("compute capabilities by precision", _is_capabilities), {}),
     "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),
+    "slow_rates": _Key(
+        _Type("rates by train or inference, and definition of the model", _is_rates), {}
+    ),
 }
 
 

@@ -488,14 +488,16 @@ def test_cuda_without_gpu_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", [Machine(2, 0), Machine(16, 2)], ids=["cpu", "cuda"])
 def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> None:
-    """Fail if the suite quick leaves out a framework that has an environment for a machine."""
+    """Fail if the suite quick leaves out a framework that has an environment for a machine, but for
+    cases that take too much of its time."""
     found = make_plan(load_settings({**CONFIG, "suite": "quick"}, CATALOG), CATALOG, machine, None)
     everywhere = {
         name for name in CATALOG.frameworks if [*(ROOT / "envs").glob(f"{name}-cuda*.yaml")]
     }
     without = {*CATALOG.frameworks} - everywhere if machine.gpus else set()
     assert {case.framework for case in found.folders} == set(CATALOG.frameworks) - without
-    assert {one.case.framework for one in found.left_out} == without
+    others = [one for one in found.left_out if "of the time budget" not in one.reason]
+    assert {one.case.framework for one in others} == without
     files = {name: one.file.path.name for name, one in found.software.items()}
     assert files["pytorch"] == ("pytorch-cuda.yaml" if machine.gpus else "pytorch.yaml")
     assert {case.devices for case in found.folders} == {1, 2}

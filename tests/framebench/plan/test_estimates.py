@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from core.case import Case
+from framebench.config.catalog import Catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.planning import Plan, make_plan
@@ -43,3 +47,54 @@ def test_a_time_budget_is_what_a_call_takes_besides_environments(
     assert total.left(plan, probes, comparisons).seconds == pytest.approx(600 + other)
     measuring = sum(job.seconds for job in pending if job.kind not in ("environment", "tables"))
     assert measuring < 600, "the first round"
+
+
+def slow_at(framework: str) -> Catalog:
+    """Return the catalog with a framework that trains convolutional networks 100 times slower."""
+    facts = CATALOG.frameworks[framework] | {"slow_rates": {"train": {"cnn": 2e9}}}
+    return replace(CATALOG, frameworks=CATALOG.frameworks | {framework: facts})
+
+
+def quick_of(
+    results: Path, catalog: Catalog, sets: frozenset[str] = AVX2, **keys: Any
+) -> tuple[set[Case], set[Case]]:
+    """Return the cases of ``quick`` in its plan, and those left out for their time."""
+    asked = load_settings({**CONFIG, "suite": "quick", "results": str(results), **keys}, catalog)
+    plan = make_plan(asked, catalog, Machine(2, 0, instruction_sets=sets), None)
+    left_out = {one.case for one in plan.left_out if "time_budget=" in one.reason}
+    return {*plan.folders}, left_out
+
+
+@pytest.mark.parametrize("sets", [AVX2, SAPPHIRE_RAPIDS])
+def test_a_time_budget_is_not_spent_on_steps_far_slower_than_those_of_others(
+    tmp_path: Path, sets: frozenset[str]
+) -> None:
+    kept, left_out = quick_of(tmp_path, slow_at("mxnet"), sets)
+    ours = {case for case in left_out if case.framework == "mxnet"}
+    assert {(case.mode, case.model) for case in ours} == {("train", "resnet50_v1.5")}
+    assert {case.framework for case in left_out - ours} <= {"megengine"}
+    assert {(case.mode, case.model) for case in kept if case.framework == "mxnet"} >= {
+        ("inference", "resnet50_v1.5"), ("train", "bert_base"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", [{"time_budget": 6000}, {"frameworks": "mxnet"}])
+def test_slow_steps_are_measured_with_more_time_or_without_competitors(
+    tmp_path: Path, keys: dict[str, Any]
+) -> None:
+    kept, left_out = quick_of(tmp_path, slow_at("mxnet"), **keys)
+    assert not left_out
+    slow = {case for case in kept if case.framework == "mxnet" and case.mode == "train"}
+    assert {case.model for case in slow} == {"resnet50_v1.5", "bert_base"}
+
+
+def test_seconds_of_a_slow_framework_follow_its_rate(tmp_path: Path) -> None:
+    asked = load_settings({**CONFIG, "suite": "careful", "results": str(tmp_path)}, CATALOG)
+    machine = Machine(2, 0, instruction_sets=AVX2)
+    usual, slow = (
+        {run.case: run.seconds for run in make_plan(asked, catalog, machine, None).runs}
+        for catalog in (CATALOG, slow_at("mxnet"))
+    )
+    slower = {case for case in usual if slow[case] > 5 * usual[case]}
+    assert slower
+    assert {(case.framework, case.mode) for case in slower} == {("mxnet", "train")}

@@ -126,6 +126,15 @@ def _breakdown(case: Case, suite: Suite, place: Capacity) -> float:
     return trains - starts
 
 
+def of_steps(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
+    """Return the seconds of so many steps without records; 0 for a benchmark without steps."""
+    if not (case.is_step or case.mode == INDEPENDENT):
+        return 0.0
+    # the samples of a replica are sharded over its devices
+    samples = steps * case.samples_of_replica * case.replicas / case.devices
+    return samples * _seconds_of_sample(case, place, catalog, case.mode in _TRAINING)
+
+
 def _estimate(
     case: Case,
     steps: int,
@@ -136,10 +145,7 @@ def _estimate(
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
     start = start_of(case.framework, case.mode, case.compiler, place)
     if case.is_step or case.mode == INDEPENDENT:
-        # the samples of a replica are sharded over its devices
-        shared = case.replicas / case.devices
-        samples = steps * case.samples_of_replica * shared
-        return start + samples * _seconds_of_sample(case, place, catalog, case.mode in _TRAINING)
+        return start + of_steps(case, steps, place, catalog)
     start += MEASURING_SECONDS * slowness(place)
     if not isinstance(learned, SampleCounts):
         return start
@@ -154,9 +160,16 @@ def _estimate(
 
 
 def _seconds_of_sample(case: Case, place: Capacity, catalog: Catalog, trains: bool) -> float:
-    operations = 2 * forward_multiply_adds(catalog.models[case.model], case.sequence_length)
+    model = catalog.models[case.model]
+    operations = 2 * forward_multiply_adds(model, case.sequence_length)
     cores = place.cores_per_device
-    rate = _gpu_rate(case, place) if cores is None else CORE_RATE * cores / slowness(place)
+    if cores is None:
+        rate = _gpu_rate(case, place)
+    else:
+        declared = catalog.frameworks.get(case.framework, {}).get("slow_rates", {})
+        slow = declared.get("train" if trains else "inference", {})
+        rate = min(CORE_RATE * cores, slow.get(model.get("definition"), CORE_RATE * cores))
+        rate /= slowness(place)
     slower = EMULATED if place.emulates(case) else 1
     # the backward pass costs about two forward passes
     return operations * slower * (3 if trains else 1) / rate

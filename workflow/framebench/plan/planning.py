@@ -33,6 +33,7 @@ from .batch_searches import BatchSearch
 from .budget import Costs
 from .case_settings import asked_conditions, software
 from .side_by_side import Room
+from .slow_cases import too_slow
 
 
 class PlannedRun(NamedTuple):
@@ -173,8 +174,10 @@ def make_plan(
     place = fitting.capacity(settings, machine, everything)
     fitted, left_out = fitting.fit(wanted, place, catalog)
     without = _without_software(fitted, settings, catalog, place)
-    left_out += [LeftOut(case, why) for case, why in without.items()]
-    cases = [case for case in fitted if case not in without]
+    usable = [case for case in fitted if case not in without]
+    slow = too_slow(usable, settings, place, catalog)
+    left_out += [LeftOut(case, why) for case, why in [*without.items(), *slow.items()]]
+    cases = [case for case in usable if case not in slow]
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator, place.gpus)

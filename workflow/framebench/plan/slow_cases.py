@@ -1,0 +1,47 @@
+"""Cases that are so slow that a time budget is not spent on them."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+
+from core.case import Case
+from core.text import duration
+
+from ..cases.fitting import Capacity, skips
+from ..config.catalog import Catalog
+from ..config.settings import Settings
+from . import estimates
+
+#: Part of a time budget that the steps of a run may take, and by how much they may be slower than
+#: those of the competitors: cases beyond both are left out.
+SHARE, TIMES = 0.1, 5.0
+
+
+def too_slow(
+    cases: Iterable[Case], settings: Settings, place: Capacity, catalog: Catalog
+) -> dict[Case, str]:
+    """Return why cases are left out of a time budget, for those that would take too much of it.
+
+    They cannot be the fastest at their setting, and one run of them would take the time that
+    settles the order of others. The estimates are those without records, so that all calls decide
+    alike.
+    """
+    if settings.budget is None:
+        return {}
+    steps = settings.suite.warmup_steps + settings.suite.timed_steps
+    at_setting: dict[Case, dict[Case, float]] = defaultdict(dict)
+    for case in cases:
+        if not skips(case, settings, place):
+            seconds = estimates.of_steps(case, steps, place, catalog)
+            at_setting[case.setting][case] = seconds
+    allowed = SHARE * settings.budget
+    return {
+        case: f"{steps} steps take about {duration(seconds)}, more than {SHARE:.0%} of the time "
+        f"budget and {TIMES:g} times as long as those of others; allowed: --config "
+        f"time_budget={seconds / SHARE:.0f}, or a suite without a time budget"
+        for known in at_setting.values()
+        for case, seconds in known.items()
+        if seconds > max(allowed, TIMES * statistics.median(known.values()))
+    }
