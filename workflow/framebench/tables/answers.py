@@ -5,7 +5,6 @@ whether that is significant, gains of precisions, compilers and devices, and fai
 
 from __future__ import annotations
 
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
