@@ -553,6 +553,23 @@ def test_graph_breaks_and_recompilations_are_counted_and_named(
     assert "graph_break()" in found["refused"]
 
 
+@pytest.mark.parametrize("run", ["jax"], indirect=True)
+def test_jax_has_no_mixed_precision_for_users_models(run: ForkServer, tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text(example("jax"))
+    script = in_one_process("jax") + "from harness.request.own_model import model_config\n"
+    script += f"facts = model_config({str(path)!r})\n"
+    # a device of which XLA multiplies in half precisions is not needed to be refused
+    script += "adapter = started(facts)\n"
+    script += "made = lambda name: type(adapter.definition())("
+    script += "adapter.case._replace(precision=name), facts, adapter.rank_context)\n"
+    script += (
+        "answer(refused=[raised(Unsupported, lambda: made(one)) for one in ('amp', 'amp_bf16')])"
+    )
+    (found,) = run(script)
+    assert ["no mixed precision" in reason for reason in found["refused"]] == [True, True]
+
+
 #: What a user's training script has before the lines of ``framebench tune``, and the dtype of what
 #: a layer gives behind a line.
 SCRIPTS = {

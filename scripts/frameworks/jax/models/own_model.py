@@ -14,6 +14,7 @@ from harness.adapter import (
     Case,
     RankContext,
     Unsupported,
+    is_mixed,
     own_model_optimizer,
     own_model_parts,
     own_module,
@@ -31,7 +32,7 @@ class Definition:
     Parameters and batch are dictionaries by the paths of their arrays."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
-        if case.precision == "amp":
+        if is_mixed(case.precision):
             raise Unsupported("JAX has no mixed precision of its own: the model itself must say it")
         self._case, self._model_config, self._rank_context = case, model_config, rank_context
         self._module = own_module(model_config)
