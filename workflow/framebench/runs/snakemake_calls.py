@@ -23,6 +23,7 @@ from . import partial
 
 #: Snakemake's folder in the working directory, and the folder of its locks therein.
 SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
+_PROFILE = ["--workflow-profile", str(PROJECT / "profiles" / "default")]
 
 
 class MeasuringFailed(Exception):
@@ -42,14 +43,23 @@ def without_traces() -> Iterator[None]:
             shutil.rmtree(SNAKEMAKE, ignore_errors=True)
 
 
+def command(suite: Path, config: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return the call of Snakemake that measures a suite file from the current folder.
+
+    ``config``: arguments of ``--config``; ``words``: further arguments of Snakemake."""
+    where: list[str] = []
+    if Path.cwd() != PROJECT:
+        where = ["--snakefile", str(PROJECT / "workflow" / "Snakefile")]
+        where += [] if "--workflow-profile" in words else _PROFILE
+    return ["snakemake", "--cores", "all", *where, *words, "--config", *config, f"suite={suite}"]
+
+
 def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[str]) -> None:
     """Measure a suite file into ``folder``. Raises :class:`MeasuringFailed`.
 
     ``config``: arguments of ``--config``; ``words``: further arguments of Snakemake."""
-    profile = [] if "--workflow-profile" in words else [
-        "--workflow-profile", str(PROJECT / "profiles" / "default"),
-    ]  # fmt: skip
-    command = [
+    profile = [] if "--workflow-profile" in words else _PROFILE
+    call = [
         *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
         *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),
         *(*profile, *words),
@@ -57,7 +67,7 @@ def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[st
     ]
     outcome = folder / partial.OUTCOME
     outcome.unlink(missing_ok=True)
-    ended = subprocess.run(command, check=False).returncode
+    ended = subprocess.run(call, check=False).returncode
     # a failed run has a record, which the caller judges
     if ended and not outcome.exists():
         raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")

@@ -12,6 +12,7 @@ from framebench.config.own_model import OwnModel
 from framebench.features.tune import command
 from framebench.features.tune.search import Search
 from framebench.records.run import Flag
+from framebench.runs import snakemake_calls
 from framebench.tables import grouping
 from framebench.tables.results import CaseResult
 
@@ -91,11 +92,13 @@ def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> 
     found = Search(machine.measure, lambda: machine.now, 150).run([1])
     facts = load_catalog(ROOT).frameworks["pytorch"]
     own = OwnModel("my_model.py", {"name": "my_model@1"})
-    lines = command.report(found, own, facts, tmp_path)
+    config = ["packages={pytorch: [timm==1.0.31]}", f"cases={found[0].case}"]
+    again = snakemake_calls.command(tmp_path / "suite.yaml", config, ["--rerun-incomplete"])
+    lines = command.report(found, own, facts, again)
     (call,) = [line for line in lines if "snakemake" in line]
-    words = shlex.split(call)
-    assert words[:4] == ["snakemake", "--cores", "all", "--config"]
-    assert f"cases={found[0].case}" in words
+    assert shlex.split(call) == again, "it is quoted"
+    assert again[again.index("--config") + 1 :] == [*config, f"suite={tmp_path / 'suite.yaml'}"]
+    assert any("too few repeats" in line for line in lines)
     assert "    model.to(torch.bfloat16)  # and floating-point inputs" in lines
     assert "    batch_size = 1" in lines
     rows = [line for line in lines if line.startswith("| ")]
@@ -104,11 +107,35 @@ def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> 
     assert "failed: broke" in rows[-1]
 
 
-def test_lines_of_a_script_stand_in_the_order_in_which_they_run(tmp_path: Path) -> None:
+def test_the_call_works_from_every_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    suite = Path("suite.yaml")
+    monkeypatch.chdir(tmp_path)
+    elsewhere = snakemake_calls.command(suite, [], [])
+    assert str(ROOT / "workflow" / "Snakefile") in elsewhere
+    assert str(ROOT / "profiles" / "default") in elsewhere
+    monkeypatch.chdir(ROOT)
+    words = ["snakemake", "--cores", "all", "--config", "suite=suite.yaml"]
+    assert snakemake_calls.command(suite, [], []) == words
+
+
+def test_batches_that_were_not_tried_are_named_with_the_reason() -> None:
+    machine = Machine(figure)
+    batches = [1, 2, 4, 8, 16, 32, 64]
+    short = Search(machine.measure, lambda: machine.now, 150).run(batches)
+    (_, line) = command.not_tried(short, batches)
+    assert line.startswith("Not tried: batch 2 and more: the same command with a longer --budget")
+    machine = Machine(figure)
+    long = Search(machine.measure, lambda: machine.now, 10_000).run(batches)
+    (_, line) = command.not_tried(long, batches)
+    assert line.startswith("Not tried: batch 64: throughput no longer grows")
+    assert not command.not_tried(long, batches[:-1])
+
+
+def test_lines_of_a_script_stand_in_the_order_in_which_they_run() -> None:
     facts = load_catalog(ROOT).frameworks["pytorch"]
     found = grouping.group([run(1.0, precision="amp", compiler="inductor")], None).values()
     own = OwnModel("my_model.py", {"name": "my_model@1"})
-    *_, before, step = command.report([*found], own, facts, tmp_path)
+    *_, before, step = command.report([*found], own, facts, [])
     assert before == "    model.compile()"
     assert step.startswith("    with torch.autocast(")
 

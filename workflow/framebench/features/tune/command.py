@@ -4,6 +4,7 @@ with each compiler of its framework, within a time budget, and says which combin
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -19,12 +20,13 @@ from ...config.own_model import OwnModel
 from ...config.validation import ConfigError
 from ...config.values import RecordSource
 from ...files.whole_files import write_whole
+from ...records.fields.flags import OWN
 from ...records.run import RecordsError
 from ...runs import snakemake_calls
 from ...tables import formatting
 from ...tables.judged import grouped
 from ...tables.results import CaseResult
-from .search import WRONG, Search
+from .search import WRONG, Search, is_over
 
 SUITE, NOTE = "suite.yaml", "tune.md"
 #: Configuration keys that the command sets itself, and the options to use instead.
@@ -86,7 +88,9 @@ def _tune(given: argparse.Namespace) -> int:
 
     batches = _numbers(given.batches) if given.batches else BATCHES
     found = Search(measure, time.monotonic, 60.0 * given.budget).run(batches)
-    lines = report(found, own, facts, given.results)
+    again = snakemake_calls.command(path, [*config, f"cases={found[0].case}"], given.words)
+    lines = report(found, own, facts, again)
+    lines += not_tried(found, batches)
     write_whole(given.results / NOTE, "\n".join(lines) + "\n")
     print("\n" + "\n".join(lines))
     return 0 if found[0].throughput and WRONG not in found[0].marks else FAULTY
@@ -124,9 +128,10 @@ def _numbers(text: str) -> list[int]:
 
 
 def report(
-    found: Sequence[CaseResult], own: OwnModel, facts: Mapping[str, Any], folder: Path
+    found: Sequence[CaseResult], own: OwnModel, facts: Mapping[str, Any], again: Sequence[str]
 ) -> list[str]:
-    """Return the combinations, best first, and how to use the best one."""
+    """Return the combinations, best first, and how to use the best one; ``again``: the command that
+    measures it."""
     base = min(
         (one for one in found if one.throughput),
         key=lambda one: (one.case.precision != "fp32", one.case.compiler != "none",
@@ -137,8 +142,8 @@ def report(
         f"# {own.name}",
         "",
         "| batch | precision | compiler | samples/s | 95 % interval | times the first | "
-        "device GiB | verified | status |",
-        "|--:|---|---|--:|---|--:|--:|---|---|",
+        "memory GiB | verified | flags | status |",
+        "|--:|---|---|--:|---|--:|--:|---|---|---|",
         *(_row(one, base) for one in found),
     ]
     best = found[0]
@@ -148,27 +153,40 @@ def report(
     lines_of = facts["script_lines"]
     used = [lines_of[name] for name in (case.precision, case.compiler) if name in lines_of]
     used.sort(key=lambda line: line.startswith("with "))  # a step comes behind what prepares it
+    chance = "" if best.interval else " It has too few repeats to exclude that this is chance."
     return [
-        *lines, "", f"Best: batch {case.batch_per_device}, {case.precision}, {case.compiler}.", "",
-        "Measure it again:", "",
-        f"    snakemake --cores all --config model={own.source} suite={folder / SUITE} "
-        f'"cases={case}"',
+        *lines, "",
+        f"Best: batch {case.batch_per_device}, {case.precision}, {case.compiler}.{chance}", "",
+        "Measure it again:", "", f"    {shlex.join(again)}",
         "", "In a training script:", "",
         f"    batch_size = {case.batch_per_device}", *(f"    {line}" for line in used),
     ]  # fmt: skip
+
+
+def not_tried(found: Sequence[CaseResult], batches: Sequence[int]) -> list[str]:
+    """Return lines on the batches that were not tried, and why."""
+    tried = sorted({one.case.batch_per_device for one in found})
+    left = [batch for batch in batches if batch > tried[-1]]
+    if not left:
+        return []
+    why = "throughput no longer grows, or nothing fits" if is_over(found, tried) else (
+        "the same command with a longer --budget goes on from here"
+    )  # fmt: skip
+    return ["", f"Not tried: batch {left[0]}{' and more' * (len(left) > 1)}: {why}."]
 
 
 def _row(one: CaseResult, base: CaseResult | None) -> str:
     case = one.case
     start = f"| {case.batch_per_device} | {case.precision} | {case.compiler} |"
     if not one.throughput:
-        return f"{start} | | | | | {one.status}: {formatting.escape(one.reason)} |"
+        return f"{start} | | | | | | {one.status}: {formatting.escape(one.reason)} |"
     ends = f"{one.interval[0]:.4g} {formatting.DASH} {one.interval[1]:.4g}" if one.interval else ""
     ratio = f"{one.throughput / base.throughput:.2f}" if base and base.throughput else ""
-    memory = max((run.peak_device_memory or 0 for run in one.ok), default=0)
+    memory = max(run.peak_device_memory or run.peak_host_memory or 0 for run in one.ok)
     gibibytes = f"{memory / 2**30:.2f}" if memory else ""
+    flags = " ".join(sorted({*one.marks} - {OWN}))
     verified = "no: it computes something else" if WRONG in one.marks else (
         "not verified" if "unverified" in one.marks else "yes"
     )  # fmt: skip
     figure = formatting.rounded(one.throughput, "#.4g")
-    return f"{start} {figure} | {ends} | {ratio} | {gibibytes} | {verified} | ok |"
+    return f"{start} {figure} | {ends} | {ratio} | {gibibytes} | {verified} | {flags} | ok |"
