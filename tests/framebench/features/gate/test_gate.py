@@ -393,4 +393,5 @@ def test_a_version_of_a_package_is_of_the_framework_of_the_model(tmp_path: Path)
     both, _ = snakemake_calls.settings_of(["frameworks=jax,mxnet"], CATALOG, {})
     assert command.measured_frameworks(both) == ["jax", "mxnet"]
     assert gate("--base", "jax==0.9.0", "--candidate", "usual", results=tmp_path / "out") == 4
-    assert "found 7 frameworks; allowed: one" in (tmp_path / "out" / "gate.md").read_text()
+    every = f"found {len(CATALOG.frameworks)} frameworks; allowed: one"
+    assert every in (tmp_path / "out" / "gate.md").read_text()
