@@ -137,7 +137,7 @@ def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectReq
         lines = [f"first changed in {line(changed)}"]
     if found.before == asked.good:
         return [*lines, f"{found.before} before it is the good version."]
-    return [*lines, f"{line(steps[found.before])}: the version before it that tells."]
+    return [*lines, f"{line(steps[found.before])}: the last version without the change."]
 
 
 def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest) -> str:
