@@ -19,4 +19,17 @@ def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]
     if adapter is not None and not isinstance(error, Mismatch):
         with contextlib.suppress(Exception):  # a framework that was not even imported cannot tell
             memory = memory or adapter.out_of_memory(error)
-    return {"status": "oom" if memory else "failed", "reason": first_line(error)}
+    if memory:
+        return {"status": "oom", "reason": first_line(error)}
+    return {"status": "failed", "reason": shorten(first_line(error) + _recompiled(adapter))}
+
+
+def _recompiled(adapter: Optional[Adapter]) -> str:
+    """Return how often and why the compiler compiled anew before a failure, which may be its cause;
+    "" if it did not."""
+    with contextlib.suppress(Exception):
+        if adapter is not None and adapter.case.compiler != "none":
+            reasons = adapter.recompilations()
+            if reasons:
+                return f" (recompiled {len(reasons)} times; last reason: {reasons[-1]})"
+    return ""

@@ -141,9 +141,9 @@ def run(context: Context) -> None:
     ahead = fields["run_ahead"] = run_ahead(adapter)
     read_seconds, barrier = warmed.read_seconds, context.barrier
     timed = timed_steps(adapter, workload, fields["warmup_step_seconds"])
-    known = recompilations(adapter)
+    known = len(recompilations(adapter))
     window = measure(adapter, timed, ahead, read_seconds, barrier, step)
-    note_recompilations(recompilations(adapter)[len(known) :], fields)
+    note_recompilations(adapter, known, fields)
     fields["phases"]["window_seconds"] = window.seconds
     note_window(adapter, window, warmed.steps + timed, fields)
     if source and feed:
@@ -163,11 +163,15 @@ def recompilations(adapter: Adapter) -> Sequence[str]:
     return () if adapter.case.compiler == "none" else adapter.recompilations()
 
 
-def note_recompilations(reasons: Sequence[str], fields: Dict[str, Any]) -> None:
-    """Put the recompilations within the timed region, if any, into ``fields``."""
+def note_recompilations(adapter: Adapter, known: int, fields: Dict[str, Any]) -> None:
+    """Put the recompilations within the timed region, if any, into ``fields``, with new evidence:
+    a compiler that compiled too often leaves the rest to eager mode. ``known``: number of those
+    before it."""
+    reasons = recompilations(adapter)[known:]
     if reasons:
         named = list(dict.fromkeys(reasons))[:MOST_NAMED]
-        fields["compiled"]["recompiled_in_window"] = {"count": len(reasons), "reasons": named}
+        within = {"count": len(reasons), "reasons": named}
+        fields["compiled"] = {**compiler_evidence(adapter), "recompiled_in_window": within}
 
 
 def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, Any]) -> None:
