@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.fields.sample_work import SampleWork
 from framebench.records.fields.step_parts import Split
 from framebench.records.run import Flag, Run
@@ -13,6 +14,7 @@ from framebench.tables.declared.own_model import OWN_MODEL
 from framebench.tables.expectation import traffic
 from framebench.tables.table import Inputs
 
+from ..made_up_peaks import CPU, peak_flops
 from ..made_up_runs import repeats, run
 from ..table_rows import row
 
@@ -49,6 +51,17 @@ def test_the_best_combination_is_one_that_computes_the_model() -> None:
     assert "train: time of a step: forward 25%, backward 75%" in others
     slower = answers.answers_of(built(*COMBINATIONS[:2])).own_model
     assert "train: batch 8 over 4: 2.00x samples/s" in slower
+
+
+@pytest.mark.parametrize(
+    ("throughput", "said"),
+    [(2.0, "0.12% of the peak"), (200.0, "12% of the peak")],  # of 10 TFLOP/s
+)
+def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None:
+    runs = own(throughput, batch_per_device=8, **CPU)
+    peaks = PeakFlopsLookup((peak_flops(10.0),))
+    tables = frames.build(Inputs(grouping.group(runs, None), peaks=peaks))
+    assert any(said in one for one in answers.answers_of(tables).own_model)
 
 
 def test_the_terminal_says_all_of_the_best_combination() -> None:

@@ -28,7 +28,7 @@ from ...tables.judged import grouped
 from ...tables.results import CaseResult
 from .search import WRONG, Search, is_over
 
-SUITE, NOTE = "suite.yaml", "tune.md"
+SUITE, NOTE = "tune.yaml", "tune.md"
 #: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {
     "results": "--results", "model": "--model", "frameworks": "--model", "cases": "--batches",

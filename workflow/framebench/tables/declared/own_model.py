@@ -145,12 +145,16 @@ def _time(split: Row) -> Iterator[str]:
 def _roof(efficiency: Row, roofline: Row) -> Iterator[str]:
     if efficiency.get("mfu"):
         yield (
-            f"{efficiency['mfu']:.0%} of the peak of a device "
+            f"{_percent(efficiency['mfu'])} of the peak of a device "
             f"({efficiency['tflops_per_device']:.3g} of {efficiency['peak_tflops']:.3g} TFLOP/s)"
         )
     if roofline.get("reached"):
         limit = roofline["lower_roof"]
-        yield f"{roofline['reached']:.0%} of the roofline of this machine, limited by {limit}"
+        yield f"{_percent(roofline['reached'])} of the roofline of this machine, limited by {limit}"
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction:.0%}" if fraction >= 0.1 else f"{100 * fraction:.2g}%"
 
 
 def _largest(searches: Sequence[Row], names: Collection[str]) -> Iterator[str]:
