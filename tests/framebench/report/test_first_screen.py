@@ -118,3 +118,14 @@ def test_variants_stand_on_the_first_screen(browser: Browser, tmp_path: Path, wi
         [["a 1.30\N{MULTIPLICATION SIGN}", 1, 1, 0], ["few 0.50\N{MULTIPLICATION SIGN}", 0, 0, 1]]
     ]
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_page_of_variants_without_any_ratio_says_why(tmp_path: Path) -> None:
+    runs = [*repeats(*SEVEN, arm="usual"), *repeats(None, None, arm="a")]
+    inputs = Inputs(group(runs, None))
+    target = tmp_path / "report.html"
+    found = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
+    html_report.write(found, inputs, frames.build(inputs), target, "A report")
+    html = target.read_text()
+    first = html[html.index('class="contest"') :]
+    assert "failed" in first[: first.index("</section>")]

@@ -77,7 +77,7 @@ def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> Block:
         return 100 * part
 
     ends = [sorted(map(share, one.interval or one.values)) for one in contest.entrants]
-    width = max(100.0, *(one[-1] for one in ends)) / 100
+    width = max([100.0, *(one[-1] for one in ends)]) / 100
     bars = [
         replace(_bar(one, share, some, width), peak=peak, slow=slow)
         for one, some in zip(contest.entrants, ends, strict=True)
@@ -119,7 +119,7 @@ def variant_blocks(found: Sequence[tuple[VariantAnswer, Row]]) -> list[Block]:
 def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> Block:
     ratios = [row["speedup"] for _, row in found if row["speedup"] is not None]
     highs = [row["speedup_ci_high"] for _, row in found if row["speedup_ci_high"] is not None]
-    width = max(1.0, *ratios, *highs) / 100
+    width = max([1.0, *ratios, *highs]) / 100
     bars = []
     for answer, row in found:
         who = (answer.variant, row["framework"])
