@@ -47,15 +47,24 @@ def test_the_best_combination_is_one_that_computes_the_model() -> None:
     assert first.startswith("train: best of 3 combinations: batch 8 inductor: 250")
     assert "32000" in first.replace(",", ""), "128 tokens in each sample"
     assert "32.00 ms per step" in first, "8 samples at 250 samples/s"
-    assert first.endswith("(verified)")
+    assert "(verified)" in first
     assert "train: time of a step: forward 25%, backward 75%" in others
     slower = answers.answers_of(built(*COMBINATIONS[:2])).own_model
     assert "train: batch 8 over 4: 2.00x samples/s" in slower
 
 
+def test_the_best_combination_has_its_flags() -> None:
+    (first, *_) = answers.answers_of(built(own(1.0, flags=("recompiled", "unverified")))).own_model
+    assert first.endswith("(not verified) [few recompiled]")
+
+
 @pytest.mark.parametrize(
     ("throughput", "said"),
-    [(2.0, "0.12% of the peak"), (200.0, "12% of the peak")],  # of 10 TFLOP/s
+    [
+        (1e-4, "less than 0.01%"),
+        (2.0, "0.12% of the peak"),
+        (200.0, "12% of the peak"),
+    ],  # of 10 TFLOP/s
 )
 def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None:
     runs = own(throughput, batch_per_device=8, **CPU)

@@ -9,6 +9,7 @@ from core import axes
 
 from ...cases.conditions import KEYS, MODES
 from ...cases.names import topology
+from ...records.fields.flags import OWN
 from ...records.fields.step_parts import PARTS
 from .. import formatting
 from ..columns import RESULT_COLUMNS, TEXT, Column, Row, shared
@@ -101,7 +102,9 @@ def _about(
         figures.append(f"{memory / 2**30:.3g} GiB of memory")
     verified = "verified" if best["verification"] == "passed" else "not verified"
     of = f" of {len(rows)} combinations" if len(rows) > 1 else ""
-    yield f"best{of}: {_combination(best, rows)}: {', '.join(figures)} ({verified})"
+    flags = " ".join(flag for flag in best["marks"].split() if flag not in (OWN, UNVERIFIED))
+    ends = f" [{flags}]" if flags else ""
+    yield f"best{of}: {_combination(best, rows)}: {', '.join(figures)} ({verified}){ends}"
     yield from _batches(best, rows)
     of_best = {table: found.get(_key(best), {}) for table, found in beside.items()}
     yield from _time(of_best.get(SPLIT, {}))
@@ -154,6 +157,8 @@ def _roof(efficiency: Row, roofline: Row) -> Iterator[str]:
 
 
 def _percent(fraction: float) -> str:
+    if fraction < 0.0001:
+        return "less than 0.01%"
     return f"{fraction:.0%}" if fraction >= 0.1 else f"{100 * fraction:.2g}%"
 
 
