@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from framebench.config.catalog import load_catalog
 from framebench.config.own_model import OwnModel
+from framebench.config.validation import ConfigError
 from framebench.features.tune import command
 from framebench.features.tune.search import Search
 from framebench.records.run import Flag
@@ -153,3 +154,21 @@ def test_a_model_is_tried_as_it_is_trained_and_compiled(
     assert axes["compiler"] == compilers
     assert axes["precision"][0] == "fp32"
     assert {*axes["precision"]} == {*facts["precisions"]}
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "said"),
+    [
+        (
+            "--precisions",
+            "fp33",
+            r"--precisions: found 'fp33' \(did you mean fp32\?\); allowed: fp32",
+        ),
+        ("--compilers", "xla", "--compilers: found 'xla'; allowed: none, inductor"),
+    ],
+)
+def test_what_the_framework_does_not_have_is_refused(option: str, name: str, said: str) -> None:
+    facts = load_catalog(ROOT).frameworks["pytorch"]
+    given = command.parser().parse_args(["--model", "my_model.py", option, name])
+    with pytest.raises(ConfigError, match=said):
+        command._suite(given, facts, [1], 1)

@@ -17,7 +17,7 @@ from ... import PROJECT
 from ...config import catalog
 from ...config.arguments import whole
 from ...config.own_model import OwnModel
-from ...config.validation import ConfigError
+from ...config.validation import ConfigError, did_you_mean
 from ...config.values import RecordSource
 from ...files.whole_files import write_whole
 from ...records.fields.flags import OWN
@@ -114,10 +114,21 @@ def _suite(
             "nodes": [1],
             "devices_per_node": [1],
             "batch_per_device": [*batches],
-            "precision": given.precisions.split(",") if given.precisions else precisions,
-            "compiler": given.compilers.split(",") if given.compilers else compilers,
+            "precision": _chosen("--precisions", given.precisions, precisions) or precisions,
+            "compiler": _chosen("--compilers", given.compilers, facts["compilers"]) or compilers,
         },
     }
+
+
+def _chosen(option: str, text: str | None, known: Sequence[str]) -> list[str]:
+    """Return the names in an option; [] without it. Raises :class:`ConfigError` for one that the
+    framework does not have."""
+    names = text.split(",") if text else []
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise ConfigError(f"{option}: found {name!r}{hint}; allowed: {', '.join(known)}")
+    return names
 
 
 def _numbers(text: str) -> list[int]:
