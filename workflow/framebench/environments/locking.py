@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,10 +71,10 @@ def compiled(
     Uses the Python and indexes of the environment ``wanted``. Raises :class:`ConfigError` with
     ``what`` and uv's message."""
     settings = uv.pip_settings()
-    # Wheels need no interpreter of that version, which uv would download.
-    without = [] if wanted.sources else ["--no-python-downloads"]
+    # Wheels need no interpreter of that version, which uv would look for and download.
+    python = [] if wanted.sources else ["--python", sys.executable]
     ended = subprocess.run(
-        [uv.executable(), *words, "--python-version", wanted.python, *without]
+        [uv.executable(), *words, "--python-version", wanted.python, *python]
         + [*uv.arguments(settings), "-"],
         input="\n".join((*packages, *(f"--no-binary {name}" for name in wanted.sources))),
         env={**os.environ, **uv.variables(settings, wanted.indexes)},
