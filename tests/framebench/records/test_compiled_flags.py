@@ -28,7 +28,7 @@ COUNTS = {"frames": 2, "frames_compiled": 2, "graph_breaks": 0}
         ),
         (
             {**COUNTS, "frames_compiled": 1},
-            ((flags.BROKEN, "1 functions left to eager mode: compiled too often"),),
+            ((flags.BROKEN, "compiled too often and left to eager mode: 1 of 2 functions"),),
         ),
     ],
 )

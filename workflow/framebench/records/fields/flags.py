@@ -68,9 +68,9 @@ def _broken(record: Mapping[str, Any]) -> Iterator[Flag]:
         found = rank.get("compiled", {})
         if breaks := found.get("breaks"):
             yield Flag(BROKEN, f"{found['graph_breaks']} of them: {'; '.join(breaks)}")
-        elif found.get("frames", 0) > found.get("frames_compiled", 0):
-            left = found["frames"] - found["frames_compiled"]
-            yield Flag(BROKEN, f"{left} functions left to eager mode: compiled too often")
+        elif (frames := found.get("frames", 0)) > found.get("frames_compiled", 0):
+            left = f"{frames - found['frames_compiled']} of {frames} functions"
+            yield Flag(BROKEN, f"compiled too often and left to eager mode: {left}")
         else:
             continue
         return
