@@ -17,6 +17,8 @@ from core import bounded
 from core.gpus import Gpu
 from core.precisions import version
 
+from .yaml_files import read_mapping
+
 FILE = Path("envs", "capabilities.csv")
 #: Configuration with the images of frameworks that have no environment for GPUs, and the oldest and
 #: newest compute capability that they run on.
@@ -106,6 +108,13 @@ def files(root: Path, framework: str) -> list[Path]:
     return [root / "envs" / f"{name}.yaml" for name in names] or [plain] * plain.exists()
 
 
+@lru_cache
+def _images(root: Path) -> frozenset[str]:
+    """Return the frameworks of which an image for GPUs is named."""
+    file = root / IMAGES
+    return frozenset(read_mapping(file)["images"] if file.exists() else ())
+
+
 def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None, str]:
     """Return the environment file of a framework for these GPUs, or None and the reason.
 
@@ -125,6 +134,7 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
     if known:
         lacking = f"no environment has kernels for compute capability {' and '.join(kinds)}"
         return None, f"{lacking}; allowed: an image, or {_OWN}"
-    has_image = all(version(_OLDEST) <= version(one) <= version(_NEWEST) for one in kinds)
+    runs_image = all(version(_OLDEST) <= version(one) <= version(_NEWEST) for one in kinds)
+    has_image = runs_image and framework in _images(root)
     way = f"NVIDIA's image ({IMAGES}), or {_OWN}" if has_image else _OWN
     return None, f"no environment for CUDA; allowed: {way}"
