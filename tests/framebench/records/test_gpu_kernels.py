@@ -55,11 +55,11 @@ def peak_on(
 @pytest.mark.parametrize(
     ("capability", "framework", "environment", "version", "kernels", "helps"),
     [
-        (H100, "pytorch", "pytorch-cuda", "2.13.0+cu130", "machine code for 9.0", ""),
-        ("8.9", "pytorch", "pytorch-cuda", "2.13.0", "machine code for 8.6", ""),
+        (H100, "pytorch", "pytorch-cuda", "2.15.0+cu132", "machine code for 9.0", ""),
+        ("8.9", "pytorch", "pytorch-cuda", "2.15.0", "machine code for 8.6", ""),
         (H100, "tensorflow", "tensorflow-cuda", "2.21.0", "no machine code", OTHER_BUILD),
         (H100, "oneflow", "oneflow-cuda", "0.9.0", "none for compute", OTHER_BUILD),
-        (V100, "pytorch", "pytorch-cuda", "2.13.0", "none for compute", "pytorch-cuda12"),
+        (V100, "pytorch", "pytorch-cuda", "2.15.0", "none for compute", "pytorch-cuda12"),
     ],
 )
 def test_a_peak_on_a_gpu_tells_the_kernels_of_its_build(
@@ -99,7 +99,7 @@ def test_only_the_framework_tells_the_kernels_of_an_unknown_build(
 def test_gpus_that_a_record_only_names_tell_no_kernels() -> None:
     environment = {"packages": {}, "hardware": {"gpus": ["NVIDIA H100"]}}
     environment |= {"prefix": "/venvs/pytorch-cuda-0123abcd", "way": "venv"}
-    record = {"environment": environment, "framework_version": "2.13.0", "ranks": []}
+    record = {"environment": environment, "framework_version": "2.15.0", "ranks": []}
     assert gpu_kernels.library(record) == ("", "")
 
 
