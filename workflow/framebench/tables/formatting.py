@@ -57,6 +57,11 @@ class Cell:
 # ---- numbers ------------------------------------------------------------------------------------
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun, in the plural unless it is 1."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def figure(value: float, digits: int = 3) -> str:
     """Return a number with so many digits, or all digits before the point."""
     if not math.isfinite(value) or value == int(value):

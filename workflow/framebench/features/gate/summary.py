@@ -130,7 +130,7 @@ def _counts(decisions: Sequence[Decision]) -> str:
         for flag, count in sorted(cases.items())
     )
     said = f" Flags: {', '.join(flagged)}." if cases else ""
-    return f"{len(decisions)} cases: {words or 'none on either side'}.{said}"
+    return f"{formatting.counted(len(decisions), 'case')}: {words or 'none on either side'}.{said}"
 
 
 def _flags(one: Decision) -> dict[str, list[str]]:

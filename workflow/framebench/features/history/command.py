@@ -9,6 +9,7 @@ from pathlib import Path
 from ...files.whole_files import write_together
 from ...statistics import change_points
 from ...tables import frames
+from ...tables.formatting import counted
 from . import index, page, sources, trends
 from .trends import POINTS
 
@@ -29,7 +30,7 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     path = results / "history.html"
     files[path] = page.render(every, points, changes, by, problems)
     write_together(files)
-    print(f"{len(found)} sets, by {by}")
+    print(f"{counted(len(found), 'set')}, by {by}")
     print(trends.summary_text(every, changes))
     if not len(changes):
         print(trends.nothing_changed(every))

@@ -35,6 +35,7 @@ from ...tables.columns import (
     shared,
     why_no_interval,
 )
+from ...tables.formatting import counted
 from ...tables.table import Table
 from .index import MeasuredPoint
 from .sources import HistoryPoint
@@ -218,7 +219,7 @@ def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
     short = sum(len(one.places) < change_points.FEWEST for one in every)
     few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "
     few += "to tell of changes"
-    ends = f"{len(every)} series, {len(changes)} changes"
+    ends = f"{len(every)} series, {counted(len(changes), 'change')}"
     return "\n".join([*lines, ends + (few if short else "")])
 
 
