@@ -339,10 +339,10 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
 
 def test_variables_and_pins_change_one_after_the_other(tmp_path: Path) -> None:
     found = candidates.variables("A=1,B=2", "B=3,C=x")
-    assert found.names == ["good", "without-A", "B=3", "C=x"]
+    assert found.names == ["A=1,B=2", "without-A", "B=3", "C=x"]
     sets = [found.side(name).settings["variables"] for name in found.names]
     assert sets == [{"A": "1", "B": "2"}, {"B": "2"}, {"B": "3"}, {"B": "3", "C": "x"}]
-    assert candidates.variables("usual", "A=1").side("good").settings == {}
+    assert candidates.variables("usual", "A=1").side("usual").settings == {}
     files = []
     for name, pins in (("a", ["torch==1", "numpy==2", "six==1"]), ("b", ["torch==2", "numpy==3"])):
         files.append(tmp_path / f"{name}.yaml")

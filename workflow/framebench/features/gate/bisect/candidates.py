@@ -211,8 +211,8 @@ def environments(
     changes = Environments.changes(first, last)
     if not changes:
         raise ConfigError(f"--bad: found {bad}, with the pins of {good}; allowed: other pins")
-    names = ["good", *changes]
-    return Environments(f"{good} to {bad}", names, first, last, framework, settings, folder)
+    names = [good, *changes]
+    return Environments("environment", names, first, last, framework, settings, folder)
 
 
 def variables(good: str, bad: str) -> VariableSets:
@@ -221,4 +221,4 @@ def variables(good: str, bad: str) -> VariableSets:
     changes = VariableSets.changes(first, last)
     if not changes:
         raise ConfigError(f"--bad: found {bad!r}, as {good!r}; allowed: another set of variables")
-    return VariableSets(f"variables {good} to {bad}", ["good", *changes], first, last)
+    return VariableSets("variables", [good, *changes], first, last)
