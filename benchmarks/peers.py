@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
 #: Packages besides the PyTorch of its environment file, which this torchvision fits.
-PACKAGES = ("torchvision==0.29.2", "timm==1.0.31", "transformers==5.24.0")
+PACKAGES = ("torchvision==0.28.0", "timm==1.0.28", "transformers==5.23.0")
 BATCHES = {"resnet50": 4, "bert_base": 1, "gpt2_small": 1}
 SEQUENCE = 128
 GOAL = 1.0

@@ -11,7 +11,7 @@ from ..conftest import build_environment
 from ..frameworks.models import RESNET, facts_of, small
 from .conftest import ROOT, Project
 
-PINNED = {"pytorch": "2.15.0", "tensorflow": "2.21.0"}
+PINNED = {"pytorch": "2.13.0", "tensorflow": "2.21.0"}
 
 
 def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str) -> None:
