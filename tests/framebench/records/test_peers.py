@@ -232,7 +232,7 @@ def test_the_99th_percentile_is_a_bad_case() -> None:
     steps = ([0.005] * 2 + [0.01] * 95 + [0.1] * 3) * 7
     peers = np.percentile([1 / step for step in steps], 99, method="nearest")
     assert peers == pytest.approx(1 / min(steps))
-    made = build([run(1.0, mode="inference", waited_seconds=tuple(steps))])
+    made = build([run(1.0, mode="inference", waited_apart=tuple(steps))])
     found = only(made["inference_step_time"])
     assert found["p99_ms"] == pytest.approx(1000 * max(steps))
     assert found["p50_ms"] == pytest.approx(10)
@@ -243,7 +243,7 @@ def test_ten_steps_have_no_high_percentiles() -> None:
     steps = [0.1 + 0.001 * step for step in range(9)] + [0.9]
     peers = [np.percentile(steps, p, method="nearest") for p in (95, 99, 99.9)]
     assert peers == [0.9] * 3
-    made = build([run(1.0, mode="inference", waited_seconds=tuple(steps))])["inference_step_time"]
+    made = build([run(1.0, mode="inference", waited_apart=tuple(steps))])["inference_step_time"]
     found = only(made)
     assert [math.isnan(found[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
     assert math.isnan(found["p50_ms"])
@@ -423,7 +423,7 @@ def test_a_percentile_is_no_mean_of_the_fastest() -> None:
     fastest = sorted(steps)[:-2]
     peers = np.mean(fastest[: round(0.9 * len(fastest))])
     assert peers < np.mean(steps)
-    made = build([run(1.0, mode="inference", waited_seconds=tuple(steps))])
+    made = build([run(1.0, mode="inference", waited_apart=tuple(steps))])
     found = only(made["inference_step_time"])
     assert found["p90_ms"] == pytest.approx(8) != pytest.approx(1000 * peers)
     assert found["mean_ms"] == pytest.approx(6.3)

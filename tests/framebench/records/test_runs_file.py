@@ -17,13 +17,14 @@ from ..saved_records import failed, record, save
 def test_runs_are_read_back_as_they_were(tmp_path: Path) -> None:
     folder, file = tmp_path / "runs", tmp_path / runs_file.NAME
     save(folder, "c/r1.json", record())
-    save(folder, "c/r2.json", record(repeat=2, seconds=(0.4, 0.5)))
+    save(folder, "c/r2.json", record(repeat=2, seconds=(0.40625, 0.5)))
     save(folder, "d/r1.json", failed(case={"nodes": 2}))
     save(folder, os.fsdecode(b"d/\xff.json"), "{")
     records = record_sets.load(folder)
     assert (len(records.runs), len(records.problems)) == (3, 1)
     file.write_bytes(runs_file.content(records, "0123"))
     assert runs_file.read(file, folder) == records
+    assert file.read_bytes().count(b"0.40625") == 1, "step times are stored more than once"
     assert runs_file.fingerprint(file) == "0123"
 
 

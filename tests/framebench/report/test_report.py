@@ -339,7 +339,7 @@ def test_what_the_host_sees_of_steps_that_run_ahead_are_no_step_times() -> None:
     """Fail if host times of overlapping steps are shown as step times.
     Of two steps in flight, one seems to end right after the other."""
     seen = {"step_seconds": (0.179, 0.002) * 4, "slowest_rank": 0}
-    waited = {"waited_seconds": (0.09, 0.092, 0.2), "waited_in": WAITED_APART}
+    waited = {"waited_apart": (0.09, 0.092, 0.2), "waited_in": WAITED_APART}
 
     def drawn(**steps: Any) -> tuple[str, str]:
         cases = group([run(**seen, **steps)], None)
@@ -354,11 +354,11 @@ def test_what_the_host_sees_of_steps_that_run_ahead_are_no_step_times() -> None:
     assert "their mean is 90.5 ms" in caption
     assert 'data-ahead="8"' in svg
     assert svg.count("fill: none") >= 1, "no hollow dots"
-    caption, svg = drawn(waited_seconds=seen["step_seconds"], waited_in=WAITED_IN_WINDOW)
+    caption, svg = drawn(waited_apart=seen["step_seconds"], waited_in=WAITED_IN_WINDOW)
     assert "4 of 8 timed steps are slow" in caption
     assert "hollow" not in caption
     assert "data-ahead" not in svg
-    caption, _ = drawn(waited_seconds=seen["step_seconds"])
+    caption, _ = drawn(waited_apart=seen["step_seconds"])
     assert "the record does not tell" in caption
     caption, _ = drawn(waited_in=WAITED_NOWHERE)
     assert "as the host saw them, no step times" in caption, caption

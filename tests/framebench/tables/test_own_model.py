@@ -32,7 +32,7 @@ def built(*runs: list[Run]) -> dict[Any, Any]:
 
 
 COMBINATIONS = (
-    own(100.0, batch_per_device=4, waited_seconds=(0.04,) * 20),
+    own(100.0, batch_per_device=4, waited_apart=(0.04,) * 20),
     own(200.0, batch_per_device=8),
     own(250.0, batch_per_device=8, compiler="inductor", split=Split(
         (("forward", 0.25), ("backward", 0.75)), 1

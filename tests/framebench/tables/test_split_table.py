@@ -74,7 +74,7 @@ def test_parts_that_are_none_are_refused(parts: list[dict[str, Any]]) -> None:
 
 
 def test_shares_and_the_sum_over_the_step_of_the_window() -> None:
-    found = only(table(run(2.0, waited_seconds=(0.9, 1.0, 1.5), split=split(*CUT))))
+    found = only(table(run(2.0, waited_apart=(0.9, 1.0, 1.5), split=split(*CUT))))
     assert found["step_ms"] == 1000.0
     names = ("forward", "backward", "all_reduce", "optimizer")
     assert [found[f"{name}_ms"] for name in names] == pytest.approx([300, 500, 200, 100])
@@ -86,7 +86,7 @@ def test_shares_and_the_sum_over_the_step_of_the_window() -> None:
 
 
 def test_what_a_framework_has_in_one_stands_in_the_first_column() -> None:
-    found = only(table(run(2.0, waited_seconds=(1.0,), split=split(*NESTED))))
+    found = only(table(run(2.0, waited_apart=(1.0,), split=split(*NESTED))))
     assert found["backward_ms"] == pytest.approx(600)
     assert math.isnan(found["all_reduce_ms"])
     assert "backward+all_reduce" in found["how"]
@@ -94,9 +94,9 @@ def test_what_a_framework_has_in_one_stands_in_the_first_column() -> None:
 
 def test_the_median_is_over_the_repeats_that_have_a_split() -> None:
     runs = [
-        run(2.0, repeat=1, waited_seconds=(1.0,), split=split(part("forward", 0.2))),
-        run(2.0, repeat=2, waited_seconds=(3.0,), split=split(part("forward", 0.4))),
-        run(2.0, repeat=3, waited_seconds=(9.0,)),
+        run(2.0, repeat=1, waited_apart=(1.0,), split=split(part("forward", 0.2))),
+        run(2.0, repeat=2, waited_apart=(3.0,), split=split(part("forward", 0.4))),
+        run(2.0, repeat=3, waited_apart=(9.0,)),
     ]
     found = only(table(*runs))
     assert (found["step_ms"], found["split_steps"]) == (2000.0, 2)
@@ -113,7 +113,7 @@ def test_the_median_is_over_the_repeats_that_have_a_split() -> None:
     ],
 )
 def test_without_a_split_there_is_a_reason(changes: dict[str, Any], reason: str) -> None:
-    found = only(table(run(**{"throughput": 2.0, "waited_seconds": (1.0,), **changes})))
+    found = only(table(run(**{"throughput": 2.0, "waited_apart": (1.0,), **changes})))
     assert math.isnan(found["forward_ms"])
     assert math.isnan(found["sum_over_step"])
     assert found["reason"] == reason
@@ -123,9 +123,9 @@ def test_a_row_says_with_what_its_forward_pass_ends() -> None:
     until_loss = split({**part("forward", 0.3), "ends": "loss"}, part("backward", 0.2))
     until_logits = split({**part("forward", 0.3), "ends": "logits"}, part("backward", 0.2))
     rows = table(
-        run(2.0, waited_seconds=(1.0,), split=until_loss),
-        run(2.0, waited_seconds=(1.0,), split=until_logits, framework="jax"),
-        run(2.0, waited_seconds=(1.0,), split=split(*CUT), framework="mxnet"),
+        run(2.0, waited_apart=(1.0,), split=until_loss),
+        run(2.0, waited_apart=(1.0,), split=until_logits, framework="jax"),
+        run(2.0, waited_apart=(1.0,), split=split(*CUT), framework="mxnet"),
     )
     ends = dict(zip(rows["framework"], rows["forward_ends"], strict=True))
     assert ends == {"pytorch": "loss", "jax": "logits", "mxnet": "not recorded"}
@@ -139,7 +139,7 @@ def test_inference_has_no_row() -> None:
 
 
 def test_markdown_shows_milliseconds_shares_and_how() -> None:
-    one = run(2.0, step_seconds=(1.0,), waited_seconds=(1.0,), split=split(*CUT))
+    one = run(2.0, step_seconds=(1.0,), waited_apart=(1.0,), split=split(*CUT))
     runs = [one, run(2.0, batch_per_device=64)]
     text = in_markdown("split", table(*runs))
     parts = "300.0 (27) | 500.0 (45) | 200.0 (18) | 100.0 (9)"

@@ -419,11 +419,11 @@ def test_a_case_has_tokens_of_sequences_and_the_most_memory_of_a_repeat() -> Non
 def test_step_time_is_the_median_over_the_good_repeats_in_milliseconds() -> None:
     steps = [n / 1000 for n in range(1, 1001)]
     runs = [
-        run(1.0, repeat=1, mode="inference", waited_seconds=tuple(steps)),
-        run(1.0, repeat=2, mode="inference", waited_seconds=tuple(2 * one for one in steps)),
-        run(1.0, repeat=3, mode="inference", waited_seconds=tuple(50 * one for one in steps)),
-        run(None, repeat=4, mode="inference", waited_seconds=(9.0,)),
-        run(1.0, mode="train", waited_seconds=(9.0,)),
+        run(1.0, repeat=1, mode="inference", waited_apart=tuple(steps)),
+        run(1.0, repeat=2, mode="inference", waited_apart=tuple(2 * one for one in steps)),
+        run(1.0, repeat=3, mode="inference", waited_apart=tuple(50 * one for one in steps)),
+        run(None, repeat=4, mode="inference", waited_apart=(9.0,)),
+        run(1.0, mode="train", waited_apart=(9.0,)),
     ]
     found = only(build(runs)["inference_step_time"])
     assert (found["samples"], found["note"]) == (3000, "1000 steps in a repeat: p99.9 needs 6636")
@@ -433,18 +433,16 @@ def test_step_time_is_the_median_over_the_good_repeats_in_milliseconds() -> None
 
 def test_one_step_in_a_thousand_needs_thousands_of_steps() -> None:
     steps = (0.1,) * 6630 + (0.2,) * 6
-    found = only(build([run(1.0, mode="inference", waited_seconds=steps)])["inference_step_time"])
+    found = only(build([run(1.0, mode="inference", waited_apart=steps)])["inference_step_time"])
     assert (found["p99_ms"], found["p99_9_ms"], found["note"]) == (100, 100, "")
-    fewer = only(
-        build([run(1.0, mode="inference", waited_seconds=steps[1:])])["inference_step_time"]
-    )
+    fewer = only(build([run(1.0, mode="inference", waited_apart=steps[1:])])["inference_step_time"])
     assert math.isnan(fewer["p99_9_ms"])
     assert fewer["note"] == "6635 steps in a repeat: p99.9 needs 6636"
 
 
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
     # SuperBench: with 10 steps p95 = p99 = the maximum, without a flag.
-    runs = [run(1.0, mode="inference", waited_seconds=(0.1,) * 63 + (0.2,))]
+    runs = [run(1.0, mode="inference", waited_apart=(0.1,) * 63 + (0.2,))]
     found = only(build(runs)["inference_step_time"])
     assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
     assert math.isnan(found["p95_ms"])
@@ -453,18 +451,18 @@ def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() 
 
 
 def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
-    runs = [run(1.0, repeat=n, mode="inference", waited_seconds=(0.1,) * 63) for n in range(1, 21)]
+    runs = [run(1.0, repeat=n, mode="inference", waited_apart=(0.1,) * 63) for n in range(1, 21)]
     found = only(build(runs)["inference_step_time"])
     assert (found["samples"], found["p50_ms"]) == (1260, 100.0)
     assert math.isnan(found["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
     assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
-    mixed = [replace(runs[0], waited_seconds=(0.1,) * 1000), runs[1]]
+    mixed = [replace(runs[0], waited_apart=(0.1,) * 1000), runs[1]]
     assert math.isnan(only(build(mixed)["inference_step_time"])["p90_ms"]), "one repeat has too few"
 
 
 def test_a_median_step_needs_eleven() -> None:
     found = only(
-        build([run(1.0, mode="inference", waited_seconds=(0.1,) * 10)])["inference_step_time"]
+        build([run(1.0, mode="inference", waited_apart=(0.1,) * 10)])["inference_step_time"]
     )
     assert found["mean_ms"] == pytest.approx(100)
     assert math.isnan(found["p50_ms"])
@@ -474,7 +472,7 @@ def test_a_median_step_needs_eleven() -> None:
 def test_the_interval_of_a_percentile_is_that_of_repeats() -> None:
     tails = (0.20, 0.21, 0.22, 0.23, 0.24, 0.25)
     runs = [
-        run(1.0, repeat=n, mode="inference", waited_seconds=(0.1,) * 50 + (tail,) * 20)
+        run(1.0, repeat=n, mode="inference", waited_apart=(0.1,) * 50 + (tail,) * 20)
         for n, tail in enumerate(tails, 1)
     ]
     found = only(build(runs)["inference_step_time"])
@@ -505,9 +503,7 @@ def some_runs() -> list[Run]:
         *repeats(1 / 3, 2 / 3, 0.7, 0.1 + 0.2),
         *repeats(5.0, 6.0, devices_per_node=2, machine_label="abcdef"),
         run(None, reason='a "quoted" | piped\nreason, with <b>', framework="tensorflow"),
-        run(
-            1.0, mode="inference", waited_seconds=(0.5, 0.25), precision="amp", compiler="inductor"
-        ),
+        run(1.0, mode="inference", waited_apart=(0.5, 0.25), precision="amp", compiler="inductor"),
     ]
 
 

@@ -236,7 +236,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         machine=machine_of(record),
         slowest_rank=slowest.get("rank"),
         product_dtypes=_product_dtypes(record["ranks"]),
-        waited_seconds=waited,
+        waited_apart=waited,
         waited_in=waited_in,
         variables=variables_of(record),
         computation=computation_of(record),
@@ -357,17 +357,17 @@ def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:
 
 
 def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
-    """Return seconds of steps that completed before the next began, and where they were timed.
+    """Return seconds of steps in a window in which each completed before the next began, and where
+    completed steps were timed.
 
-    The steps are () if they ran ahead and none were timed apart. Older records do not tell; there,
-    the timed region counts, because nearly all frameworks were waited for at each step.
+    Older records do not tell; there, the timed region counts, because nearly all frameworks were
+    waited for at each step.
     """
     if "waited_step_seconds" in rank:
         return _steps_of(rank, "waited_step_seconds"), WAITED_APART
     if rank.get("run_ahead"):
         return (), WAITED_NOWHERE
-    where = WAITED_IN_WINDOW if rank.get("run_ahead") == 0 else ""
-    return _steps_of(rank, "step_seconds"), where
+    return (), WAITED_IN_WINDOW if rank.get("run_ahead") == 0 else ""
 
 
 def hardware_label(hardware: Mapping[str, Any]) -> str:

@@ -38,7 +38,7 @@ __all__ = [
 CSV_NAME = "runs.csv"
 #: File of the index in a results folder.
 INDEX = ".index"
-_STEPS = ("step_seconds", "waited_seconds")
+_STEPS = ("step_seconds", "waited_apart")
 _TOLD = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
 

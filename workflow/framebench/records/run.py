@@ -63,7 +63,8 @@ class Run:
         throughput in global samples/s.
     step_seconds : seconds of each step in the timed region, on the slowest rank; () if imported.
     slowest_rank : number of that rank; None if imported.
-    waited_seconds : seconds of steps that each completed before the next began, on that rank.
+    waited_apart : seconds of steps that each completed before the next began, on that rank, if they
+        were timed in a window of their own; () if ``step_seconds`` are such steps.
     waited_in : where ``waited_seconds`` were timed.
     origin : path of the record below the root of its set, or "runs.csv:LINE".
     hardware : label of the machine; "" if unknown.
@@ -101,7 +102,7 @@ class Run:
     origin: str
     hardware: str
     environment: str
-    record: Path | None
+    record: Path | None = None
     flags: tuple[Flag, ...] = ()
     peak_device_memory: int | None = None
     peak_reserved_memory: int | None = None
@@ -119,7 +120,7 @@ class Run:
     machine: Identity = UNKNOWN
     slowest_rank: int | None = None
     product_dtypes: tuple[str, ...] = ()
-    waited_seconds: tuple[float, ...] = ()
+    waited_apart: tuple[float, ...] = ()
     waited_in: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
@@ -129,6 +130,12 @@ class Run:
     curve: LearningCurve | None = None
     time_limit: float | None = None
     sample_work: SampleWork | None = None
+
+    @property
+    def waited_seconds(self) -> tuple[float, ...]:
+        """Seconds of steps that each completed before the next began, on the slowest rank."""
+        ran_ahead = self.waited_in == WAITED_NOWHERE
+        return self.waited_apart if self.waited_apart or ran_ahead else self.step_seconds
 
     @property
     def keys(self) -> tuple[Key, ...]:

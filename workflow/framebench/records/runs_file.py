@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from core import bounded
 from pydantic import TypeAdapter
@@ -19,15 +20,12 @@ from .record_sets import RecordSet
 from .run import RecordsError, Run, cause
 
 NAME = "runs.json"
+_RECORDS: Any = {"runs": {"__all__": {"record"}}}
 
 
 def content(record_set: RecordSet, fingerprint: str) -> bytes:
-    """Return the content of the file, with paths of records relative to their folder."""
-    runs = tuple(
-        replace(run, record=None if run.record is None else Path(run.origin))
-        for run in record_set.runs
-    )
-    fields = _adapter().dump_json(replace(record_set, runs=runs), exclude_defaults=True)
+    """Return the content of the file. Paths of records are left out: the origins tell them."""
+    fields = _adapter().dump_json(record_set, exclude=_RECORDS, exclude_defaults=True)
     return b"%s\n%s\n" % (fingerprint.encode(), fields)
 
 
@@ -44,7 +42,8 @@ def read(path: Path, source: Path) -> RecordSet:
     root = source if source.is_dir() else source.parent
 
     def located(run: Run) -> Run:
-        return run if run.record is None else replace(run, record=root / run.record)
+        is_record = run.origin.endswith(".json")  # not a line of a CSV
+        return replace(run, record=root / run.origin) if is_record else run
 
     return replace(record_set, runs=tuple(map(located, record_set.runs)), root=root)
 

@@ -156,7 +156,7 @@ def _in_words(cell: Cell) -> Cell:
     The reason is listed under Failures."""
     if "missing" not in cell.kind.split():
         return cell
-    return replace(cell, text=DASH, kind="number missing", why=cell.text)
+    return cell._replace(text=DASH, kind="number missing", why=cell.text)
 
 
 # ---- sections -----------------------------------------------------------------------------------

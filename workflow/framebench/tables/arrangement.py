@@ -101,7 +101,7 @@ def _with_status(field: Field, view: TableView) -> Field:
     if field.kind != "number":
         return field
     cells = [
-        replace(cell, why=_why(row)) if cell.is_missing and not cell.why else cell
+        cell._replace(why=_why(row)) if cell.is_missing and not cell.why else cell
         for cell, row in zip(field.cells, view.rows, strict=True)
     ]
     return replace(field, cells=cells)

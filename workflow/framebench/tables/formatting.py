@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from core import axes, observed
 
@@ -36,8 +35,7 @@ LONG_NOTE = 160  # characters from which on a note gets more width
 _EXPONENT_FROM = 1e7
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A formatted cell.
 
     ``kind``: CSS classes. ``sort``: sort key, if it is not the text. ``why``: why there is no

@@ -171,7 +171,9 @@ def _shared(
         if not is_condition and (len(rows) < 2 or not _moves(column, narrow)):
             continue
         text = partial(formatting.cell_text, column)
-        values = {text(row) for row in rows}
+        # Equal values have equal texts: most columns have few.
+        distinct = {(row[column.name], row.get(column.detail)): row for row in rows}
+        values = set(map(text, distinct.values()))
         if len(values) == 1:
             (value,) = values
             if is_condition or value:

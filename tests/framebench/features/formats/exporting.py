@@ -24,7 +24,7 @@ def with_step_times(one: Run, steps: int = 4) -> Run:
     """Return a run with start time, and step times consistent with its throughput."""
     seconds = one.case.batch_per_device / (one.throughput or 1.0)
     times = tuple(seconds * factor for factor in (0.5, 1.5) * (steps // 2))
-    steps = {"step_seconds": times, "waited_seconds": times}
+    steps = {"step_seconds": times, "waited_apart": times}
     return changed(one, **steps, started=1.7e9 + one.repeat, wall_seconds=30.0)
 
 

@@ -211,7 +211,7 @@ def test_step_times_are_of_steps_that_were_waited_for() -> None:
     Of two steps in flight, the host sees one end right after the other: the mean rate is arbitrary.
     """
     one = changed(
-        with_step_times(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_seconds=(0.09, 0.1)
+        with_step_times(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_apart=(0.09, 0.1)
     )
     (line,) = text("superbench", [one]).splitlines()
     found = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
@@ -387,7 +387,7 @@ def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
 def test_names_stay_over_edits_of_an_own_model(name: str) -> None:
     texts = []
     for version in ("0" * 8, "1" * 8):
-        one = changed(run(32.0, model=f"net@{version}"), waited_seconds=(0.5, 0.5))
+        one = changed(run(32.0, model=f"net@{version}"), waited_apart=(0.5, 0.5))
         texts.append(str(exported(name, [one]).content))
     before, after = (re.sub('model_version="[01]{8}"', "", text) for text in texts)
     assert "net" in before

@@ -39,7 +39,7 @@ def summary(*runs: Run) -> dict[str, Any]:
 
 
 def timed(*seconds: float, **case: Any) -> Run:
-    return changed(run(32.0, **case), step_seconds=seconds, waited_seconds=seconds, started=1.7e9)
+    return changed(run(32.0, **case), step_seconds=seconds, waited_apart=seconds, started=1.7e9)
 
 
 @pytest.mark.parametrize(
