@@ -84,7 +84,7 @@ def largest(errors: Errors, without: Collection[str] = ()) -> tuple[float, str]:
             if one["quantity"] in without:
                 continue
             bound = verifications.bound(precision, one["quantity"])
-            error = float("inf") if one["error"] is None else one["error"]
+            error = float("inf") if one["error"] is None else one["error"] - one.get("rounding", 0)
             part = error / bound if bound else float("inf") if error else 0.0
             found.append((float("inf") if part != part else part, one["quantity"]))
     return max(found)

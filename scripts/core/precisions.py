@@ -26,6 +26,8 @@ from typing import Collection, List, Mapping, NamedTuple, Optional, Tuple
 EMULATED = "emulated: "
 #: Bytes of a value, by dtype; TF32 is how float32 operands are rounded.
 BYTES = {"float32": 4, "tf32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+#: One unit in the last place, as part of a number, by the dtype of matmuls.
+UNITS = {"float32": 2.0**-23, "tf32": 2.0**-10, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "precisions")
 
@@ -59,6 +61,12 @@ class Precision(NamedTuple):
     instructions: Tuple[str, ...]
     usual_on: Tuple[str, ...]
     capability: str
+
+    @property
+    def coarseness(self) -> float:
+        """Return the largest unit of its half-precision dtypes, in units of bfloat16; 0 without."""
+        units = [UNITS.get(dtype, 0.0) for dtype in self.dtypes if dtype != "float32"]
+        return max(units, default=0.0) / UNITS["bfloat16"]
 
 
 @lru_cache(maxsize=None)

@@ -18,10 +18,12 @@ import numpy as np
 from harness.kinds.parity import RANKS, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch
 from harness.measuring.verification import dropout
-from harness.measuring.verification.generation import FEWEST, count_compared
+from harness.measuring.verification.generation import FEWEST, count_compared, errors_of_logits
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
-from reference.optimizers import OPTIMIZERS, clip_by_global_norm, global_norm
+from reference.optimizers import OPTIMIZERS, global_norm, update
+from reference.rounding import rounded
+from reference.rounding_errors import of_outputs, of_steps
 from reference.transformers import showing_dropout
 from reference.weights import Drawn, draw
 
@@ -102,6 +104,9 @@ def write(
     ``dropout-weights-NAME.npz`` and ``dropout-outputs-NAME.npz`` (changed weights, and outputs
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
+
+    ``rounding`` in the latter has errors of outputs, gradients and updates if operands and results
+    of all matmuls are rounded, see :mod:`reference.rounding`.
     """
     with _completed(folder) as partial:
         _write(model_config, sequence_length, seed, partial)
@@ -133,7 +138,13 @@ def write_generation(
         _save(partial / "weights.npz", weights)
         _save(partial / "batch-0.npz", batch)
         _save(partial / "generated.npz", {"tokens": tokens, "logits": logits})
-        _save_expected(partial, {"trainable_parameters": _count_trained(parameters)})
+        known = np.concatenate([prompts, tokens], axis=1)[:, :-1]
+        with rounded():
+            (every,) = model.forward(exact, {"token_ids": known}, hyper, False)
+        total, of_token = errors_of_logits(every[:, -count:], logits)
+        rounding = {"outputs": total, "outputs of a token": float(of_token.max())}
+        count_trained = _count_trained(parameters)
+        _save_expected(partial, {"trainable_parameters": count_trained, "rounding": rounding})
 
 
 @contextlib.contextmanager
@@ -226,6 +237,12 @@ def _write(
         "trainable_parameters": _count_trained(parameters),
         "initial": model.initial(without),
     }
+    exact = {name: array.astype(np.float64) for name, array in weights.items()}
+    with rounded():
+        expected["rounding"] = {
+            "outputs": of_outputs(_outputs(model, exact, batches, hyper), partial),
+            **of_steps(exact, hyper, lambda moved: differentiate(moved, batches[0])[1], partial),
+        }
     if model_config["hyperparameters"].get("dropout"):
         with_dropout = parity_model_config(model_config, with_dropout=True)
         exact = {name: array.astype(np.float64) for name, array in weights.items()}
@@ -328,7 +345,7 @@ def _train(
             (loss_0, mean), (loss_1, others) = (differentiate(together, one) for one in batches)
             averaged.append([loss_0, loss_1])
             mean = {name: (mean.pop(name) + others[name]) / RANKS for name in others}
-        _update(together, mean, optimizer, averaged_hyper)
+        update(together, mean, optimizer, averaged_hyper)
         _save(folder / f"update-2-{step}.npz", _change(together, start, gradients))
     together.clear()
     mean.clear()
@@ -336,7 +353,7 @@ def _train(
     for step in range(STEPS):
         if step < len(UPDATES):
             save_statistics(weights, 1, step)
-        _update(weights, gradients, optimizer, hyper)
+        update(weights, gradients, optimizer, hyper)
         if step < len(UPDATES):
             _save(folder / f"update-1-{step}.npz", _change(weights, start, gradients))
         loss, gradients = differentiate(weights, batches[0])
@@ -358,16 +375,8 @@ def _bound_between(
     does not, so that both sides of clipping are compared: the geometric mean of both norms."""
     without = {**hyper, "clip_global_norm": None}
     moved = dict(weights)
-    _update(moved, gradients, OPTIMIZERS[hyper["optimizer"]](without), without)
+    update(moved, gradients, OPTIMIZERS[hyper["optimizer"]](without), without)
     return math.sqrt(global_norm(gradients) * global_norm(differentiate(moved)))
-
-
-def _update(weights: Arrays, gradients: Arrays, optimizer: Any, hyper: dict[str, Any]) -> None:
-    """Change ``weights`` by a step of the optimizer."""
-    largest = hyper.get("clip_global_norm")
-    optimizer.step(
-        weights, gradients if largest is None else clip_by_global_norm(gradients, largest)
-    )
 
 
 def _change(weights: Arrays, start: Arrays, names: Iterable[str]) -> Arrays:

@@ -22,6 +22,7 @@ from reference.operations import (
     rotated,
     silu,
 )
+from reference.rounding import stored
 from reference.transformers import Dropout, attention, chained, dropping, initial_moments
 from reference.weights import Drawn, InitialMoments, trainable
 
@@ -126,9 +127,9 @@ def forward(
 
     def layer(x: Array, weights: dict[str, Array], name: str) -> Array:
         normal = norm(x, weights, f"{name}.attention_norm")
-        x = x + attended(normal, weights, f"{name}.attention")
+        x = stored(x + attended(normal, weights, f"{name}.attention"))
         normal = norm(x, weights, f"{name}.feed_forward_norm")
-        return x + feed_forward(normal, weights, f"{name}.feed_forward")
+        return stored(x + feed_forward(normal, weights, f"{name}.feed_forward"))
 
     embeddings = weights["embeddings.token.weight"]
     x = embeddings[tokens]

@@ -12,6 +12,8 @@ import numpy
 from autograd.scipy.special import erf
 from autograd.tracer import getval
 
+from reference.rounding import Rounded, rounded_matmul, stored
+
 Array = Any
 
 
@@ -67,10 +69,10 @@ def running_statistics(
 
 
 def matmul(x: Array, y: Array) -> Array:
-    """Return ``x @ y`` and count it."""
+    """Return ``x @ y`` and count it; rounded within :func:`reference.rounding.rounded`."""
     rows = int(np.prod(x.shape[:-1]))
     MultiplyAdds.multiply_adds += rows * x.shape[-1] * y.shape[-1]
-    return np.matmul(x, y)
+    return rounded_matmul(x, y) if Rounded.is_on else np.matmul(x, y)
 
 
 def _windows(
@@ -180,21 +182,22 @@ def batch_norm(
     else:
         mean, variance = weights[f"{name}.running_mean"], weights[f"{name}.running_var"]
     scale = weights[f"{name}.weight"] / np.sqrt(variance + epsilon)
-    return x * scale + (weights[f"{name}.bias"] - mean * scale)
+    return stored(x * scale + (weights[f"{name}.bias"] - mean * scale))
 
 
 def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
     """Normalise the last axis."""
+    x = stored(x)
     centred = x - np.mean(x, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
     normal = centred / np.sqrt(variance + epsilon)
-    return normal * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+    return stored(normal * weights[f"{name}.weight"] + weights[f"{name}.bias"])
 
 
 def rms_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
     """Divide the last axis by its root mean square (Zhang and Sennrich 2019, arXiv:1910.07467)."""
     square = np.mean(x**2, axis=-1, keepdims=True)
-    return x / np.sqrt(square + epsilon) * weights[f"{name}.weight"]
+    return stored(x / np.sqrt(square + epsilon) * weights[f"{name}.weight"])
 
 
 def rotated(x: Array, base: float) -> Array:

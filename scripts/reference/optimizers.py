@@ -25,6 +25,14 @@ def clip_by_global_norm(gradients: Arrays, largest: float) -> Arrays:
     return {name: gradient * factor for name, gradient in gradients.items()}
 
 
+def update(weights: Arrays, gradients: Arrays, optimizer: Any, hyper: dict[str, Any]) -> None:
+    """Change ``weights`` by a step of the optimizer, with clipped gradients."""
+    largest = hyper.get("clip_global_norm")
+    optimizer.step(
+        weights, gradients if largest is None else clip_by_global_norm(gradients, largest)
+    )
+
+
 def decays_of(hyper: dict[str, Any], names: Iterable[str]) -> dict[str, float]:
     """Return the weight decay of each parameter."""
     every = list(names)

@@ -26,6 +26,7 @@ from harness.measuring.verification.errors import (
     relative,
     repeated,
     standard_errors,
+    worst,
 )
 
 STEPS = 5  # optimizer steps whose losses are compared
@@ -144,6 +145,15 @@ class Comparison:
         parts = [self.arrays(f"batch-{number}") for number in case.parts_of(replica)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
+    def rounding(self, quantity: str, precision: str) -> Any:
+        """Return what rounding to a precision explains of a quantity's error, or of the errors by
+        name: those in bfloat16, in proportion."""
+        scale = precisions.known()[precision].coarseness
+        errors = self.expected["rounding"][quantity]
+        if isinstance(errors, float):
+            return scale * errors
+        return {name: scale * error for name, error in errors.items()}
+
 
 def _replica(adapter: Compared) -> int:
     return adapter.case.layout.replica(adapter.rank_context.rank)
@@ -170,11 +180,13 @@ def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str,
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     expected = reference.arrays("outputs")
     first = adapter.case.parts_of(_replica(adapter))[0]
-    errors = (
-        (relative(array, expected[f"{adapter.case.mode}-{first}-{number}"]), f"output {number}")
-        for number, array in enumerate(adapter.outputs())
-    )
-    return [measured("outputs", *largest(errors))]
+    rounding = reference.rounding("outputs", adapter.case.precision)
+    errors = []
+    for number, array in enumerate(adapter.outputs()):
+        name = f"{adapter.case.mode}-{first}-{number}"
+        error = relative(array, expected[name])
+        errors.append(measured("outputs", error, f"output {number}", rounding[name]))
+    return [worst(errors)]
 
 
 def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -244,7 +256,13 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         if precision.updates and step < len(UPDATES):
             change = {name: array - start[name] for name, array in adapter.weights().items()}
             update = reference.arrays(f"update-{case.parts}-{step}")
-            differences += compare_arrays(UPDATES[step], change, update, precision.gradient_floor)
+            differences += compare_arrays(
+                UPDATES[step],
+                change,
+                update,
+                precision.gradient_floor,
+                reference.rounding(UPDATES[step], case.precision),
+            )
     if precision.updates:
         later = range(1, len(errors))
         worst = max(later, key=lambda step: (errors[step] != errors[step], errors[step]))
@@ -345,7 +363,8 @@ def compare(
         enter("gradients")
         gradients = reference.arrays(f"gradients-{case.parts}")
         floor = precisions.known()[case.precision].gradient_floor
-        differences += compare_arrays("gradients", adapter.gradients(), gradients, floor)
+        rounding = reference.rounding("gradients", case.precision)
+        differences += compare_arrays("gradients", adapter.gradients(), gradients, floor, rounding)
         enter("training")
         differences += compare_training(adapter, reference)
     return differences
@@ -363,4 +382,8 @@ def compare_generation(
     length = reference.arrays("batch-0")["token_ids"].shape[1]
     adapter.make_cache(generation.count_compared(adapter.model_config, length))
     enter("generation")
-    return [counts, *generation.compare(adapter, reference.arrays("generated"))]
+    rounding = {
+        quantity: reference.rounding(quantity, adapter.case.precision)
+        for quantity in ("outputs", "outputs of a token")
+    }
+    return [counts, *generation.compare(adapter, reference.arrays("generated"), rounding)]

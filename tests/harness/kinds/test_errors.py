@@ -38,3 +38,13 @@ def test_an_array_that_cancels_is_compared_with_its_layer(exact: float, error: f
     assert worst["where"] == "head.bias"
     assert worst["error"] == pytest.approx(error, rel=0.2)
     assert total["error"] == pytest.approx(1e-3 / 10)
+
+
+def test_what_rounding_explains_is_kept_beside_the_error_that_exceeds_it_most() -> None:
+    off = {"a": np.array([3.0, 4.5]), "b": np.array([6.0, 8.5])}
+    worst, total = compare_arrays("gradients", off, EXPECTED, 0.0, {"a": 0.4, "b": 0.1})
+    assert (worst["where"], worst["error"]) == ("b", 0.05)
+    assert worst["rounding"] == pytest.approx(0.01)
+    assert total["rounding"] == pytest.approx((0.17 / 125) ** 0.5)
+    _, total = compare_arrays("gradients", off, EXPECTED, 0.0, {"a": 9.0, "b": 9.0})
+    assert total["rounding"] == total["error"]

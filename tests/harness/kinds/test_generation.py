@@ -13,6 +13,7 @@ from harness.measuring.verification import generation
 
 WORDS, TOKENS = 5, 6
 #: Logits of what follows each word, whose likeliest is the next one.
+ROUNDING = {"outputs": 1e-4, "outputs of a token": 2e-4}
 LOGITS = np.eye(WORDS)[[1, 2, 3, 4, 0]] + np.linspace(0.1, 0.3, WORDS)
 
 
@@ -63,7 +64,10 @@ def errors_of(generator: Any, exact: Any = LOGITS) -> Errors:
         tokens.append(reference.decode() if number else reference.prefill())
         logits.append(reference.following_logits())
     expected = {"tokens": np.stack(tokens, 1), "logits": np.stack(logits, 1)}
-    found = generation.compare(generator, expected)
+    found = generation.compare(generator, expected, ROUNDING)
+    assert [one.get("rounding") for one in found[:2]] == [
+        min(most, one["error"]) for one, most in zip(found[:2], ROUNDING.values(), strict=True)
+    ]
     return Errors(*(one["error"] for one in found), found[2]["where"])
 
 

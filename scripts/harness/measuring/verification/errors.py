@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import types
 from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 
@@ -79,9 +80,19 @@ def largest(errors: Iterable[Tuple[float, str]]) -> Tuple[float, str]:
 
 
 def measured(quantity: str, error: float, where: str = "", rounding: float = 0.0) -> Dict[str, Any]:
-    """Return an error as an entry of the record. ``rounding``: the part that rounding explains."""
-    explained = {"rounding": rounding} if rounding else {}
+    """Return an error as an entry of the record. ``rounding``: as much as rounding explains."""
+    explained = {"rounding": min(rounding, error)} if rounding else {}
     return {"quantity": quantity, "error": error, "where": where, **explained}
+
+
+def worst(entries: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
+    """Return the entry with the largest error beyond rounding; a NaN is the largest of all."""
+
+    def beyond(entry: Dict[str, Any]) -> Tuple[bool, float]:
+        error = entry["error"] - entry.get("rounding", 0.0)
+        return error != error, error
+
+    return max(entries, key=beyond)
 
 
 def counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
@@ -106,10 +117,14 @@ _CANCELLED = 1e-9
 
 
 def compare_arrays(
-    quantity: str, actual: Mapping[str, Any], expected: Mapping[str, Any], floor: float
+    quantity: str,
+    actual: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    floor: float,
+    explained: Mapping[str, float] = types.MappingProxyType({}),
 ) -> List[Dict[str, Any]]:
     """Return the largest relative error of one array, and that of all together (``QUANTITY,
-    total``).
+    total``). ``explained``: norms of the differences that rounding explains, by array.
 
     The error of an array is relative to at least ``floor`` times its share, by number of elements,
     of the norm of all arrays. In half precision, rounding alone is a hundredth of the larger terms
@@ -132,17 +147,20 @@ def compare_arrays(
             group.squares += norms[name] ** 2
             group.elements += exact.size
     squares = groups[""].squares
-    errors = [(0.0, "")]
+    errors = [measured(quantity, 0.0)]
     for name, array in actual.items():
         share = floor * groups[""].share(array.size)
         of_layer = groups[_layer(name)].share(array.size)
         if norms[name] < _CANCELLED * of_layer:
             share = max(share, of_layer)
         error = relative(array, expected[name], share)
-        differences += (error * max(norms[name], share)) ** 2
-        errors.append((error, name))
-    total = (differences / max(squares, 1e-300)) ** 0.5
-    return [measured(quantity, *largest(errors)), measured(quantity + ", total", total)]
+        size = max(norms[name], share, 1e-300)
+        differences += (error * size) ** 2
+        errors.append(measured(quantity, error, name, explained.get(name, 0.0) / size))
+    norm = max(squares, 1e-300) ** 0.5
+    rounding = math.sqrt(sum(one**2 for one in explained.values())) / norm
+    total = measured(quantity + ", total", differences**0.5 / norm, rounding=rounding)
+    return [worst(errors), total]
 
 
 def _layer(name: str) -> str:

@@ -31,8 +31,6 @@ _KNOWN = 0.1
 #: in the last place before the step and after it.
 _KEPT = 2.0**-23
 
-#: One unit in the last place, as part of a number, by the dtype of matmuls.
-_UNIT = {"float32": 2.0**-23, "tf32": 2.0**-10, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 #: Factor on the effect of moved weights that is subtracted from an error, and the most that is
 #: subtracted. A missing or doubled gradient or update is an error of 1.
 _TIMES, _MOST = 3.0, 0.5
@@ -154,7 +152,7 @@ def _moved(adapter: OwnModels, unit: float, draw: int = 0) -> Iterator[OwnModels
 def _unit(context: Context) -> float:
     """Return the unit in the last place of the widest dtype that the case's matmuls ran in."""
     dtypes = precisions.known()[context.workload.case.precision].dtypes
-    return min(_UNIT[dtype] for dtype in dtypes if dtype in context.fields["products"])
+    return min(precisions.UNITS[dtype] for dtype in dtypes if dtype in context.fields["products"])
 
 
 def _move(adapter: OwnModels, unit: float, draw: int) -> None:
@@ -172,7 +170,7 @@ def _move(adapter: OwnModels, unit: float, draw: int) -> None:
 def _with_rounding(error: Dict[str, Any], explained: Dict[str, Any]) -> Dict[str, Any]:
     """Return the error with the part of it that rounding explains."""
     moved = explained["error"]
-    rounding = min(_TIMES * moved, _MOST, error["error"]) if moved == moved else 0.0
+    rounding = min(_TIMES * moved, _MOST) if moved == moved else 0.0
     return measured(error["quantity"], error["error"], error["where"], rounding)
 
 

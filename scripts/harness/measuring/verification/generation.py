@@ -41,7 +41,9 @@ def check_supported(adapter: Generation, workload: Workload, count: int) -> None
         )
 
 
-def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, Any]]:
+def compare(
+    adapter: Generation, expected: Mapping[str, Any], rounding: Mapping[str, float]
+) -> List[Dict[str, Any]]:
     """Return the errors of the tokens that continue the prompts of the batch, and of their logits.
 
     The prompts are continued twice: as it is timed, and by the reference's tokens, from which
@@ -54,6 +56,7 @@ def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, 
     ----------
     adapter : has its weights and a cache for the tokens
     expected : the reference's ``tokens`` (batch, count) and ``logits`` (batch, count, vocabulary)
+    rounding : the errors that rounding explains, by quantity
     """
     import numpy as np
 
@@ -70,8 +73,12 @@ def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, 
     total, _ = largest((one.total, "") for one in requests)
     is_wide = FLOAT32 in precisions.known()[adapter.case.precision].dtypes
     return [
-        measured("outputs", total),
-        measured("outputs of a token", *largest(one.of_token for one in requests)),
+        measured("outputs", total, rounding=rounding["outputs"]),
+        measured(
+            "outputs of a token",
+            *largest(one.of_token for one in requests),
+            rounding=rounding["outputs of a token"],
+        ),
         measured("generated tokens", float(sum(one.wrong for one in requests)), same),
         measured("generated in float32", float(total < WIDE and not is_wide)),
     ]
@@ -86,13 +93,21 @@ class _Differences(NamedTuple):
     wrong: int
 
 
+def errors_of_logits(logits: Any, exact: Any) -> Tuple[float, Any]:
+    """Return the relative error of logits (batch, count, vocabulary), and those of each token,
+    (batch, count)."""
+    import numpy as np
+
+    errors = np.linalg.norm(logits - exact, axis=2) / np.linalg.norm(exact, axis=2)
+    return relative(logits, exact), errors
+
+
 def _differences(tokens: Any, logits: Any, right: Any, exact: Any, compared: Any) -> _Differences:
     """Return the differences at the places (batch, count) where ``compared`` is true."""
     import numpy as np
 
     total = relative(logits[compared], exact[compared])
-    off = logits - exact
-    errors = np.linalg.norm(off, axis=2) / np.linalg.norm(exact, axis=2)
+    off, (_, errors) = logits - exact, errors_of_logits(logits, exact)
     chosen, best = (
         np.take_along_axis(exact, which[..., None], axis=2)[..., 0] for which in (tokens, right)
     )

@@ -154,8 +154,9 @@ PARITY = Table(
         Column(
             "rounding",
             NUMBER,
-            "the part of the error that rounding explains: what float64 runs of a user's own model "
-            "with slightly moved weights differ by; 0 for other models",
+            "the part of the error that rounding explains: of half precision and TF32 what "
+            "rounding does to the float64 reference; of a user's own model what float64 runs with "
+            "slightly moved weights differ by; else 0",
         ),
         Column("bound", NUMBER, "largest rest of the error that counts as the same"),
         Column("passed", YES_NO_OR_NEITHER, "whether the error is within it"),

@@ -1,0 +1,67 @@
+"""What rounding to half precision explains of the errors of a small model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import autograd
+import autograd.numpy as np
+import numpy
+import pytest
+from core import precisions
+from harness.kinds.parity import Comparison
+from reference import operations
+from reference.rounding import rounded, to_half
+
+from .comparing import beyond
+from .fork_server import ForkServer, served
+from .models import BERT
+from .planting import PYTORCH, Computation, errors_of
+
+forked = served("pytorch")
+UNIT = 2.0**-8  # largest relative error of a number with 8 significant bits
+
+
+def test_numbers_are_rounded_to_the_nearest_of_eight_bits() -> None:
+    values = numpy.random.RandomState(0).standard_normal(1000)
+    mantissas, exponents = numpy.frexp(values)
+    nearest = numpy.ldexp(numpy.round(mantissas * 256), exponents - 8)
+    assert (to_half(values) == nearest).all()
+
+
+def test_matmuls_are_rounded_with_their_gradients_and_only_within_the_context() -> None:
+    x, y = numpy.random.RandomState(0).standard_normal((2, 3, 3))
+
+    def summed(x: operations.Array) -> operations.Array:
+        return np.sum(operations.matmul(x, y))
+
+    exact = summed(x), autograd.grad(summed)(x)
+    with rounded():
+        narrow = summed(x), autograd.grad(summed)(x)
+    assert summed(x) == exact[0] != narrow[0]
+    assert numpy.allclose(narrow[1], exact[1], rtol=10 * UNIT, atol=UNIT)
+    assert (narrow[1] == to_half(narrow[1])).all()
+    assert (narrow[1] != exact[1]).any()
+
+
+@pytest.mark.parametrize(("precision", "part"), [("fp32", 0.0), ("amp", 1.0), ("amp_fp16", 1 / 8)])
+def test_rounding_is_in_proportion_to_the_precision(
+    precision: str, part: float, references: dict[str, Path]
+) -> None:
+    assert precisions.known()[precision].coarseness == part
+    comparison = Comparison(str(references[BERT]))
+    for quantity, norms in comparison.expected["rounding"].items():
+        found = comparison.rounding(quantity, precision)
+        assert found == {name: part * norm for name, norm in norms.items()}
+        assert any(norms.values()), quantity
+
+
+def test_right_code_stays_below_a_fifth_of_each_bound_in_mixed_precision(
+    forked: ForkServer, references: dict[str, Path]
+) -> None:
+    errors = errors_of(forked, references[BERT], PYTORCH, Computation(precision="amp"))
+    bounds = precisions.known()["amp"].bounds
+    assert not beyond(errors, {name: bound / 5 for name, bound in bounds.items()})
+    (found,) = errors.values()
+    explained = {one["quantity"] for one in found[1] if one.get("rounding")}
+    assert explained >= {"outputs", "gradients", "first update", "two updates, total"}
