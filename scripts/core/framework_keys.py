@@ -45,6 +45,15 @@ def _is_rates(value: Any) -> bool:
     )
 
 
+def _is_processors(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, dict)
+        and set(one) == {"vendor", "instruction_set"}
+        and all(isinstance(text, str) for text in one.values())
+        for one in value.values()
+    )
+
+
 def _is_capabilities(value: Any) -> bool:
     return isinstance(value, dict) and all(
         isinstance(one, str) and re.match(r"^\d+\.\d+$", one) for one in value.values()
@@ -82,6 +91,7 @@ _KEYS: Dict[str, _Key] = {
     "script_lines": _Key(_LINES, {}),
     "capability": _Key(_Type("compute capabilities by precision", _is_capabilities), {}),
     "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),
+    "processors": _Key(_Type("vendor and instruction_set by compiler", _is_processors), {}),
     "slow_rates": _Key(
         _Type("rates by train or inference, and definition of the model", _is_rates), {}
     ),

@@ -262,6 +262,8 @@ answer(tuned=tuned, changed=changed, untuned=raised(Mismatch, adapter.compiled))
     [
         ("inductor:max-autotune", "train", "for inference only"),
         ("inductor:reduce-overhead", "inference", "CUDA graphs, which a CPU does not have"),
+        ("zentorch", "train", "zentorch optimizes inference alone"),
+        ("zentorch", "inference", "zentorch is not installed"),
     ],
 )
 def test_a_mode_of_the_compiler_that_has_nothing_to_do_is_unsupported(
@@ -272,6 +274,25 @@ def test_a_mode_of_the_compiler_that_has_nothing_to_do_is_unsupported(
         f"lambda: started(small_bert(), mode={mode!r}, compiler={compiler!r})))"
     )
     assert reason in str(found["reason"])
+
+
+def test_zentorch_is_proved_by_its_operators_that_a_step_ran(run: ForkServer) -> None:
+    (found,) = run("""
+import torch
+
+@torch.library.custom_op("zentorch::double", mutates_args=())
+def double(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+backend = started(small_bert(), mode="inference")._compiler.zentorch_backend
+x = torch.ones(3)
+answer(
+    ran=backend.executed(lambda: [double(x), double(x), x + x]),
+    none=raised(Mismatch, lambda: backend.executed(lambda: x + x)),
+)
+""")
+    assert found["ran"] == {"double": 2}
+    assert "no operator of its own" in str(found["none"])
 
 
 def test_weights_are_frozen_for_the_kernels_of_cpus_alone(run: ForkServer) -> None:

@@ -380,7 +380,7 @@ class PyTorchAdapter(
         return self._sharded.count_collectives(self.step)
 
     def compiled(self) -> Dict[str, Any]:
-        return self._compiler.proof(self.case.compiler, self._whole_graph)
+        return self._compiler.proof(self.case.compiler, self._whole_graph, self.step)
 
     def recompilations(self) -> List[str]:
         return self._compiler.recompilations()

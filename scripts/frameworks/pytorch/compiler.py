@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 from harness.adapter import Mismatch, Unsupported
 from torch import nn
+
+from . import zentorch_backend
 
 TRITON_CAPABILITY = (7, 0)
 AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
@@ -32,6 +34,8 @@ def _mode(name: str) -> Optional[str]:
 def require(name: str, device: torch.device, train: bool, micro_steps: int) -> None:
     """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, its mode
     nothing to do, or its CUDA graphs overwrite gradients that micro-steps add up."""
+    if name == zentorch_backend.NAME:
+        zentorch_backend.require(device, train)
     if device.type == "cpu":
         if _mode(name) == GRAPHS:
             raise Unsupported(f"TorchInductor's {GRAPHS} is CUDA graphs, which a CPU does not have")
@@ -97,6 +101,9 @@ def compile_module(model: nn.Module, name: str, device: torch.device, whole: boo
         inductor.freezing = True
     torch._dynamo.config.suppress_errors = False  # an environment variable may have said otherwise
     torch._dynamo.utils.set_compilation_metrics_limit(_KEPT)
+    if name == zentorch_backend.NAME:
+        zentorch_backend.compile_module(model, whole)
+        return
     model.compile(backend="inductor", fullgraph=whole, mode=_mode(name))
 
 
@@ -125,9 +132,9 @@ def _short(text: str) -> str:
     return " ".join(text.split())[:_LONGEST]
 
 
-def proof(name: str, whole: bool) -> Dict[str, Any]:
+def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
     """Return counts of what was compiled since the process started. ``whole``: as for
-    :func:`compile_module`.
+    :func:`compile_module`; ``step``: a further step, of which zentorch's operators are counted.
 
     Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``, or where the
     mode had no effect."""
@@ -147,6 +154,8 @@ def proof(name: str, whole: bool) -> Dict[str, Any]:
     if counts["graph_breaks"]:
         breaks = _graph_breaks()
         counts.update(graph_breaks=len(breaks), breaks=breaks[:_NAMED])
+    if name == zentorch_backend.NAME:
+        counts["operators"] = zentorch_backend.executed(step)
     mode = _mode(name)
     if mode == AUTOTUNED:
         counts["autotuned"] = counters["inductor"]["select_algorithm_autotune"]

@@ -77,6 +77,7 @@ def test_the_file_that_a_framework_lacks_is_named(
         ({**FACTS, "capability": {"amp": 8.0}}, "allowed: compute capabilities by precision"),
         ({**FACTS, "start_seconds": {"begin": 1}}, "allowed: seconds by start, import, "),
         ({**FACTS, "start_seconds": {"start": "1"}}, "start_seconds: found {'start': '1'}"),
+        ({**FACTS, "processors": {"fast": "AMD"}}, "allowed: vendor and instruction_set by"),
         ({**FACTS, "slow_rates": {"train": {"cnn": 0}}}, "slow_rates: found {'train': "),
         ({**FACTS, "slow_rates": {"learn": {"cnn": 1e9}}}, "allowed: rates by train or inference"),
     ],

@@ -134,6 +134,7 @@ def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case
         reason = (
             _misfit(case, place)
             or why_too_large(case, place.memory, catalog)
+            or _misfit_on_processor(case, place, catalog)
             or _misfit_on_gpus(case, place.gpus, catalog)
         )
         if reason:
@@ -141,6 +142,22 @@ def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case
         else:
             kept.append(case)
     return kept, left
+
+
+def _misfit_on_processor(case: Case, place: Capacity, catalog: Catalog) -> str:
+    """Return why the compiler of a case is not for this processor; "" if it is, or if nothing is
+    known of the processor."""
+    made_for = catalog.frameworks.get(case.framework, {}).get("processors", {}).get(case.compiler)
+    if not made_for:
+        return ""
+    if place.accelerator != "cpu":
+        return f"{case.compiler} compiles for CPUs"
+    vendor, needed = made_for["vendor"], made_for["instruction_set"]
+    if place.vendor not in ("", vendor):
+        return f"{case.compiler} is made for processors of {vendor}, here is {place.vendor}"
+    if place.instruction_sets and needed not in place.instruction_sets:
+        return f"{case.compiler} needs {needed}, which this processor lacks"
+    return ""
 
 
 def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:

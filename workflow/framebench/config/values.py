@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from .. import PROJECT
 from .validation import NotAllowed, show
 
 PRICE = "an amount above 0 with its currency, like 2.90EUR"
@@ -135,10 +136,15 @@ def existing_file(text: str) -> Path:
 
 
 def environment_file(text: str) -> Path:
-    """Return the path of an environment file. Raises :class:`NotAllowed` if there is none."""
-    named = path(text)
+    """Return the path of an environment file, or of the one with this name in ``envs``.
+
+    Raises :class:`NotAllowed` if there is none.
+    """
+    named, ours = path(text), PROJECT / "envs" / text
+    if not named.is_file() and "/" not in text and ours.is_file():
+        return ours
     if not named.is_file():
-        raise NotAllowed("the path of an environment file like those in envs/")
+        raise NotAllowed("the path of an environment file, or the name of one in envs/")
     return named
 
 
