@@ -64,5 +64,5 @@ def compared_in(framework: str, every: bool) -> list[str]:
     return [
         model
         for model in COMPARED
-        if (folder / f"{definition_of(model)}.py").exists() and model not in left_out
+        if (folder / "models" / f"{definition_of(model)}.py").exists() and model not in left_out
     ]
