@@ -64,6 +64,7 @@ def test_every_kind_computes_what_the_reference_does(
 ) -> None:
     every = all_networks or run.framework == FULL
     models = compared_in(run.framework, every) if precision == "fp32" else IN_AMP
+    assert set(IN_AMP) <= set(models)
     brief = [] if every else [decoder_references / one for one in models if one not in THOROUGH]
     folders = [decoder_references / model for model in models]
     if (run.framework, precision) in UNSUPPORTED:
