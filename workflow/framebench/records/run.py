@@ -134,8 +134,9 @@ class Run:
     @property
     def waited_seconds(self) -> tuple[float, ...]:
         """Seconds of steps that each completed before the next began, on the slowest rank."""
-        ran_ahead = self.waited_in == WAITED_NOWHERE
-        return self.waited_apart if self.waited_apart or ran_ahead else self.step_seconds
+        if self.waited_in in (WAITED_APART, WAITED_NOWHERE):
+            return self.waited_apart
+        return self.step_seconds
 
     @property
     def keys(self) -> tuple[Key, ...]:
