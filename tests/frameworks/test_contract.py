@@ -8,6 +8,7 @@ share their answers.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import socket
@@ -808,7 +809,8 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
     sustained = device_peaks.tflops_of(rank["sustained"])
     assert max(found.values()) / 10 < sustained < CORE_TFLOPS[precision]
     taken = [min(block["seconds"]) / block["products"] for block in rank["matmuls"]]
-    assert taken == sorted(taken), "larger products take less: some were not waited for"
+    slower = [larger > smaller / 2 for smaller, larger in itertools.pairwise(taken)]
+    assert all(slower), f"larger products take far less, {taken} s: some were not waited for"
 
 
 def test_single_operations_and_collectives_are_right(runs: Runs) -> None:

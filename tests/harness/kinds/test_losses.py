@@ -25,7 +25,9 @@ def in_half_precision(found: Sequence[float]) -> float:
         weights=lambda: {"weight": np.ones(2)},
     )
     reference: Any = SimpleNamespace(
-        expected={"losses": LOSSES}, arrays=lambda name: {"weight": np.ones(2)}
+        expected={"losses": LOSSES},
+        arrays=lambda name: {"weight": np.ones(2)},
+        rounding=lambda quantity, precision: {},
     )
     quantities = {one["quantity"]: one for one in parity.compare_training(adapter, reference)}
     return float(quantities["losses in half precision"]["error"])
