@@ -46,7 +46,12 @@ def _round(x: Any) -> Any:
 
 
 def _matmul(x: Any, y: Any) -> Any:
-    return _round(numpy.matmul(to_half(x), to_half(y)))
+    if x.ndim == 2:
+        return _round(numpy.matmul(to_half(x), to_half(y)))
+    product = numpy.empty((*x.shape[:-1], y.shape[-1]))
+    for number, (left, right) in enumerate(zip(x, y, strict=True)):
+        product[number] = _matmul(left, right)  # without rounded copies of all matrices
+    return product
 
 
 #: Product of two arrays of as many axes, with operands and result rounded.
