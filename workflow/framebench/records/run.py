@@ -134,9 +134,8 @@ class Run:
     @property
     def waited_seconds(self) -> tuple[float, ...]:
         """Seconds of steps that each completed before the next began, on the slowest rank."""
-        if self.waited_in in (WAITED_APART, WAITED_NOWHERE):
-            return self.waited_apart
-        return self.step_seconds
+        elsewhere = self.waited_in in (WAITED_APART, WAITED_NOWHERE)
+        return self.waited_apart if self.waited_apart or elsewhere else self.step_seconds
 
     @property
     def keys(self) -> tuple[Key, ...]:
