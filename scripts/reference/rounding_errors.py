@@ -14,6 +14,7 @@ from harness.measuring.verification.errors import relative
 from reference.optimizers import OPTIMIZERS, update
 
 Arrays = dict[str, Any]
+_OF_STEPS = ("gradients", *UPDATES)
 
 
 def of_outputs(outputs: Arrays, folder: Path) -> dict[str, float]:
@@ -40,6 +41,12 @@ def of_steps(
         changes = ((one, weights[one] - start[one]) for one in gradients)
         norms[name] = _distances(changes, folder / f"update-1-{number}.npz")
     return norms
+
+
+def nothing_explained(folder: Path) -> dict[str, dict[str, float]]:
+    """Return errors of zero, where rounding was not computed."""
+    with np.load(folder / "outputs.npz") as exact:
+        return {"outputs": dict.fromkeys(exact.files, 0.0), **{name: {} for name in _OF_STEPS}}
 
 
 def _distances(arrays: Iterable[tuple[str, Any]], path: Path) -> dict[str, float]:

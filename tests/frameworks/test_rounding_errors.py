@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import autograd
@@ -9,13 +10,13 @@ import autograd.numpy as np
 import numpy
 import pytest
 from core import precisions
-from harness.kinds.parity import Comparison
-from reference import operations
+from harness.kinds.parity import UPDATES, Comparison
+from reference import compute, operations
 from reference.rounding import rounded, to_half
 
 from .comparing import beyond
 from .fork_server import ForkServer, served
-from .models import BERT
+from .models import BERT, facts_of
 from .planting import PYTORCH, Computation, errors_of
 
 forked = served("pytorch")
@@ -65,3 +66,16 @@ def test_right_code_stays_below_a_fifth_of_each_bound_in_mixed_precision(
     (found,) = errors.values()
     explained = {one["quantity"] for one in found[1] if one.get("rounding")}
     assert explained >= {"outputs", "gradients", "first update", "two updates, total"}
+
+
+def test_rounding_explains_nothing_of_models_that_are_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fail if the reference of a large model takes the memory of its rounding."""
+    monkeypatch.setattr(compute, "MOST_ROUNDED", 0)
+    compute.write(compute.reduced(facts_of("gpt2_small")), 8, 0, tmp_path / "reference")
+    found = json.loads((tmp_path / "reference" / "expected.json").read_text())["rounding"]
+    assert set(found) == {"outputs", "gradients", *UPDATES}
+    assert not any(error for errors in found.values() for error in errors.values())
+    with numpy.load(tmp_path / "reference" / "outputs.npz") as outputs:
+        assert found["outputs"].keys() == set(outputs.files)
