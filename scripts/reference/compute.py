@@ -18,7 +18,8 @@ import numpy as np
 from harness.kinds.parity import RANKS, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch
 from harness.measuring.verification import dropout
-from harness.measuring.verification.generation import FEWEST, count_compared, errors_of_logits
+from harness.measuring.verification.errors import relative
+from harness.measuring.verification.generation import FEWEST, count_compared, errors_of_tokens
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
 from reference.optimizers import OPTIMIZERS, global_norm, update
@@ -143,8 +144,9 @@ def write_generation(
         known = np.concatenate([prompts, tokens], axis=1)[:, :-1]
         with rounded():
             (every,) = model.forward(exact, {"token_ids": known}, hyper, False)
-        total, of_token = errors_of_logits(every[:, -count:], logits)
-        rounding = {"outputs": total, "outputs of a token": float(of_token.max())}
+        found = every[:, -count:]
+        of_token = float(errors_of_tokens(found - logits, logits).max())
+        rounding = {"outputs": relative(found, logits), "outputs of a token": of_token}
         count_trained = _count_trained(parameters)
         _save_expected(partial, {"trainable_parameters": count_trained, "rounding": rounding})
 

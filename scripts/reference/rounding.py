@@ -17,7 +17,7 @@ _REMOVED = 53 - BITS
 
 
 class Rounded:
-    """Whether results are rounded."""
+    """Switch by which matmuls and :func:`stored` round to half precision, see :func:`rounded`."""
 
     is_on: ClassVar[bool] = False
 

@@ -1,4 +1,4 @@
-"""What rounding to half precision explains of the errors of a small model."""
+"""Compare what the reference says that rounding to half precision explains with right code."""
 
 from __future__ import annotations
 

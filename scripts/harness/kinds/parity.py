@@ -265,8 +265,8 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
             )
     if precision.updates:
         later = range(1, len(errors))
-        worst = max(later, key=lambda step: (errors[step] != errors[step], errors[step]))
-        differences.append(measured("losses", errors[worst], f"after {worst} step(s)"))
+        steps = max(later, key=lambda step: (errors[step] != errors[step], errors[step]))
+        differences.append(measured("losses", errors[steps], f"after {steps} step(s)"))
         differences.append(measured("losses in half precision", float(max(bits) <= LOSS_BITS)))
     return differences
 

@@ -385,7 +385,7 @@ def _by_status(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def _count(status: str, rows: Sequence[Row]) -> str:
     count = sum(row["failed_runs"] for row in rows)
-    return f"{count} run{'s' * (count != 1)} {statuses.FAILURES[status].words}"
+    return f"{formatting.counted(count, 'run')} {statuses.FAILURES[status].words}"
 
 
 def _short(reason: str) -> str:

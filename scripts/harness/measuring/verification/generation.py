@@ -93,13 +93,12 @@ class _Differences(NamedTuple):
     wrong: int
 
 
-def errors_of_logits(logits: Any, exact: Any) -> Tuple[float, Any]:
-    """Return the relative error of logits (batch, count, vocabulary), and those of each token,
-    (batch, count)."""
+def errors_of_tokens(off: Any, exact: Any) -> Any:
+    """Return the relative errors of the logits of each token, (batch, count). ``off``: differences
+    from the ``exact`` ones, (batch, count, vocabulary)."""
     import numpy as np
 
-    errors = np.linalg.norm(logits - exact, axis=2) / np.linalg.norm(exact, axis=2)
-    return relative(logits, exact), errors
+    return np.linalg.norm(off, axis=2) / np.linalg.norm(exact, axis=2)
 
 
 def _differences(tokens: Any, logits: Any, right: Any, exact: Any, compared: Any) -> _Differences:
@@ -107,7 +106,8 @@ def _differences(tokens: Any, logits: Any, right: Any, exact: Any, compared: Any
     import numpy as np
 
     total = relative(logits[compared], exact[compared])
-    off, (_, errors) = logits - exact, errors_of_logits(logits, exact)
+    off = logits - exact
+    errors = errors_of_tokens(off, exact)
     chosen, best = (
         np.take_along_axis(exact, which[..., None], axis=2)[..., 0] for which in (tokens, right)
     )

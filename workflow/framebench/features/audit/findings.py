@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from ...tables import frames
+from ...tables import formatting, frames
 from ...tables.columns import COLUMNS, PRINTED, TEXT, Column, shared
 from ...tables.table import Table
 
@@ -68,7 +68,7 @@ def summary_text(sources: Sequence[Linted]) -> str:
     lines = []
     for source in sources:
         count = len(source.findings)
-        found = f"{count} finding{'s' if count != 1 else ''}"
+        found = formatting.counted(count, "finding")
         lines.append(f"{source.source}: {source.rows} {source.kind} checked, {found}")
         for one in source.findings:
             figures = f"{one.printed} printed" if one.printed else "nothing printed"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from .. import formatting
 from ..columns import (
     COLUMNS,
     NUMBER,
@@ -123,9 +124,9 @@ def _reason(
         return ""
     case, where = result.case, result.conditions
     own = where.cores_per_device
-    cores = f" of {own} core{'s' * (own > 1)}" if own else ""
+    cores = f" of {formatting.counted(own, 'core')}" if own else ""
     count = case.devices_per_node
-    devices = f"{count} device{'s' * (count > 1)}{cores}"
+    devices = formatting.counted(count, "device") + cores
     if memory is None:
         how = _MEASURE.get(where.accelerator, "nothing measures it")
         return f"no bandwidth of the memory of {devices}: {how}, devices_per_node {count}"
