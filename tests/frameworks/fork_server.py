@@ -40,10 +40,18 @@ BERT_PRODUCTS = 2 * LAYER_PRODUCTS + 4
 RESNET_PRODUCTS = 4 * (3 + 1) + 2
 
 SERVER = """
-import json, os, signal, sys, time, traceback
+import functools, json, os, signal, sys, time, traceback
 IMPORTS
 sys.path.insert(0, SCRIPTS)
 import harness.adapter, harness.kinds.parity, harness.measuring.synthetic
+
+def await_ranks(rank, ranks):
+    # One that ends earlier takes others along in their last collective, or leaves them waiting.
+    open(f"{rank}.done", "w").close()
+    signal.alarm(120)
+    while not all(os.path.exists(f"{other}.done") for other in ranks):
+        time.sleep(0.005)
+
 for line in sys.stdin:
     request = json.loads(line)
     children = []
@@ -62,16 +70,13 @@ for line in sys.stdin:
         os.dup2(output, 1)
         os.dup2(output, 2)
         try:
-            exec(compile(request["script"], "script", "exec"), {})
+            given = {"await_ranks": functools.partial(await_ranks, rank, ranks)}
+            exec(compile(request["script"], "script", "exec"), given)
         except BaseException:
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
-        # One that leaves earlier can take the others along, or leave them waiting.
-        open(f"{rank}.done", "w").close()
-        signal.alarm(30)
-        while not all(os.path.exists(f"{other}.done") for other in ranks):
-            time.sleep(0.005)
+        await_ranks(rank, ranks)
         os._exit(0)
     for child in children:
         os.waitpid(child, 0)

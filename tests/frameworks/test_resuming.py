@@ -60,6 +60,7 @@ for number in range(resumed, EPOCHS):
     if number < KEPT:
         checkpoint.save(adapter, curve)
 answer(resumed=resumed, seen=seen, refused=refused)
+await_ranks()
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
