@@ -19,6 +19,7 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...csv_rows import read_rows
+from ..browser import Browser
 from ..chartless import without_charts
 from ..made_up_records import write_records
 
@@ -101,6 +102,32 @@ def test_a_suite_without_one_framework_has_no_winner(
     assert cli.main(["overview", *words]) == 0
     assert covered in readme.read_text()
     assert missing in readme.read_text()
+
+
+def test_a_framework_that_the_plan_leaves_out_is_named_and_holds_no_winner_back(
+    browser: Browser, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = without(whole, tmp_path / "results", "tensorflow")
+    cases = [
+        replace(one, folder="", left_out="its steps take a day")
+        if one.case.framework == "tensorflow"
+        else one
+        for one in expected_of(whole / "runs")
+    ]
+    expected.note(results, "small", cases, is_whole=True)
+    lines, page = report(results, capsys)
+    assert lines[0] == "8 of 8 cases of suite small measured, 4 without a figure"
+    rows = rows_of(results, "fastest")
+    assert {row["framework"] for row in rows if row["median"]} == {"jax"}
+    assert {row["missing"] for row in rows} == {""}
+    first_screen = page[: page.index('class="of-settings"')]
+    cards = first_screen.count('class="contest"')
+    assert first_screen.count(">left out<") == cards > 1, "a line in each card"
+    told = f"<li>tensorflow is left out of {cards} settings: its steps take a day.</li>"
+    assert told in first_screen
+    drawn = "document.getElementById('contests').innerHTML.split('>left out<').length - 1"
+    opened = browser.open(results / "report.html", query="?mode=train&mode=inference")
+    assert opened.evaluate(drawn) == cards, "what the script draws"
 
 
 def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:

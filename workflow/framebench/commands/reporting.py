@@ -243,7 +243,8 @@ def inputs_of(
         datasheets=datasheets.load_datasheets(),
         assumptions=beside.assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
-        expected=beside.asked,
+        expected=[one for one in beside.asked if not one.left_out],
+        left_out=[one for one in beside.asked if one.left_out],
         of_features=further,
     )
 

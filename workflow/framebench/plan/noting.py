@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..cases import conditions
+from ..cases.fitting import LeftOut
 from ..records.sidecars import expected
 from ..records.sidecars.expected import ExpectedCase
 from . import case_settings
@@ -10,19 +11,29 @@ from .planning import Plan
 
 
 def note(plan: Plan) -> None:
-    """Write the expected cases of the plan next to the records. Raises OSError."""
-    searched = [(search.case, "") for search in plan.unsearched]
+    """Write the expected cases of the plan next to the records, and those left out at a setting
+    at which others are measured. Raises OSError."""
+    folders = [(case, folder, "") for case, folder in plan.folders.items()]
+    searched = [(search.case, "", "") for search in plan.unsearched]
+    left_out = [(one.case, "", one.reason) for one in _competing(plan)]
     cases = [
         ExpectedCase(
             plan.settings.suite.name,
             folder,
             case._replace(
                 source=conditions.OURS,
-                batch_per_device=int(case.batch_per_device) if folder else 0,
+                batch_per_device=int(case.batch_per_device) if folder or why else 0,
             ),
             case_settings.asked_conditions(case, plan.settings, plan.place),
             plan.settings.budget is not None,
+            why,
         )
-        for case, folder in (*plan.folders.items(), *searched)
+        for case, folder, why in (*folders, *searched, *left_out)
     ]
     expected.note(plan.settings.results, plan.settings.suite.name, cases, plan.is_whole)
+
+
+def _competing(plan: Plan) -> list[LeftOut]:
+    """Return the cases left out whose setting another case of the plan has."""
+    settings = {case.setting for case in plan.folders} if plan.left_out else set()
+    return [one for one in plan.left_out if one.case.setting in settings]

@@ -90,7 +90,21 @@ def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> Block:
         for one in contest.without
     ]
     bars += [AnswerBar(name, name, why="not measured yet") for name in contest.missing]
+    bars += [AnswerBar(name, name, why="left out") for name in contest.left_out]
     return Block(answer.setting, contest.setting.unit, bars)
+
+
+def left_out(found: Sequence[tuple[Answer, Contest]]) -> list[str]:
+    """Return a sentence for each framework that a plan leaves out of settings with a block, and for
+    each reason: where, and why."""
+    where: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for answer, contest in found:
+        for name, why in contest.left_out.items() if contest.entrants else ():
+            where[name, why].append(answer.setting)
+    return [
+        f"{name} is left out of {some[0] if len(some) == 1 else f'{len(some)} settings'}: {why}"
+        for (name, why), some in where.items()
+    ]
 
 
 def _bar(
@@ -192,6 +206,7 @@ def data(
              for contest in contests]
         ),
         "missing": number(["\t".join(contest.missing) for contest in contests]),
+        "left_out": number(["\t".join(contest.left_out) for contest in contests]),
         "count": len(contests),
         "entrants": {
             "count": len(entrants),

@@ -133,6 +133,7 @@ def render(
         title=title,
         answers=found,
         shown_answers=shown_answers,
+        left_out=first_screen.left_out(answered),
         blocks=first_screen.blocks([answered[at] for _, _, at in shown_answers], own_peak),
         shown_variants=[
             (one, axes_of(row)) for one, row in of_variants[: first_screen.MAX_ANSWERS]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from core import inputs as inputs_
@@ -48,7 +48,7 @@ class Contest:
     of cases with a figure behind each entrant. ``without``: a case of each framework without a
     figure. ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest is
     unknown. ``error``: probability of a wrong winner here, where a time budget decided the repeats;
-    None for fixed numbers of repeats."""
+    None for fixed numbers of repeats. ``left_out``: why a plan leaves out a framework, by name."""
 
     setting: Key
     machine: str
@@ -58,6 +58,7 @@ class Contest:
     without: Sequence[CaseResult]
     missing: Sequence[str]
     error: float | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tried(self) -> int:
@@ -91,6 +92,10 @@ def of(inputs: Inputs) -> list[Contest]:
     }
     several = cases["machine"].nunique() > 1
     missing = _missing(inputs, cases["result"])
+    left_out: dict[tuple[Case, Conditions], dict[str, str]] = defaultdict(dict)
+    for lacking in inputs.left_out:
+        asked = _asked(lacking.case, lacking.conditions)
+        left_out[asked][lacking.case.framework] = lacking.left_out
     budgeted = {_asked(one.case, one.conditions) for one in inputs.expected if one.is_budgeted}
     settings = cases.drop_duplicates("contest")[["setting", "machine", "contest"]]
     found = []
@@ -98,11 +103,14 @@ def of(inputs: Inputs) -> list[Contest]:
         own = {name: values.get(at, ()) for name, values in sides.items()}
         asked = _asked(key.case, key.conditions)
         # Within a time budget one case of a framework is enough: others, with a compiler, follow.
-        enough = {one.case.framework for one in own["results"]} if asked in budgeted else set()
+        present = {one.case.framework for one in own["results"]}
+        enough = present if asked in budgeted else set()
         label = machine_label(machine) if several and machine.hardware else ""
         error = FALSE_WINNERS / len(budgeted) if asked in budgeted else None
-        lacking = sorted(missing.get(asked, set()) - enough)
-        found.append(Contest(key, label, **own, missing=lacking, error=error))
+        not_yet = sorted(missing.get(asked, set()) - enough)
+        known = present.union(not_yet)
+        gone = {name: why for name, why in left_out.get(asked, {}).items() if name not in known}
+        found.append(Contest(key, label, **own, missing=not_yet, error=error, left_out=gone))
     return found
 
 

@@ -46,8 +46,8 @@ class Inputs:
     """Inputs of all tables.
 
     ``cases``: of steps; ``others``: of other benchmarks. ``models``: model config by name.
-    ``expected``: cases of the measured suites, including those without records. ``of_features``:
-    what features add for their tables, by name."""
+    ``expected``: cases of the measured suites, including those without records; ``left_out``: those
+    that their plans leave out. ``of_features``: what features add for their tables, by name."""
 
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()
@@ -58,6 +58,7 @@ class Inputs:
     others: CaseResults = field(default_factory=dict)
     assumptions: Assumptions = NONE
     expected: Sequence[ExpectedCase] = ()
+    left_out: Sequence[ExpectedCase] = ()
     of_features: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property

@@ -30,7 +30,8 @@ class ExpectedCase:
     """A case of a suite.
 
     ``folder``: of its records below ``runs``; "" while its batch is searched. ``is_budgeted``:
-    whether a time budget decides its repeats, by the order of the frameworks.
+    whether a time budget decides its repeats, by the order of the frameworks. ``left_out``: why the
+    plan leaves the case out; "" for a case that is to be measured.
     """
 
     suite: str
@@ -38,6 +39,7 @@ class ExpectedCase:
     case: Case
     conditions: Conditions
     is_budgeted: bool = False
+    left_out: str = ""
 
 
 def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: bool) -> None:
@@ -49,7 +51,11 @@ def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: boo
     known, _ = load(results)
     here = {_identity(one): one for one in cases}
     others = [one for one in known if one.suite != suite]
-    before = [] if is_whole else [one for one in known if one.suite == suite and one.folder]
+    before = (
+        []
+        if is_whole
+        else [one for one in known if one.suite == suite and (one.folder or one.left_out)]
+    )
     kept = {_identity(one): one for one in before} | here
     text = json.dumps({"cases": [_written(one) for one in (*others, *kept.values())]}, indent=1)
     path = results / FILE
@@ -81,9 +87,11 @@ def _written(one: ExpectedCase) -> dict[str, Any]:
     case = {**{name: getattr(one.case, name) for name in CASE}, "parameters": one.case.parameters}
     row = {**Key(one.case, one.conditions, "").row, "further": one.case.further}
     conditions = {name: row[name] for name, usual in _USUAL.items() if row[name] != usual}
-    budgeted = {"budgeted": True} if one.is_budgeted else {}
-    asked = {"case": case, "conditions": conditions}
-    return {"suite": one.suite, "folder": one.folder, **asked, **budgeted}
+    further = {"budgeted": one.is_budgeted, "left_out": one.left_out}
+    return {
+        "suite": one.suite, "folder": one.folder, "case": case, "conditions": conditions,
+        **{name: value for name, value in further.items() if value},
+    }  # fmt: skip
 
 
 def _read(found: Any) -> ExpectedCase:
@@ -105,7 +113,7 @@ def _read(found: Any) -> ExpectedCase:
     case["input"] = input_axis(case["mode"], known["input"])
     return ExpectedCase(
         str(found.get("suite", "")), str(found.get("folder", "")), Case(**case),
-        Conditions(**known), found.get("budgeted") is True,
+        Conditions(**known), found.get("budgeted") is True, str(found.get("left_out", "")),
     )  # fmt: skip
 
 

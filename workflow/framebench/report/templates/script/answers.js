@@ -35,6 +35,7 @@ const contestOf = (at) => {
     entrants: [...found.values()],
     without: wordsIn(ofContest("without", at)).filter(isIn),
     missing: wordsIn(ofContest("missing", at)).filter(isIn),
+    leftOut: wordsIn(ofContest("left_out", at)).filter(isIn),
     better: ofContest("better", at),
   };
 };
@@ -68,6 +69,7 @@ const blockHtml = (contest) => {
   const others = [
     ...contest.without.map((text) => text.split(" ")).map(([name, status]) => [name, contests.status[status] ?? status]),
     ...contest.missing.map((name) => [name, "not measured yet"]),
+    ...contest.leftOut.map((name) => [name, "left out"]),
   ].map(([name, why]) => `<li>${whoHtml(name, name)}<span class="why">${escaped(why)}</span></li>`);
   return `<div class="contest"><h3>${escaped(ofContest("settings", contest.at))} <span class="muted">` +
     `${escaped(ofContest("units", contest.at))}</span></h3><ol>${[...bars, ...others].join("")}</ol></div>`;
