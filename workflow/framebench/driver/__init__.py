@@ -3,6 +3,7 @@ wildcards and handlers by stage."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,9 @@ class Driver:
     ) -> None:
         """``module``: name of the module that the rules are of another workflow, None for the main
         workflow. ``outcome``: output of the rule of that name."""
+        # Nearly all objects of Snakemake live to the end; looking for others takes a fifth of a
+        # dry run.
+        gc.set_threshold(50_000, 50, 50)
         self.snakemake = Snakemake(workflow, module)
         asked = Invocation.of(self.snakemake)
         accept_any_text()
