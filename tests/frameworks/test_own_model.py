@@ -300,6 +300,43 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     bench.assert_nothing_left()
 
 
+#: A model with two inputs, dropout in a cell, a penalty of 100 and a head that its loss leaves out.
+OF_KERAS = """
+import keras
+import tensorflow as tf
+
+FRAMEWORK = "tensorflow"
+
+def make(batch_size):
+    layers = keras.layers
+    words, more = keras.Input((6,), dtype="int32", name="words"), keras.Input((8,), name="more")
+    x = layers.GRU(8, dropout=0.5)(layers.Embedding(50, 8)(words))
+    x = layers.Dense(1, kernel_initializer="ones", kernel_regularizer=keras.regularizers.L2(12.5))(
+        layers.Add()([x, more]))
+    model = keras.Model({"words": words, "more": more}, {"value": x, "other": layers.Dense(2)(x)})
+    inputs = {"words": tf.random.uniform((batch_size, 6), maxval=50, dtype=tf.int32),
+              "more": tf.random.normal((batch_size, 8))}
+    return model, (inputs, tf.random.normal((batch_size, 1))), loss
+
+def loss(targets, outputs):
+    return tf.reduce_mean(tf.tanh(tf.square(outputs["value"] - targets)))
+"""
+
+
+@pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
+def test_models_of_keras_have_penalties_and_parts_without_a_gradient(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "two.py"
+    path.write_text(OF_KERAS)
+    (found,) = compared(run, [(str(path), mode, "fp32") for mode in ("train", "inference")])
+    assert found["refused"] == {}
+    assert not beyond(found["errors"])
+    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
+    (found,) = run(script + "answer(losses=stepped('none', 1)[1])")
+    assert 100 < found["losses"][0] <= 101
+
+
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_models_of_keras_are_built_by_name(run: ForkServer) -> None:
     script = """
@@ -537,6 +574,50 @@ def test_layers_may_be_lazy_and_left_out_of_steps(
     script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
     for found in run(script + "answer(losses=stepped('none', 4)[1])", ranks):
         assert len({*found["losses"]}) == 4
+
+
+#: A model with sparse gradients, complex weights, matmuls and outputs.
+SPECTRAL = """
+import torch
+from torch import nn
+
+FRAMEWORK = "pytorch"
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(50, 16, sparse=True)
+        self.mix = nn.Parameter(0.1 * torch.randn(9, 9, dtype=torch.complex64))
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, tokens):
+        spectrum = torch.fft.rfft(self.table(tokens).mean(1)) @ self.mix
+        return self.head(torch.fft.irfft(spectrum)), spectrum
+
+def loss(outputs, targets):
+    logits, spectrum = outputs
+    return nn.functional.cross_entropy(logits, targets) + spectrum.abs().square().mean()
+
+def make(batch_size):
+    batch = torch.randint(50, (batch_size, 6)), torch.randint(4, (batch_size,))
+    return Net(), batch, loss
+"""
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer, tmp_path: Path) -> None:
+    path = tmp_path / "spectral.py"
+    path.write_text(SPECTRAL)
+    (found,) = compared(run, [(str(path), mode, "fp32") for mode in ("train", "inference")])
+    assert found["refused"] == {}
+    assert not beyond(found["errors"])
+    wrong = tmp_path / "wrong.py"
+    halved = "if self.mix.dtype == torch.complex64: spectrum = spectrum.real + 0j"
+    wrong.write_text(
+        SPECTRAL.replace("        return self.head", f"        {halved}\n        return self.head")
+    )
+    (found,) = compared(run, [(str(wrong), "train", "fp32")])
+    assert {"outputs", "gradients"} <= {one[1] for one in beyond(found["errors"])}
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)

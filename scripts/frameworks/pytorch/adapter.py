@@ -306,7 +306,10 @@ class PyTorchAdapter(
     def to_numpy(self, tensor: Any) -> Any:
         if self._sharding and isinstance(tensor, self._sharded.Whole):
             tensor = tensor.gather()
-        return tensor.detach().float().cpu().numpy()
+        tensor = tensor.detach().to_dense()  # gradients of embeddings may be sparse
+        if tensor.is_complex():
+            tensor = self._torch.view_as_real(tensor)
+        return tensor.float().cpu().numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         with self._torch.no_grad():

@@ -100,7 +100,14 @@ class Copies:
 def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
     """``model`` with its parameters in ``dtype``, but in a half precision for normalisations with
     running statistics: these are sums of many batches, and their kernels take them in float32."""
-    model.to(dtype)
+    # not `to`, which drops imaginary parts
+    model._apply(
+        lambda tensor: (
+            tensor.to(dtype.to_complex() if tensor.is_complex() else dtype)
+            if tensor.is_complex() or tensor.is_floating_point()
+            else tensor
+        )
+    )
     for module in model.modules():
         if dtype.itemsize < 4 and isinstance(module, nn.modules.batchnorm._BatchNorm):
             module.float()

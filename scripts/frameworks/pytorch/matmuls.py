@@ -93,9 +93,10 @@ class MatmulWatch(TorchDispatchMode):
         if count:
             # the first tensor stands for all: these kernels refuse operands of different dtypes
             operand = next(argument for argument in args if isinstance(argument, Tensor))
-            dtype = str(operand.dtype).removeprefix("torch.")
+            dtype = str(operand.dtype.to_real()).removeprefix("torch.")
             formula = FORMULAS.get(kernel)
             operations = formula(*args, **(kwargs or {}), out_val=result) if formula else 0
+            operations *= 4 if operand.is_complex() else 1
             self.matmuls += count * [ExecutedMatmul(dtype, operations // 2 // count)]
         return result
 

@@ -51,7 +51,13 @@ def training(
             share = optimizer.scale_loss(loss / ranks)
         gradients = tape.gradient(share, variables)
         # An embedding's gradient comes as slices, but all rows decay and have moments.
-        return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
+        # What the loss of a user's model does not use has a gradient of zero.
+        return loss, [
+            tf.zeros(variable.shape, variable.dtype)
+            if gradient is None
+            else tf.convert_to_tensor(gradient)
+            for gradient, variable in zip(gradients, variables)
+        ]
 
     def update(gradients: List[tf.Tensor]) -> None:
         # Outside the replica: Keras must not reduce a second time, and clips the sum.

@@ -70,7 +70,10 @@ def own_model_parts(
             "axis is the batch, or several"
         ) from None
     if shape[:1] != (batch,):
-        raise Mismatch(f"make was asked for {batch} samples; its inputs have the shape {shape}")
+        raise Mismatch(
+            f"make was asked for {batch} samples; its inputs have the shape {shape}; allowed: "
+            "the batch as their first axis"
+        )
     return model, inputs, targets, loss
 
 

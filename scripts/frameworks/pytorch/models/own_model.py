@@ -77,10 +77,12 @@ class Definition:
     def _on_device(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
-        exact = self._case.precision == FLOAT64 and value.is_floating_point()
+        dtype = value.dtype
+        if self._case.precision == FLOAT64 and (value.is_floating_point() or value.is_complex()):
+            dtype = torch.complex128 if value.is_complex() else torch.float64
         return value.to(
             self._rank_context.accelerator,  # the rank's own device is the current one
-            torch.float64 if exact else value.dtype,
+            dtype,
             memory_format=self.MEMORY_FORMAT if value.dim() == 4 else torch.preserve_format,
         )
 
@@ -136,7 +138,7 @@ class Definition:
             register_dataclass(kind)
         if unknown:
             return self.flat(outputs)
-        found = Flat(leaf for leaf in leaves if isinstance(leaf, Tensor))
+        found = Flat(_real(leaf) for leaf in leaves if isinstance(leaf, Tensor))
         if not found:
             raise Mismatch(
                 f"the model returns {type(outputs).__name__} without a tensor; allowed: a tensor, "
@@ -149,9 +151,9 @@ class Definition:
         """Return the state as the model has it; no other framework is compared with it."""
         named = (*model.named_parameters(), *model.named_buffers())
         return {
-            name: Variable(tensor, trainable=tensor.requires_grad)
+            name: Variable(_real(tensor), trainable=tensor.requires_grad)
             for name, tensor in named
-            if tensor.is_floating_point()
+            if tensor.is_floating_point() or tensor.is_complex()
         }
 
     def arrays(self) -> List[Any]:
@@ -170,6 +172,11 @@ def _one_by_one(inputs: Any) -> Tuple[List[str], Tuple[Any, ...]]:
 def _first(inputs: Any) -> Any:
     leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
     return next((leaf for leaf in leaves if isinstance(leaf, Tensor)), None)
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """Return a tensor; real and imaginary parts of a complex one along a last axis."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def _widened(tensor: Tensor) -> Tensor:

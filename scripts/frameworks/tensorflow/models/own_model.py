@@ -28,6 +28,7 @@ _DROPPING = (
     keras.layers.SpatialDropout2D,
     keras.layers.SpatialDropout3D,
 )
+_RECURRENT = (keras.layers.GRUCell, keras.layers.LSTMCell, keras.layers.SimpleRNNCell)
 
 
 @contextlib.contextmanager
@@ -103,8 +104,11 @@ class Definition:
             for layer in model._flatten_layers():
                 if isinstance(layer, _DROPPING):
                     layer.rate = 0.0
+                elif isinstance(layer, _RECURRENT):
+                    layer.dropout = layer.recurrent_dropout = 0.0
         model(inputs, training=False)
         weights = enumerate(model.weights)
+        self._model = model
         self._names = {id(weight): f"{number}.{weight.name}" for number, weight in weights}
         return model
 
@@ -130,6 +134,8 @@ class Definition:
         if isinstance(self._loss, keras.losses.Loss):
             # Keras divides what its objects give by the number of ranks; the step does so, too
             value *= tf.distribute.get_strategy().num_replicas_in_sync
+        for penalty in self._model.losses:  # of regularizers and add_loss, as Keras trains
+            value += tf.cast(penalty, value.dtype)
         return value
 
     def optimizer(self) -> keras.optimizers.Optimizer:

@@ -86,7 +86,8 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     if _distance(expected.again, expected.outputs) > _SAME:
         raise Unsupported(
             "two passes of the model over the same batch differ: it draws random numbers that no "
-            "dropout layer of its framework has, and cannot be compared"
+            "dropout layer of its framework has, or changes from pass to pass, and cannot be "
+            "compared"
         )
     context.report.enter("comparison")
     actual = _observed(adapter, train and ranks == 1)
