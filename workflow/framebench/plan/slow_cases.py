@@ -16,7 +16,7 @@ from . import estimates
 
 #: Part of a time budget that the steps of a run may take, and by how much they may be slower than
 #: those of the competitors: cases beyond both are left out.
-SHARE, TIMES = 0.1, 5.0
+SHARE, TIMES = 0.05, 5.0
 
 
 def too_slow(
