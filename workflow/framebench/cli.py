@@ -12,6 +12,7 @@ from . import feature_registry as features
 from .commands import exit_status, reporting, upkeep
 from .comparison import gate
 from .config.arguments import records, share, suite
+from .config.repeats import PAIRS
 from .config.validation import ConfigError
 from .config.values import RecordSource
 from .records.run import RecordsError
@@ -20,6 +21,7 @@ SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
 OLD = "for the old files, and what is measured against them"
+MEASURED = "for measuring, such as suite=NAME"
 CUDNN = "its wheel or folder, if it may know fewer GPUs than the build"
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
 BEFORE_ROUND = "leave runs.json, which is made once all rounds of a call are over"
@@ -109,11 +111,16 @@ def _run(arguments: list[str]) -> int:
     updating = commands.add_parser("update", help="move a framework's pins to its newest version")
     updating.add_argument("framework", help="all its environments that envs/held.csv does not hold")
     updating.add_argument("--results", type=Path, default=Path("results", "update"), help=OLD)
-    updating.add_argument("--pins-only", action="store_true", help="neither test nor measure")
     updating.add_argument("--python", default="", metavar="X.Y", help="move to this Python, too")
+    updating.add_argument("--pins-only", action="store_true", help="neither test nor measure")
+    updating.add_argument("--pairs", default=str(PAIRS), help="of runs, at most, for measuring")
+    updating.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=MEASURED)
     updating.set_defaults(
         command=lambda given: upkeep.update(
-            given.framework, given.results, not given.pins_only, given.python
+            given.framework,
+            given.results,
+            given.python,
+            None if given.pins_only else [*given.config, "--pairs", given.pairs],
         )
     )
     reading = commands.add_parser("capabilities", help="GPUs of a CUDA build, from its wheels")
@@ -146,7 +153,13 @@ def _run(arguments: list[str]) -> int:
     except gate.NotPassed as error:
         print(f"framebench: {error}", file=sys.stderr)
         return error.status
-    except (ConfigError, RecordsError, reporting.Disagreement, reporting.Faulty) as error:
+    except (
+        ConfigError,
+        RecordsError,
+        reporting.Disagreement,
+        reporting.Faulty,
+        upkeep.ChecksFailed,
+    ) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except OSError as error:

@@ -13,6 +13,7 @@ import pytest
 from framebench import cli
 from framebench.commands import upkeep
 from framebench.environments import locking, uv
+from framebench.environments.updating import Moved
 from framebench.environments.venvs import read_environment_file
 from framebench.features.gate import command, sides
 
@@ -123,13 +124,15 @@ def test_what_follows_tests_the_framework_and_compares_both_environments(tmp_pat
     file = ROOT / "envs" / "jax.yaml"
     before = tmp_path / "jax-before.yaml"
     before.write_text(re.sub("scipy==.*", "scipy==1.0.0", file.read_text()))
-    testing, gate = upkeep._checks("jax", before, file, tmp_path)
+    moved = Moved(file, before, {})
+    testing, gate = upkeep._checks("jax", moved, tmp_path, ["suite=micro", "--pairs", "8"]).values()
     assert testing[-2:] == ["-k", "jax"]
     assert (ROOT / testing[-3]).is_file()
     given = command.parser().parse_args(gate[3:])
     base, candidate = sides.both(given.base, given.candidate, {}, ["jax"], CATALOG)
     assert {*base.settings["environments"]} == {*candidate.settings["environments"]} == {"jax"}
-    assert given.config == ["frameworks=jax", "accelerator=cpu"]
+    assert given.config == ["frameworks=jax", "accelerator=cpu", "suite=micro"]
+    assert given.pairs == 8
 
 
 def test_what_is_held_back_is_there_and_has_date_reason_and_source() -> None:

@@ -7,10 +7,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import PROJECT
 from .. import feature_registry as features
 from ..config.validation import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from ..environments.updating import Moved
+
+
+class ChecksFailed(Exception):
+    """Contract tests or a gate that did not pass, with their exit statuses."""
 
 
 def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -> None:
@@ -33,12 +41,14 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
             print(locking.lock(file), flush=True)
 
 
-def update(framework: str, folder: Path, measures: bool, python: str = "") -> None:
+def update(
+    framework: str, folder: Path, python: str = "", gate: Sequence[str] | None = None
+) -> None:
     """Move the pins of a framework to its newest version, and print what changes.
 
-    Then runs its contract tests, and measures old and new environment in pairs: a gate. Prints
-    their exit statuses. ``folder``: of old files and results; ``measures``: False leaves both
-    out; ``python``: version of Python to move to."""
+    Then runs its contract tests, and measures old and new environment in pairs: a gate. Raises
+    ChecksFailed if one of them does not pass. ``folder``: for old files and results; ``python``:
+    version of Python to move to; ``gate``: its arguments; None leaves out tests and gate."""
     from ..config import catalog
     from ..environments import updating
 
@@ -47,6 +57,7 @@ def update(framework: str, folder: Path, measures: bool, python: str = "") -> No
         hint, names = did_you_mean(framework, known.frameworks), ", ".join(known.frameworks)
         raise ConfigError(f"FRAMEWORK: found {framework!r}{hint}; allowed: {names}")
     package = known.frameworks[framework]["package"]
+    failed = []
     for one in updating.update(PROJECT, framework, package, folder, python):
         if isinstance(one, str):
             print(one, flush=True)
@@ -56,30 +67,30 @@ def update(framework: str, folder: Path, measures: bool, python: str = "") -> No
             *(f"  {name} {what}" for name, what in one.changes.items()),
             sep="\n",
         )
-        for words in _checks(framework, one.before, one.file, folder) if measures else ():
+        checks = {} if gate is None else _checks(framework, one, folder, gate)
+        for check, words in checks.items():
             print(f"$ {shlex.join(words)}", flush=True)
-            status = subprocess.run(words, check=False, cwd=PROJECT).returncode
-            print(f"exit status {status}", flush=True)
+            if status := subprocess.run(words, check=False, cwd=PROJECT).returncode:
+                failed.append(f"{check} of {one.file.stem} ended with {status}")
+    if failed:
+        raise ChecksFailed("; ".join(failed))
 
 
-def _checks(framework: str, before: Path, after: Path, folder: Path) -> list[list[str]]:
+def _checks(
+    framework: str, moved: Moved, folder: Path, gate: Sequence[str]
+) -> dict[str, list[str]]:
     """Return the commands that test an environment and measure it against the one before."""
-    accelerator = "cpu" if after.stem == framework else "cuda"
-    sides = ["--base", str(before.resolve()), "--candidate", str(after)]
-    config = [f"frameworks={framework}", f"accelerator={accelerator}"]
-    gate = [*sides, "--results", str(folder.resolve() / after.stem), "--config", *config]
-    return [
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "tests/frameworks/test_contract.py",
-            "-k",
-            framework,
-        ],
-        [sys.executable, str(PROJECT / "workflow" / "framebench"), "gate", *gate],
-    ]
+    accelerator = "cpu" if moved.file.stem == framework else "cuda"
+    results = folder.resolve() / moved.file.stem
+    words = ["--base", str(moved.before.resolve()), "--candidate", str(moved.file)]
+    words += ["--results", str(results), "--config", f"frameworks={framework}"]
+    words += [f"accelerator={accelerator}", *gate]
+    tests = ["-m", "pytest", "-q", "tests/frameworks/test_contract.py", "-k", framework]
+    program = str(PROJECT / "workflow" / "framebench")
+    return {
+        "the contract tests": [sys.executable, *tests],
+        "the gate": [sys.executable, program, "gate", *words],
+    }
 
 
 def write_capabilities(
