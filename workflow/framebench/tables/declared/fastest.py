@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from core.text import duration
 
@@ -30,12 +30,15 @@ from ..ratios import VERDICT, Sides, possible, verdicts
 from ..results import CaseResult, marks_of
 from ..table import Fields, Inputs, Table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: Verdicts that do not need more repeats.
 DECIDED = (FASTER, NO_DIFFERENCE)
 
 
-def rows(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per setting; its framework is "" while a framework of the suite is unmeasured.
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per setting; its framework is "" while a framework of the suite is unmeasured.
 
     1. The fastest case of each framework counts.
     2. The fastest is compared with the runner-up: median over median, inverted for metrics where
@@ -46,20 +49,24 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
     Where a time budget decided the repeats, the fastest is compared with every other framework, and
     the verdict holds whenever the repeats stopped, see :mod:`repeated_intervals`."""
+    import pandas as pd  # slow to import, and plans make no rows
+
     found = contests.of(inputs)
     count = sum(contest.pair is not None for contest in found)
-    sides = [_sides(contest) if contest.error is None else None for contest in found]
-    for contest, verdict in zip(found, verdicts(sides), strict=True):
-        row = {**_figures(contest, count), "verdict": verdict}
-        if row["reason"]:
-            yield row
-        elif contest.error is None:
-            yield {**row, "reason": _undecided(row)}
-        else:
-            yield {**row, **_within_budget(contest, contest.error)}
+    settings = pd.DataFrame([_figures(contest, count) for contest in found], dtype=object)
+    if settings.empty:
+        return settings
+    fixed = pd.Series([contest.error is None for contest in found])
+    settings["verdict"] = verdicts([_sides(one) if one.error is None else None for one in found])
+    is_open = settings["reason"] == ""
+    settings.loc[is_open & fixed, "reason"] = settings[is_open & fixed].agg(_undecided, axis=1)
+    budgeted = settings.index[is_open & ~fixed]
+    cells = pd.DataFrame([_within_budget(found[at]) for at in budgeted], budgeted, dtype=object)
+    settings.loc[budgeted, cells.columns] = cells
+    return settings
 
 
-def _within_budget(contest: Contest, error: float) -> Row:
+def _within_budget(contest: Contest) -> Row:
     """Return the cells of a setting whose repeats a time budget decided."""
     from ...statistics import descriptive, repeated_intervals  # slow to import
     from ...statistics.repeated_intervals import Order
@@ -67,16 +74,16 @@ def _within_budget(contest: Contest, error: float) -> Row:
     entrants = contest.entrants
     both = _sides(contest)
     assert both is not None, "asked for only where there are two"
-    _, orders = repeated_intervals.orders(
-        [_ascending(one) for one in entrants], error / both.choices
-    )
+    assert contest.error is not None, "asked for only within a time budget"
+    error = contest.error / both.choices
+    _, orders = repeated_intervals.orders([_ascending(one) for one in entrants], error)
     ends = repeated_intervals.ratio_interval(both.base, both.values)
     repeats = min(len(both.base), len(both.values))
     cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
     open_ = [one for one, order in zip(entrants, orders, strict=True) if order is Order.OPEN]
     if not open_:
         equal = Order.NO_DIFFERENCE in orders
-        return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER}
+        return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER, "reason": ""}
     contenders = [entrants[0], *open_]
     count = repeated_intervals.next_look(min(len(one.values) for one in contenders))
     seconds = [
