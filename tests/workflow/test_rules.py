@@ -63,7 +63,7 @@ def test_existing_records_are_shown_with_their_rules(measured: Project) -> None:
     listed = measured.run("--summary").stdout.splitlines()
     rows = [line.split("\t") for line in listed if "/runs/" in line]
     assert len(rows) == len(measured.records())
-    assert {(row[2], row[-1]) for row in rows} == {("benchmark", "no update")}
+    assert {(row[2], *row[-2:]) for row in rows} == {("benchmark", "ok", "no update")}
     assert "Nothing to be done" in measured.run("--cores", "all", "-n").stdout
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from ..plan import targets
 from ..plan.jobs import FOLDERS, Job, log_of, path_of, record_of
@@ -14,8 +14,13 @@ from .provisioning import Provisioning
 from .work import Work
 
 
-class JobTexts(NamedTuple):
-    """Shell command of the harness for a job, and its label."""
+@dataclass(frozen=True)
+class JobTexts:
+    """Shell command of the harness for a job, and its label.
+
+    No tuple: Snakemake would note its values, and call a record's parameters changed when the
+    checks that followed its run exist.
+    """
 
     command: str
     label: str
