@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,9 @@ from . import partial
 
 #: Snakemake's folder in the working directory, and the folder of its locks therein.
 SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
+#: Exit status of a command after Ctrl-C, as in shells, and what it says then.
+INTERRUPTED = 128 + signal.SIGINT
+GOES_ON = "interrupted: the same command goes on from here"
 _PROFILE = ["--workflow-profile", str(PROJECT / "profiles" / "default")]
 
 
@@ -54,10 +58,18 @@ def command(suite: Path, config: Sequence[str], words: Sequence[str]) -> list[st
     return ["snakemake", "--cores", "all", *where, *words, "--config", *config, f"suite={suite}"]
 
 
-def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[str]) -> None:
-    """Measure a suite file into ``folder``. Raises :class:`MeasuringFailed`.
+def measure(
+    suite: Path,
+    folder: Path,
+    config: Sequence[str],
+    words: Sequence[str],
+    seconds: float | None = None,
+) -> None:
+    """Measure a suite file into ``folder``. Raises :class:`MeasuringFailed`, and KeyboardInterrupt
+    once an interrupted call has noted what it measured.
 
-    ``config``: arguments of ``--config``; ``words``: further arguments of Snakemake."""
+    ``config``: arguments of ``--config``; ``words``: further arguments of Snakemake; ``seconds``:
+    after which the call ends as if it was interrupted, but nothing is raised."""
     profile = [] if "--workflow-profile" in words else _PROFILE
     call = [
         *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
@@ -67,7 +79,15 @@ def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[st
     ]
     outcome = folder / partial.OUTCOME
     outcome.unlink(missing_ok=True)
-    ended = subprocess.run(call, check=False).returncode
+    with subprocess.Popen(call) as process:
+        try:
+            ended = process.wait(seconds)
+        except (KeyboardInterrupt, subprocess.TimeoutExpired) as stopped:
+            process.send_signal(signal.SIGINT)  # a terminal has sent it there as well
+            process.wait()
+            if isinstance(stopped, KeyboardInterrupt):
+                raise
+            return
     # a failed run has a record, which the caller judges
     if ended and not outcome.exists():
         raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")

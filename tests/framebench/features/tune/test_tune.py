@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from framebench.config.catalog import load_catalog
-from framebench.config.own_model import OwnModel
+from framebench.config.own_model import OwnModel, own_model
 from framebench.config.validation import ConfigError
+from framebench.config.yaml_files import read_mapping
 from framebench.features.tune import command
 from framebench.features.tune.search import Search
 from framebench.records.run import Flag
@@ -32,9 +34,14 @@ class Machine:
         self.figure, self.now, self.calls = figure, 0.0, list[list[tuple[int, str, str]]]()
         self.repeats: dict[tuple[int, str, str], int] = {}
 
+    def begin(self, batch: int) -> None:
+        self.now += TAKES
+        self.repeats[batch, *COMBINATIONS[0]] = 1
+
     def measure(
-        self, batches: Sequence[int], names: Sequence[str], repeats: int
+        self, batches: Sequence[int], names: Sequence[str], repeats: int, seconds: float | None
     ) -> list[CaseResult]:
+        end = self.now + (math.inf if seconds is None else seconds)
         known = {
             str(self.run(batch, *one, 1).case): (batch, *one)
             for batch in batches
@@ -43,8 +50,10 @@ class Machine:
         chosen = [known[name] for name in names] if names else [*known.values()]
         self.calls.append(chosen)
         for one in chosen:
-            self.now += TAKES * (repeats - self.repeats.get(one, 0))
-            self.repeats[one] = repeats
+            takes = TAKES * (repeats - self.repeats.get(one, 0))
+            if self.now + takes <= end:
+                self.now += takes
+                self.repeats[one] = repeats
         runs = [
             self.run(*one, number)
             for one, count in self.repeats.items()
@@ -71,7 +80,9 @@ def figure(batch: int, precision: str, compiler: str) -> float | None:
 
 def test_batches_grow_while_they_help_and_the_best_are_repeated() -> None:
     machine = Machine(figure)
-    found = Search(machine.measure, lambda: machine.now, 10_000).run([1, 2, 4, 8, 16, 32, 64])
+    found = Search(machine.begin, machine.measure, lambda: machine.now, 10_000).run(
+        [1, 2, 4, 8, 16, 32, 64]
+    )
     best = found[0].case
     assert (best.precision, best.compiler, best.batch_per_device) == ("bf16", "none", 8)
     assert len(found[0].values) == 6
@@ -80,17 +91,19 @@ def test_batches_grow_while_they_help_and_the_best_are_repeated() -> None:
     assert not found[-1].throughput
 
 
-@pytest.mark.parametrize("budget", [150, 400, 1000])
+@pytest.mark.parametrize("budget", [60, 150, 400, 1000])
 def test_a_budget_is_kept(budget: float) -> None:
     machine = Machine(figure)
-    found = Search(machine.measure, lambda: machine.now, budget).run([1, 2, 4, 8, 16, 32, 64])
+    found = Search(machine.begin, machine.measure, lambda: machine.now, budget).run(
+        [1, 2, 4, 8, 16, 32, 64]
+    )
     assert machine.now <= budget
     assert found[0].throughput
 
 
 def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> None:
     machine = Machine(figure)
-    found = Search(machine.measure, lambda: machine.now, 150).run([1])
+    found = Search(machine.begin, machine.measure, lambda: machine.now, 150).run([1])
     facts = load_catalog(ROOT).frameworks["pytorch"]
     own = OwnModel("my_model.py", {"name": "my_model@1"})
     config = ["packages={pytorch: [timm==1.0.31]}", f"cases={found[0].case}"]
@@ -122,14 +135,19 @@ def test_the_call_works_from_every_folder(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_batches_that_were_not_tried_are_named_with_the_reason() -> None:
     machine = Machine(figure)
     batches = [1, 2, 4, 8, 16, 32, 64]
-    short = Search(machine.measure, lambda: machine.now, 150).run(batches)
-    (_, line) = command.not_tried(short, batches)
+    short = Search(machine.begin, machine.measure, lambda: machine.now, 150).run(batches)
+    (_, line) = command.not_tried(short, batches, 6)
     assert line.startswith("Not tried: batch 2 and more: the same command with a longer --budget")
     machine = Machine(figure)
-    long = Search(machine.measure, lambda: machine.now, 10_000).run(batches)
-    (_, line) = command.not_tried(long, batches)
+    cut = Search(machine.begin, machine.measure, lambda: machine.now, 60).run(batches)
+    assert len(machine.calls) == 2, "the best of what was measured are verified"
+    (_, line) = command.not_tried(cut, batches, 6)
+    assert line.startswith("Not tried: 3 of 6 combinations of precision and compiler with batch 1")
+    machine = Machine(figure)
+    long = Search(machine.begin, machine.measure, lambda: machine.now, 10_000).run(batches)
+    (_, line) = command.not_tried(long, batches, 6)
     assert line.startswith("Not tried: batch 64: throughput no longer grows")
-    assert not command.not_tried(long, batches[:-1])
+    assert not command.not_tried(long, batches[:-1], 6)
 
 
 def test_lines_of_a_script_stand_in_the_order_in_which_they_run() -> None:
@@ -172,3 +190,30 @@ def test_what_the_framework_does_not_have_is_refused(option: str, name: str, sai
     given = command.parser().parse_args(["--model", "my_model.py", option, name])
     with pytest.raises(ConfigError, match=said):
         command._suite(given, facts, [1], 1)
+
+
+def test_an_interrupted_search_shows_what_it_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, results = tmp_path / "net.py", tmp_path / "results"
+    model.write_text('FRAMEWORK = "pytorch"\n\ndef make(batch_size):\n    pass\n')
+    suites = []
+
+    def measure(suite: Path, *_: object) -> None:
+        suites.append(read_mapping(suite)["axes"])
+        if len(suites) > 1:
+            raise KeyboardInterrupt
+
+    def grouped(_: object) -> dict[object, CaseResult]:
+        (name,) = {one.name for one in [own_model(str(model), load_catalog(ROOT))]}
+        return grouping.group([run(3.0, model=name, batch_per_device=1)], None)
+
+    monkeypatch.setattr(snakemake_calls, "measure", measure)
+    monkeypatch.setattr(command, "grouped", grouped)
+    assert command.main(["--model", str(model), "--results", str(results)]) == 130
+    assert "Best: batch 1, fp32, none." in capsys.readouterr().out
+    assert "Best: batch 1, fp32, none." in (results / "tune.md").read_text()
+    assert (results / ".gitignore").read_text() == "*\n"
+    first, second = suites
+    assert (first["precision"], first["compiler"]) == (["fp32"], ["usual"])
+    assert len(second["precision"]) > 2

@@ -83,6 +83,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with snakemake_calls.without_traces():
             return _gate(given, asked)
+    except KeyboardInterrupt:
+        print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
+        return snakemake_calls.INTERRUPTED
     except AnotherGate as error:
         print(f"framebench: broken: {error}", file=sys.stderr)
         return decisions.FAULTY

@@ -26,7 +26,7 @@ from ...runs import snakemake_calls
 from ...tables import formatting
 from ...tables.judged import grouped
 from ...tables.results import CaseResult
-from .search import WRONG, Search, is_over
+from .search import REPEATS, WRONG, Search, is_over, ranked
 
 SUITE, NOTE = "tune.yaml", "tune.md"
 #: Configuration keys that the command sets itself, and the options to use instead.
@@ -36,6 +36,7 @@ RESERVED = {
 }  # fmt: skip
 BATCHES = tuple(2**power for power in range(13))
 FAULTY = 4
+_GOES_ON = "the same command with a longer --budget goes on from here"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -60,6 +61,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with snakemake_calls.without_traces():
             return _tune(given)
+    except KeyboardInterrupt:
+        print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
+        return snakemake_calls.INTERRUPTED
     except (ConfigError, RecordsError, snakemake_calls.MeasuringFailed) as error:
         print(f"framebench: {error}", file=sys.stderr)
     except OSError as error:
@@ -77,23 +81,47 @@ def _tune(given: argparse.Namespace) -> int:
     facts = known.frameworks[own.framework]
     path = given.results / SUITE
 
-    def measure(batches: Sequence[int], cases: Sequence[str], repeats: int) -> list[CaseResult]:
-        suite = _suite(given, facts, batches, repeats)
-        write_whole(path, yaml.safe_dump(suite, sort_keys=False))
-        named = [f"cases={','.join(cases)}"] if cases else []
-        snakemake_calls.measure(path, given.results, [*config, *named], given.words)
+    def results() -> list[CaseResult]:
         found = grouped(RecordSource(given.results / "runs", ""))
         wanted = own.name, given.mode
         return [one for key, one in found.items() if (key.case.model, key.case.mode) == wanted]
 
+    def begin(batch: int) -> None:
+        suite = _suite(given, facts, [batch], 1)
+        for axis in ("precision", "compiler"):
+            del suite["axes"][axis][1:]
+        write_whole(path, yaml.safe_dump(suite, sort_keys=False))
+        write_whole(given.results / ".gitignore", "*\n")
+        snakemake_calls.measure(path, given.results, config, given.words)
+
+    def measure(
+        batches: Sequence[int], cases: Sequence[str], repeats: int, seconds: float | None
+    ) -> list[CaseResult]:
+        suite = _suite(given, facts, batches, repeats)
+        write_whole(path, yaml.safe_dump(suite, sort_keys=False))
+        named = [f"cases={','.join(cases)}"] if cases else []
+        if seconds is None or seconds > 0:
+            snakemake_calls.measure(path, given.results, [*config, *named], given.words, seconds)
+        return results()
+
     batches = _numbers(given.batches) if given.batches else BATCHES
-    found = Search(measure, time.monotonic, 60.0 * given.budget).run(batches)
+    axes = _suite(given, facts, batches, 1)["axes"]
+    try:
+        found = Search(begin, measure, time.monotonic, 60.0 * given.budget).run(batches)
+        status = 0
+    except KeyboardInterrupt:
+        found = ranked(results())
+        status = snakemake_calls.INTERRUPTED
+    if not found:
+        return status or FAULTY
+    tried = [batch for batch in batches if batch <= max(one.case.batch_per_device for one in found)]
+    write_whole(path, yaml.safe_dump(_suite(given, facts, tried, REPEATS), sort_keys=False))
     again = snakemake_calls.command(path, [*config, f"cases={found[0].case}"], given.words)
     lines = report(found, own, facts, again)
-    lines += not_tried(found, batches)
+    lines += not_tried(found, batches, len(axes["precision"]) * len(axes["compiler"]))
     write_whole(given.results / NOTE, "\n".join(lines) + "\n")
     print("\n" + "\n".join(lines))
-    return 0 if found[0].throughput and WRONG not in found[0].marks else FAULTY
+    return status or (0 if found[0].throughput and WRONG not in found[0].marks else FAULTY)
 
 
 def _suite(
@@ -174,15 +202,21 @@ def report(
     ]  # fmt: skip
 
 
-def not_tried(found: Sequence[CaseResult], batches: Sequence[int]) -> list[str]:
-    """Return lines on the batches that were not tried, and why."""
+def not_tried(found: Sequence[CaseResult], batches: Sequence[int], combinations: int) -> list[str]:
+    """Return lines on the batches and, of so many combinations of precision and compiler, those
+    that were not tried, and why."""
     tried = sorted({one.case.batch_per_device for one in found})
+    first = sum(one.case.batch_per_device == tried[0] for one in found)
+    if first < combinations:
+        return [
+            "",
+            f"Not tried: {combinations - first} of {combinations} combinations of precision and "
+            f"compiler with batch {tried[0]}, and larger batches: {_GOES_ON}.",
+        ]
     left = [batch for batch in batches if batch > tried[-1]]
     if not left:
         return []
-    why = "throughput no longer grows, or nothing fits" if is_over(found, tried) else (
-        "the same command with a longer --budget goes on from here"
-    )  # fmt: skip
+    why = "throughput no longer grows, or nothing fits" if is_over(found, tried) else _GOES_ON
     return ["", f"Not tried: batch {left[0]}{' and more' * (len(left) > 1)}: {why}."]
 
 

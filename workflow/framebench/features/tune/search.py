@@ -1,6 +1,7 @@
 """Search for the fastest combination of batch, precision and compiler within a time budget.
 
-1. The first batch is measured once with every precision and compiler.
+1. The first batch is measured once with the first precision and compiler, which also gives the
+   others a base, then with all, which ends with half of the budget.
 2. Larger batches follow with those that reach half of the best, until throughput no longer grows,
    no combination fits, or half of the budget is over.
 3. The fastest combinations are repeated in the rest of the budget."""
@@ -27,10 +28,12 @@ WRONG = "parity"
 class Search:
     """A search.
 
-    ``measure``: measures all combinations with these batches once, or the named cases as often as
-    told, and returns all results so far. ``clock``: returns seconds."""
+    ``begin``: measures the first combination with this batch. ``measure``: measures all
+    combinations with these batches once, or the named cases as often as told, ends after so many
+    seconds, and returns all results so far. ``clock``: returns seconds."""
 
-    measure: Callable[[Sequence[int], Sequence[str], int], Sequence[CaseResult]]
+    begin: Callable[[int], object]
+    measure: Callable[[Sequence[int], Sequence[str], int, float | None], Sequence[CaseResult]]
     clock: Callable[[], float]
     budget: float
 
@@ -39,18 +42,22 @@ class Search:
         began, names = self.clock(), list[str]()
         tried: Sequence[int] = ()
         results: list[CaseResult] = []
+        self.begin(batches[0])
         for count, batch in enumerate(batches, 1):
             before, tried = self.clock(), batches[:count]
-            results = [*self.measure(tried, names, 1)]
+            left = max(0.0, FIRST * self.budget - (before - began))
+            results = [*self.measure(tried, names, 1, left)]
             # the next batch takes up to twice as long
             ahead = self.clock() - began + 2 * (self.clock() - before)
             if is_over(results, tried) or ahead > FIRST * self.budget or count == len(batches):
                 break
             names = [_named(one, batches[count]) for one in promising(results, batch)]
         finalists = [one for one in ranked(results) if one.values][:FINALISTS]
-        if repeats := self._repeats(finalists, began):
+        # what a measurement that was ended has of them is not verified yet
+        ended = self.clock() - began >= FIRST * self.budget
+        if finalists and (repeats := self._repeats(finalists, began) or ended):
             names = [str(one.case) for one in finalists]
-            results = [*self.measure(tried, names, repeats)]
+            results = [*self.measure(tried, names, int(repeats), None)]
         return ranked(results)
 
     def _repeats(self, finalists: Sequence[CaseResult], began: float) -> int:

@@ -25,6 +25,7 @@ from ....files import json_files, temporary
 from ....files.whole_files import write_together, write_whole
 from ....machine import local
 from ....records.run import RecordsError
+from ....runs import snakemake_calls
 from ....runs.snakemake_calls import MeasuringFailed, settings_of, without_traces
 from ....tables import frames
 from .. import command as gate
@@ -46,7 +47,6 @@ STATUSES = (
     "Snakemake."
 )
 #: Exit status of a program that Ctrl-C ends, as in shells.
-INTERRUPTED = 130
 #: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {
     "results": "--results",
@@ -84,8 +84,8 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         message = f"{error.filename or given.results}: {error.strerror or error}"
     except KeyboardInterrupt:
-        print("framebench: interrupted: the same command goes on from here", file=sys.stderr)
-        return INTERRUPTED
+        print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
+        return snakemake_calls.INTERRUPTED
     except Exception as error:
         log = given.results / ERRORS
         message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
