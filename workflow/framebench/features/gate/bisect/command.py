@@ -46,7 +46,6 @@ STATUSES = (
     "cannot tell yet, or between which versions alone; 4 broken. Words behind -- are given to "
     "Snakemake."
 )
-#: Exit status of a program that Ctrl-C ends, as in shells.
 #: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {
     "results": "--results",
