@@ -266,6 +266,29 @@ answer(good=good)
     return run(script(run, STEP + text, **values), ranks=2)
 
 
+def test_ranks_of_a_tensor_group_drop_other_elements_in_layers(pytorch: ForkServer) -> None:
+    """Fail if ranks drop the same elements of different positions, or different elements of what
+    all of them compute, or if a pass repeats the masks of the one before."""
+    text = """
+import torch
+facts = FACTS["gpt2_small"]
+facts["hyperparameters"]["dropout"] = 0.5
+adapter = on_all(facts, "tensor")
+masks = {"embeddings.dropout": [], "layers.0.dropout": []}
+for name, found in masks.items():
+    def note(module, inputs, output, found=found):
+        found.append(torch.nonzero(output.flatten()[:512]).flatten().tolist())
+    adapter._model.get_submodule(name).register_forward_hook(note)
+adapter.step()
+adapter.step()
+answer(masks=masks)
+"""
+    one, other = (answer["masks"] for answer in pytorch(script(pytorch, text), ranks=2))
+    assert one["embeddings.dropout"] == other["embeddings.dropout"]
+    in_layers = [*one["layers.0.dropout"], *other["layers.0.dropout"]]
+    assert len({tuple(mask) for mask in in_layers}) == len(in_layers) == 2 * 2 * 2
+
+
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
     """Fail if FSDP sends accumulated gradients more often than those of one micro-step."""
     text = """

@@ -179,6 +179,7 @@ class Pipeline:
                 definition,
                 self._mesh[TENSOR],
                 sequence_length,
+                self._device,
                 lambda n: stage_of[n] % self._size == self._place,
             )
         for name, parameter in list(model.named_parameters()):

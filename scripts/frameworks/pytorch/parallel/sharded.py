@@ -88,6 +88,34 @@ class FirstInput(ParallelStyle):
         return module
 
 
+class OwnRandomness:
+    """Random numbers of this rank alone within layers, of which each rank of a tensor group has
+    other heads and positions. Outside of layers all these ranks compute, and drop, the same."""
+
+    def __init__(self, device: torch.device) -> None:
+        seed = torch.initial_seed() + 1 + 2 * torch.distributed.get_world_size()
+        seed += torch.distributed.get_rank()
+        cpu = device.type == "cpu"
+        self._generator = torch.default_generator if cpu else _default_generator(device)
+        self._other = torch.Generator(device).manual_seed(seed).get_state()
+
+    def use_in(self, layer: nn.Module) -> None:
+        layer.register_forward_pre_hook(self._exchange)
+        layer.register_forward_hook(self._exchange)
+
+    def _exchange(self, layer: nn.Module, *_: Any) -> None:
+        if layer.training:
+            state = self._generator.get_state()
+            self._generator.set_state(self._other)
+            self._other = state
+
+
+def _default_generator(device: torch.device) -> torch.Generator:
+    index = torch.cuda.current_device() if device.index is None else device.index
+    generator: torch.Generator = torch.cuda.default_generators[index]
+    return generator
+
+
 def by_mesh(parameters: Iterable[nn.Parameter]) -> List[List[nn.Parameter]]:
     """Group parameters by device mesh, so that one operation can take all tensors of a group."""
     groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)
@@ -155,7 +183,7 @@ class Sharding:
         self._model = model
         if TENSOR in self._sizes:
             by = self._mesh[TENSOR]
-            self._orders = share_layers(model, definition, by, sequence_length)
+            self._orders = share_layers(model, definition, by, sequence_length, self._device)
         if FSDP in self._sizes:
             over = self._mesh[DATA, FSDP] if DATA in self._sizes else self._mesh[FSDP]
             for module in model.modules():
@@ -249,12 +277,14 @@ def share_layers(
     definition: Any,
     mesh: DeviceMesh,
     sequence_length: int,
+    device: torch.device,
     has: Callable[[int], bool] = lambda _: True,
 ) -> Dict[str, Tensor]:
     """Cut the layers of ``model`` by columns and rows, and share the sequence out between them.
-    Returns, by parameter, the order that rows were brought into. ``has``: whether this rank has the
-    layer of a number; those that it does not have are left as they are."""
-    ranks = mesh.size()
+    Returns, by parameter, the order that rows were brought into. ``device``: on which layers are
+    computed; ``has``: whether this rank has the layer of a number; those that it does not have are
+    left as they are."""
+    ranks, randomness = mesh.size(), OwnRandomness(device)
     orders: Dict[str, Tensor] = {}
     if sequence_length % ranks:
         raise Unsupported(f"sequences of {sequence_length} tokens are not cut into {ranks} parts")
@@ -274,6 +304,8 @@ def share_layers(
                     with torch.no_grad():
                         parameter.copy_(parameter[order])
             parallelize_module(layer, mesh, _plan(layer, definition))
+            if any(isinstance(module, nn.Dropout) and module.p for module in layer.modules()):
+                randomness.use_in(layer)
         entering = FirstInput(Replicate(), Shard(SEQUENCE), as_local=True)
         leaving = PrepareModuleOutput(
             output_layouts=Shard(SEQUENCE), desired_output_layouts=Replicate()
