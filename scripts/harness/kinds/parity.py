@@ -11,7 +11,6 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from core import axes, bounded, precisions
-from core.parallelism import DATA
 
 from harness.adapter import Case, ExecutedMatmul, Generation, MatmulTrace, Numerics, require
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
@@ -197,7 +196,7 @@ def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, 
     errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]
     errors.append(repeated({name: a for name, a in found.items() if known[name][1]}))
     compared, case = [measured("initial values", *largest(errors))], adapter.case
-    if case.parallelism == DATA and case.devices > 1:
+    if case.devices > 1:
         own = adapter.weights_checksum()
         error = abs(adapter.all_reduce(own) / case.devices - own) / own
         compared.append(measured("initial values of ranks", error))
@@ -225,8 +224,11 @@ def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, 
         deviations = dropout.deviations(found, known, finest).items()
         errors += [(error, f"{name}, {where}") for where, error in deviations]
     compared = [measured("dropout", *max(errors, key=lambda pair: (pair[0] != pair[0], pair)))]
-    if case.parallelism == DATA and case.devices > 1:
-        correlated = dropout.of_ranks(np.array(amounts), adapter.all_reduce, case.devices)
+    if case.replicas > 1:
+        ranks = case.devices // case.replicas  # of a replica, which have the same outputs
+        correlated = dropout.of_ranks(
+            np.array(amounts), lambda value: adapter.all_reduce(value) / ranks, case.replicas
+        )
         compared.append(measured("dropout of ranks", correlated))
     return compared
 

@@ -186,13 +186,14 @@ def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
     ways = ["data", "tensor", "fsdp4xtensor2", "interleaved"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
     named = verify.names(plan, catalog, verify.comparisons(plan, catalog))
-    several = [
-        (one.case.devices, one.case.parallelism)
-        for one in named.values()
-        if one.case.devices > 1 and not one.dropout
-    ]
     by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
-    assert several == by
+    for dropout in (False, True):
+        several = [
+            (one.case.devices, one.case.parallelism)
+            for one in named.values()
+            if one.case.devices > 1 and one.dropout == dropout
+        ]
+        assert several == by
     tensor = next(name for name, one in named.items() if one.case.parallelism == "tensor")
     assert "-2d-tensor-" in tensor
     words = verify.arguments(plan, named[tensor], "/reference")

@@ -37,10 +37,9 @@ class VerificationKind(NamedTuple):
     @property
     def words(self) -> str:
         """Covered features as text; "" for one device, one micro-step and no dropout."""
-        if self.by and self.dropout:
-            return "with dropout on several devices"
         if self.by:
-            return "on several devices" + (f" by {self.by}" if self.by != DATA else "")
+            devices = "on several devices" + (f" by {self.by}" if self.by != DATA else "")
+            return f"with dropout {devices}" if self.dropout else devices
         if self.axis:
             return f"with {self.axis.replace('_', ' ')}"
         return "with dropout" if self.dropout else ""
@@ -48,7 +47,6 @@ class VerificationKind(NamedTuple):
 
 ON_ONE = VerificationKind()
 WITH_DROPOUT = VerificationKind(dropout=True)
-DROPOUT_OF_RANKS = VerificationKind(by=DATA, dropout=True)
 HOW = "snakemake --cores all verification"
 #: Config of a user's own model, which is compared with its own float64 run, without dropout.
 _OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
@@ -94,13 +92,14 @@ class VerificationFlags:
         """Return the verifications that a run needs."""
         if run.case.mode != "train":
             return [ON_ONE]
-        with_dropout = self._facts(run).get("hyperparameters", {}).get("dropout")
+        with_dropout = bool(self._facts(run).get("hyperparameters", {}).get("dropout"))
+        several = [VerificationKind(by=smallest(run.case.parallelism))] * (run.case.devices > 1)
         return [
             ON_ONE,
-            *[VerificationKind(by=smallest(run.case.parallelism))] * (run.case.devices > 1),
+            *several,
             *(VerificationKind(axis=name) for name in _verified_apart(run.case)),
-            *[WITH_DROPOUT] * bool(with_dropout),
-            *[DROPOUT_OF_RANKS] * bool(with_dropout and _is_data_parallel(run)),
+            *[WITH_DROPOUT] * with_dropout,
+            *(one._replace(dropout=True) for one in several if with_dropout),
         ]
 
     def _facts(self, run: Run) -> Mapping[str, Any]:
@@ -129,10 +128,6 @@ class VerificationFlags:
             if not any(one.passed for one in made):
                 return Flag(UNVERIFIED, f"it cannot be compared: {made[0].reason}")
         return None
-
-
-def _is_data_parallel(run: Run) -> bool:
-    return run.case.devices > 1 and run.case.parallelism == DATA
 
 
 def _kind(one: VerificationResult) -> VerificationKind:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from core import axes, bounded, precisions
 from core.case import Case
-from core.parallelism import DATA, layout_of, smallest
+from core.parallelism import layout_of, smallest
 from core.text import duration
 
 from ..cases.fitting import MEASURE
@@ -77,8 +77,8 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
     """Return the verifications that cases of the plan with a reference need.
 
     Each needs one on a single device. Training also needs one on two devices, in two micro-steps
-    and with dropout, if the case has these; data-parallel training with dropout, one with both, to
-    check that devices draw other masks. Variants with equal software and variables share theirs.
+    and with dropout, if the case has these; with dropout on several devices one with both, to check
+    that devices draw other masks. Variants with equal software and variables share theirs.
     """
     found: dict[Verification, Verification] = {}
 
@@ -102,7 +102,7 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
                     add(one._replace(case=one_device.having({axis.name: axis.verified_at})))
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
                 add(one._replace(dropout=True))
-                if case.devices > 1 and case.parallelism == DATA:
+                if case.devices > 1:
                     add(several._replace(dropout=True))
     return list(found.values())
 
