@@ -16,8 +16,8 @@ BEFORE = {
     # whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
     "jax": """
 start = started
-def started(facts, mode, precision, steps=1):
-    adapter = start(facts, mode=mode, compiler="jit", steps=steps)
+def started(facts, mode, precision, **options):
+    adapter = start(facts, mode=mode, compiler="jit", **options)
     adapter.case = adapter.case._replace(precision=precision)
     adapter._devices.probe = lambda dtype: {}
     adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from core.axes import GENERATE, INFERENCE
+from core.parallelism import DATA
 
 from ..conftest import ROOT
 from ..planting import Change, change
@@ -83,6 +84,8 @@ def errors_of(
     # BEFORE chooses the compiler of some frameworks, and knows no micro-steps
     options |= {"compiler": computation.compiler} if computation.compiler else {}
     steps = {"steps": computation.micro_steps} if computation.micro_steps > 1 else {}
+    if computation.parallelism != DATA:
+        options["parallelism"] = computation.parallelism
     names = {
         "FOLDER": str(reference),
         "ADAPTER": str(adapter),

@@ -35,6 +35,7 @@ CHOSEN = [
         or place % EVERY == 0
     )
     and not mistake.missed
+    and not mistake.computation.takes_long
 ]
 #: Mistakes that need several devices or several micro-steps.
 TOGETHER = sorted(
@@ -42,7 +43,7 @@ TOGETHER = sorted(
         (framework, mistake.model, mistake.computation)
         for framework, number in ALL
         for mistake in [of_framework(framework)[number]]
-        if mistake.computation.parts > 1
+        if mistake.computation.parts > 1 and not mistake.computation.takes_long
     }
 )
 

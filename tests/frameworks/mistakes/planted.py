@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from core.parallelism import TENSOR
+
 from ...planting import Change
+from ..comparing import DROPOUT
 
 
 class Computation(NamedTuple):
     """Computation that is compared with the reference: of the model config ``facts``
     (``facts-dropout``: with the model's own dropout), on ``ranks`` devices, with so many
-    ``micro_steps`` of gradient accumulation.
+    ``micro_steps`` of gradient accumulation. ``parallelism``: how the devices share a step.
     ``compiler``: "" for that of all comparisons of the framework."""
 
     mode: str = "train"
@@ -19,11 +22,18 @@ class Computation(NamedTuple):
     facts: str = "facts"
     micro_steps: int = 1
     compiler: str = ""
+    parallelism: str = "data"
 
     @property
     def parts(self) -> int:
-        """Return the batches whose gradients are averaged."""
+        """Return the parts of a step: devices times micro-steps."""
         return self.ranks * self.micro_steps
+
+    @property
+    def takes_long(self) -> bool:
+        """Return whether statistics are of many passes through layers that ranks share, each of
+        which takes 20 ms. A test looks at the masks themselves."""
+        return self.parallelism == TENSOR and self.facts == DROPOUT
 
 
 FP32_TRAINING = Computation()
