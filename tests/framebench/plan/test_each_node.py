@@ -121,7 +121,7 @@ n5|debug|idle~|rack1|none
 def test_the_nodes_of_a_partition_and_what_speaks_against_each(
     described: dict[str, Any], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm_nodes, "told", lambda *_: SINFO)
+    monkeypatch.setattr(slurm_nodes, "output_of", lambda *_: SINFO)
     assert slurm_nodes.nodes(Cluster(**GIVEN, **described)) == expected
 
 
@@ -129,12 +129,12 @@ def test_without_an_answer_of_slurm_there_is_no_plan(monkeypatch: pytest.MonkeyP
     def silent(*_: str) -> str:
         raise SlurmError(["sinfo"], "no such host")
 
-    monkeypatch.setattr(slurm_nodes, "told", silent)
+    monkeypatch.setattr(slurm_nodes, "output_of", silent)
     with pytest.raises(
         ConfigError, match="SLURM does not say which there are: sinfo: no such host"
     ):
         slurm_nodes.nodes(Cluster(**GIVEN))
-    monkeypatch.setattr(slurm_nodes, "told", lambda *_: SINFO)
+    monkeypatch.setattr(slurm_nodes, "output_of", lambda *_: SINFO)
     with pytest.raises(ConfigError, match="SLURM has no node in partition gpu"):
         slurm_nodes.nodes(Cluster(**GIVEN, partition="gpu"))
 

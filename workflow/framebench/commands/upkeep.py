@@ -108,7 +108,7 @@ def write_recipes(names: Sequence[str], folder: Path) -> None:
     """Write image recipes, and print their paths."""
     from ..environments import recipe
 
-    print("\n".join(recipe.told(recipe.write(PROJECT / "envs", names, folder))))
+    print("\n".join(recipe.messages(recipe.write(PROJECT / "envs", names, folder))))
 
 
 def clean(environments: Path, suites: Sequence[Path]) -> None:

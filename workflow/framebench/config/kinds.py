@@ -114,11 +114,11 @@ def _asked(
 ) -> dict[str, Any]:
     answer = _answer if folder else _answer_of_harness
     try:
-        told: dict[str, Any] = json.loads(answer(json.dumps({kind: texts}), root, folder))[kind]
+        declared: dict[str, Any] = json.loads(answer(json.dumps({kind: texts}), root, folder))[kind]
     except (children.NoAnswer, ValueError, RecursionError) as error:
         where = f" of {folder}" if folder else ""
         raise NotAllowed("a kind whose module can be read", f"{kind}{where}: {error}") from None
-    return told
+    return declared
 
 
 def _answer(question: str, root: Path, folder: Path | None) -> str:

@@ -9,11 +9,11 @@ OK = "ok"
 
 
 class Failure(NamedTuple):
-    """A status without a figure. ``words``: shown instead of a number; ``told``: text after a
+    """A status without a figure. ``words``: shown instead of a number; ``phrase``: text after a
     number of runs; ``in_junit``: its JUnit element."""
 
     words: str
-    told: str
+    phrase: str
     in_junit: str
 
 

@@ -91,8 +91,8 @@ class Driver:
         )  # fmt: skip
         # Printed here, because without jobs no handler is called.
         plan = self.work.plan
-        told = (plan_text.left_out, plan_text.left_as_they_are, pair_forecast.lines)
-        for text in told if asked.measures else ():
+        notices = (plan_text.left_out, plan_text.left_as_they_are, pair_forecast.lines)
+        for text in notices if asked.measures else ():
             for line in text(plan):
                 warn(line)
         for rule in sorted(self.snakemake.forced & ONCE):

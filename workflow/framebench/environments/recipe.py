@@ -84,6 +84,6 @@ def _run(*commands: str) -> str:
     return "RUN " + " \\\n    && ".join(commands)
 
 
-def told(targets: Iterable[Path]) -> list[str]:
+def messages(targets: Iterable[Path]) -> list[str]:
     """Return the output lines of the command."""
     return [*(f"recipe: {path}" for path in targets), "No image was built: see the first lines."]

@@ -20,8 +20,8 @@ _NO_LIBRARY = {"benchmarks", "docs", "examples", "isympy", "scripts", "setup", "
 def model_fault(python: Sequence[str], source: str) -> str:
     """Return why a user's model cannot be built with this ``python``: what was found, and is
     allowed. Return "" if nothing was found, or the check itself failed."""
-    told = _json_of([*python, _DESCRIBE, "try_model", source])
-    return f"found {told['found']}; allowed: {told['allowed']}" if told else ""
+    fault = _json_of([*python, _DESCRIBE, "try_model", source])
+    return f"found {fault['found']}; allowed: {fault['allowed']}" if fault else ""
 
 
 def import_fault(folder: Path, packages: Iterable[str]) -> str:

@@ -81,7 +81,7 @@ def _counted(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong | 
     return [_read(one) for one in json.loads(counted)]
 
 
-def _read(told: dict[str, Any] | None) -> SampleCounts | Wrong | None:
-    if told is None:
+def _read(answer: dict[str, Any] | None) -> SampleCounts | Wrong | None:
+    if answer is None:
         return None
-    return Wrong(told["wrong"]) if "wrong" in told else SampleCounts(**told)
+    return Wrong(answer["wrong"]) if "wrong" in answer else SampleCounts(**answer)

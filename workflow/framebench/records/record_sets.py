@@ -39,7 +39,7 @@ CSV_NAME = "runs.csv"
 #: File of the index in a results folder.
 INDEX = ".index"
 _STEPS = ("step_seconds", "waited_apart")
-_TOLD = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
+_IDENTIFYING = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
 
 @dataclass(frozen=True)
@@ -136,10 +136,10 @@ def fingerprint(found: RecordSet) -> str:
 
 
 def _digest(run: Run) -> bytes:
-    told = [getattr(run, name) for name in _TOLD]
+    values = [getattr(run, name) for name in _IDENTIFYING]
     # Steps as bytes: as text they would take longer than all other fields.
     steps = b"".join(array("d", getattr(run, name)).tobytes() for name in _STEPS)
-    return hashlib.sha256(repr(told).encode("utf-8", "backslashreplace") + steps).digest()
+    return hashlib.sha256(repr(values).encode("utf-8", "backslashreplace") + steps).digest()
 
 
 def load_record(path: Path) -> dict[str, Any]:

@@ -67,7 +67,9 @@ def jobs(results: Path) -> list[SlurmJob]:
         return []
     if not names:
         return []
-    listed = told("squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}")
+    listed = output_of(
+        "squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}"
+    )
     return [SlurmJob(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
 
 
@@ -76,7 +78,7 @@ def states(numbers: Iterable[str]) -> dict[str, str]:
     default)."""
     wanted = f"--jobs={','.join(numbers)}"
     try:
-        listed = told("squeue", "--states=all", "--noheader", "--format=%i|%T", wanted)
+        listed = output_of("squeue", "--states=all", "--noheader", "--format=%i|%T", wanted)
     except SlurmError:
         return {}
     return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
@@ -138,7 +140,7 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
     found = jobs(results)
     waiting = [job.id for job in found if job.state in _WAITING]
     if waiting:
-        told("scancel", *waiting)
+        output_of("scancel", *waiting)
         say(f"An earlier call was killed: {len(waiting)} of its jobs that waited are cancelled.")
     running = [job.id for job in found if job.state not in _WAITING]
     if running:
@@ -158,13 +160,13 @@ def refusal(options: Sequence[str]) -> str:
     Returns "" if SLURM accepts it. Nothing is submitted.
     """
     try:
-        told("sbatch", "--test-only", *options, "--wrap=true")
+        output_of("sbatch", "--test-only", *options, "--wrap=true")
     except SlurmError as error:
         return " ".join(error.words.replace("sbatch: error: ", "").split())
     return ""
 
 
-def told(*command: str) -> str:
+def output_of(*command: str) -> str:
     """Return the output of a SLURM command. Raises SlurmError."""
     try:
         done = subprocess.run(

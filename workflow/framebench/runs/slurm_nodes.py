@@ -10,7 +10,7 @@ from ..config.cluster import Cluster
 from ..config.validation import ConfigError
 from ..files import json_files
 from ..files.whole_files import write_whole
-from .slurm import SlurmError, told
+from .slurm import SlurmError, output_of
 
 #: File in the results: the nodes that the measuring call found.
 FILE = ".nodes.json"
@@ -30,7 +30,7 @@ def nodes(cluster: Cluster) -> dict[str, str]:
     SLURM does not answer or has no node there.
     """
     try:
-        listed = told("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%f|%E")
+        listed = output_of("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%f|%E")
     except SlurmError as error:
         raise ConfigError(
             f"config: nodes_named: SLURM does not say which there are: {error}"

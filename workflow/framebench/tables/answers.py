@@ -173,8 +173,8 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
     gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
     first = {row["of_table"]: row for row in reversed(gains)}
-    told = formatting.own_parameters(rows)
-    name = contests.named(rows, lambda row: _case(row, told(row)))
+    parameters_of = formatting.own_parameters(rows)
+    name = contests.named(rows, lambda row: _case(row, parameters_of(row)))
     return Answers(
         _variants(view.records(tables[VARIANTS]) if VARIANTS in tables else [], everywhere),
         [_answer(row, name(row), everywhere) for row in rows],
@@ -266,21 +266,21 @@ def cut(text: str) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 2] + ".."
 
 
-def _case(row: Row, told: str) -> str:
+def _case(row: Row, parameters: str) -> str:
     """Return the label of a row without its settings and environment."""
     size = topology(row["nodes"], row["devices_per_node"])
     batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
-    words = (row["model"], row["mode"], row["precision"], size, batch, told, metric)
+    words = (row["model"], row["mode"], row["precision"], size, batch, parameters, metric)
     return " ".join(filter(None, words))
 
 
 def _variants(rows: Sequence[Row], everywhere: Sequence[str]) -> list[VariantAnswer]:
-    told = formatting.own_parameters(rows)
+    parameters_of = formatting.own_parameters(rows)
 
     def case(row: Row) -> str:
         compiler = "" if row["compiler"] == "none" else row["compiler"]
-        return " ".join(filter(None, (row["framework"], compiler, _case(row, told(row)))))
+        return " ".join(filter(None, (row["framework"], compiler, _case(row, parameters_of(row)))))
 
     apart = (*OF_VARIANT, "framework_version", "environment", "machine")
     name = formatting.distinct_names(rows, case, apart, (contests.ON_MACHINE.name,))

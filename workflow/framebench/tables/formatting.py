@@ -169,11 +169,11 @@ def own_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[R
     """Return a function that gives a row's parameters that are not common to its mode."""
     shared = {mode: {*text.split(", ")} for mode, text in common_parameters(rows, name).items()}
 
-    def told(row: Row) -> str:
+    def text_of(row: Row) -> str:
         own = plain(row[name]).split(", ")
         return ", ".join(one for one in own if one not in shared[_mode(row)])
 
-    return told
+    return text_of
 
 
 def _mode(row: Row) -> str:

@@ -127,7 +127,7 @@ def _failure_text(failures: Sequence[Run], total: int) -> str:
         same = [run for run in failures if run.status == status]
         if same:
             of = "" if parts else f" of {total} repeats"
-            parts.append(f"{len(same)}{of} {FAILURES[status].told}: {_commonest(same)}")
+            parts.append(f"{len(same)}{of} {FAILURES[status].phrase}: {_commonest(same)}")
     return "; ".join(parts)
 
 

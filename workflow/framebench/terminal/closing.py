@@ -84,4 +84,6 @@ def unfinished(
 def _counted(statuses: Iterable[str]) -> str:
     """Return counts as text: ``2 failed, 1 timed out``."""
     counts = Counter(statuses)
-    return ", ".join(f"{counts[name]} {one.told}" for name, one in FAILURES.items() if counts[name])
+    return ", ".join(
+        f"{counts[name]} {one.phrase}" for name, one in FAILURES.items() if counts[name]
+    )

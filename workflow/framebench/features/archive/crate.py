@@ -36,7 +36,7 @@ def metadata(folder: Path, suite: str, origin: Origin, span: tuple[float, float]
     about = [name for name in names if name in _ABOUT]
     made = [name for name in names if name not in given and name not in about]
     began, ended = (_instant(seconds) for seconds in span)
-    told = " \N{MIDDLE DOT} ".join(origin.facts)
+    origin_text = " \N{MIDDLE DOT} ".join(origin.facts)
     graph = [
         {
             "@id": FILE,
@@ -48,7 +48,7 @@ def metadata(folder: Path, suite: str, origin: Origin, span: tuple[float, float]
             "@id": "./",
             "@type": "Dataset",
             "name": f"Framebench results of the suite {suite}",
-            "description": f"How fast deep-learning frameworks do the same work: {told}",
+            "description": f"How fast deep-learning frameworks do the same work: {origin_text}",
             "datePublished": ended,
             "license": _UNLICENSED,
             "conformsTo": [_reference(profile) for profile in _PROFILES],

@@ -114,12 +114,14 @@ def lines(found: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]:
     frameworks = sorted({case.framework for case in found})
     rows = [["path", *frameworks]]
     rows += [[path, *(_worst(row[name]) for name in frameworks)] for path, row in cells.items()]
-    told = [""] if reasons else []
+    explained = [""] if reasons else []
     for (word, framework, reason), paths in sorted(reasons.items()):
         short = textwrap.shorten(reason, _LONGEST, placeholder=" ..")
         more = [f"{len(paths) - _MOST_PATHS} more"] if len(paths) > _MOST_PATHS else []
-        told.append(f"{framework} {word}: {short} ({', '.join([*paths[:_MOST_PATHS], *more])})")
-    return [*groups.table(rows), *told]
+        explained.append(
+            f"{framework} {word}: {short} ({', '.join([*paths[:_MOST_PATHS], *more])})"
+        )
+    return [*groups.table(rows), *explained]
 
 
 def _path(case: Case, known: catalog.Catalog) -> str:

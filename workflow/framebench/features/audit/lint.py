@@ -249,11 +249,11 @@ def repeats_found(printed: Sequence[PrintedFigure], cases: CaseResults) -> Itera
     counted: dict[Key, int] = defaultdict(int)
     for key, case in cases.items():
         counted[key_of(key.row)] += len(case.runs)
-    told = set()
+    reported = set()
     for one in printed:
         stated, count = one.cell["repeats"], counted.get(one.key)
-        if stated and count is not None and (one.key, stated) not in told:
-            told.add((one.key, stated))
+        if stated and count is not None and (one.key, stated) not in reported:
+            reported.add((one.key, stated))
             if int(stated) != count:
                 note = f"{stated} repeats are stated, {count} runs of this case are published"
                 yield replace(one, said=stated), "repeats", str(count), note

@@ -100,24 +100,24 @@ _PATH = re.compile(r"(~|\.{1,2})?/")
 _LONGEST = 80
 
 
-def settings_of(told: Mapping[str, Any], ignored: Iterable[str] = ()) -> dict[str, Any]:
+def settings_of(stated: Mapping[str, Any], ignored: Iterable[str] = ()) -> dict[str, Any]:
     """Flatten a nested configuration: ``{"a": {"b": 1}}`` gives ``{"a.b": 1}``.
 
     Omitted are empty values (null, false, ""), keys in ``ignored`` with all below them, and values
     that differ between repeats of one case: seeds, times, paths."""
     without = frozenset(ignored)
     flat = {}
-    for name, value in _flat(told, "", without):
+    for name, value in _flat(stated, "", without):
         is_path = isinstance(value, str) and _PATH.match(value)
         is_number = not isinstance(value, float) or math.isfinite(value)
-        is_told = value not in (None, False, "") and is_number and not is_path
-        if is_told and not _INCIDENTAL.search(name):
+        is_setting = value not in (None, False, "") and is_number and not is_path
+        if is_setting and not _INCIDENTAL.search(name):
             flat[_text(name)] = _short(value)
     return flat
 
 
-def _flat(told: Mapping[str, Any], within: str, without: frozenset[str]) -> Iterator[Any]:
-    for key, value in told.items():
+def _flat(stated: Mapping[str, Any], within: str, without: frozenset[str]) -> Iterator[Any]:
+    for key, value in stated.items():
         name = f"{within}{key}"
         if name in without:
             continue
@@ -142,10 +142,10 @@ def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: 
     Figures that differ in settings become different cases; repeats are numbered. Figures other than
     step throughput of a fully known case get a mode of the tool's own. No table then mixes them
     with measured ones. Raises FormatError if ``facts`` contradict the file."""
-    told = [replace(one, run=_with(one.run, facts)) for one in figures]
+    stated = [replace(one, run=_with(one.run, facts)) for one in figures]
     counted: Counter[Any] = Counter()
     completed = []
-    for run in (_of_steps(run, tool) for run in _told_apart(told)):
+    for run in (_of_steps(run, tool) for run in _with_differing_settings(stated)):
         if not run.repeat:
             counted[run.key] += 1
             run = replace(run, repeat=counted[run.key])
@@ -153,7 +153,7 @@ def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: 
     return completed
 
 
-def _told_apart(figures: Sequence[ImportedFigure]) -> list[Run]:
+def _with_differing_settings(figures: Sequence[ImportedFigure]) -> list[Run]:
     """Return runs whose parameters include the settings that differ within their case."""
     alike: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
     for one in figures:

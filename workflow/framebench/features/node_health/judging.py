@@ -237,8 +237,8 @@ def _of_several(
     """Return the judgement of a node by a rule that combines other rules.
 
     The figure is the first one that these rules found broken or stored, else ``first``."""
-    told = next((row for name in rule.reads for row in broken[name]), None)
-    row = told or JudgedFigure(first, rule.category, rule.function, PASSED)
+    decisive = next((row for name in rule.reads for row in broken[name]), None)
+    row = decisive or JudgedFigure(first, rule.category, rule.function, PASSED)
     verdict = DEFECTIVE if rule.meets(stored) else PASSED
     return row._replace(rule=rule.category, side=rule.function, verdict=verdict)
 

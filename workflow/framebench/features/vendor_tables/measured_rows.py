@@ -85,31 +85,31 @@ def accuracy(inputs: Inputs) -> Iterator[Values]:
     """Yield rows of mean scores over seeds in percent, and of times to train.
 
     Pre-training has the final loss, and the hours of both phases."""
-    told = converge.by_case(inputs)
-    recipe, score = _recipes(told), _scores(told)
+    converged = converge.by_case(inputs)
+    recipe, score = _recipes(converged), _scores(converged)
     yield from _pretraining(inputs, recipe)
     for amp, full in pairs(_learned(inputs)):
         row = _row(amp, full, recipe(amp))
         times = {}
         for side, result in (("amp", amp), ("full", full)):
-            found = told[result.key] if result else {}
+            found = converged[result.key] if result else {}
             row[f"score_{side}"] = _percent(found.get("score_mean"))
             times[side] = found.get("time_to_train")
             row[f"time_{side}"] = "" if times[side] is None else f"{times[side]:.4g}"
         if times["amp"] and times["full"]:
             row["time_speedup"] = f"{times['full'] / times['amp']:.2f}"
         row |= {"score": score(amp, full), "time_unit": "s"}
-        yield row | {"recipe_epochs": str(told[amp.key]["epochs"])}
+        yield row | {"recipe_epochs": str(converged[amp.key]["epochs"])}
 
 
 def seeds(inputs: Inputs) -> Iterator[Values]:
     """Yield rows of scores over seeds, in percent; pre-training has the final loss."""
-    told = converge.by_case(inputs)
-    recipe, score = _recipes(told), _scores(told)
+    converged = converge.by_case(inputs)
+    recipe, score = _recipes(converged), _scores(converged)
     yield from _final_losses(inputs, recipe)
     for number, pair in enumerate(pairs(_learned(inputs)), 1):
         for result in filter(None, pair):
-            found = told[result.key]
+            found = converged[result.key]
             row = _row(result, None, recipe(result))
             row |= {name: _percent(found[of]) for of, name in _OVER_SEEDS.items()}
             row[EACH] = _by_seed(converge.scores_of(result), _percent)
@@ -118,18 +118,18 @@ def seeds(inputs: Inputs) -> Iterator[Values]:
             yield row
 
 
-def _scores(told: Mapping[Key, Row]) -> Callable[..., str]:
+def _scores(converged: Mapping[Key, Row]) -> Callable[..., str]:
     """Return a function that gives the score's name of cases that differ only in precision.
 
     Cases without a score get the score of their model in other cases."""
     names: dict[str, dict[str, None]] = defaultdict(dict)
-    for key, row in told.items():
+    for key, row in converged.items():
         if row["score"]:
             names[key.case.model][row["score"]] = None
 
     def score(*pair: CaseResult | None) -> str:
         some = [one for one in pair if one]
-        own = [str(told[one.key]["score"]) for one in some]
+        own = [str(converged[one.key]["score"]) for one in some]
         of_model = names[some[0].case.model]
         return next(filter(None, own), "") or (next(iter(of_model)) if len(of_model) == 1 else "")
 
@@ -233,21 +233,21 @@ def _steps(inputs: Inputs, mode: str) -> list[CaseResult]:
     return [one for one in cases if one.case.mode == mode and one.case.model in MODELS]
 
 
-def _recipes(told: Mapping[Key, Row]) -> Callable[..., str]:
+def _recipes(converged: Mapping[Key, Row]) -> Callable[..., str]:
     """Return a function that gives the distinguishing settings of a training as text.
 
     A training has one or two phases; where these differ, both values are given."""
     apart = [
         column
         for column in trainings.COLUMNS
-        if len({row[column.name] for row in told.values()}) > 1
+        if len({row[column.name] for row in converged.values()}) > 1
     ]
 
     def words(*stages: CaseResult | None, accumulation: str = "") -> str:
         some = [one for one in stages if one]
         lengths = [one.case.sequence_length for one in some]
         given: dict[str, Sequence[Any]] = {"length": lengths, "accumulation": [accumulation]}
-        given |= {one.header: [told[stage.key][one.name] for stage in some] for one in apart}
+        given |= {one.header: [converged[stage.key][one.name] for stage in some] for one in apart}
         return ", ".join(f"{name} {text}" for name, of in given.items() if (text := _each(of)))
 
     return words

@@ -24,9 +24,9 @@ class RunPhases(NamedTuple):
 
 def phases_of(record: Mapping[str, Any], rank: Mapping[str, Any]) -> RunPhases | None:
     """Return the phases of a run; None if the record lacks one."""
-    told, warming = rank.get("phases", {}), rank.get("warmup_step_seconds")
+    phases, warming = rank.get("phases", {}), rank.get("warmup_step_seconds")
     names = ("import_seconds", "build_seconds", "warmup_seconds", "window_seconds")
-    seconds = [*map(told.get, names), told.get("waited_window_seconds", 0.0)]
+    seconds = [*map(phases.get, names), phases.get("waited_window_seconds", 0.0)]
     if not warming or not all(isinstance(one, (int, float)) for one in seconds):
         return None
     imports, build, warm_up, window, waited = map(float, seconds)

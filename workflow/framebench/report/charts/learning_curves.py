@@ -99,7 +99,7 @@ def draw(
 
     ``score``: name of the score; "" for losses, which have a logarithmic axis."""
     points = sum(len(values) for line in lines for _, values in line.curves)
-    told = -(-points // MAX_POINTS)
+    every = -(-points // MAX_POINTS)
 
     def one(axes: Axes, line: SeedCurves, style: line_charts.Style, parts: Parts) -> None:
         for at, (seed, values) in enumerate(line.curves):
@@ -109,7 +109,7 @@ def draw(
                 markersize=3, linewidth=1, alpha=0.75, label=None if at else line.label, **style,
             )  # fmt: skip
             for epoch, value in known:
-                if epoch % told == 0 or epoch == len(values):
+                if epoch % every == 0 or epoch == len(values):
                     said = f"{line.label}, seed {seed}, epoch {epoch}: {number(value)}"
                     parts.point(style["gid"], axes, (epoch, value), said)
 

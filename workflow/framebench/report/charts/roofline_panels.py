@@ -98,13 +98,13 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
             words = (row.precision, topology_of(row), cores, where)
             found[(*filter(None, words), roofs)].append(row)
     drawn = []
-    for (*told, roofs), rows in list(found.items())[:MAX_PANELS]:
+    for (*labels, roofs), rows in list(found.items())[:MAX_PANELS]:
         every = _settings(rows)
         chosen = spread(every, lambda one: one.name.partition(",")[0], MAX_SETTINGS)
         chosen.sort(key=lambda one: one.intensity)
         drawn.append(
             Plot(
-                title=f"Roofline: {', '.join(told)}",
+                title=f"Roofline: {', '.join(labels)}",
                 svg=draw(chosen, roofs, look, WIDTH),
                 narrow=draw(chosen, roofs, look, NARROW),
                 description=f"Operations a second over operations for each byte of "

@@ -207,8 +207,8 @@ def lead(rows: Sequence[Row]) -> Iterator[str]:
         for verdict in dict.fromkeys(row["equivalence"] for row in rows)
     }
     if rows:
-        told = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
-        yield f"Of {len(rows)} pairs: {told}. The margin is {rows[0]['margin']:g}."
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
+        yield f"Of {len(rows)} pairs: {counts}. The margin is {rows[0]['margin']:g}."
 
 
 def _needs_two(row: Row) -> str:

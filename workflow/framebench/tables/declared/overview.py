@@ -79,10 +79,10 @@ def by_model(rows: Sequence[Row]) -> list[Crosstab]:
 
 
 def _tables(rows: Sequence[Row], of: str, down: str) -> list[Crosstab]:
-    told = own_parameters(rows)
+    parameters_of = own_parameters(rows)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        words = [row[of], row["mode"], told(row)]
+        words = [row[of], row["mode"], parameters_of(row)]
         parts[f"{', '.join(filter(None, words))} ({row['unit']})"].append(row)
     return [_crosstab(title, some, down) for title, some in parts.items()]
 

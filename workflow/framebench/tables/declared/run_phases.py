@@ -57,17 +57,17 @@ def suite_rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _sums(name: str, runs: Sequence[Run]) -> dict[str, Any]:
-    told = [run.phases for run in runs if run.phases]
-    seconds = {phase: sum(getattr(one, phase) for one in told) for phase in WORDS}
+    phases = [run.phases for run in runs if run.phases]
+    seconds = {phase: sum(getattr(one, phase) for one in phases) for phase in WORDS}
     unsplit = sum(run.wall_seconds or 0.0 for run in runs if not run.phases)
     whole = sum(seconds.values()) + unsplit
     return {
         "framework": name,
         "runs": len(runs),
         "suite_seconds": whole,
-        **_by_column(seconds if told else dict.fromkeys(WORDS)),
+        **_by_column(seconds if phases else dict.fromkeys(WORDS)),
         "unsplit_seconds": unsplit,
-        "timed_share": seconds["window"] / whole if told else None,
+        "timed_share": seconds["window"] / whole if phases else None,
     }
 
 

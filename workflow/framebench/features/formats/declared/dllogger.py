@@ -37,7 +37,7 @@ class Logged:
 
     Each value has its line number."""
 
-    told: dict[str, Any] = field(default_factory=dict)
+    logged: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, tuple[int, float]] = field(default_factory=dict)
     steps: dict[str, dict[int, list[tuple[int, Any]]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
@@ -63,7 +63,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             if runs[-1].summary:
                 runs.append(Logged())  # a restarted program appends to its log
             if not runs[-1].steps:
-                runs[-1].told |= _configuration(data)
+                runs[-1].logged |= _configuration(data)
         else:
             _add(source, runs[-1], step, data, line)
     if not line:
@@ -87,14 +87,14 @@ def _configuration(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration in a step's data.
 
     Some programs log the text of an argparse namespace."""
-    told = dict(data)
+    logged = dict(data)
     for name, value in data.items():
         text = value[0] if isinstance(value, list) and len(value) == 1 else value
         if isinstance(text, str) and text.startswith("Namespace("):
-            told[name] = {
+            logged[name] = {
                 key: one.strip("'") for key, one in _ARGUMENT.findall(text) if one not in _NOTHING
             }
-    return told
+    return logged
 
 
 def _add(source: ImportedFile, run: Logged, step: Any, data: Mapping[str, Any], line: int) -> None:
@@ -114,7 +114,7 @@ def _add(source: ImportedFile, run: Logged, step: Any, data: Mapping[str, Any], 
 def _figures(
     source: ImportedFile, run: Logged, units: Mapping[str, str]
 ) -> Iterator[rows.ImportedFigure]:
-    settings = rows.settings_of(run.told) if run.told else source.its_name
+    settings = rows.settings_of(run.logged) if run.logged else source.its_name
     parameters = {} if run.summary else {"aggregate": "median of steps"}
     for name, value in _values(source, run, units):
         unit = _unit(name, units)

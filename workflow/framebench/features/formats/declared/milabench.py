@@ -113,15 +113,15 @@ def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
     precision, batch = given.get("--precision"), given.get("--batch-size")
     if batch is not None:
         parameters["batch_size"] = str(batch)
-    told = {**config, **_machine(process.meta)}
+    logged = {**config, **_machine(process.meta)}
     if isinstance(devices, list):
-        told["number_of_devices"] = len(devices)
+        logged["number_of_devices"] = len(devices)
     for unit, rates in (process.rates or {"": []}).items():
         yield rows.figure(
             "milabench", "milabench", "rate", None if reason else descriptive.median(rates), unit,
             "higher", model=config["name"], precision=str(precision or ""),
             accelerator=str(config.get("arch") or _mapping(config, "system").get("arch") or ""),
-            parameters=parameters, settings=rows.settings_of(told, _INCIDENTAL),
+            parameters=parameters, settings=rows.settings_of(logged, _INCIDENTAL),
             status="failed" if reason else "ok", reason=reason,
         )  # fmt: skip
 

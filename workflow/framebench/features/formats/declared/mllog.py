@@ -102,13 +102,13 @@ class TimedRun:
 class Log:
     """State of parsing a log, event by event.
 
-    ``told``: settings of the current run; ``behind``: settings logged after its end, which belong
+    ``logged``: settings of the current run; ``behind``: settings logged after its end, which belong
     to it or to the next run."""
 
     def __init__(self, source: ImportedFile) -> None:
         self.source = source
         self.run: TimedRun | None = None
-        self.told: dict[str, Any] = {}
+        self.logged: dict[str, Any] = {}
         self.behind: dict[str, Any] = {}
         self.ours = False
 
@@ -119,16 +119,16 @@ class Log:
         elif event.key == "run_stop":
             yield from self._stop(event)
         elif event.key in (*_CASE, *_COUNTS, *_INCIDENTAL):
-            (self.behind if self.run and self.run.is_over else self.told)[event.key] = event.value
+            (self.behind if self.run and self.run.is_over else self.logged)[event.key] = event.value
         elif self.run is None and isinstance(event.value, (str, int, float)):
-            self.told[event.key] = event.value
+            self.logged[event.key] = event.value
         elif not event.key.endswith(("_start", "_stop")):
             self._leave_out(event)
 
     def _start(self, event: Event) -> Iterator[rows.ImportedFigure]:
         if self.run and self.run.is_over:
-            yield self._figure(self.run, self.told)
-            self.run, self.told, self.behind = None, self.behind, {}
+            yield self._figure(self.run, self.logged)
+            self.run, self.logged, self.behind = None, self.behind, {}
         if self.run is None:
             self.run = TimedRun(event.line)
         elif event.writer in self.run.started:
@@ -141,7 +141,7 @@ class Log:
         if run is None or event.writer in run.stopped or event.time < begun:
             self.source.refuse("run_stop without a run_start before it", event.line)
         if carried.KEY in event.metadata:
-            self.run, self.told, self.ours = None, {}, True
+            self.run, self.logged, self.ours = None, {}, True
             yield carried.figure_of(event.metadata[carried.KEY], self.source, event.line)
             return
         run.stopped[event.writer] = event.time
@@ -156,36 +156,36 @@ class Log:
 
     def end(self, last: int) -> Iterator[rows.ImportedFigure]:
         """Yield the last run, also if it has not ended. Raises FormatError if there is none."""
-        told = {**self.behind, **self.told}
+        logged = {**self.behind, **self.logged}
         if self.run:
-            yield self._figure(self.run, told)
+            yield self._figure(self.run, logged)
         elif self.ours:
             return
-        elif told.get("submission_benchmark"):
-            yield self._foreign(told, None, f"the log ends at line {last} without a run_start")
+        elif logged.get("submission_benchmark"):
+            yield self._foreign(logged, None, f"the log ends at line {last} without a run_start")
         else:
             allowed = "allowed: a log of MLPerf training; those of inference are not read"
             self.source.refuse(f"has no run_start; {allowed}", last)
 
-    def _figure(self, run: TimedRun, told: Mapping[str, Any]) -> rows.ImportedFigure:
+    def _figure(self, run: TimedRun, logged: Mapping[str, Any]) -> rows.ImportedFigure:
         if not run.stopped:
             why = f"the log ends without the run_stop of the run_start in line {run.line}"
-            return self._foreign(told, None, why)
+            return self._foreign(logged, None, why)
         seconds = (max(run.stopped.values()) - min(run.started.values())) / 1000
         wrong = sorted(run.statuses - {repr("success")})
-        return self._foreign(told, seconds, f"run_stop with status {wrong[0]}" if wrong else "")
+        return self._foreign(logged, seconds, f"run_stop with status {wrong[0]}" if wrong else "")
 
     def _foreign(
-        self, told: Mapping[str, Any], seconds: float | None, reason: str
+        self, logged: Mapping[str, Any], seconds: float | None, reason: str
     ) -> rows.ImportedFigure:
-        parameters = {name: told[name] for name in _CASE if told.get(name) not in (None, "")}
-        counts = {name: told[key] for key, name in _COUNTS.items() if _is_count(told.get(key))}
+        parameters = {name: logged[name] for name in _CASE if logged.get(name) not in (None, "")}
+        counts = {name: logged[key] for key, name in _COUNTS.items() if _is_count(logged.get(key))}
         if system := _system(self.source.path):
             parameters["system"] = system
         return rows.figure(
             "mllog", "mllog", "time_to_train", seconds, "s", "lower",
-            model=str(told.get("submission_benchmark") or ""), parameters=parameters,
-            settings=rows.settings_of(told, _INCIDENTAL), status="failed" if reason else "ok",
+            model=str(logged.get("submission_benchmark") or ""), parameters=parameters,
+            settings=rows.settings_of(logged, _INCIDENTAL), status="failed" if reason else "ok",
             reason=reason, **counts,
         )  # fmt: skip
 

@@ -193,13 +193,13 @@ def _commits(good: str, bad: str) -> list[tuple[str, str, str]]:
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
     where = file if file.startswith("./") else f":/{file}"
     words = ["git", "log", "--reverse", "--topo-order", "--format=%h%x09%s", f"{revision}..{to}"]
-    told = subprocess.run(
+    listed = subprocess.run(
         [*words, "--", where], capture_output=True, text=True, check=False, encoding="utf-8",
         errors="replace",
     )  # fmt: skip
-    if told.returncode:
-        raise ConfigError(f"--good, --bad: git says: {' '.join(told.stderr.split())}")
-    lines = (line.partition("\t") for line in told.stdout.splitlines())
+    if listed.returncode:
+        raise ConfigError(f"--good, --bad: git says: {' '.join(listed.stderr.split())}")
+    lines = (line.partition("\t") for line in listed.stdout.splitlines())
     return [(commit, title, file) for commit, _, title in lines]
 
 
