@@ -27,7 +27,9 @@ def check(text: str) -> None:
     lacking = [(line, error) for line, error in _failures(tree, text) if error]
     if lacking:
         problems = "; ".join(f"line {line}: {error}" for line, error in lacking)
-        raise NotAModel(f"{text!r}, {problems}", "imports that its environment has")
+        raise NotAModel(
+            f"{text!r}, {problems}", "imports that its environment has, or gets by `packages`"
+        )
 
 
 def imports(tree: ast.AST) -> Iterator[ast.stmt]:

@@ -127,6 +127,16 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
         ]
 
 
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_long_heading_has_room_in_a_narrow_drawing(narrow: bool) -> None:
+    heading = "my_model@c865a5a1, inference, 1n1g, amp, batch per device 16"
+    rows = [PlotRow(heading), PlotRow("pytorch", "pytorch", [1.0])]
+    text = str(plots.strips(rows, Look(["pytorch"]), "ratio", reference=1.0, narrow=narrow))
+    (style,) = re.findall(rf'<text style="([^"]*)"[^>]*>{heading}<', text)
+    (size,) = re.findall(r"([\d.]+)px", style)
+    assert 0.63 * float(size) * len(heading) <= (plots.NARROW if narrow else plots.WIDTH)
+
+
 def test_a_ratio_without_an_interval_has_no_bar_and_says_so() -> None:
     rows = [
         PlotRow("known", "jax", [1.2], "", (1.1, 1.3), {"mode": "train"}, is_ratio=True),

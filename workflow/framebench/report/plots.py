@@ -21,6 +21,7 @@ from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
 
 #: Room for labels left of a wide plot, and most characters of a label.
 ROOM, LETTERS, NARROW_LETTERS = 360, 46, 44
+NARROW_BOLD = 40  # bold letters that a narrow drawing has room for; more become smaller
 WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
 NARROW = 344  # drawing units of the narrow variant for phones
 ROW = 22
@@ -160,7 +161,9 @@ def strips(
             _dots(axes, some, look, name)
         for row, (label, dots), name in zip(rows, places, names, strict=True):
             if not row.framework:
-                write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name)
+                size = FONT * min(1.0, NARROW_BOLD / len(row.label)) if narrow else FONT
+                write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name,
+                      fontsize=size)  # fmt: skip
                 continue
             side: dict[str, Any] = {"ha": "left" if narrow else "right", "gid": name}
             write(fitting(row.label, narrow), 0, label, -6 if narrow else -10, **side)

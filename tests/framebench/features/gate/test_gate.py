@@ -395,3 +395,15 @@ def test_a_version_of_a_package_is_of_the_framework_of_the_model(tmp_path: Path)
     assert gate("--base", "jax==0.9.0", "--candidate", "usual", results=tmp_path / "out") == 4
     every = f"found {len(CATALOG.frameworks)} frameworks; allowed: one"
     assert every in (tmp_path / "out" / "gate.md").read_text()
+
+
+def test_an_interrupted_gate_says_how_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_gate", interrupted)
+    assert command.main(["--base", "a", "--candidate", "b", "--results", str(tmp_path)]) == 130
+    assert "the same command goes on from here" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir()), "nothing is broken"
