@@ -207,10 +207,10 @@ def _last(
     runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], provenance: Origin, page: Path
 ) -> list[str]:
     """Return the last lines of a call: unverified figures, sources, and paths of the output."""
-    from ..tables import answers, registry
+    from ..tables import answers, formatting, registry
 
     hint = unproved_text(tables[registry.known()["summary"]])
-    taken = f"{len(runs)} runs" + (f" in {provenance.took}" if provenance.took else "")
+    taken = formatting.counted(len(runs), "run") + (f" in {provenance.took}" if provenance.took else "")
     of = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
     return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
 
