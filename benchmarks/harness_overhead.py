@@ -32,18 +32,20 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     from harness.measuring import step_timing, synthetic, window
     from harness.measuring.loading import load_adapter
 
-    facts = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
+    model_config = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
     case = Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch_size, "fp32", "none", None)
     rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
-    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, facts, rank_context)
+    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(
+        case, model_config, rank_context
+    )
     adapter.start()
-    batch = synthetic.make_batch(facts["inputs"], batch_size, None, 0, 0)
+    batch = synthetic.make_batch(model_config["inputs"], batch_size, None, 0, 0)
     adapter.build(batch)
 
     import torch
     from framework_under_test.models import cnn
 
-    model = cnn.build(facts).train()
+    model = cnn.build(model_config).train()
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, fused=True
     )

@@ -267,11 +267,11 @@ def measure(framework: str, root: str, rounds: int, workers: int) -> None:
     from harness.request.declaration import read_model
     from harness.samples import folder, order, supply
 
-    facts = read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
+    model_config = read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
     case = Case(framework, "resnet50_v1.5", "train", 1, 1, BATCH, "fp32", "none", None)
     rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
     adapter: Any = load_adapter(str(ROOT / "scripts/frameworks" / framework))(
-        case, facts, rank_context
+        case, model_config, rank_context
     )
     adapter.start()
     images = folder.scan(root, folder.TRAIN, folder.REFUSE)

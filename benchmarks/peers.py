@@ -70,12 +70,14 @@ def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
     from harness.measuring.loading import load_adapter
     from harness.request.declaration import read_model
 
-    facts = read_model(str(ROOT / f"scripts/models/{model}.json"))
-    length = SEQUENCE if facts["sequence_lengths"] else None
+    model_config = read_model(str(ROOT / f"scripts/models/{model}.json"))
+    length = SEQUENCE if model_config["sequence_lengths"] else None
     size = len(next(iter(batch.values())))
     case = Case("pytorch", model, mode, 1, 1, size, "fp32", "none", length)
     rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
-    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(case, facts, rank_context)
+    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(
+        case, model_config, rank_context
+    )
     adapter.start()
     import torch
 
@@ -192,13 +194,13 @@ def measure(model: str, mode: str, rounds: int, steps: int) -> None:
     from harness.request.declaration import read_model
 
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-    facts = read_model(str(ROOT / f"scripts/models/{model}.json"))
-    length = SEQUENCE if facts["sequence_lengths"] else None
-    batch = make_batch(facts["inputs"], BATCHES[model], length, 0, 0)
+    model_config = read_model(str(ROOT / f"scripts/models/{model}.json"))
+    length = SEQUENCE if model_config["sequence_lengths"] else None
+    batch = make_batch(model_config["inputs"], BATCHES[model], length, 0, 0)
     loops = {"ours": ours(model, mode, batch)}
     for of, peer in PEERS:
         if of == model:
-            loops[peer] = theirs(peer, model, mode, batch, facts["hyperparameters"])
+            loops[peer] = theirs(peer, model, mode, batch, model_config["hyperparameters"])
     repeated = {name: in_turn.repeated(step, steps) for name, step in loops.items()}
     print(json.dumps(in_turn.measure(repeated, rounds, steps)))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import networks
-from framebench.config.catalog import model_facts
+from framebench.config.catalog import read_model_config
 from reference import compute
 
 from ..conftest import ROOT
@@ -19,7 +19,7 @@ from .models import BLOCKS, RESNET, facts_of
 CNNS = {
     path.stem: facts
     for path in sorted(ROOT.glob("scripts/models/*.json"))
-    if (facts := model_facts(path)).get("definition") == "cnn"
+    if (facts := read_model_config(path)).get("definition") == "cnn"
 }
 
 #: Networks under torchvision's names.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from framebench.config.catalog import model_facts
+from framebench.config.catalog import read_model_config
 from reference import compute
 
 from ..conftest import ROOT
 from .models import SEQUENCE, definition_of, facts_of
 
-MODELS = {path.stem: model_facts(path) for path in sorted(ROOT.glob("scripts/models/*.json"))}
+MODELS = {path.stem: read_model_config(path) for path in sorted(ROOT.glob("scripts/models/*.json"))}
 DECODERS = {model: facts for model, facts in MODELS.items() if facts.get("definition") == "decoder"}
 ENCODERS = {
     model: facts

@@ -126,7 +126,7 @@ def _own_model(folder: Path) -> Said:
 
 
 def _model(folder: Path) -> Said:
-    catalog.model_facts(folder / "m.json")
+    catalog.read_model_config(folder / "m.json")
     declaration.read_model(str(folder / "m.json"))
     return ()
 

@@ -78,14 +78,14 @@ class _Arrays:
 def _arrays(case: Case, catalog: Catalog) -> _Arrays | None:
     """Return the arrays that exist at once: weights, the optimizer's moments, and the gradients if
     all exist before the first update; None if unknown."""
-    facts = catalog.models.get(case.model, {})
-    parameters = facts.get("trainable_parameters")
+    model_config = catalog.models.get(case.model, {})
+    parameters = model_config.get("trainable_parameters")
     precision = precisions.known().get(case.precision)
     if not case.is_step or not parameters or precision is None:
         return None
     what = {"weights": 1}
     if case.mode == "train":
-        hyper = facts.get("hyperparameters", {})
+        hyper = model_config.get("hyperparameters", {})
         what["moments"] = _MOMENTS.get(hyper.get("optimizer"), 0)
         what["gradients"] = int(_all_gradients(case, hyper, catalog))
     copies = layout_of(case.parallelism, case.devices).data  # others shard one copy

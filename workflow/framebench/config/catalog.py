@@ -37,7 +37,7 @@ class Catalog:
 
     @cached_property
     def compilers(self) -> list[str]:
-        named = {name for facts in self.frameworks.values() for name in facts["compilers"]}
+        named = {name for one in self.frameworks.values() for name in one["compilers"]}
         return ["none", *WORDS, *sorted(named - {"none"})]
 
     @cached_property
@@ -82,16 +82,16 @@ def load_catalog(root: Path) -> Catalog:
     folders = [path for path in sorted(root.glob("scripts/frameworks/[!_.]*")) if path.is_dir()]
     missing = {folder.name: _missing(folder) for folder in folders}
     frameworks = {name: _framework(root, name) for name, file in missing.items() if not file}
-    models = [model_facts(path) for path in sorted(root.glob("scripts/models/*.json"))]
+    models = [read_model_config(path) for path in sorted(root.glob("scripts/models/*.json"))]
     return Catalog(
         root,
         frameworks,
-        {facts["name"]: facts for facts in models},
+        {one["name"]: one for one in models},
         {name: file for name, file in missing.items() if file},
     )
 
 
-def model_facts(path: Path) -> dict[str, Any]:
+def read_model_config(path: Path) -> dict[str, Any]:
     """Return a model config merged over its ``base`` in the folder ``bases``, as the harness does.
 
     A base may have its own base.
@@ -101,13 +101,17 @@ def model_facts(path: Path) -> dict[str, Any]:
 
 def _with_base(path: Path, bases: Path) -> dict[str, Any]:
     try:
-        facts = json_files.read(path)
+        model_config = json_files.read(path)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as JSON: {cause(error)}") from None
-    if not isinstance(facts, dict):
-        raise ConfigError(f"{path}: found {show(facts)}; allowed: a JSON object")
-    base = facts.pop("base", None)
-    return merge_patch(_with_base(bases / f"{base}.json", bases), facts) if base else facts
+    if not isinstance(model_config, dict):
+        raise ConfigError(f"{path}: found {show(model_config)}; allowed: a JSON object")
+    base = model_config.pop("base", None)
+    return (
+        merge_patch(_with_base(bases / f"{base}.json", bases), model_config)
+        if base
+        else model_config
+    )
 
 
 def _missing(folder: Path) -> str:
@@ -119,17 +123,17 @@ def _missing(folder: Path) -> str:
 def _framework(root: Path, name: str) -> dict[str, Any]:
     shown = f"scripts/frameworks/{name}/framework.json"
     try:
-        facts = json_files.read(root / shown)
+        declaration = json_files.read(root / shown)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{shown}: cannot be read as JSON: {cause(error)}") from None
     try:
-        return framework_keys.checked(facts, name)
+        return framework_keys.checked(declaration, name)
     except ValueError as error:
         raise ConfigError(f"{shown}: {error}") from None
 
 
 @cache
-def facts_of(framework: str) -> dict[str, Any]:
+def framework_declaration(framework: str) -> dict[str, Any]:
     """Return the framework.json of one of this project's frameworks; {} for another name."""
     folders = {path.name: path for path in PROJECT.glob("scripts/frameworks/[!_.]*")}
     folder = folders.get(framework)
@@ -138,13 +142,13 @@ def facts_of(framework: str) -> dict[str, Any]:
 
 
 def forward_multiply_adds(
-    facts: dict[str, Any], sequence_length: int | None, training: bool = False
+    model_config: dict[str, Any], sequence_length: int | None, training: bool = False
 ) -> float:
     """Return the multiply-adds of one sample's forward pass, by the model config's polynomial.
 
     ``training``: include auxiliary heads.
     """
-    terms = facts["forward_multiply_adds"]
+    terms = model_config["forward_multiply_adds"]
     tokens = sequence_length or 0
     return float(
         terms.get("per_sample", 0)

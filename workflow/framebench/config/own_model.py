@@ -29,28 +29,28 @@ _ALLOWED = (
 
 @dataclass(frozen=True)
 class OwnModel:
-    """A user's own model. ``source``: as given; ``facts``: model config as in ``scripts/models``,
-    with framework and content in ``own``."""
+    """A user's own model. ``source``: as given; ``model_config``: as in ``scripts/models``, with
+    framework and content in ``own``."""
 
     source: str
-    facts: Mapping[str, Any]
+    model_config: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        return str(self.facts["name"])
+        return str(self.model_config["name"])
 
     @property
     def framework(self) -> str:
-        return str(self.facts["own"]["framework"])
+        return str(self.model_config["own"]["framework"])
 
     @property
     def library(self) -> str:
         """Model library that the model is from; "" for a file."""
-        return str(self.facts["own"]["library"])
+        return str(self.model_config["own"]["library"])
 
     def among(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the model added."""
-        return replace(catalog, models={**catalog.models, self.name: dict(self.facts)})
+        return replace(catalog, models={**catalog.models, self.name: dict(self.model_config)})
 
 
 def own_model(source: str, catalog: Catalog) -> OwnModel:

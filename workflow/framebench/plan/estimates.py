@@ -11,7 +11,7 @@ from core.case import NONE, Case
 from core.framework_keys import START_SECONDS
 
 from ..cases.fitting import Capacity, skips
-from ..config.catalog import Catalog, facts_of, forward_multiply_adds
+from ..config.catalog import Catalog, forward_multiply_adds, framework_declaration
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
@@ -86,9 +86,9 @@ def start_of(
     """Return the seconds of a run apart from its steps; ``is_small``: its model is a small one."""
     if framework in ("", NONE):
         return ALONE_SECONDS
-    facts = facts_of(framework)
-    seconds: dict[str, float] = {**START_SECONDS, **facts.get("start_seconds", {})}
-    is_compiled = compiler not in ("", "none", facts.get("trained_with"))
+    declaration = framework_declaration(framework)
+    seconds: dict[str, float] = {**START_SECONDS, **declaration.get("start_seconds", {})}
+    is_compiled = compiler not in ("", "none", declaration.get("trained_with"))
     begun, part = (seconds["import"], _SMALL) if is_small else (seconds["start"], 1.0)
     built = seconds["train"] * (mode in _TRAINING) + seconds["compile"] * is_compiled
     return (begun + part * built) * slowness(place)

@@ -75,11 +75,12 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
     if any(case.reads_images for case in cases):
         _check_folder(settings)
     for case in cases:
-        facts = catalog.models[case.model] if case.mode == CONVERGE else {}
-        if facts.get("reads_files") and amounts.folder_of(case, settings) is None:
+        model_config = catalog.models[case.model] if case.mode == CONVERGE else {}
+        if model_config.get("reads_files") and amounts.folder_of(case, settings) is None:
             raise ConfigError(
                 f"{settings.suite.path}: found {case.model}, which learns from files, but no "
-                f"folder is named; allowed: with data=DIR, one with the files of {facts['task']}"
+                f"folder is named; allowed: with data=DIR, one with the files of "
+                f"{model_config['task']}"
             )
     for case, found in amounts.of_cases(cases, settings, catalog).items():
         # images that are skipped are reported after the run

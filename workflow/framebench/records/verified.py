@@ -92,7 +92,7 @@ class VerificationFlags:
         """Return the verifications that a run needs."""
         if run.case.mode != "train":
             return [ON_ONE]
-        with_dropout = bool(self._facts(run).get("hyperparameters", {}).get("dropout"))
+        with_dropout = bool(self._model_config(run).get("hyperparameters", {}).get("dropout"))
         several = [VerificationKind(by=smallest(run.case.parallelism))] * (run.case.devices > 1)
         return [
             ON_ONE,
@@ -102,7 +102,7 @@ class VerificationFlags:
             *(one._replace(dropout=True) for one in several if with_dropout),
         ]
 
-    def _facts(self, run: Run) -> Mapping[str, Any]:
+    def _model_config(self, run: Run) -> Mapping[str, Any]:
         if any(flag.name == OWN for flag in run.flags):
             return _OWN_FACTS
         return self._models.get(run.case.model, {})
@@ -117,7 +117,7 @@ class VerificationFlags:
             # A failure on several devices says nothing of one device.
             if one.passed is False and _kind(one) in (*needed, WITH_DROPOUT):
                 return Flag(FAILED, "")
-        if "parity" not in self._facts(run):
+        if "parity" not in self._model_config(run):
             return Flag(UNVERIFIED, f"there is no reference of {run.case.model} to compare it with")
         if not run.computation:
             return Flag(UNVERIFIED, "the record does not say which code computed it")

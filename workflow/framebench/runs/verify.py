@@ -16,7 +16,7 @@ from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..config import own_model
-from ..config.catalog import Catalog, model_facts
+from ..config.catalog import Catalog, read_model_config
 from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates
@@ -131,11 +131,11 @@ def _several(parallelism: str) -> dict[str, Any]:
     return {"devices_per_node": layout_of(small, 2).devices, "parallelism": small}
 
 
-def scale_of(facts: Mapping[str, Any]) -> str:
+def scale_of(model_config: Mapping[str, Any]) -> str:
     """Return the largest scale at which a model is compared with its reference."""
-    if "own" in facts:
+    if "own" in model_config:
         return own_model.SCALE
-    reduced = facts.get("parity", {}).get(REDUCED, {}).get("hyperparameters", {})
+    reduced = model_config.get("parity", {}).get(REDUCED, {}).get("hyperparameters", {})
     return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
 
@@ -282,19 +282,19 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
     ``reference``: folder of the reference, "" for the user's own model.
     """
     case = one.case
-    own = {model.name: model.facts for model in plan.settings.own_models}
+    own = {model.name: model.model_config for model in plan.settings.own_models}
     if case.model in own:
-        facts, model = own[case.model], model_of(plan, case.model)
+        model_config, model = own[case.model], model_of(plan, case.model)
     else:
-        facts = model_facts(Path(plan.scripts, "models", f"{case.model}.json"))
-        has_dropout = facts["hyperparameters"].get("dropout")
+        model_config = read_model_config(Path(plan.scripts, "models", f"{case.model}.json"))
+        has_dropout = model_config["hyperparameters"].get("dropout")
         with_dropout = one.dropout or (has_dropout and case.mode != axes.TRAIN)
         model = f"{reference}/{'facts-dropout' if with_dropout else 'facts'}.json"
     named: dict[str, Any] = {
         **axis_options(plan, case),
         "kind": verifications.KIND,
         "model": model,
-        "batch-per-device": facts["parity"]["batch_per_device"],
+        "batch-per-device": model_config["parity"]["batch_per_device"],
         "source": one.source,
         **common(plan),
         "lease": lease_name(plan.room_of_comparisons),

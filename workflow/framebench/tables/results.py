@@ -71,7 +71,11 @@ class CaseResult:
     def uncompiled(self) -> str:
         """Execution of our cases without a compiler, such as eager; otherwise ""."""
         ours = self._is_ours and self.case.compiler == UNCOMPILED
-        return str(catalog.facts_of(self.case.framework).get("none_is", "")) if ours else ""
+        return (
+            str(catalog.framework_declaration(self.case.framework).get("none_is", ""))
+            if ours
+            else ""
+        )
 
     @property
     def _is_ours(self) -> bool:

@@ -60,7 +60,7 @@ RECIPE = (
     ),
     Column("schedule", TEXT, "of the learning rate", value=_text("schedule"), hoisted=True),
     Column(
-        "learning_rate", TEXT, "its peak; `model`: that of the model's facts",
+        "learning_rate", TEXT, "its peak; `model`: that of the model config",
         value=_text("learning_rate"), hoisted=True,
     ),
     Column(
@@ -74,11 +74,11 @@ RECIPE = (
         value=_given("learning_rate_batch", 0), hoisted=True, optional=True, form=Form(spec=".0f"),
     ),
     Column(
-        "weight_decay", TEXT, "`model`: that of the model's facts",
+        "weight_decay", TEXT, "`model`: that of the model config",
         value=_text("weight_decay"), hoisted=True,
     ),
     Column(
-        "momentum", TEXT, "`model`: that of the model's facts",
+        "momentum", TEXT, "`model`: that of the model config",
         value=_text("momentum"), hoisted=True,
     ),
     Column(

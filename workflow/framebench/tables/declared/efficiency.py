@@ -31,13 +31,15 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
     passes = 3 if run.case.mode == "train" else 1
     if work := run.sample_work:
         return None if work.multiply_adds is None else 2.0 * passes * work.multiply_adds
-    facts = models.get(run.case.model)
-    if facts is None:
+    model_config = models.get(run.case.model)
+    if model_config is None:
         return None
     length = run.case.sequence_length
-    if facts["sequence_lengths"] and length is None:
+    if model_config["sequence_lengths"] and length is None:
         return None
-    return 2.0 * passes * forward_multiply_adds(dict(facts), length, run.case.mode == "train")
+    return (
+        2.0 * passes * forward_multiply_adds(dict(model_config), length, run.case.mode == "train")
+    )
 
 
 def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]]) -> float | None:

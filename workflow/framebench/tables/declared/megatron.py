@@ -30,20 +30,20 @@ from .summary import TOKENS
 MULTIPLE = 128
 _NEEDED = ("hidden", "layers", "heads", "key_value_heads", "intermediate", "vocabulary", "tied")
 
-Facts = Mapping[str, Any]
+ModelConfig = Mapping[str, Any]
 
 
-def is_language_model(facts: Facts) -> bool:
+def is_language_model(model_config: ModelConfig) -> bool:
     """Return whether a model gives next-token logits at every position."""
-    hyper = facts.get("hyperparameters", {})
+    hyper = model_config.get("hyperparameters", {})
     return all(name in hyper for name in _NEEDED) and "classes" not in hyper
 
 
-def megatron(facts: Facts, length: int, tensor: int = 1) -> float:
+def megatron(model_config: ModelConfig, length: int, tensor: int = 1) -> float:
     """Return the FLOPs of a training step per sequence, as Megatron-LM counts.
 
     ``tensor``: devices of a tensor-parallel group."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, layers, inner = hyper["hidden"], hyper["layers"], hyper["intermediate"]
     keys = hidden // hyper["heads"] * hyper["key_value_heads"]
     matrices = 3 if _is_gated(hyper) else 2
@@ -52,11 +52,11 @@ def megatron(facts: Facts, length: int, tensor: int = 1) -> float:
     return float(6 * (products + layers * hidden * length**2))
 
 
-def deepspeed(facts: Facts, length: int, tensor: int = 1) -> float | None:
+def deepspeed(model_config: ModelConfig, length: int, tensor: int = 1) -> float | None:
     """Return the FLOPs of a training step per sequence, as Megatron-DeepSpeed counts.
 
     None if its formula does not fit the model."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden, layers = hyper["hidden"], hyper["layers"]
     usual = hyper["intermediate"] == 4 * hidden and hyper["key_value_heads"] == hyper["heads"]
     if _is_gated(hyper) or not usual:
@@ -65,25 +65,25 @@ def deepspeed(facts: Facts, length: int, tensor: int = 1) -> float | None:
     return float(72 * length * layers * hidden**2 * (1 + length / (6 * hidden) + head))
 
 
-def torchtitan(facts: Facts, length: int) -> float:
+def torchtitan(model_config: ModelConfig, length: int) -> float:
     """Return the FLOPs of a training step per sequence, as torchtitan counts."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     hidden = hyper["hidden"]
     positions = hyper["positions"] if hyper["position"] == "learned" else 0
-    others = facts["trainable_parameters"] - hidden * (hyper["vocabulary"] + positions)
+    others = model_config["trainable_parameters"] - hidden * (hyper["vocabulary"] + positions)
     return float(6 * length * others + 12 * hyper["layers"] * hidden * length**2)
 
 
-def _is_gated(hyper: Facts) -> bool:
+def _is_gated(hyper: ModelConfig) -> bool:
     return bool(hyper["activation"] == "swiglu")
 
 
-def _padded(hyper: Facts, tensor: int) -> int:
+def _padded(hyper: ModelConfig, tensor: int) -> int:
     multiple = MULTIPLE * tensor
     return int(math.ceil(hyper["vocabulary"] / multiple) * multiple)
 
 
-def _cells(result: CaseResult, models: Mapping[str, Facts]) -> Row | None:
+def _cells(result: CaseResult, models: Mapping[str, ModelConfig]) -> Row | None:
     """Return the figures of a case that trains a causal language model; None for others.
 
     1. global_batch: samples of a step on all devices; Megatron's micro-batch is the batch per
@@ -91,16 +91,16 @@ def _cells(result: CaseResult, models: Mapping[str, Facts]) -> Row | None:
     2. step_seconds: global_batch / median throughput.
     3. TFLOP/s, counted in three ways: median throughput x FLOPs of a sequence / devices."""
     case, length = result.case, result.case.sequence_length
-    facts = models.get(case.model, {})
-    if case.mode != "train" or not is_language_model(facts):
+    model_config = models.get(case.model, {})
+    if case.mode != "train" or not is_language_model(model_config):
         return None
     tensor = case.layout.tensor
     counted: dict[str, float | None] = dict.fromkeys(("megatron", "deepspeed", "torchtitan"))
     if length is not None:
         counted = {
-            "megatron": megatron(facts, length, tensor),
-            "deepspeed": deepspeed(facts, length, tensor),
-            "torchtitan": torchtitan(facts, length),
+            "megatron": megatron(model_config, length, tensor),
+            "deepspeed": deepspeed(model_config, length, tensor),
+            "torchtitan": torchtitan(model_config, length),
         }
     by_tool = {_column_of(tool): _per_device(result, counted[tool]) for tool in counted}
     return {

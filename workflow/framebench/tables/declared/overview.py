@@ -49,7 +49,9 @@ def rows(inputs: Inputs) -> pd.DataFrame:
 
 def usual_compiler(framework: str, mode: str) -> str:
     """Return the compiler that a framework is always trained with; ``none`` if there is none."""
-    with_one = catalog.facts_of(framework).get("trained_with") if mode in TRAINING else None
+    with_one = (
+        catalog.framework_declaration(framework).get("trained_with") if mode in TRAINING else None
+    )
     return str(with_one or UNCOMPILED)
 
 

@@ -126,7 +126,11 @@ def _why_not_paid(row: Row) -> str:
 
 def _why_refused(base: CaseResult) -> str:
     """Return why an uncompiled case is no baseline; "" if it is one."""
-    usual = catalog.facts_of(base.case.framework).get("trained_with") if base.uncompiled else None
+    usual = (
+        catalog.framework_declaration(base.case.framework).get("trained_with")
+        if base.uncompiled
+        else None
+    )
     return f"no ratio: it runs {base.uncompiled} without {usual}, as nobody does" if usual else ""
 
 

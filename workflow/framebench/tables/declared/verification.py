@@ -61,8 +61,8 @@ _VARIABLES = Column("variables", TEXT, "environment variables that change the ar
 _SCALE = Column(
     "scale",
     TEXT,
-    "`full`: the model itself; `small`: made small, as its facts say; `own float64 run`: a user's "
-    "own model, against itself in float64 in the same framework; else what made it fit",
+    "`full`: the model itself; `small`: made small, as its model config says; `own float64 run`: "
+    "a user's own model, against itself in float64 in the same framework; else what made it fit",
 )
 _CONDITIONS = (
     *AXIS_COLUMNS,

@@ -65,7 +65,7 @@ class Operations:
     def __bool__(self) -> bool:
         return bool(self._shapes or self._models)
 
-    def of_step(self, run: Run, facts: Mapping[str, Any]) -> Alone:
+    def of_step(self, run: Run, model_config: Mapping[str, Any]) -> Alone:
         """Return the measured operations of a run's step; none if devices share a model."""
         found = Alone()
         if run.case.replicas < run.case.devices or not run.hardware:
@@ -77,7 +77,7 @@ class Operations:
             kinds.add(kind)
             _add_points(found, points, passes)
         step = products.of_step(
-            facts, run.case.batch_per_device, run.case.sequence_length, trains,
+            model_config, run.case.batch_per_device, run.case.sequence_length, trains,
             attention=ATTENTION not in kinds,
         )  # fmt: skip
         rates = self._rates(run)

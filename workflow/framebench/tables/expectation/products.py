@@ -21,16 +21,20 @@ Counted = Iterator[tuple[MatmulShape, int]]
 
 
 def of_step(
-    facts: Mapping[str, Any], batch: int, length: int | None, trains: bool, attention: bool = True
+    model_config: Mapping[str, Any],
+    batch: int,
+    length: int | None,
+    trains: bool,
+    attention: bool = True,
 ) -> Counter[MatmulShape]:
     """Return the count of each shape in a step of ``batch`` samples of ``length`` tokens.
 
     Empty for models with unknown matmuls. ``attention``: include the two matmuls per head."""
     found: Counter[MatmulShape] = Counter()
-    definition = _DEFINITIONS.get(str(facts.get("definition")))
+    definition = _DEFINITIONS.get(str(model_config.get("definition")))
     if definition is None or length is None:
         return found
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     for shape, count in (
         *definition(hyper, batch, length),
         *(_attention(hyper, batch, length) if attention else ()),

@@ -43,8 +43,8 @@ def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     """Return the least traffic of a run's step. ``models``: model config by name."""
     if run.sample_work:
         return _of_own_model(run, run.sample_work)
-    facts = models.get(run.case.model)
-    if facts is None or "trainable_parameters" not in facts:
+    model_config = models.get(run.case.model)
+    if model_config is None or "trainable_parameters" not in model_config:
         return _unknown("the parameters of this model are not known")
     if run.case.parallelism != DATA:
         shared = run.case.parallelism
@@ -52,13 +52,13 @@ def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     stored, computed = _bytes_of(run.case.precision)
     if stored is None or computed is None:
         return _unknown(f"in which dtype {run.case.precision} keeps parameters is not known")
-    count = int(facts["trainable_parameters"])
-    outside = count - _looked_up(facts)
+    count = int(model_config["trainable_parameters"])
+    outside = count - _looked_up(model_config)
     if run.case.mode != "train":
-        if "per_sample_in_training" in facts["forward_multiply_adds"]:
+        if "per_sample_in_training" in model_config["forward_multiply_adds"]:
             return _unknown("how many of its parameters only training reads is not known")
         return Traffic(computed * outside, computed * outside)
-    kept = _state(facts["hyperparameters"])
+    kept = _state(model_config["hyperparameters"])
     if kept is None:
         return _unknown("what its optimizer keeps of each parameter is not known")
     held = stored * (1 + kept) * count + computed * outside
@@ -94,11 +94,11 @@ def _bytes_of(name: str) -> tuple[int | None, int | None]:
     return stored, min(known) if len(known) == len(sizes) + 1 else None
 
 
-def _looked_up(facts: Mapping[str, Any]) -> int:
+def _looked_up(model_config: Mapping[str, Any]) -> int:
     """Return the number of parameters in token and position tables.
 
     If logits share the token table, all of it is read; the bound is then lower than it could be."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     rows = hyper.get("vocabulary", 0) + hyper.get("positions", 0)
     return int(rows * hyper.get("hidden", 0))
 
