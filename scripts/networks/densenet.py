@@ -10,8 +10,9 @@ BOTTLENECK = 4
 
 
 def densenet(add: Layers) -> str:
-    """Add a DenseNet. ``growth``: channels that a layer adds; ``blocks``: layers of each; ``width``
-    of the stem."""
+    """Add a DenseNet; return the name of its last layer.
+
+    ``growth``: channels that a layer adds; ``blocks``: layers of each; ``width`` of the stem."""
     hyper = add.hyper
     add.initials = Initials(convolution=he_normal_in, linear_bias=constant(0.0))
     x = add.convolution(IMAGES, "features.conv0", hyper["width"], 7, 2)

@@ -46,7 +46,9 @@ def _wide(add: Layers, channels: int) -> int:
 
 
 def googlenet(add: Layers) -> str:
-    """Add GoogLeNet. ``auxiliary_weight``: of each of the two heads in the loss."""
+    """Add GoogLeNet; return the name of its last layer.
+
+    ``auxiliary_weight``: weight of each of the two heads in the loss."""
     hyper = add.hyper
     add.initials = Initials(convolution=normal(0.01), linear=normal(0.01))
     x = _layer(add, IMAGES, "conv1", 64, 7, 2)
@@ -91,7 +93,9 @@ def _googlenet_head(add: Layers, x: str, name: str) -> None:
 
 
 def inception_v3(add: Layers) -> str:
-    """Add Inception v3. ``auxiliary_weight``: of the head in the loss."""
+    """Add Inception v3; return the name of its last layer.
+
+    ``auxiliary_weight``: weight of the auxiliary head in the loss."""
     add.initials = Initials(convolution=normal(0.1), linear=normal(0.1))
     x = _layer(add, IMAGES, "Conv2d_1a_3x3", 32, 3, 2, 0)
     x = _layer(add, x, "Conv2d_2a_3x3", 32, 3, 1, 0)

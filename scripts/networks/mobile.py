@@ -17,8 +17,10 @@ def rounded(channels: float, most_lost: float = 0.1) -> int:
 
 
 def mobilenet_v2(add: Layers) -> str:
-    """Add a MobileNetV2. ``stages``: expansion, channels, blocks and stride of each; ``width``: a
-    factor of all channels; ``channels`` of the stem and of the last convolution."""
+    """Add a MobileNetV2; return the name of its last layer.
+
+    ``stages``: expansion, channels, blocks and stride of each; ``width``: a factor of all channels;
+    ``channels`` of the stem and of the last convolution."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, linear=normal(0.01), linear_bias=constant(0.0))
     first, last = hyper["channels"]
@@ -57,7 +59,9 @@ def mobilenet_v2(add: Layers) -> str:
 
 
 def mnasnet(add: Layers) -> str:
-    """Add an MNASNet. ``stages``: kernel, stride, expansion, blocks and channels of each;
+    """Add an MNASNet; return the name of its last layer.
+
+    ``stages``: kernel, stride, expansion, blocks and channels of each;
     ``width``: a factor of all channels but the ``channels``' last, those of the last convolution;
     its first two: those of the stem."""
     hyper = add.hyper

@@ -12,7 +12,9 @@ EXPANSION = {"basic": 1, "bottleneck": 4}
 
 
 def resnet(add: Layers) -> str:
-    """Add a ResNet. ``block``: a key of EXPANSION; ``blocks`` of each stage; ``width`` of the first
+    """Add a ResNet; return the name of its last layer.
+
+    ``block``: a key of EXPANSION; ``blocks`` of each stage; ``width`` of the first
     stage; ``groups`` of the 3x3 of a bottleneck and ``width_per_group`` of it, where the width is
     64."""
     hyper = add.hyper

@@ -6,7 +6,9 @@ from networks.layers import IMAGES, Layers
 
 
 def shufflenet_v2(add: Layers) -> str:
-    """Add a ShuffleNet v2. ``blocks`` of each stage; ``channels`` of the stem, the stages and the
+    """Add a ShuffleNet v2; return the name of its last layer.
+
+    ``blocks`` of each stage; ``channels`` of the stem, the stages and the
     last convolution."""
     stem, *stages, last = add.hyper["channels"]
     x = _active(add, IMAGES, "conv1", 0, stem, 3, 2)

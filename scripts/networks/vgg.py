@@ -11,7 +11,9 @@ POOL = "pool"
 
 
 def alexnet(add: Layers) -> str:
-    """Add AlexNet. ``channels`` of the five convolutions; ``features`` of the two hidden linear
+    """Add AlexNet; return the name of its last layer.
+
+    ``channels`` of the five convolutions; ``features`` of the two hidden linear
     layers."""
     x = IMAGES
     kernels = ((0, 11, 4, 2), (3, 5, 1, 2), (6, 3, 1, 1), (8, 3, 1, 1), (10, 3, 1, 1))
@@ -30,7 +32,9 @@ def alexnet(add: Layers) -> str:
 
 
 def vgg(add: Layers) -> str:
-    """Add a VGG. ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether one is
+    """Add a VGG; return the name of its last layer.
+
+    ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether one is
     behind each convolution; ``features`` of the two hidden linear layers."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, constant(0.0), normal(0.01), constant(0.0))
@@ -56,7 +60,9 @@ def vgg(add: Layers) -> str:
 
 
 def squeezenet(add: Layers) -> str:
-    """Add a SqueezeNet. ``layers``: channels and kernel of the stem, then POOL or the channels of a
+    """Add a SqueezeNet; return the name of its last layer.
+
+    ``layers``: channels and kernel of the stem, then POOL or the channels of a
     fire module (squeezed, expanded by a 1x1, expanded by a 3x3)."""
     add.initials = Initials(he_uniform_in, constant(0.0))
     (channels, kernel), *others = add.hyper["layers"]

@@ -81,7 +81,7 @@ def names() -> List[str]:
 
 
 def load(name: str) -> LearningTask:
-    """Raise ValueError where there is no such task."""
+    """Return a task by its name. Raises ValueError for an unknown one."""
     if name not in names():
         raise ValueError(f"no task {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")

@@ -94,8 +94,9 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
 
 
 class _Total(NamedTuple):
-    """Scores of questions from those of their windows. ``impossible``: whether a question may
-    have no answer."""
+    """Function that scores questions by the scores of their windows.
+
+    ``impossible``: whether a question may have no answer."""
 
     impossible: bool
     questions: Sequence[questions.Question]

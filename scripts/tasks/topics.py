@@ -66,9 +66,10 @@ def _sentences(random: Any, samples: int, length: int) -> Arrays:
 
 
 def least_loss(batch: Arrays, masked_percent: int) -> float:
-    """Return the minimal mean cross-entropy over hidden words, that of a generator which knows how
-    sentences are made; a smaller one is chance. ``batch``: with the hidden words.
-    ``masked_percent``: percent of them behind a mark."""
+    """Return the least mean cross-entropy over hidden words, in nats.
+
+    A generator that knows how sentences are made reaches it; less is chance. ``batch``: with the
+    hidden words. ``masked_percent``: percent of them behind a mark."""
     import numpy as np
 
     ids, places = batch["token_ids"], batch["masked_positions"]

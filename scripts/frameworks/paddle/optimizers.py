@@ -48,8 +48,8 @@ def from_model_config(
 def _lamb(
     hyper: Dict[str, Any], names: Dict[str, str], common: Dict[str, Any]
 ) -> paddle.optimizer.Lamb:
-    """Raise :class:`Unsupported` where other parameters have no ratio of norms than do not decay:
-    Paddle's kernel gives it to what decays, or to all."""
+    """Return LAMB. Raises :class:`Unsupported` where some parameters have only one of weight decay
+    and ratio of norms: Paddle's kernel scales those that decay, or all."""
     undecayed = left_out(hyper, NO_DECAY, names) if hyper["weight_decay"] else frozenset(names)
     unscaled = left_out(hyper, NO_TRUST_RATIO, names)
     if unscaled and unscaled != undecayed:

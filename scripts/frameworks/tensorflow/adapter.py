@@ -422,7 +422,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
 
 def _shared_name(weight: Any) -> str:
-    """Raise KeyError for a weight that no layer of the models has."""
+    """Return the name of a weight that all frameworks share. Raises KeyError for an unknown one."""
     recurrent = RECURRENT.fullmatch(weight.path)
     if recurrent:
         return f"lstm.{RECURRENT_KINDS[recurrent[2]]}_l{recurrent[1]}"

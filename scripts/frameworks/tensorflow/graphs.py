@@ -129,7 +129,7 @@ def _behind(outputs: Iterable[tf.Tensor]) -> Set[tf.Operation]:
 
 
 def _steps(loop: tf.Operation) -> int:
-    """Raise ValueError for a loop whose number of steps is not in the graph."""
+    """Return the number of steps of a loop. Raises ValueError where it is not in the graph."""
     _, limit, *_ = loop.inputs  # behind its counter
     if limit.op.type == "Max":  # Keras has that of the one length of all sequences
         limit = limit.op.inputs[0]

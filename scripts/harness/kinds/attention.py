@@ -15,7 +15,7 @@ from harness.operations import AttentionShape
 
 
 class Attention(layer_kernels.ModelKernels):
-    """TFLOP/s and microseconds of each shape, and of all layers together."""
+    """Attention alone: TFLOP/s and microseconds of each shape, and of all layers together."""
 
     axes = (
         "framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision",

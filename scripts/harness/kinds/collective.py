@@ -24,7 +24,7 @@ COPIES = 6
 
 
 class Collective(Kind):
-    """Microseconds and GB/s of a collective at each size; the slowest rank's count."""
+    """Collective alone: microseconds and GB/s at each size, on the slowest rank."""
 
     needs = Communication
     axes = ("framework", "nodes", "devices_per_node")

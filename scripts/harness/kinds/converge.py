@@ -89,7 +89,7 @@ def _number(text: str, above: float, up_to: float, allowed: str) -> float:
 
 
 class Converge(Kind):
-    """Time and samples to a target, and the score reached."""
+    """Training to a target: time and samples that it takes, and the score reached."""
 
     parameters = (
         Parameter("target", _target, "", f"score that ends the training, or {NONE}", NONE),

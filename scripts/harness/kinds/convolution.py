@@ -14,7 +14,7 @@ from harness.operations import ConvolutionShape
 
 
 class Convolution(layer_kernels.ModelKernels):
-    """TFLOP/s and microseconds of each shape, and of all, weighted by their number in the model."""
+    """Convolutions alone: TFLOP/s and microseconds of each shape, and of all in the model."""
 
     axes = ("framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision")
     layers = convolutions

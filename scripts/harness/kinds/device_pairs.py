@@ -21,7 +21,7 @@ _ITEM = 4  # bytes of a float32
 
 
 class DevicePairs(Kind):
-    """GB/s from each device to each other, and the number of NVLink links between them."""
+    """Copies between GPUs: GB/s from each to each other, and the number of NVLinks between them."""
 
     needs = PairTransfers
     unsupported_on_host = (

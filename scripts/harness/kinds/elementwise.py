@@ -19,7 +19,7 @@ READ = {ADD: 2, EXP: 1, SCALE: 1, TRIAD: 2}
 
 
 class Elementwise(Kind):
-    """Bytes per second of each operation, in the dtype of the case's precision."""
+    """Elementwise operations: bytes per second of each, in the dtype of the case's precision."""
 
     needs = SingleOperations
     independent_ranks = True

@@ -29,7 +29,7 @@ ROUNDING, HALF_ROUNDING = 1e-4, 1e-1
 
 
 class Generate(Kind):
-    """Time to the first token, time of each further token, and tokens per second."""
+    """Text generation: time to the first token, time of each further one, tokens per second."""
 
     parameters = (
         Parameter("new_tokens", at_least(FEWEST), "tokens", "that continue each prompt", 32),

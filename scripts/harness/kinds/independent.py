@@ -16,7 +16,7 @@ from harness.measuring import steps
 
 
 class Independent(Kind):
-    """Samples per second of training steps without communication."""
+    """Training on devices that do not communicate: samples per second."""
 
     needs = MatmulTrace
     counts_steps = True

@@ -10,7 +10,7 @@ from harness.measuring import steps
 
 
 class Inference(Kind):
-    """Samples per second of forward steps."""
+    """Inference: samples per second of forward steps."""
 
     needs = MatmulTrace
     counts_steps = True

@@ -29,7 +29,7 @@ _COMPARED = 2
 
 
 class Input(Kind):
-    """Images or sequences per second of the framework's own loader."""
+    """Data loader alone: images or sequences per second of the framework's own loader."""
 
     needs = Loading
     independent_ranks = True

@@ -22,7 +22,7 @@ Attempts = Sequence[Mapping[str, Any]]
 
 
 class LargestBatch(SearchKind):
-    """Search by runs with few steps and growing batches."""
+    """Search for the largest batch that fits, by runs with few steps and growing batches."""
 
     parameters = (
         Parameter("mode", one_of("train", "inference"), "", "the kind of the runs"),

@@ -17,7 +17,7 @@ from harness.operations import ADD, SingleOperations
 
 
 class Launch(Kind):
-    """Microseconds per call, and calls per second."""
+    """Launch overhead: microseconds per call of a small operation, and calls per second."""
 
     needs = SingleOperations
     independent_ranks = True

@@ -21,7 +21,7 @@ from harness.operations import MATMUL, SingleOperations, Transposed
 
 
 class Matmul(Kind):
-    """Floating-point operations per second of matmuls in the dtype of the case's precision."""
+    """Matmuls alone: FLOP/s of each shape, in the dtype of the case's precision."""
 
     needs = SingleOperations
     independent_ranks = True

@@ -22,7 +22,7 @@ ROUNDING = 1e-13
 
 
 class Memory(Kind):
-    """Bytes per second of copy, scale, add and triad, summed over all devices."""
+    """Host memory: bytes per second of copy, scale, add and triad, summed over all devices."""
 
     needs = None
     independent_ranks = True

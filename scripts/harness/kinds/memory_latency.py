@@ -23,7 +23,7 @@ _WARM, _FEWEST = 2**23, 1000
 
 
 class MemoryLatency(Kind):
-    """Nanoseconds per load at each size; the slowest device's count."""
+    """Memory latency: nanoseconds per load by working set, on the slowest device."""
 
     needs = None
     independent_ranks = True
@@ -81,5 +81,5 @@ def _steps(chain: chase.Chain, seconds: float) -> int:
 
 
 def _nanoseconds(rank: Mapping[str, Any], size: int) -> float:
-    """Return the nanoseconds of a step in the median block."""
+    """Return the nanoseconds of a load from ``size`` bytes, in the median block."""
     return 1e9 * blocks.operation_seconds(rank, {"bytes": size})

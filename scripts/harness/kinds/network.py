@@ -18,7 +18,7 @@ from harness.measuring.micro import wire_tests
 
 
 class Network(Kind):
-    """GB/s in each direction, and medians of connection and round-trip time in microseconds."""
+    """Network of two nodes: GB/s each way, median microseconds of a connection and a round trip."""
 
     needs = None
     parameters = (

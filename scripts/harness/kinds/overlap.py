@@ -46,8 +46,8 @@ def one_shape(text: str) -> str:
 
 
 class Overlap(Kind):
-    """Milliseconds of computation, all-reduce, and both together, of the slowest rank each; and the
-    share of the shorter that the longer hides."""
+    """Overlap: milliseconds of computation, all-reduce and both together, on the slowest rank each;
+    and the share of the shorter that the longer hides."""
 
     needs = Overlapping
     axes = ("framework", "nodes", "devices_per_node", "precision")

@@ -49,7 +49,7 @@ class Compared(MatmulTrace, Numerics):
 
 
 class Parity(Kind):
-    """Errors of outputs, losses and gradients; there are no metrics."""
+    """Verification: errors of outputs, losses and gradients; there are no metrics."""
 
     parameters = (
         Parameter("mode", one_of(*axes.VERIFIED), "", "which computation is compared"),

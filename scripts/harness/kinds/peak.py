@@ -32,7 +32,7 @@ SUSTAINED_SECONDS = 2.0
 
 
 class Peak(Kind):
-    """Floating-point operations per second of a matmul in the dtype of the case's precision."""
+    """Peak FLOPS: FLOP/s of a large matmul in the dtype of the case's precision."""
 
     needs = PeakMatmul
     parameters = (

@@ -38,8 +38,8 @@ PARTS = (PRODUCT, EXCHANGE, BOTH)
 
 
 class ShardedMatmul(Kind):
-    """TFLOP/s of whole matmuls, and milliseconds of matmul, collective and both; the slowest rank's
-    count."""
+    """Sharded matmuls: TFLOP/s of whole ones, and milliseconds of matmul, collective and both, on
+    the slowest rank."""
 
     needs = ShardedMatmuls
     axes = ("framework", "nodes", "devices_per_node", "precision")

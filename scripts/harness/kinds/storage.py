@@ -76,7 +76,7 @@ def named(job: str) -> Dict[str, str]:
 
 
 class Storage(Kind):
-    """Metrics of fio, in other units: bw_bytes, iops and percentiles of clat_ns."""
+    """File system: fio's bandwidth, operations and latencies, in GB/s, 1/s and microseconds."""
 
     needs = None
     axes = ("nodes", "devices_per_node")

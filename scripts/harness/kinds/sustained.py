@@ -27,7 +27,7 @@ from harness.telemetry.meters import CLOCK, CORRECTED, ENERGY, UNCORRECTED
 
 
 class Sustained(Kind):
-    """TFLOP/s over all seconds, MHz, W, and counted errors; the worst device counts."""
+    """Sustained matmul: TFLOP/s over all seconds, MHz, W and memory errors, on the worst device."""
 
     needs = SingleOperations
     independent_ranks = True

@@ -12,7 +12,7 @@ from harness.measuring.verification import micro_steps, sharding
 
 
 class Train(Kind):
-    """Samples per second of training steps."""
+    """Training: samples per second of training steps."""
 
     parameters = (
         Parameter(

@@ -34,7 +34,7 @@ def host_node(text: str) -> str:
 
 
 class Transfer(Kind):
-    """GB/s in each direction, of the largest size and at each; and the link to the host.
+    """Copies of host and device: GB/s each way, at the largest size and at each; link to the host.
 
     Several devices copy at the same time, and the slowest counts."""
 

@@ -9,7 +9,7 @@ from tasks import TaskError
 
 
 def read_text(path: str) -> str:
-    """Raise :class:`TaskError` where the file cannot be read, or is not UTF-8."""
+    """Return the text of a UTF-8 file. Raises :class:`TaskError` if it cannot be read as such."""
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -23,7 +23,7 @@ def read_text(path: str) -> str:
 
 
 def read_json(path: str) -> Any:
-    """Raise :class:`TaskError` where the file cannot be read, or is not JSON."""
+    """Return the content of a JSON file. Raises :class:`TaskError` if it cannot be read as such."""
     try:
         return json.loads(read_text(path))
     except ValueError as error:  # with line and column

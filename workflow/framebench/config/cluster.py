@@ -327,7 +327,7 @@ class Cluster(Keys):
         return dict(zip(RESOURCES, values, strict=True))
 
     def _handed_on(self) -> list[str]:
-        """Return the ``sbatch`` options of keys in _HANDED_ON and mail_type."""
+        """Return the ``sbatch`` options of keys whose values are passed to SLURM as they are."""
         values = {option: getattr(self, key) for key, option in _HANDED_ON.items()}
         values["--mail-type"] = ",".join(self.mail_type)
         return [f"{option}={value}" for option, value in values.items() if value]

@@ -154,7 +154,7 @@ class Arrangement:
 
 
 class Alone(Arrangement):
-    """Arrays are this rank's; what must be averaged goes through ``average``, if anything."""
+    """Arrangement of a rank by itself, with arrays of its own; ``average``: averages over ranks."""
 
     def __init__(self, device: jax.Device, average: Callable[[Any], Any]) -> None:
         self.options: Dict[str, Any] = {}  # of the compiler
@@ -168,7 +168,7 @@ class Alone(Arrangement):
 
 
 class Together(Arrangement):
-    """Arrays are those of all ranks, and so are programs ``function(shared, own, batch)``."""
+    """Arrangement of all ranks: common arrays and programs ``function(shared, own, batch)``."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh

@@ -60,8 +60,9 @@ class Whole:
 
 
 class Sharding(Arrangement):
-    """Arrays are those of all ranks, each of which has its part of the parameters; programs are
-    ``function(shared, own, batch)`` of all ranks together. See :class:`parallel.Together`."""
+    """Arrangement of all ranks, each of which has its part of the parameters.
+
+    Arrays, and programs ``function(shared, own, batch)``, are common to all ranks."""
 
     def __init__(
         self, layout: Layout, definition: Any, hyper: Dict[str, Any], length: Optional[int]

@@ -33,6 +33,6 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """Return one vector, (batch,), whose mean is the loss."""
+    """Return the cross entropy of each sample, (batch,), as the only entry of a tuple."""
     (logits,) = outputs
     return (F.cross_entropy(logits.float(), batch["labels"], reduction="none"),)

@@ -49,7 +49,7 @@ class Flat(Tuple[Tensor, ...]):
 
 
 class Definition:
-    """Functions that other models have as modules."""
+    """A user's model behind the functions that a module of one of our models has."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config, self._rank_context = case, model_config, rank_context

@@ -24,7 +24,9 @@ class Classifier(nn.Module):
         self.classifier = nn.Linear(hidden, hyper["classes"])
 
     def forward(self, features: Tensor) -> Tuple[Tensor]:
-        """Raise Unsupported where PyTorch has no LSTM in this dtype on this processor."""
+        """Return the logits (batch, classes) of (batch, sequence, features), by the last step.
+
+        Raises Unsupported where PyTorch has no LSTM in this dtype on this processor."""
         try:
             outputs, _ = self.lstm(features)
         except RuntimeError as error:

@@ -116,7 +116,7 @@ def _check_not_zero(exact: Observed, train: bool) -> None:
 def _explained(
     adapter: OwnModels, errors: Sequence[Dict[str, Any]], own: Observed, unit: float
 ) -> List[Dict[str, Any]]:
-    """Return the errors of all but the outputs with the parts that rounding explains.
+    """Return the errors, without that of the outputs, each with the part that rounding explains.
 
     Few values are near enough to a kink to be moved across, so that a single draw of moved weights
     may move none. Weights are drawn until the errors are within their bounds, _DRAWS times at most,
