@@ -209,8 +209,10 @@ def _last(
     """Return the last lines of a call: unverified figures, sources, and paths of the output."""
     from ..tables import answers, formatting, registry
 
-    hint = unproved_text(tables[registry.known()["summary"]])
-    taken = formatting.counted(len(runs), "run") + (f" in {provenance.took}" if provenance.took else "")
+    hint = unverified_text(tables[registry.known()["summary"]])
+    taken = formatting.counted(len(runs), "run") + (
+        f" in {provenance.took}" if provenance.took else ""
+    )
     of = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
     return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
 
@@ -254,7 +256,7 @@ def report_parts() -> list[ReportPart]:
     return [module.PART for module in features.modules("report_part")]
 
 
-def unproved_text(summary: pd.DataFrame) -> str:
+def unverified_text(summary: pd.DataFrame) -> str:
     """Say how many figures are unverified and which command verifies them; "" if none is."""
     from ..records import verified
 

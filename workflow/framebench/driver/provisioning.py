@@ -59,12 +59,12 @@ class Provisioning:
             self._prepare_containers()
         # Built markers of an earlier call are stale.
         for name in self._to_build if work.is_locked else ():
-            Path(self._seen_to(name)).unlink(missing_ok=True)
+            Path(self._marker_of(name)).unlink(missing_ok=True)
 
     def environment(self, job: Job) -> list[str]:
         """Return the built marker of a job's environment, if that is to be built."""
         name = job.software
-        return [self._seen_to(name)] if name in self._to_build else []
+        return [self._marker_of(name)] if name in self._to_build else []
 
     @for_rules
     def priority(self, wildcards: Wildcards) -> int:
@@ -129,7 +129,7 @@ class Provisioning:
         assert job is not None, "only jobs that measure run in software"
         return job.software
 
-    def _seen_to(self, name: str) -> str:
+    def _marker_of(self, name: str) -> str:
         """Return the path of the built marker of some software."""
         file = self._work.plan.software[name].file
         assert file is not None, "only what is made from a file is built"
