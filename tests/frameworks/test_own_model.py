@@ -389,14 +389,22 @@ class Config:
     def get_text_config(self):
         return self
 
+class TwoConfig(Config):
+    max_target_positions = 20
+    vision_config = Config(image_size=12)
+
 class TinyForSequenceClassification(nn.Module):
     config_class, main_input_name = Config, "input_ids"
     def __init__(self, config):
         super().__init__()
         self.config, self.embed = config, nn.Embedding(config.vocab_size, config.hidden_size)
         self.head = nn.Linear(config.hidden_size, 3)
+    def set_experts_implementation(self, name):
+        self.experts = name
     def forward(self, input_ids, labels=None):
         assert self.config.pad_token_id == 0
+        if self.head.weight.dtype == torch.float64:
+            assert self.experts == "eager"
         x = nn.functional.dropout(self.embed(input_ids).mean(1), self.config.dropout)
         logits = self.head(x)
         loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
@@ -412,6 +420,16 @@ class TinyModel(TinyForSequenceClassification):
 
 class TinyForCTC(TinyForSequenceClassification):
     pass
+
+class TinyTwo(TinyForSequenceClassification):
+    config_class = TwoConfig
+    def get_text_features(self):
+        pass
+    def forward(self, input_ids=None, pixel_values=None):
+        assert input_ids.shape[1] == 20
+        assert pixel_values.shape[1:] == (3, 12, 12)
+        of_images = pixel_values.mean((1, 2, 3))[:, None]
+        return Output(None, self.head(self.embed(input_ids)).sum(1) * of_images)
 """
 
 
@@ -426,8 +444,10 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
     (folder / "config.json").write_text(json.dumps(values))
     cases = [(str(folder), mode, "fp32") for mode in ("train", "inference")]
     cases += [(f"transformers:Tiny{name}", "train", "fp32") for name in ("ForCTC", "Model")]
+    cases.append(("transformers:TinyTwo", "inference", "fp32"))
     (found,) = compared(run, cases, before=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n")
-    assert {*found["errors"]} == {f"mine, {mode}, fp32" for mode in ("train", "inference")}
+    measured = {f"mine, {mode}, fp32" for mode in ("train", "inference")}
+    assert {*found["errors"]} == {*measured, "transformers:TinyTwo, inference, fp32"}
     assert not beyond(found["errors"])
     quantities = {one["quantity"] for one in found["errors"]["mine, train, fp32"][1]}
     assert quantities >= {"outputs", "gradients", "loss", "first update"}
@@ -618,6 +638,45 @@ def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer, tmp_path: 
     )
     (found,) = compared(run, [(str(wrong), "train", "fp32")])
     assert {"outputs", "gradients"} <= {one[1] for one in beyond(found["errors"])}
+
+
+#: A mixture of experts as one kernel, with 6 rows of 8 numbers and matrices of 8 x 16.
+EXPERTS = """
+import torch
+from torch import nn
+
+FRAMEWORK = "pytorch"
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.Parameter(torch.randn(2, 8, 16))
+
+    def forward(self, x):
+        ends = torch.tensor([2, len(x)], dtype=torch.int32)
+        return torch.nn.functional.grouped_mm(x, self.experts, offs=ends)
+
+def make(batch_size):
+    return Net(), (torch.randn(batch_size, 8), ()), lambda outputs, _: outputs.square().mean()
+"""
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_products_of_experts_are_counted(run: ForkServer, tmp_path: Path) -> None:
+    path = tmp_path / "experts.py"
+    path.write_text(EXPERTS)
+    script = (
+        in_one_process(run.framework)
+        + f"""
+from harness.measuring.model import seed_of_batch
+from harness.request.own_model import model_config
+adapter = started(model_config({str(path)!r}), mode="inference", batch=6)
+adapter.build(seed_of_batch(1, 0))
+answer(found=[(one.dtype, one.multiply_adds) for one in adapter.matmuls(True)])
+"""
+    )
+    (found,) = run(script)
+    assert found["found"] == [["float32", 6 * 8 * 16]]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)

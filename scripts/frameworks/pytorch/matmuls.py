@@ -18,6 +18,7 @@ ONE_MATMUL = {
     *("mm", "addmm", "bmm", "baddbmm", "linear", "_addmm_activation"),
     *("convolution", "cudnn_convolution", "mkldnn_convolution", "mkldnn_linear"),
     "_scaled_mm",  # of float8
+    "_grouped_mm",  # rows by the matrix of their expert
 }
 # tensors that hold others: what is done with them comes back as what is done with those
 WRAPPERS = {"DTensor", "Float8TrainingTensor"}
@@ -41,12 +42,17 @@ def _recurrent_flops(x: Tensor, *arguments: Any, **_: Any) -> int:
     return 2 * (x.numel() // x.shape[-1]) * sum(w.numel() for w in weights if w.dim() == 2)
 
 
+def _grouped_flops(x: Tensor, matrices: Tensor, *_: Any, **__: Any) -> int:
+    return 2 * x.numel() * matrices.shape[-1]
+
+
 # those that PyTorch's counter has no formula for
 FORMULAS = {
     **flop_registry,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
     torch.ops.aten.mkldnn_rnn_layer: _recurrent_flops,
     torch.ops.aten._cudnn_rnn: _recurrent_flops,
+    torch.ops.aten._grouped_mm: _grouped_flops,
 }
 
 

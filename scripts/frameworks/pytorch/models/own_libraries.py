@@ -93,12 +93,17 @@ class TransformersModel:
         return model, (inputs, ()), lambda outputs, _: outputs.loss
 
     def _inputs(self, config: Any, batch: int) -> Dict[str, Tensor]:
-        """Return a random batch of the kind that the class takes first."""
+        """Return a random batch of the kind that the class takes first; of one that compares texts
+        with images, both."""
         text, name = config.get_text_config(), self._class.main_input_name
-        tokens = (batch, min(TOKENS, getattr(text, "max_position_embeddings", TOKENS)))
+        positions = ("max_position_embeddings", "max_target_positions")
+        tokens = (batch, min(TOKENS, *(getattr(text, one, TOKENS) for one in positions)))
         more = {}
         if config.is_encoder_decoder:
             more["decoder_input_ids"] = torch.randint(text.vocab_size, tokens)
+        if hasattr(self._class, "get_text_features") and hasattr(config, "vision_config"):
+            more["input_ids"] = torch.randint(text.vocab_size, tokens)
+            config, name = config.vision_config, "pixel_values"
         if name == "input_ids":
             return {name: torch.randint(text.vocab_size, tokens), **more}
         bands: Any = getattr(config, "num_mel_bins", None)

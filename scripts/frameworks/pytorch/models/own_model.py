@@ -99,6 +99,9 @@ class Definition:
         if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
             with torch.no_grad():  # lazy modules get their shapes from a first pass
                 Whole(model.eval(), self._names)(*_one_by_one(inputs)[1])
+        for part in model.modules() if self._case.precision == FLOAT64 else ():
+            if hasattr(part, "set_experts_implementation"):  # of transformers
+                part.set_experts_implementation("eager")  # grouped matmuls take no float64
         if isinstance(loss, nn.Module):  # it may have weights of classes
             loss.to(self._rank_context.accelerator)
             if self._case.precision == FLOAT64:
