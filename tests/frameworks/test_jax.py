@@ -38,19 +38,29 @@ answer(reason=raised(Unsupported, lambda: adapter._devices.take(rank_context)))
 
 def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> None:
     """Fail if amp runs where XLA multiplies in float32.
-    XLA for CPUs keeps bfloat16 arrays but widens their matmuls; JAX's own graph hides it."""
+    XLA for CPUs keeps bfloat16 arrays but widens some of their matmuls; JAX's own graph hides
+    it."""
     (found,) = run("""
 reason = raised(Unsupported, lambda: started(small_bert(), precision="amp"))
 import jax.numpy as jnp
-from framework_under_test import devices
-answer(reason=reason, single=devices.probe(jnp.float32), half=devices.probe(jnp.bfloat16))
+from framework_under_test import devices, programs
+single, half = devices.probe(jnp.float32), devices.probe(jnp.bfloat16)
+devices.probe = lambda dtype: {}
+executed = {
+    model["name"]: sorted(programs.executed_dtypes(
+        built(model, precision="amp", compiler="jit")._step))
+    for model in (small_bert(layers=1), small_images())
+}
+answer(reason=reason, single=single, half=half, executed=executed)
 """)
-    assert found["single"] == {"dot": ["float32"], "convolution": ["float32"]}
-    if "bfloat16" in found["half"]["dot"]:  # if XLA gains them
-        assert found["reason"] is None
+    assert {form for dtypes in found["single"].values() for form in dtypes} == {"float32"}
+    forms = found["half"]
+    if any("float32" in executed for executed in found["executed"].values()):
+        assert found["reason"] is not None
+        for form in forms:
+            assert (form in found["reason"]) == ("float32" in forms[form])
     else:
-        assert "convolution" in found["reason"]
-        assert "float32" in found["reason"]
+        assert found["reason"] is None
 
 
 @pytest.mark.parametrize(

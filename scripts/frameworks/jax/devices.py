@@ -71,8 +71,8 @@ DTYPES = {
 
 def compute_dtype(precision: str, device: jax.Device) -> Any:
     """Return the dtype of what matmuls take under ``precision``. Raises :class:`Unsupported` where
-    the device has no TF32, and for a half precision where XLA replaces its matmuls by matmuls in
-    float32, as it does for CPUs."""
+    the device has no TF32, and for a half precision where XLA replaces some of the matmuls of
+    models by matmuls in float32, as it does for CPUs."""
     dtype = DTYPES[precision]
     if precision == "tf32":
         gpu = device.platform == "gpu"
@@ -80,23 +80,28 @@ def compute_dtype(precision: str, device: jax.Device) -> Any:
         require_tf32(version, device.device_kind if gpu else "a CPU")
     if dtype == jnp.float32:
         return dtype
-    half = dtype.__name__
-    widened = [name for name, dtypes in probe(dtype).items() if "float32" in dtypes]
+    widened = [form for form, executed in probe(dtype).items() if "float32" in executed]
     if widened:
         raise Unsupported(
-            f"{precision} would be without effect: on {device.device_kind}, XLA compiles a {half} "
-            f"{f' and a {half} '.join(widened)} to conversions around one in float32"
+            f"{precision} would be without effect in {', '.join(widened)}: there, XLA for "
+            f"{device.device_kind} converts {dtype.__name__} to float32 and multiplies in it"
         )
     return dtype
 
 
 def probe(dtype: Any) -> Dict[str, Any]:
-    """Return the dtypes in which XLA executes a matmul and a convolution of ``dtype``.
+    """Return the dtypes in which XLA executes each form of matmul that models have, for operands of
+    ``dtype``.
 
     They are read from the compiled programs. The set is empty where a program does not show
-    them."""
-    matrix = jnp.ones((256, 256), dtype)
-    images, kernel = jnp.ones((8, 16, 16, 64), dtype), jnp.ones((3, 3, 64, 64), dtype)
+    them. XLA for CPUs chooses by the order of axes: with AVX512-BF16 it multiplies two matrices
+    in bfloat16, but heads of attention and gradients of weights in float32."""
+
+    def scores(queries: jax.Array, keys: jax.Array) -> jax.Array:
+        return jnp.einsum("bqhd,bkhd->bhqk", queries, keys)
+
+    def weight_gradient(values: jax.Array, gradient: jax.Array) -> jax.Array:
+        return jnp.einsum("ni,no->io", values, gradient)
 
     def convolve(images: jax.Array, kernel: jax.Array) -> jax.Array:
         layout = ("NHWC", "HWIO", "NHWC")
@@ -104,12 +109,18 @@ def probe(dtype: Any) -> Dict[str, Any]:
             images, kernel, (1, 1), "SAME", dimension_numbers=layout
         )
 
-    programs = {
-        "dot": jax.jit(jnp.matmul).lower(matrix, matrix).compile(),
-        "convolution": jax.jit(convolve).lower(images, kernel).compile(),
+    matrix, heads = (256, 256), (8, 128, 4, 64)
+    forms: Dict[str, Any] = {
+        "matmul": (jnp.matmul, matrix, matrix),
+        "attention": (scores, heads, heads),
+        "weight gradient": (weight_gradient, matrix, matrix),
+        "convolution": (convolve, (8, 16, 16, 64), (3, 3, 64, 64)),
     }
-    dtypes_of = {name: executed_dtypes(program) for name, program in programs.items()}
-    return {name: sorted(dtypes) for name, dtypes in dtypes_of.items() if dtypes}
+    dtypes = {}
+    for name, (function, *shapes) in forms.items():
+        operands = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+        dtypes[name] = sorted(executed_dtypes(jax.jit(function).lower(*operands).compile()))
+    return {name: executed for name, executed in dtypes.items() if executed}
 
 
 def settings(device: jax.Device) -> Dict[str, Any]:
