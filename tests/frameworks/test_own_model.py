@@ -457,7 +457,7 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
 
 
 #: Flax and what it imports.
-FLAX = ("flax==0.12.8", "msgpack", "rich", "PyYAML", "typing_extensions", "treescope")
+FLAX = ("flax==0.12.12", "msgpack", "rich", "PyYAML", "typing_extensions", "treescope")
 OF_FLAX = """
 import jax
 import optax
