@@ -31,7 +31,7 @@ STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be
 
 def side(text: str) -> RecordSource:
     """Parse one side of a comparison."""
-    source = RecordSource.of(text)
+    source = RecordSource.parse(text)
     return replace(source, path=records(str(source.path)))
 
 

@@ -263,9 +263,9 @@ def test_of_many_cases_one_difference_is_still_found_with_few_repeats() -> None:
 def test_the_page_says_the_order_once_and_only_where_it_is_known() -> None:
     base = drifting(0) + drifting(20, batch_per_device=64)
     known = compared(base, drifting(8) + drifting(28, batch_per_device=64))
-    assert ("order", "interleaved") in view.of(compare.TABLE, known).shared
+    assert ("order", "interleaved") in view.view_table(compare.TABLE, known).shared
     unknown = [replace(one, started=None) for one in base]
-    table = view.of(compare.TABLE, compared(unknown, unknown))
+    table = view.view_table(compare.TABLE, compared(unknown, unknown))
     assert "order" not in {name for name, _ in [*table.shared, *table.columns]}
 
 

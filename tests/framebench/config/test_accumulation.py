@@ -198,7 +198,7 @@ def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
     def shown(*counts: int) -> list[str]:
         """Return the accumulation that the summary shows, in its caption or in its column."""
         rows = build(run(accumulation=count) for count in counts)["summary"]
-        found = view.of(registry.known()["summary"], rows)
+        found = view.view_table(registry.known()["summary"], rows)
         cells = [cell.text for one in found.fields for cell in one.cells if one.title == NAME]
         return [value for title, value in found.shared if title == NAME] + cells
 

@@ -13,7 +13,7 @@ def call(*words: str, dry_run: bool = False) -> Invocation:
         words=set(words), is_main_process=True, is_dry_run=dry_run, starts_nothing=False,
         shows_files=False,
     )  # fmt: skip
-    return Invocation.of(snakemake)  # type: ignore[arg-type]
+    return Invocation.from_snakemake(snakemake)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -495,9 +495,9 @@ def test_no_round_begins_before_the_one_before_has_ended() -> None:
         return int(job) if job.isdigit() else None
 
     waiting = ["2", "2", "probe"]
-    assert side_by_side.behind(waiting, ["1", "probe"], round_of) == ["probe"]
-    assert side_by_side.behind(waiting, ["2", "3", "probe"], round_of) == waiting
-    assert side_by_side.behind(waiting, [], round_of) == waiting
+    assert side_by_side.after_earlier_rounds(waiting, ["1", "probe"], round_of) == ["probe"]
+    assert side_by_side.after_earlier_rounds(waiting, ["2", "3", "probe"], round_of) == waiting
+    assert side_by_side.after_earlier_rounds(waiting, [], round_of) == waiting
 
 
 def test_what_the_profile_must_say() -> None:

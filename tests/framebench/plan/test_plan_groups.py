@@ -62,14 +62,16 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path, framework=["pytorch"], mode=["train", "inference"], batch_per_device=[1, 2]
     )
-    names = labels.of(plan.folders).values()
+    names = labels.label_cases(plan.folders).values()
     assert sorted(names) == [
         f"pytorch resnet50_v1.5 {mode} fp32 1n1g b{size}"
         for mode in ("inference", "train")
         for size in (1, 2)
     ]
     one = plan_of(tmp_path, framework=["pytorch"], batch_per_device=[2])
-    assert list(labels.of(one.folders).values()) == ["pytorch resnet50_v1.5 train fp32 1n1g"]
+    assert list(labels.label_cases(one.folders).values()) == [
+        "pytorch resnet50_v1.5 train fp32 1n1g"
+    ]
 
 
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:

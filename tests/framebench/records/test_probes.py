@@ -47,7 +47,7 @@ HERE = {"hardware": "Example CPU", "cores_per_device": 2, "sequence_length": 128
 
 def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
     found, problems = peaks_of(tmp_path, peak_flops_record())
-    peak = found.of(run(**HERE))
+    peak = found.for_run(run(**HERE))
     assert peak is not None
     assert peak.tflops == pytest.approx(0.05, rel=1e-12)
     assert peak.by == "pytorch 2.8.0 float32 1000"
@@ -58,7 +58,7 @@ def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -
     found, _ = peaks_of(
         tmp_path, peak_flops_record(), faster(case={"framework": "jax"}), peak_flops_record()
     )
-    peak = found.of(run(framework="tensorflow", **HERE))
+    peak = found.for_run(run(framework="tensorflow", **HERE))
     assert peak is not None
     assert (peak.framework, peak.tflops) == ("jax", pytest.approx(0.1))
 
@@ -78,7 +78,7 @@ def test_the_peak_of_another_device_or_precision_is_none(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
     found, _ = peaks_of(tmp_path, peak_flops_record())
-    assert found.of(run(**{**HERE, **other})) is None
+    assert found.for_run(run(**{**HERE, **other})) is None
 
 
 def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
     )
     probed["ranks"][0]["sustained"] = {"size": 1000, "products": 40, "seconds": [2.0]}
     found, problems = peaks_of(tmp_path, probed)
-    peak = found.of(run(**HERE))
+    peak = found.for_run(run(**HERE))
     assert problems == []
     assert peak is not None
     assert peak.tflops == pytest.approx(0.04, rel=1e-12), "a burst of it was faster"
@@ -117,7 +117,7 @@ def test_several_devices_are_held_against_what_as_many_reach_at_once(
     tmp_path: Path, devices: int, expected: float
 ) -> None:
     found, problems = peaks_of(tmp_path, peak_flops_record(), together(2, 0.03), together(4, 0.02))
-    peak = found.of(run(**HERE, devices_per_node=devices))
+    peak = found.for_run(run(**HERE, devices_per_node=devices))
     assert problems == []
     assert peak is not None
     assert peak.tflops == pytest.approx(expected)
@@ -160,7 +160,7 @@ def test_a_long_chain_of_products_keeps_its_size() -> None:
 def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
     refused = peak_flops_record(status="unsupported", reason="no half precision here", ranks=[])
     found, problems = peaks_of(tmp_path, refused)
-    assert found.of(run(**HERE)) is None
+    assert found.for_run(run(**HERE)) is None
     assert not problems
 
 
@@ -169,7 +169,7 @@ def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Pa
         metrics={"peak": {"value": 0.06, "unit": "TFLOP/s", "better": "higher"}}
     )
     found, problems = peaks_of(tmp_path, wrong)
-    assert found.of(run(**HERE)) is None
+    assert found.for_run(run(**HERE)) is None
     assert "states a peak of 0.06 TFLOP/s, but its matmuls reached 0.05" in problems[0].message
 
 
@@ -179,7 +179,7 @@ def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: li
     broken["ranks"][0]["matmuls"] = blocks
     found, problems = peaks_of(tmp_path, broken, peak_flops_record())
     assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
-    assert found.of(run(**HERE)) is not None
+    assert found.for_run(run(**HERE)) is not None
 
 
 @pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])

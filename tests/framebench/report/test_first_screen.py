@@ -57,7 +57,7 @@ def test_two_frameworks_give_their_ratio_with_its_interval(browser: Browser, pag
     rows = {row[0]: row for row in browser.open(page, query=query).evaluate(ROWS)}
     cases = group(record_sets.load(page.parent / "runs").runs, None)
     compared = 0
-    for contest in contests.of(Inputs(cases)):
+    for contest in contests.find_contests(Inputs(cases)):
         sides = [one for one in contest.entrants if one.case.framework in chosen]
         case = contest.setting.case
         name = f"{case.model} {case.mode} {case.precision} 1n{case.devices_per_node}g b4"

@@ -45,7 +45,7 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
     ]
     links = RowLinks(cases, lambda one, text: Link(text, one.unit, ""))
     for row in view.records(build(runs)["summary"]):
-        ((_, found),) = links.behind(registry.known()["summary"], row)
+        ((_, found),) = links.links_of(registry.known()["summary"], row)
         assert {link.href for link in found} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description

@@ -311,7 +311,7 @@ def test_the_terminal_ends_with_the_answers(
 
 def test_where_figures_are_from() -> None:
     runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
-    provenance = origin.of(
+    provenance = origin.describe_origin(
         runs, [calls.CallEntry("", "quick", "one"), calls.CallEntry("", "zoo", "two")]
     )
     assert provenance.caption == "1970-01-01 to 1970-01-02, commit abc"
@@ -320,7 +320,7 @@ def test_where_figures_are_from() -> None:
         ["quick", "zoo"],
         "two",
     )
-    assert origin.of([run()]).facts == [
+    assert origin.describe_origin([run()]).facts == [
         "suite not recorded", "commit not recorded", "machine not recorded"
     ]  # fmt: skip
 
@@ -339,7 +339,7 @@ def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_ow
     recipe = {"epochs": 10, "schedule": "one_cycle"}
     runs = [measured("converge", [metric], **recipe, target=target) for target in (0.9, 0.98)]
     runs += [measured("memory", [MetricValue("triad", 1.0, "GB/s")], blocks=5)]
-    seen = {name: view.of(registry.known()[name], pd.DataFrame(rows))
+    seen = {name: view.view_table(registry.known()[name], pd.DataFrame(rows))
             for name, rows in tables(runs).items() if name in ("fastest", "overview")}  # fmt: skip
     for of in seen.values():
         assert ("parameters of converge", "epochs 10, schedule one_cycle") in of.shared

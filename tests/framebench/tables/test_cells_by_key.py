@@ -201,7 +201,7 @@ def markdown_rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 def page_rows(table: Table, rows: Any) -> Iterator[dict[str, str]]:
     """Yield each row of a table of the page by heading, as its script reads it."""
     shown = html_tables.of_frame(table, rows)
-    data = json.loads(page_data.of([shown], RowLinks.none(), [], {}))
+    data = json.loads(page_data.page_data([shown], RowLinks.none(), [], {}))
     (one,) = data["tables"]
 
     def values(at: int) -> list[str]:

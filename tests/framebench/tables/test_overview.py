@@ -101,7 +101,9 @@ def test_models_of_one_framework_stand_below_each_other() -> None:
         for run in repeats(speed)
     ]
     table = registry.known()["overview"]
-    rows = list(view.of(table, frames.frame(table, table.rows(Inputs(group(runs, None))))).rows)
+    rows = list(
+        view.view_table(table, frames.frame(table, table.rows(Inputs(group(runs, None))))).rows
+    )
     train, inference = overview.crosstabs(rows)
     assert (train.down, train.title) == ("model", "pytorch, train (images/s)")
     assert (list(train.settings), inference.title[:18]) == (

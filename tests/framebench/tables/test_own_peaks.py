@@ -8,7 +8,7 @@ import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.tables import answers, frames, grouping, view
 from framebench.tables.declared.efficiency import EFFICIENCY
-from framebench.tables.declared.own_peaks import OWN_PEAKS, beside
+from framebench.tables.declared.own_peaks import OWN_PEAKS, relate_to_peak
 from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, peak_flops
@@ -64,7 +64,7 @@ def test_a_figure_has_its_part_of_both_peaks() -> None:
     assert row["of_own_peak"] == pytest.approx(2.02 * 6e9 / 0.02e12)
     assert row["own_peak_share"] == pytest.approx(0.25)
     (result,) = inputs.cases.values()
-    words, slow = beside(inputs, result)
+    words, slow = relate_to_peak(inputs, result)
     assert slow
     assert "61%" in words
     assert "25%" in words

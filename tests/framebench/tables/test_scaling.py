@@ -255,7 +255,7 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
 
 def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
     made = build([on(1, 64), on(2, 64), on(2, 128), on(4, 128)])["strong_scaling"]
-    shown = view.of(registry.known()["strong_scaling"], made)
+    shown = view.view_table(registry.known()["strong_scaling"], made)
     notes = {
         cells["total_batch"].text: cells["efficiency_ci_low"].why
         for cells in shown.cells
@@ -363,7 +363,7 @@ def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
     text = in_markdown("weak_scaling", made)
     for words in ("one device", "not timed", "inference"):
         assert f"]: {words}\n" in text
-    shown = view.of(registry.known()["weak_scaling"], made)
+    shown = view.view_table(registry.known()["weak_scaling"], made)
     notes = {
         cells["framework"].text: cells["communication_estimate"].why
         for cells in shown.cells

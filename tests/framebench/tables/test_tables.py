@@ -553,7 +553,7 @@ def test_a_mark_of_all_figures_stands_above_them_and_one_of_some_beside_them() -
         ([*few, *(run(3.0 + n, repeat=n) for n in range(1, 8))], "", 2),
         (few[:1], "", 1),
     ):
-        seen = view.of(registry.known()["summary"], build(runs)["summary"])
+        seen = view.view_table(registry.known()["summary"], build(runs)["summary"])
         told = [f"{name} {value}" for name, value in seen.shared if "flag" in name]
         assert told == [shared] * bool(shared)
         (figures,) = (field for field in seen.fields if field.column.name == "throughput_median")

@@ -72,7 +72,7 @@ def load_sidecars(source: Path, results: Path) -> Sidecars:
         return read[0]
 
     return Sidecars(
-        known(verifications.load(verifications.beside(source))),
+        known(verifications.load(verifications.folder_for(source))),
         known(searches.load(folder / searches.FOLDER)),
         known(device_peaks.load(probes_of(source))),
         known(interruptions.load(folder)),
@@ -111,7 +111,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     sidecars = load_sidecars(source, results)
     inputs = inputs_of(record_set, sidecars, results)
     made = {tables[name]: inputs.made(tables[name]) for name in names}
-    caption = origin.of(record_set.runs, sidecars.called).caption
+    caption = origin.describe_origin(record_set.runs, sidecars.called).caption
     write_together(frames.files(made, results / "tables", caption))
 
 
@@ -151,7 +151,7 @@ def make_report(
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
-    provenance = origin.of(found.runs, beside.called)
+    provenance = origin.describe_origin(found.runs, beside.called)
     files = frames.files(everything, folder, provenance.caption)
     files = {path: text for path, text in files.items() if path.stem not in leave}
     files[page] = html_report.render(
@@ -190,7 +190,7 @@ def write_overview(source: Path, into: Path | None) -> None:
     inputs = inputs_of(found, beside, source.parent, report_parts())
     tables = frames.build(inputs)
     table = registry.known()["overview"]
-    of = origin.of(found.runs, beside.called)
+    of = origin.describe_origin(found.runs, beside.called)
     covered = coverage.sentences(coverage.rows_of(tables))
     text = markdown.crosstabs(table, tables[table], ". ".join([of.caption, *covered]))
     if into is None:
@@ -272,7 +272,7 @@ def probes_of(source: Path) -> Path:
 
 def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
     """Return a digest of everything that tables and report below ``results`` depend on."""
-    beside = [verifications.beside(source), probes_of(source)]
+    beside = [verifications.folder_for(source), probes_of(source)]
     files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
@@ -296,7 +296,7 @@ def make_parity(source: Path, results: Path) -> None:
     from ..tables.declared.verification import PARITY, summary_text
     from ..tables.table import Inputs
 
-    found, problems = verifications.load(verifications.beside(source))
+    found, problems = verifications.load(verifications.folder_for(source))
     verification_results = verifications.latest(found)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)

@@ -17,7 +17,7 @@ MODEL_VERSION, COMPUTATION = "model_version", "code.computation"
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-def of(runs: Sequence[Run]) -> Mapping[str, Any]:
+def of_first_ok(runs: Sequence[Run]) -> Mapping[str, Any]:
     """Return the environment and settings of the first ok run's record, flattened.
     For an imported run, return the hardware that it has."""
     run = next((run for run in runs if run.status == "ok"), runs[0])

@@ -249,4 +249,4 @@ def differences(matched: Matched) -> Iterator[str]:
     versions = [side.case.framework_version for side in sides]
     if versions[0] != versions[1]:
         yield f"framework_version {versions[0]} -> {versions[1]}"
-    yield from circumstances.differences(*(circumstances.of(side.runs) for side in sides))
+    yield from circumstances.differences(*(circumstances.of_first_ok(side.runs) for side in sides))

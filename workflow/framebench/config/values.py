@@ -169,7 +169,7 @@ class RecordSource:
     variant: str
 
     @staticmethod
-    def of(text: str) -> RecordSource:
+    def parse(text: str) -> RecordSource:
         """Return the source in a text ``PATH`` or ``PATH@VARIANT``."""
         path, separator, variant = text.rpartition("@")
         if not separator or os.path.exists(text):
@@ -182,5 +182,5 @@ class RecordSource:
 
 def side(text: str) -> RecordSource:
     """Return one side of a comparison. Raises :class:`NotAllowed` if there are no records."""
-    source = RecordSource.of(text)
+    source = RecordSource.parse(text)
     return RecordSource(record_set(str(source.path)), source.variant)

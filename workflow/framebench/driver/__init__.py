@@ -64,7 +64,7 @@ class Driver:
         # dry run.
         gc.set_threshold(50_000, 50, 50)
         self.snakemake = Snakemake(workflow, module)
-        asked = Invocation.of(self.snakemake)
+        asked = Invocation.from_snakemake(self.snakemake)
         accept_any_text()
         signals = StopSignals()
         if self.snakemake.is_main_process:

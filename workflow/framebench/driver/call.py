@@ -40,7 +40,7 @@ class Invocation:
     named: Sequence[str]
 
     @staticmethod
-    def of(snakemake: Snakemake) -> Invocation:
+    def from_snakemake(snakemake: Snakemake) -> Invocation:
         """Return the purpose of this call. Ends the call for unsupported options."""
         words = snakemake.words
         if "--containerize" in words:

@@ -143,7 +143,7 @@ class Handlers:
 
     def _failed(self) -> list[Failed]:
         plan = self._renewed()
-        named = labels.of(plan.cases)
+        named = labels.label_cases(plan.cases)
         runs = plan.settings.results / "runs"
         return [
             Failed(f"{named[run.case]} r{run.repeat}", run.status, reason)
@@ -246,7 +246,9 @@ class Handlers:
         startable = side_by_side.of_first_round(waiting, self._round)
         cluster = self._work.plan.settings.cluster
         if cluster and cluster.whole_rounds:
-            return side_by_side.behind(startable, self._snakemake.running_jobs(), self._round)
+            return side_by_side.after_earlier_rounds(
+                startable, self._snakemake.running_jobs(), self._round
+            )
         return startable
 
     def _round(self, job: SnakemakeJob) -> int | None:

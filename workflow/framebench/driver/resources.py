@@ -36,7 +36,7 @@ class Resources:
             snakemake.limit_cores(described.cores_per_node)
             each = bool(work.plan.settings.each_node)
             asked = described.asked(self._cuda, each)
-            self.asked = {name: _Asked(self, name).of for name in asked}
+            self.asked = {name: _Asked(self, name).value for name in asked}
         elif not snakemake.default_resources:
             # Snakemake's own value, which it would evaluate for each job.
             self.asked = {"tmpdir": tempfile.gettempdir()}
@@ -86,5 +86,5 @@ class _Asked:
         self._resources, self._name = resources, name
 
     @for_rules
-    def of(self, wildcards: Wildcards) -> Any:
+    def value(self, wildcards: Wildcards) -> Any:
         return self._resources.value(wildcards, self._name)

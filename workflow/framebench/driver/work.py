@@ -207,7 +207,7 @@ class Work:
 
     @cached_property
     def _labels(self) -> dict[Case, str]:
-        return labels.of(self.plan.cases)
+        return labels.label_cases(self.plan.cases)
 
     @cached_property
     def _measured(self) -> frozenset[Case]:

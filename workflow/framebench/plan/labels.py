@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from core.case import Case
 
 
-def of(cases: Iterable[Case]) -> dict[Case, str]:
+def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
     """Return labels such as ``pytorch resnet50 train fp32 1n2g``, with the axes that still
     differ."""
     alike: dict[str, list[Case]] = defaultdict(list)

@@ -224,7 +224,7 @@ def make_plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
         runs_in, len(latest), most * len(cases),
         [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
-        Room.of(settings, place, machine), Room.of_comparisons(settings, place, machine),
+        Room.of_runs(settings, place, machine), Room.of_comparisons(settings, place, machine),
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
         limits.minutes_of_cases(folders, settings, latest.values(), minutes),

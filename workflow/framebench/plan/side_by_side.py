@@ -39,7 +39,7 @@ class Room:
     in_cores: bool
 
     @staticmethod
-    def of(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
+    def of_runs(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
         """Return the capacity for concurrent runs; None if runs follow each other."""
         return Room._of_machine(place, machine) if settings.side_by_side else None
 
@@ -50,7 +50,7 @@ class Room:
         Verifications time nothing. On local CPUs they may run concurrently even if runs do not.
         """
         if settings.cluster or place.cores_per_device is None:
-            return Room.of(settings, place, machine)
+            return Room.of_runs(settings, place, machine)
         return Room._of_machine(place, machine)
 
     @staticmethod
@@ -97,7 +97,7 @@ def of_first_round(
     ]
 
 
-def behind(
+def after_earlier_rounds(
     startable: Collection[Waiting],
     running: Iterable[Waiting],
     round_of: Callable[[Waiting], int | None],

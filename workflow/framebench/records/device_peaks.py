@@ -85,7 +85,7 @@ class PeakFlopsLookup:
                 yield [one for one in left if _is_alike(one, first)]
                 left = [one for one in left if not _is_alike(one, first)]
 
-    def of(self, run: Run, framework: str = "") -> PeakFlops | None:
+    def for_run(self, run: Run, framework: str = "") -> PeakFlops | None:
         """Return the highest peak on the run's machine, accelerator, cores and precision.
 
         ``framework``: the one whose matmuls count; "" for any.

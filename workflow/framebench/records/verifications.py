@@ -130,7 +130,7 @@ def _bounds(precision: Precision) -> dict[str, float]:
     return {**EVERYWHERE, "products": 1 - precision.share, **precision.bounds}
 
 
-def beside(source: Path) -> Path:
+def folder_for(source: Path) -> Path:
     """Return the folder of verification records that belongs to the records at ``source``."""
     return source.parent / KIND
 

@@ -83,7 +83,7 @@ def render_comparison(
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
         plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
         table=shown,
-        data=page_data.of([shown], RowLinks.none(), (), series_of(look)),
+        data=page_data.page_data([shown], RowLinks.none(), (), series_of(look)),
         marks=explanations([frame]),
         notes=compare.notes(frame),
         report=_link(folder, REPORT_PAGE),
@@ -118,8 +118,8 @@ def render(
     failed, failed_left_out = failures.by_status(inputs.runs, link)
     statuses = Counter(run.status for run in runs)
     found = answers.answers_of(tables)
-    answered = [*zip(found.fastest, contests.of(inputs), strict=True)]
-    own_peak = partial(own_peaks.beside, inputs)
+    answered = [*zip(found.fastest, contests.find_contests(inputs), strict=True)]
+    own_peak = partial(own_peaks.relate_to_peak, inputs)
     shown_answers = _with_axes(found, tables)
     variants = view.records(tables[VARIANTS]) if VARIANTS in tables else []
     of_variants = [*zip(found.variants, variants, strict=True)]
@@ -140,7 +140,7 @@ def render(
         ],
         variant_blocks=first_screen.variant_blocks(of_variants),
         variant_looks=VERDICT.looks,
-        origin=provenance or origin.of(runs),
+        origin=provenance or origin.describe_origin(runs),
         colour=look.variable,
         comparison=_link(folder, COMPARISON_PAGE),
         runs=len(runs),
@@ -158,7 +158,7 @@ def render(
         plots=plots,
         has_charts=any(some for name, some in plots.items() if name != STEPS),
         sections=sections,
-        data=page_data.of(
+        data=page_data.page_data(
             on_page,
             links,
             calls,

@@ -80,15 +80,15 @@ class PageTable:
 
 def of_frame(table: Table, frame: pd.DataFrame, links: RowLinks | None = None) -> PageTable:
     """Return a table as the page shows it."""
-    seen = view.of(table, frame)
-    arranged = _crossed(seen) if seen.crosstabs else arrangement.of(seen)
+    seen = view.view_table(table, frame)
+    arranged = _crossed(seen) if seen.crosstabs else arrangement.arrange(seen)
     rows = arranged.view.rows
     keys = table.overview.keys if table.overview else table.keys
     ids = _ids([[row.get(name) for name in keys] for row in rows])
     if links is None or not table.has_records or seen.crosstabs:
         return PageTable(arranged, None, ids)
     written = arranged.order[:MAX_ROWS]
-    return PageTable(arranged, {at: links.behind(table, rows[at]) for at in written}, ids)
+    return PageTable(arranged, {at: links.links_of(table, rows[at]) for at in written}, ids)
 
 
 def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:

@@ -37,7 +37,7 @@ _OF_FRAMEWORK = ("framework_version", "source", "environment", "marks")
 _OF_AXES = (*(axis for axis in AXES if axis != "devices"), "nodes", "devices_per_node")
 
 
-def of(
+def page_data(
     tables: Sequence[PageTable],
     links: RowLinks,
     calls: Sequence[CallEntry],

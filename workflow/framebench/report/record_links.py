@@ -52,7 +52,7 @@ class RowLinks:
         """Return an empty lookup, for a page without records."""
         return RowLinks({}, lambda run, text: Link(text, "", ""))
 
-    def behind(self, table: Table, row: Row) -> RecordLinks:
+    def links_of(self, table: Table, row: Row) -> RecordLinks:
         """Return the labelled record links of a row of a table of cases."""
         return [(label, self.to(runs)) for label, runs in self.runs(table, row)]
 

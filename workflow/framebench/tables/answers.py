@@ -61,7 +61,7 @@ class Answer:
     missing: str
 
     @property
-    def of(self) -> int:
+    def frameworks(self) -> int:
         """Number of frameworks that were tried, or still will be."""
         return self.tried + len(list(filter(None, self.missing.split(", "))))
 
@@ -132,13 +132,17 @@ class Answers:
         """Return whether a setting has several frameworks, or no question is answered otherwise."""
         if self.own_model and all(one.framework == NO_FRAMEWORK for one in self.fastest):
             return False
-        return not self.variants or any(one.of > 1 for one in self.fastest)
+        return not self.variants or any(one.frameworks > 1 for one in self.fastest)
 
     @property
     def only_framework(self) -> str:
         """Name of the framework if there is a single one everywhere; "" otherwise."""
         names = {one.framework for one in self.fastest} - {NO_FRAMEWORK}
-        return names.pop() if len(names) == 1 and all(one.of == 1 for one in self.fastest) else ""
+        return (
+            names.pop()
+            if len(names) == 1 and all(one.frameworks == 1 for one in self.fastest)
+            else ""
+        )
 
     @property
     def verdicts(self) -> str:

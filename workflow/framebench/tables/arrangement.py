@@ -67,7 +67,7 @@ class Arrangement:
         return self.view.table
 
 
-def of(view: TableView) -> Arrangement:
+def arrange(view: TableView) -> Arrangement:
     """Return the arrangement of a table.
 
     Raises KeyError if the declared order names no column."""

@@ -73,7 +73,7 @@ class Contest:
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
 
-def of(inputs: Inputs) -> list[Contest]:
+def find_contests(inputs: Inputs) -> list[Contest]:
     """Return the contests of steps and of other benchmarks' principal metrics.
 
     Controls of scaling series are left out, and users' own models, which one framework runs. Order:

@@ -17,7 +17,7 @@ def grouped(source: RecordSource) -> CaseResults:
 
     Prints what is ignored to stderr. Raises RecordsError for a set without runs."""
     found = record_sets.load(source.path)
-    verification_results, problems = verifications.load(verifications.beside(source.path))
+    verification_results, problems = verifications.load(verifications.folder_for(source.path))
     for problem in (*found.problems, *problems):
         print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:

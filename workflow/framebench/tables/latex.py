@@ -24,7 +24,7 @@ _SPECIAL = {
 
 def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     """Return the file of a table's crosstabs. ``origin``: origin of the figures."""
-    seen = view.of(table, frame, narrow=False)
+    seen = view.view_table(table, frame, narrow=False)
     facts = [f"{title} {value}" for title, value in seen.shared]
     about = ". ".join(filter(None, [origin, ", ".join(facts)]))
     lines = [PACKAGES]

@@ -21,7 +21,7 @@ _HEADING = ("model", "mode", "unit")
 
 def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     """Return the Markdown file of a table. ``origin``: origin of the figures."""
-    seen = view.of(table, frame, narrow=False)
+    seen = view.view_table(table, frame, narrow=False)
     notes = Footnotes()
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
     lines = [f"# {table.title}", "", table.explanation, ""]
@@ -53,7 +53,7 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
 
 def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     """Return the crosstabs of a table as Markdown, for a page with its own headings."""
-    seen = view.of(table, frame, narrow=False)
+    seen = view.view_table(table, frame, narrow=False)
     notes = Footnotes()
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
     lines = [f"Measured: {escape(origin)}.", ""] if origin else []

@@ -56,7 +56,7 @@ class Origin:
         return ", ".join(filter(None, (machine, self.days, commit)))
 
 
-def of(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Origin:
+def describe_origin(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Origin:
     """Return the origin of ``runs``. ``called``: known calls that measured."""
     days = sorted(
         datetime.fromtimestamp(run.started, UTC).date().isoformat()

@@ -98,7 +98,7 @@ class TableView:
         )
 
 
-def of(
+def view_table(
     table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None = None
 ) -> TableView:
     """Return the formatted table.

@@ -56,7 +56,7 @@ def rows_of(made: Mapping[str, list[dict[str, Any]]], **wanted: Any) -> Iterator
 def layouts_of(inputs: Inputs) -> list[PublishedLayout]:
     known = registry.known()
     tables = (known[name] for name in NAMES)
-    shown = [view.of(table, frames.frame(table, table.rows(inputs))) for table in tables]
+    shown = [view.view_table(table, frames.frame(table, table.rows(inputs))) for table in tables]
     return [layout for one in shown for layout in one.layouts]
 
 
@@ -168,7 +168,7 @@ def test_what_lint_finds_is_marked_where_it_stands(
     assert row["contradicted"] == "amp_speedup"
     assert "2.18: ratio: 3.230 (3410.52 / 1055.78)" in row["reason"]
     table = registry.known()["nvidia_training"]
-    shown = view.of(
+    shown = view.view_table(
         table, frames.frame(table, table.rows(Inputs({}, of_features={"printed": lambda: printed})))
     )
     at = [row["line"] for row in shown.rows if row["printed_in"] == "training/DGX A100"].index(
@@ -424,7 +424,7 @@ def test_the_page_has_the_first_lines_of_ours_and_all_that_was_printed(
     ]
     inputs = Inputs(group(runs, None), of_features={"printed": lambda: printed})
     table = registry.known()["nvidia_training"]
-    whole = view.of(table, frames.frame(table, table.rows(inputs)))
+    whole = view.view_table(table, frames.frame(table, table.rows(inputs)))
     page = html_tables.of_frame(table, frames.frame(table, table.rows(inputs)))
 
     def lines(layouts: Sequence[PublishedLayout]) -> dict[bool, int]:

@@ -33,7 +33,9 @@ def make_archive(source: contents.ArchiveSource, redacts: bool) -> None:
             make_report(folder / "runs", folder)
         runs = record_sets.load(folder / "runs").runs
         called = calls.load(folder)[0]
-        text = crate.metadata(folder, suite, origin.of(runs, called), origin.span(runs))
+        text = crate.metadata(
+            folder, suite, origin.describe_origin(runs, called), origin.span(runs)
+        )
         write_whole(folder / crate.FILE, text)
         stated = bounded.read_text(folder / "tables" / FINGERPRINT)[:12]
         ending = "-redacted" if redacts else ""

@@ -86,7 +86,7 @@ def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Ou
     """Return what became of each case of a plan; with a failed verification, it fails."""
     found = record_sets.load_results(results)
     runs = {str(Path(run.origin).parent): run for run in (found.runs if found else ())}
-    proofs, _ = verifications.load(verifications.beside(results / "runs"))
+    proofs, _ = verifications.load(verifications.folder_for(results / "runs"))
     flags = verified.VerificationFlags(proofs, known.models)
     made = {}
     for case, folder in plan.folders.items():

@@ -52,7 +52,7 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     read = found = record_sets.load(source)
     if not found.runs and not found.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
-    _, problems = verifications.load(verifications.beside(source))
+    _, problems = verifications.load(verifications.folder_for(source))
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
     found = replace(found, problems=(*found.problems, *problems))

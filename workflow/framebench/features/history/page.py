@@ -49,7 +49,7 @@ def render(
         unchanged="" if len(changes) else nothing_changed(every),
         plots=[(plot, ()) for plot in plots(every)],
         tables=shown,
-        data=page_data.of(shown, RowLinks.none(), (), html_report.series_of(look)),
+        data=page_data.page_data(shown, RowLinks.none(), (), html_report.series_of(look)),
         marks=explanations([points]),
         problems=problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(problems) - MAX_PROBLEMS),

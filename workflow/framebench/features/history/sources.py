@@ -169,7 +169,7 @@ def _point(key: Key, result: CaseResult) -> HistoryPoint:
         median=result.throughput,
         interval=result.interval,
         marks=marks_of(result),
-        facts=circumstances.of(runs),
+        facts=circumstances.of_first_ok(runs),
     )
 
 

@@ -172,7 +172,7 @@ _ELECTRA = {
 }  # fmt: skip
 
 
-def of(layout: str) -> Callable[[Sequence[Row]], list[PublishedLayout]]:
+def published_layouts(layout: str) -> Callable[[Sequence[Row]], list[PublishedLayout]]:
     """Return a function that lays out rows; our rows come first, as in the table."""
 
     def layouts(rows: Sequence[Row]) -> list[PublishedLayout]:

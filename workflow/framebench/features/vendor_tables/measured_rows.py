@@ -149,7 +149,7 @@ def _learned(inputs: Inputs) -> list[CaseResult]:
 
 def _phases(inputs: Inputs) -> Iterator[tuple[phases.TrainingPhases, phases.TrainingPhases | None]]:
     """Yield pre-trainings in mixed precision with their counterpart in full precision."""
-    every = {id(one.last): one for one in phases.of(converge.results(inputs))}
+    every = {id(one.last): one for one in phases.training_phases(converge.results(inputs))}
     for amp, full in pairs(one.last for one in every.values()):
         yield every[id(amp)], every[id(full)] if full else None
 

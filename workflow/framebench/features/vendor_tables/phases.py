@@ -46,7 +46,7 @@ def is_phase(result: CaseResult) -> bool:
     return any(one.name == FINAL_LOSS for run in result.runs for one in run.metrics)
 
 
-def of(results: Iterable[CaseResult]) -> list[TrainingPhases]:
+def training_phases(results: Iterable[CaseResult]) -> list[TrainingPhases]:
     """Return the pre-trainings, one per phase that no other continues."""
     every = [result for result in results if is_phase(result)]
     found = [

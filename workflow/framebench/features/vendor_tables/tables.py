@@ -115,7 +115,7 @@ def _table(
         group="NVIDIA's layout",
         heading="In the layout of NVIDIA's tables",
         keys=tuple(column.name for column in (*_OF, *keys) if not column.name.startswith(_BESIDE)),
-        layouts=layouts.of(layout),
+        layouts=layouts.published_layouts(layout),
         axes=axes,
     )
 

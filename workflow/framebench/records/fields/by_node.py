@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 
-def found(record: Mapping[str, Any], part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def parts(record: Mapping[str, Any], part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield name and ``part`` (``watch`` or ``memory``) of each node that has it.
 
     The name is "" for a run on a single node.

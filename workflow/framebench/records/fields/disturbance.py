@@ -55,7 +55,7 @@ def disturbed(record: Mapping[str, Any]) -> str:
     elsewhere is part of the conditions of such a run, and stays in the record.
     """
     told = []
-    for node, watch in by_node.found(record, "watch"):
+    for node, watch in by_node.parts(record, "watch"):
         why = "; ".join((*_load(watch, _quiet(record)), *_host(watch), *_gpus(watch)))
         if why:
             told.append(f"node {node}: {why}" if node else why)

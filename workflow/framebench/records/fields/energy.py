@@ -39,7 +39,7 @@ def sources(record: Mapping[str, Any]) -> str:
 
 def _read(record: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], dict[str, float]]]:
     """Yield each node's monitor data, and its joules by source, as far as read."""
-    for _, watch in by_node.found(record, "watch"):
+    for _, watch in by_node.parts(record, "watch"):
         joules = watch["energy_joules"].items()
         yield watch, {name: float(value) for name, value in joules if value is not None}
 

@@ -40,7 +40,7 @@ class Interruption(NamedTuple):
     status: str
 
 
-def found(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
+def interrupted_runs(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
     """Yield the interrupted runs in the text of Snakemake's log."""
     statuses = {one["job"]: one["status"] for one in _STATUS.finditer(log)}
     # A record's name has neither blanks nor commas; the folder of the results may have both.
@@ -60,7 +60,7 @@ def note(
     log does not state it.
     """
     # Some jobs of a failed group may have finished.
-    begun = dict.fromkeys(found(log, results, noted.now()))
+    begun = dict.fromkeys(interrupted_runs(log, results, noted.now()))
     new = [one for one in begun if not (results / "runs" / f"{one.run}.json").exists()]
     untold = {one.job for one in new if one.job and not one.status}
     if states and untold:

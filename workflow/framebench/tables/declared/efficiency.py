@@ -62,8 +62,8 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
     4. Memory: highest peak of any rank and repeat."""
     run = (result.ok or result.runs)[0]  # all share model, precision and device
     achieved = tflops_per_device(result, inputs.models)
-    peak = inputs.peaks.of(run)
-    own = inputs.peaks.of(run, run.case.framework)
+    peak = inputs.peaks.for_run(run)
+    own = inputs.peaks.for_run(run, run.case.framework)
     mfu = _part(achieved, peak)
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     known = operations_per_sample(run, inputs.models) is not None

@@ -54,7 +54,7 @@ def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> R
         return None
     control = losses.control_of(result, others)
     run = (result.ok or result.runs)[0]
-    measured = found.of(run)
+    measured = found.for_run(run)
     sizes = run.exchange.sizes if run.exchange else ()
     alone = [1000 * descriptive.median(one.exchange.seconds) for one in result.ok if one.exchange]
     wanted = _expected(measured, sizes)

@@ -34,7 +34,7 @@ def rows(inputs: Inputs) -> pd.DataFrame:
 
     listed = [
         (one, contest.machine, _way(one), at, bool(contest.missing), one.better, one.throughput)
-        for at, contest in enumerate(contests.of(inputs))
+        for at, contest in enumerate(contests.find_contests(inputs))
         for one in sorted(contest.results, key=_way, reverse=True)
     ]
     names = ["result", ON_MACHINE.name, "way", "contest", "lacks", "better", "figure"]

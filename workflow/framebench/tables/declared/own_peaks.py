@@ -81,14 +81,14 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     return said
 
 
-def beside(inputs: Inputs, result: CaseResult) -> tuple[str, bool]:
+def relate_to_peak(inputs: Inputs, result: CaseResult) -> tuple[str, bool]:
     """Return how steps relate to their framework's peak, and whether that is slow; "" if unknown.
 
     One device of the case is compared with one device."""
     if not result.case.is_step:
         return "", False
     run = result.runs[0]
-    own, best = inputs.peaks.of(run, run.case.framework), inputs.peaks.of(run)
+    own, best = inputs.peaks.for_run(run, run.case.framework), inputs.peaks.for_run(run)
     if not (own and best and own.tflops and best.tflops):
         return "", False
     achieved, share = tflops_per_device(result, inputs.models), own.tflops / best.tflops

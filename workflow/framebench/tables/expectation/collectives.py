@@ -47,7 +47,7 @@ class AllReduceLookup:
     def __bool__(self) -> bool:
         return any(self._found.values())
 
-    def of(self, run: Run) -> CaseResult | None:
+    def for_run(self, run: Run) -> CaseResult | None:
         """Return the all-reduces between ranks like those of ``run``, in its gradients' dtype.
 
         Of several cases, the one with the largest size."""

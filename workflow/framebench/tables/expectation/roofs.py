@@ -94,7 +94,7 @@ class RoofLookup:
         return max(roofs, key=lambda roof: roof.value, default=None)
 
     def _reached(self, run: Run) -> Iterator[Roof]:
-        probed = self._peaks.of(run)
+        probed = self._peaks.for_run(run)
         if probed and probed.tflops and probed.devices == run.case.devices_per_node:
             yield Roof(probed.tflops, probed.by)
         key = (*_place(run), run.case.precision)
