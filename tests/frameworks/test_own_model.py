@@ -337,6 +337,42 @@ def test_models_of_keras_have_penalties_and_parts_without_a_gradient(
     assert 100 < found["losses"][0] <= 101
 
 
+#: Layers whose products are not matrices by matrices.
+PRODUCTS = """
+import keras
+import tensorflow as tf
+
+FRAMEWORK = "tensorflow"
+
+def make(batch_size):
+    layers = keras.layers
+    image = keras.Input((4, 4, 4, 3))
+    x = layers.Conv3D(5, 2, use_bias=False)(image)
+    x = layers.Conv2DTranspose(6, 2, strides=2, use_bias=False)(layers.Reshape((9, 3, 5))(x))
+    x = layers.Lambda(lambda x: tf.einsum("bhwc,bhwd->bcd", x, x))(x)
+    model = keras.Model(image, x)
+    return model, (tf.random.normal((batch_size, 4, 4, 4, 3)), tf.zeros(())), loss
+
+def loss(targets, outputs):
+    return tf.reduce_mean(outputs)
+"""
+
+
+@pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
+def test_products_of_other_layers_of_keras_are_counted(run: ForkServer, tmp_path: Path) -> None:
+    path = tmp_path / "products.py"
+    path.write_text(PRODUCTS)
+    script = f"""
+from harness.measuring.model import seed_of_batch
+from harness.request.own_model import model_config
+adapter = started(model_config({str(path)!r}), mode="inference", batch=2)
+adapter.build(seed_of_batch(1, 0))
+answer(counted=sum(one.multiply_adds for one in adapter.matmuls(True)))
+"""
+    (found,) = run(in_one_process(run.framework) + script)
+    assert found["counted"] == 2 * (27 * 5 * 8 * 3 + 27 * 5 * 4 * 6 + 18 * 6 * 6 * 6)
+
+
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_models_of_keras_are_built_by_name(run: ForkServer) -> None:
     script = """
@@ -476,10 +512,13 @@ class Nnx(nnx.Module):
     def __init__(self, rngs):
         self.norm = nnx.BatchNorm(32, momentum=0.9, rngs=rngs)
         self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(
+            2, 32, dropout_rate=0.5, decode=False, rngs=rngs)
         self.out = nnx.Linear(32, 10, rngs=rngs)
 
     def __call__(self, x):
-        return self.out(self.dropout(self.norm(x)))
+        x = self.dropout(self.norm(x))
+        return self.out(x + self.attention(x[:, None])[:, 0])
 
 def loss(outputs, targets):
     return optax.softmax_cross_entropy_with_integer_labels(outputs, targets).mean()

@@ -24,3 +24,11 @@ def test_a_table_with_a_row_for_each_token_is_not_read_whole() -> None:
     images = sample_work(adapter, [np.zeros((2, 3, 4, 4)), labels], 2)
     assert images["tokens"] is None
     assert images["read_parameters"] == 50 * 8 + 8 * 32 + 8 * 50 + 3 * 3 * 4 * 64
+
+
+def test_products_that_cannot_be_counted_leave_the_work_unknown() -> None:
+    def matmuls(forward_only: bool) -> Any:
+        raise ValueError("no formula")
+
+    adapter: Any = SimpleNamespace(state=dict, matmuls=matmuls)
+    assert sample_work(adapter, [np.zeros((2, 3))], 2)["multiply_adds"] is None

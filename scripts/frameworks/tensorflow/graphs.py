@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Set
 
 import tensorflow as tf
@@ -11,6 +12,7 @@ MATMULS = frozenset(
     {
         *("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "_FusedMatMul"),
         *("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+        *("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"),
         "DepthwiseConv2dNative",
         "DepthwiseConv2dNativeBackpropInput",
         "DepthwiseConv2dNativeBackpropFilter",
@@ -90,6 +92,8 @@ def _known_steps(loop: tf.Operation) -> int:
 
 
 def _known_multiply_adds(matmul: tf.Operation) -> int:
+    if "Backprop" in matmul.type:  # of an input alone would be half of a backward pass
+        return 0
     try:
         return _multiply_adds(matmul)
     except ValueError:
@@ -146,8 +150,16 @@ def _multiply_adds(matmul: tf.Operation) -> int:
         inputs, state = (tensor.shape for tensor in matmul.inputs[:2])
         gates = 4 * state[-1]
         return inputs[:-1].num_elements() * gates * (inputs[-1] + state[-1])
-    first, second = (tensor.shape for tensor in matmul.inputs)
-    if matmul.type == "Conv2D":  # filters (height, width, in, out)
+    shapes = [tensor.shape for tensor in matmul.inputs]
+    if matmul.type in ("Conv2DBackpropInput", "Conv3DBackpropInputV2"):  # transposed, if forward
+        _, filters, values = (shape.num_elements() for shape in shapes)
+        if None in (filters, values):
+            raise ValueError(f"{matmul.name} has no shape")
+        return values * filters // shapes[1][-1]
+    if matmul.type == "Einsum":
+        return _einsum_multiply_adds(matmul.get_attr("equation").decode(), shapes)
+    first, second = shapes
+    if matmul.type in ("Conv2D", "Conv3D"):  # filters (height, width, in, out)
         summed = second[:-1].num_elements()
     elif matmul.type == "DepthwiseConv2dNative":  # (height, width, in, out of each)
         summed = second[:-2].num_elements()
@@ -161,6 +173,16 @@ def _multiply_adds(matmul: tf.Operation) -> int:
     if values is None or summed is None:
         raise ValueError(f"{matmul.name} has no shape")
     return values * summed
+
+
+def _einsum_multiply_adds(equation: str, shapes: List[Any]) -> int:
+    """Return the product of all axes. Raises ValueError for more than two operands, axes without
+    names or sizes."""
+    terms = equation.partition("->")[0].split(",")
+    sizes = {axis: size for term, shape in zip(terms, shapes) for axis, size in zip(term, shape)}
+    if len(terms) != 2 or "." in sizes or None in sizes.values():
+        raise ValueError(f"multiply-adds of {equation} are not known")
+    return math.prod(sizes.values())
 
 
 def collective_bytes(function: Any) -> List[int]:

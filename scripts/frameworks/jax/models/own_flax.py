@@ -80,6 +80,8 @@ def _of_nnx(nnx: Any, model: Any, dropout: bool) -> Parts:
         for _, node in nnx.iter_graph(model):
             if isinstance(node, nnx.Dropout):
                 node.rate = 0.0
+            elif isinstance(node, nnx.MultiHeadAttention):
+                node.dropout_rate = 0.0
     kinds = (nnx.Param, nnx.RngState, ...)
     model.eval()
     graphs = {False: nnx.split(model)[0]}
