@@ -24,6 +24,8 @@ TEXT = small("gpt2_small")
 
 
 FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "tensorflow1")
+#: Frameworks that refuse GPUs before they ask for one, and need no double.
+REFUSES_GPUS = ("megengine",)
 #: Frameworks that wait by a function of the device; others wait for an array, as on the CPU.
 WAITS_FOR_DEVICE = ("pytorch", "tensorflow", "paddle", "oneflow")
 TELLS_MEMORY = ("pytorch", "tensorflow", "paddle", "jax")
@@ -37,7 +39,8 @@ def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer
 
 def on_gpu(fork_servers: ForkServers, framework: str) -> ForkServer:
     """Return the server of a framework, behind the double of a GPU."""
-    parts = [DOUBLES / f"{framework}.py", DOUBLES / "running.py"]
+    double = [] if framework in REFUSES_GPUS else [DOUBLES / f"{framework}.py"]
+    parts = [*double, DOUBLES / "running.py"]
     lines = f"GPU_LINES = {os.environ.get('FRAMEBENCH_GPU_LINES', '')!r}"
     return fork_servers(framework).after("\n".join([lines, *(part.read_text() for part in parts)]))
 
@@ -395,6 +398,13 @@ answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA))
         "OneFlow 0.9.0 has kernels for compute capability 6.0 to 8.6; the device is NVIDIA H100, "
         "compute capability 9.0"
     )
+
+
+def test_megengine_is_refused_on_every_gpu(fork_servers: ForkServers) -> None:
+    (found,) = on_gpu(fork_servers, "megengine")(f"""
+answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA)))
+""")
+    assert "on CPUs alone" in found["reason"]
 
 
 @pytest.fixture(scope="module")
