@@ -50,13 +50,13 @@ def deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
 
 
-def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Return Student's interval of the mean, for roughly normal values.
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """Return Student's 95 % interval of the mean, for roughly normal values.
     None for fewer than two values or if all are equal, since there is no spread to judge by."""
     spread = deviation(values)
     if not spread:
         return None
-    half = _quantile(confidence, len(values) - 1) * spread / math.sqrt(len(values))
+    half = _quantile(0.95, len(values) - 1) * spread / math.sqrt(len(values))
     middle = descriptive.mean(values)
     return middle - half, middle + half
 

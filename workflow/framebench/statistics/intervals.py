@@ -64,9 +64,7 @@ def repeats_for_interval(confidence: float = CONFIDENCE) -> int:
     return count
 
 
-def repeats_for_width(
-    values: Sequence[float], width: float, confidence: float = CONFIDENCE
-) -> int | None:
+def repeats_for_width(values: Sequence[float], width: float) -> int | None:
     """Estimate the repeats at which the interval of the median is at most ``width`` wide.
     ``width``: a fraction of the median, from end to end. None for fewer than two values, and for a
     median of 0. The width falls with the square root of the number of repeats. The starting point
@@ -75,14 +73,14 @@ def repeats_for_width(
     middle = abs(float(np.median(values))) if len(values) > 1 else 0.0
     if not middle:
         return None
-    fewest = repeats_for_interval(confidence)
-    interval = median_interval(values, confidence)
+    fewest = repeats_for_interval(CONFIDENCE)
+    interval = median_interval(values, CONFIDENCE)
     if interval is not None:
         now = (interval[1] - interval[0]) / middle
     else:
         deviation = float(np.std(values, ddof=1))
         error = deviation * math.sqrt(math.pi / 2 / len(values))
-        now = 2 * NormalDist().inv_cdf((1 + confidence) / 2) * error / middle
+        now = 2 * NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * error / middle
     return max(fewest, math.ceil(len(values) * (now / width) ** 2))
 
 

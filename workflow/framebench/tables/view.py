@@ -40,15 +40,13 @@ class TableView:
     """A formatted table.
 
     ``fields``: in display order, notes last. ``shared``: title and value pairs that hold for every
-    row, including flags of all figures. ``rows``: values of the rows shown; ``count``: number of
-    all rows."""
+    row, including flags of all figures. ``rows``: values of the rows."""
 
     table: Table
     fields: Sequence[Field]
     shared: Sequence[tuple[str, str]]
     lead: Sequence[str]
     rows: Sequence[Row]
-    count: int
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
@@ -84,13 +82,6 @@ class TableView:
         return self.table.layouts(self.rows) if self.table.layouts else ()
 
     @property
-    def left_out(self) -> str:
-        if self.count == len(self.rows):
-            return ""
-        missing = self.count - len(self.rows)
-        return f"Left out: {missing} of {self.count} rows; all are in tables/{self.table.name}.csv."
-
-    @property
     def about(self) -> list[str]:
         """Explanations of columns, without duplicates."""
         return list(
@@ -98,33 +89,30 @@ class TableView:
         )
 
 
-def view_table(
-    table: Table, frame: pd.DataFrame, narrow: bool = True, most: int | None = None
-) -> TableView:
+def view_table(table: Table, frame: pd.DataFrame, narrow: bool = True) -> TableView:
     """Return the formatted table.
 
-    ``most``: most rows. ``narrow``: move all shared values to the caption; otherwise only source
-    and conditions move, and the case stays in its row."""
+    ``narrow``: move all shared values to the caption; otherwise only source and conditions move,
+    and the case stays in its row."""
     columns: Sequence[Column] = table.columns
     rows = records(frame)
     lead = list(table.lead(rows)) if table.lead else []
     if table.overview:
         columns = table.overview.columns
         rows = list(table.overview.rows(rows))
-    shown = rows[:most]
-    shared, dropped = _shared(columns, shown, narrow)
-    if everywhere := _marks_of_all(columns, shown):
+    shared, dropped = _shared(columns, rows, narrow)
+    if everywhere := _marks_of_all(columns, rows):
         shared.append(("every figure has the flag", " ".join(everywhere)))
-        shown = [{**row, "marks": other_marks(plain(row["marks"]), everywhere)} for row in shown]
+        rows = [{**row, "marks": other_marks(plain(row["marks"]), everywhere)} for row in rows]
     visible = [
         column
         for column in columns
-        if column.name not in dropped | _absorbed(columns) and not _is_blank(column, shown)
+        if column.name not in dropped | _absorbed(columns) and not _is_blank(column, rows)
     ]
     ordered = sorted(visible, key=lambda column: column.note)
     notes = [column.name for column in columns if column.note]
-    fields = [_field(column, shown, notes) for column in ordered]
-    return TableView(table, fields, shared, lead, shown, len(rows))
+    fields = [_field(column, rows, notes) for column in ordered]
+    return TableView(table, fields, shared, lead, rows)
 
 
 def records(frame: pd.DataFrame) -> list[Row]:

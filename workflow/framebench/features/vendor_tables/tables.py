@@ -79,12 +79,11 @@ _LAST = (
 )
 
 
-def _amp_and_full(stem: str, explanation: str, title: str = "") -> tuple[Column, Column]:
+def _amp_and_full(stem: str, explanation: str) -> tuple[Column, Column]:
     """Return columns for mixed and for full precision."""
-    title = title or stem
     return (
-        _text(f"{stem}_amp", f"{explanation}, in mixed precision", f"{title}, mixed"),
-        _text(f"{stem}_full", f"{explanation}, in full precision", f"{title}, full"),
+        _text(f"{stem}_amp", f"{explanation}, in mixed precision", f"{stem}, mixed"),
+        _text(f"{stem}_full", f"{explanation}, in full precision", f"{stem}, full"),
     )
 
 
