@@ -4,58 +4,56 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from framebench.runs import snakemake_calls
 
-from ...conftest import ROOT
 
-#: Stands for Python with Snakemake, and notes an interruption some time after it; ends by itself.
-SNAKEMAKE = """#!/bin/sh
-trap 'sleep 0.5; echo > ended; exit 130' INT
-echo begun
-for n in $(seq 600); do sleep 0.1; done
-exit 1
-"""
-CALL = """
-import subprocess
-import sys
-from pathlib import Path
-sys.path[:0] = [FOLDERS]
-from framebench.runs import snakemake_calls
-wait = subprocess.Popen.wait
-def told(process, *seconds):
-    print("waiting", flush=True)
-    return wait(process, *seconds)
-subprocess.Popen.wait = told
-sys.executable = "./snakemake"
-try:
-    snakemake_calls.measure(Path("suite.yaml"), Path("results"), [], [])
-except KeyboardInterrupt:
-    print("interrupted, ended:", Path("ended").exists())
-"""
+class Snakemake:
+    """A process whose first wait ends with an exception; ``said`` has what happened to it."""
+
+    def __init__(self, stopped: BaseException) -> None:
+        self.stopped, self.said = stopped, list[object]()
+
+    def __call__(self, words: list[str]) -> Snakemake:
+        return self
+
+    def __enter__(self) -> Snakemake:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.said.append("left")
+
+    def wait(self, seconds: float | None = None) -> int:
+        self.said.append(("wait", seconds))
+        if len(self.said) == 1:
+            raise self.stopped
+        return 130
+
+    def send_signal(self, number: int) -> None:
+        self.said.append(number)
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    program = tmp_path / "snakemake"
-    program.write_text(SNAKEMAKE)
-    program.chmod(0o755)
+def called(
+    stopped: BaseException, seconds: float | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[object]:
+    process = Snakemake(stopped)
+    monkeypatch.setattr(subprocess, "Popen", process)
+    try:
+        snakemake_calls.measure(folder / "suite.yaml", folder, [], [], seconds)
+    except KeyboardInterrupt:
+        process.said.append("raised")
+    return process.said
 
 
-def test_a_command_waits_for_the_snakemake_that_it_interrupts() -> None:
-    folders = ", ".join(repr(str(ROOT / name)) for name in ("workflow", "scripts"))
-    words = [sys.executable, "-c", CALL.replace("FOLDERS", folders)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert {process.stdout.readline() for _ in range(2)} == {"begun\n", "waiting\n"}
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.read().endswith("interrupted, ended: True\n")
+def test_a_command_waits_for_the_snakemake_that_it_interrupts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = called(KeyboardInterrupt(), None, tmp_path, monkeypatch)
+    assert said == [("wait", None), signal.SIGINT, ("wait", None), "left", "raised"]
 
 
-def test_a_call_ends_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "./snakemake")
-    snakemake_calls.measure(Path("suite.yaml"), Path("results"), [], [], 0.1)
+def test_a_call_ends_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = called(subprocess.TimeoutExpired("snakemake", 5), 5, tmp_path, monkeypatch)
+    assert said == [("wait", 5), signal.SIGINT, ("wait", None), "left"]
