@@ -132,8 +132,8 @@ STATISTICS = (
         violation(
             "a multiply-add is one operation",
             f"{_DRIVER}/tables/declared/efficiency.py",
-            "return 2.0 * passes",
-            "return 1.0 * passes",
+            "2.0 * passes * forward_multiply_adds",
+            "1.0 * passes * forward_multiply_adds",
             f"{_TESTS}/tables/test_efficiency.py"
             "::test_utilisation_is_model_operations_over_the_measured_peak",
         ),
@@ -312,8 +312,7 @@ VERIFICATION = (
         violation(
             "one device is enough for several",
             _VERIFIED,
-            "            *[VerificationKind(by=smallest(run.case.parallelism))] "
-            "* (run.case.devices > 1),\n",
+            "            *several,\n",
             "",
             f"{_OF_PROOFS}::test_training_takes_dropout_and_on_several_devices_two",
         ),

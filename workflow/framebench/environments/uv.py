@@ -19,9 +19,9 @@ PLACES = {
 }
 
 
-def executable() -> str:
-    """Return the path of uv next to this interpreter."""
-    return str(Path(sys.executable).parent / "uv")
+def executable(python: str = sys.executable) -> str:
+    """Return the path of uv next to an interpreter."""
+    return str(Path(python).parent / "uv")
 
 
 def arguments(settings: list[tuple[str, str]], any_index: bool = True) -> list[str]:
@@ -67,11 +67,11 @@ def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> d
     return found
 
 
-def pip_settings() -> list[tuple[str, str]]:
+def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
     """Return pip's merged settings, such as ``("find-links", "/w")``; PIP_* variables win over
     files."""
     listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"],
+        [python, "-m", "pip", "config", "list"],
         capture_output=True,
         text=True,
         check=True,
