@@ -101,10 +101,6 @@ def planted(module, *mistakes):  # noqa: ANN001, ANN002, ANN201
             run(source)
 
 
-def answer(**values):  # noqa: ANN003, ANN201
-    print("ANSWER " + json.dumps(values), flush=True)
-
-
 def own_processes():  # noqa: ANN201
     """Return the ids of this process and its descendants."""
     found = [os.getpid()]
