@@ -4,7 +4,7 @@ compared."""
 
 import contextlib
 import inspect
-import json
+import json  # noqa: F401  # scripts use it
 import os
 import socket
 
