@@ -38,7 +38,7 @@ def tuned() -> dict[str, str]:
     from framebench.config.catalog import load_catalog
     from framebench.config.tuned import load_tuned, variables
 
-    return variables(load_tuned(load_catalog(ROOT))["pytorch"], "cpu", "none")
+    return variables(load_tuned(load_catalog(ROOT)).settings("pytorch"), "cpu", "none")
 
 
 def environment() -> str:

@@ -91,11 +91,12 @@ def main() -> int:
     base += ["--batch-per-device", str(BATCH[sequences]), "--accelerator", ACCELERATOR]
     base += ["--sequence-length", str(SEQUENCE)] if sequences else []
     base += ["--warmup-steps", "2", "--timed-steps", str(given.steps)]
-    for framework, settings in load_tuned(catalog).items():
+    tuned = load_tuned(catalog)
+    for framework in catalog.frameworks:
         if given.frameworks and framework not in given.frameworks:
             continue
         usual = catalog.frameworks[framework].get("trained_with", "none")
-        for name, compiler, own in arms(settings):
+        for name, compiler, own in arms(tuned.settings(framework)):
             if not any(part in name for part in given.only):
                 continue
             compiled = ["--compiler", compiler or usual]

@@ -520,7 +520,13 @@ def test_a_single_value_stands_for_a_list(tmp_path: Path) -> None:
     assert suite.axes["batch_per_device"] == [2]
 
 
-@pytest.mark.parametrize("name", ["quick", "careful", "scaling", "dlperf", "tuned", "allocators"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("quick", "careful", "scaling", "dlperf", "tuned", "allocators"),
+        *("nvidia_settings", "dlperf_settings"),
+    ],
+)
 def test_shipped_suites_are_valid(name: str) -> None:
     found = cases(load_settings({**CONFIG, "suite": name}, CATALOG).suite, CATALOG)
     assert len(found) == len(set(found)) > 0

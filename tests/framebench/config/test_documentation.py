@@ -14,7 +14,7 @@ from framebench.config.fields import Keys
 from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile
 from framebench.config.suite_axes import AxesKeys
-from framebench.config.tuned import TunedFile, TunedSetting
+from framebench.config.tuned import PublishedFlag, TunedFile, TunedSetting
 from framebench.tables import legend
 
 from ..settings import CONFIG, ROOT, SUITE
@@ -45,7 +45,8 @@ def test_generated_tables_of_a_page_are_up_to_date(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [Configuration, SuiteFile, AxesKeys, Cluster, TunedFile, TunedSetting]
+    "model",
+    [Configuration, SuiteFile, AxesKeys, Cluster, TunedFile, TunedSetting, PublishedFlag],
 )
 def test_every_key_has_one_text(model: type[Keys]) -> None:
     rows = documentation.key_tables()[model.__name__]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from framebench.cases import matrix
 from framebench.config import tuned
 from framebench.config.validation import ConfigError
-from framebench.plan.case_settings import variables
+from framebench.plan.case_settings import misfit, variables
 from framebench.runs import commands, verify
 
 from ..settings import CATALOG, SUITE, plan
@@ -31,7 +32,7 @@ SIDES = {"a": None, "b": {"tuned": True}}
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "tuned.yaml"
     path.write_text(FILE)
-    monkeypatch.setattr(tuned, "FILE", path)  # absolute: the project's root does not matter
+    monkeypatch.setattr(tuned, "FOLDER", tmp_path)  # absolute: the project's root does not matter
     return path
 
 
@@ -66,7 +67,7 @@ def test_a_setting_of_a_compiler_is_for_its_cases_alone(tmp_path: Path, compiler
 def test_a_setting_of_a_processor_is_for_its_vendor_alone(file: Path) -> None:
     own = "- {variables: {FAST: 1}, processors: [AuthenticAMD], effect: x, source: http://e.org}\n"
     file.write_text(f"frameworks:\n  pytorch:\n    {own}")
-    settings = tuned.load_tuned(CATALOG)["pytorch"]
+    settings = tuned.load_tuned(CATALOG).settings("pytorch")
     found = {
         vendor: tuned.variables(settings, "cpu", "none", vendor)
         for vendor in ("AuthenticAMD", "GenuineIntel", "")
@@ -118,6 +119,12 @@ def test_other_settings_are_another_run(tmp_path: Path, file: Path) -> None:
         ("effect: x, ", "", ["effect is missing"]),
         ("compiler: inductor", "compiler: nvcc", ["compiler: found 'nvcc'", "inductor"]),
         ("all:", "each:", ["each", "allowed:", "all, frameworks"]),
+        ("effect: x", "cases: {model: [resnet]}, effect: x", ["cases.model[0]", "resnet50"]),
+        (
+            "all:",
+            "flags: {jax: [{flag: --a, always: x, lacking: y, source: 'http://e.org'}]}\nall:",
+            ["flags.jax[0]", "one of axes, always and lacking", "found always, lacking"],
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_by_key(
@@ -129,6 +136,11 @@ def test_a_wrong_file_is_refused_by_key(
     assert all(word in str(error.value) for word in [str(file), *expected]), error.value
 
 
+def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"b\.tuned: found 'nvida'; allowed: .*nvidia, dlperf"):
+        plan(tmp_path, {**SUITE, "variants": {"b": {"tuned": "nvida"}}})
+
+
 def test_no_suite_but_one_with_a_tuned_variant_needs_the_file(tmp_path: Path, file: Path) -> None:
     file.unlink()
     assert plan(tmp_path)
@@ -136,12 +148,63 @@ def test_no_suite_but_one_with_a_tuned_variant_needs_the_file(tmp_path: Path, fi
         plan(tmp_path, {**SUITE, "variants": SIDES})
 
 
-def test_nothing_that_ships_changes_the_precision(tmp_path: Path) -> None:
+PUBLISHED = """
+published: Somebody's rates
+frameworks:
+  pytorch:
+    - {variables: {OWN: 1}, cases: {precision: [amp, amp_fp16]}, effect: x, source: http://e.org}
+flags:
+  pytorch:
+    - {flag: --nhwc, cases: {model: [resnet50_v1.5]}, always: x, source: http://e.org}
+"""
+
+
+def test_published_settings_are_for_what_was_published(tmp_path: Path, file: Path) -> None:
+    file.with_name("tuned_nvidia.yaml").write_text(PUBLISHED)
+    axes = {
+        "framework": ["pytorch", "jax"], "model": ["resnet50_v1.5", "bert_base"],
+        "precision": ["fp32", "amp"], "batch_per_device": [2],
+    }  # fmt: skip
+    suite = plan(
+        tmp_path, {**SUITE, "axes": axes, "variants": {"b": {"tuned": "nvidia"}}}
+    ).settings.suite
+    found = {
+        case: misfit(case, suite, "cuda") or dict(variables(case, suite, "cuda"))
+        for case in matrix.cases(suite, CATALOG)
+    }
+    lacking = "Somebody's rates has no {} in {} with these axes"
+    assert {(c.framework, c.model, c.precision): one for c, one in found.items()} == {
+        ("pytorch", "resnet50_v1.5", "fp32"): {},
+        ("pytorch", "resnet50_v1.5", "amp"): {"OWN": "1"},
+        ("pytorch", "bert_base", "fp32"): lacking.format("bert_base", "pytorch"),
+        ("pytorch", "bert_base", "amp"): {"OWN": "1"},
+        **{
+            ("jax", model, precision): lacking.format(model, "jax")
+            for model in axes["model"]
+            for precision in axes["precision"]
+        },
+    }
+
+
+def test_published_settings_are_left_out_on_a_processor(tmp_path: Path, file: Path) -> None:
+    file.with_name("tuned_nvidia.yaml").write_text(PUBLISHED)
+    made = plan(tmp_path, {**SUITE, "variants": {"a": None, "b": {"tuned": "nvidia"}}})
+    assert {case.variant for case in made.folders} == {"a"}
+    assert {(one.case.variant, one.reason) for one in made.left_out} == {
+        ("b", "the settings of Somebody's rates are for GPUs")
+    }
+
+
+@pytest.mark.parametrize("name", [True, "nvidia", "dlperf"])
+def test_nothing_that_ships_changes_the_precision(tmp_path: Path, name: str | bool) -> None:
     """Fail if a shipped setting changes the precision: the plan would refuse the suite."""
     from framebench.plan.targets import check_arithmetic
 
-    axes = {"model": ["resnet50_v1.5"], "batch_per_device": [2]}
-    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": SIDES})
+    axes = {
+        "model": ["resnet50_v1.5", "bert_base"], "batch_per_device": [2],
+        "precision": ["fp32", "amp"],
+    }  # fmt: skip
+    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": {"b": {"tuned": name}, "a": None}})
     for accelerator in ("cpu", "cuda"):
         check_arithmetic(replace(made, place=replace(made.place, accelerator=accelerator)), {})
 

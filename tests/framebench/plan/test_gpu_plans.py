@@ -13,6 +13,7 @@ from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.plan import plan_text, targets
+from framebench.plan.case_settings import variables
 from framebench.plan.planning import Plan, make_plan
 from framebench.runs import snakemake_calls
 
@@ -68,6 +69,29 @@ def test_plans_of_machines_with_gpus(
         parts = []
     parts += [said(on(tmp_path, monkeypatch, MACHINES[name], suite=s)) for s in ("quick", "dlperf")]
     check(name, "\n\n".join(parts))
+
+
+def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("nvidia_settings", "dlperf_settings")
+    plans = [on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], suite=name) for name in names]
+    check("published_settings", "\n\n".join(map(said, plans)))
+    given = {
+        (case.variant, case.precision): {**variables(case, plan.settings.suite, "cuda")}
+        for plan in plans
+        for case in plan.folders
+        if (case.framework, case.model) == ("paddle", "resnet50_v1.5")
+    }
+    search = {"FLAGS_cudnn_exhaustive_search": "1"}
+    normalization = {"FLAGS_cudnn_batchnorm_spatial_persistent": "1"}
+    memory = {"FLAGS_fraction_of_gpu_memory_to_use": "0.98"}
+    nvidia = {**search, "FLAGS_conv_workspace_size_limit": "4096"}
+    dlperf = {**search, **normalization, **memory, "FLAGS_conv_workspace_size_limit": "4000"}
+    assert {key: own for key, own in given.items() if own} == {
+        ("nvidia", "tf32"): nvidia,
+        ("nvidia", "amp_fp16"): {**nvidia, **normalization},
+        ("dlperf", "fp32"): memory,
+        ("dlperf", "amp_fp16"): dlperf,
+    }
 
 
 def test_the_plan_with_a_broken_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

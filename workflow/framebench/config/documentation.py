@@ -18,10 +18,12 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from .. import feature_registry as features
 from ..files import marked_block
+from .catalog import load_catalog
 from .gpu_environments import load
 from .settings import Configuration
 from .suite import SuiteFile
-from .tuned import TunedFile
+from .suite_axes import Axes
+from .tuned import PublishedFlag, TunedFile, TunedSetting, load_tuned
 
 PROJECT = Path(__file__).parents[3]
 SCHEMAS: dict[str, type[BaseModel]] = {
@@ -33,7 +35,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
 PAGES = {
     "config/README.md": ("Configuration", "AxesKeys", "SuiteFile"),
     "docs/cluster.md": ("Cluster",),
-    "docs/frameworks.md": ("TunedFile", "TunedSetting"),
+    "docs/frameworks.md": ("TunedFile", "TunedSetting", "PublishedFlag"),
+    "docs/published-settings.md": (),
 }
 #: Page with the largest errors that verification allows.
 BOUNDS = "docs/measuring.md"
@@ -116,6 +119,34 @@ def gpu_environments() -> str:
     return _markdown(rows)
 
 
+def published(name: str) -> str:
+    """Return a Markdown table of the settings and flags of a file of published settings."""
+    catalog = load_catalog(PROJECT)
+    file = load_tuned(catalog, name)
+    rows = [("framework", "cases", "theirs", "here", "source")]
+    for framework, about in catalog.frameworks.items():
+        for one in file.settings_and_flags(framework):
+            theirs, here = _counterparts(one)
+            link = f"[{one.source.rpartition('/')[-1]}]({one.source})"
+            rows.append((about["title"], _values(one.cases or {}), theirs, here, link))
+    return _markdown(rows)
+
+
+def _counterparts(one: TunedSetting | PublishedFlag) -> tuple[str, str]:
+    """Return what a published benchmark sets, and what stands for it here."""
+    if isinstance(one, TunedSetting):
+        compiled = f" under `{one.compiler}`" if one.compiler else ""
+        named = " ".join(f"{name}={value}" for name, value in one.variables.items())
+        return f"`{named}`", f"the variant{compiled}: {one.effect}"
+    if one.axes:
+        return f"`{one.flag}`", f"`{_values(one.axes)}`"
+    return f"`{one.flag}`", one.always or f"none: {one.lacking}"
+
+
+def _values(axes: Axes) -> str:
+    return "; ".join(f"{axis}: {', '.join(map(str, some))}" for axis, some in axes.items())
+
+
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; the first row is its header."""
     header, *others = rows
@@ -135,6 +166,8 @@ def _error(bounds: Mapping[str, float], quantity: str) -> str:
 _TABLES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "bounds": (BOUNDS, bounds),
     "gpu_environments": ("docs/frameworks.md", gpu_environments),
+    "nvidia": ("docs/published-settings.md", lambda: published("tuned_nvidia")),
+    "dlperf": ("docs/published-settings.md", lambda: published("tuned_dlperf")),
 }
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ from .suite_axes import (
     named_axes,
     read_measurements,
 )
-from .tuned import Tuned, load_tuned
+from .tuned import FileName, Tuned, load_tuned
 from .validation import ConfigError, MissingKey, NotAllowed, did_you_mean, show
 from .variables import Variables
 from .yaml_files import read_yaml
@@ -192,7 +192,7 @@ class Variant(Keys):
     environments: dict[FrameworkName, EnvironmentPath] = default({})
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
-    tuned: Switch = False
+    tuned: FileName | None = None
     preload: Allocator | None = None
     huge_pages: Switch = False
     source: SourceName | None = None
@@ -319,9 +319,9 @@ class Suite(SuiteFile):
     """A named matrix and its file.
 
     ``path``: the file in messages, relative to the project for a shipped suite; ``file``: its
-    absolute path; ``tuned``: settings of each framework, if a variant uses them; ``own_model``:
-    name of the user's model that replaces those of the suite, or of the first variant's;
-    ``gpu_suite``: the suite that replaces it on GPUs.
+    absolute path; ``tuned``: files of settings that variants use, by name; ``own_model``: name of
+    the user's model that replaces those of the suite, or of the first variant's; ``gpu_suite``: the
+    suite that replaces it on GPUs.
     """
 
     path: Path
@@ -386,8 +386,8 @@ def load_suite(
             gpu_suite = load_suite(checked.on_gpus, catalog, kinds, storage, data, results)
         except NotAllowed as error:
             raise ConfigError(f"{shown}: {error.line('on_gpus', checked.on_gpus)}") from None
-    asked = any(variant.tuned for variant in checked.variants.values())
-    settings = load_tuned(catalog) if asked else {}
+    files = {variant.tuned for variant in checked.variants.values() if variant.tuned}
+    settings = {name: load_tuned(catalog, name) for name in files}
     keys = {**dict(checked), "repeats": _repeats_of(checked)}
     return Suite.model_construct(
         path=shown, file=path.absolute(), tuned=settings, own_model="", gpu_suite=gpu_suite, **keys

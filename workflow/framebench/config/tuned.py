@@ -1,13 +1,14 @@
-"""Tuned settings in ``config/tuned.yaml``: environment variables that make a framework faster, with
-the page that recommends them."""
+"""Settings of variants: those in ``config/tuned.yaml`` make a framework faster, those in
+``config/tuned_NAME.yaml`` are of published benchmarks. Each names its source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import StringConstraints
+from core.case import Case
+from pydantic import StringConstraints, model_validator
 
 from .catalog import Catalog
 from .fields import (
@@ -16,15 +17,31 @@ from .fields import (
     FrameworkName,
     Keys,
     OneOf,
+    ReadAs,
+    Switch,
     Text,
     ValidationContext,
     default,
     validated,
 )
+from .suite_axes import Axes, Pattern, named_axes
+from .validation import NotAllowed
 from .variables import Variables
 from .yaml_files import read_yaml
 
-FILE = Path("config", "tuned.yaml")
+FOLDER = Path("config")
+#: File of a variant with ``tuned: true``, without ``.yaml``.
+RECOMMENDED = "tuned"
+#: Name of a file without ``.yaml``, from the value of a variant's key; "" for ``false``.
+FileName = Annotated[
+    str,
+    ReadAs(
+        Annotated[
+            Switch | Literal["nvidia", "dlperf"], AllowedValues("true, false, nvidia, dlperf")
+        ],
+        lambda value: f"tuned_{value}" if isinstance(value, str) else RECOMMENDED * value,
+    ),
+]
 
 _Address = Annotated[
     str,
@@ -33,10 +50,14 @@ _Address = Annotated[
 ]
 
 
+_Cases = Annotated[Axes, ReadAs(Pattern, named_axes)]
+
+
 class TunedSetting(Keys):
-    """Recommended setting. ``effect``: sentence about what it changes."""
+    """Setting by environment variables. ``effect``: sentence about what it changes."""
 
     variables: Variables
+    cases: _Cases | None = None
     accelerators: list[Annotated[Literal["cpu", "cuda"], OneOf()]] = default(["cpu", "cuda"])
     processors: list[Text] = default([])
     compiler: CompilerName | None = None
@@ -44,21 +65,75 @@ class TunedSetting(Keys):
     source: _Address
 
 
-class TunedFile(Keys):
-    """Recommended settings by framework. ``all``: settings of every framework."""
+class PublishedFlag(Keys):
+    """Flag of a published benchmark that no environment variable sets."""
 
+    flag: Text
+    cases: _Cases | None = None
+    axes: _Cases | None = None
+    always: Text | None = None
+    lacking: Text | None = None
+    source: _Address
+
+    @model_validator(mode="after")
+    def _one_counterpart(self) -> PublishedFlag:
+        given = [key for key in ("axes", "always", "lacking") if getattr(self, key)]
+        if len(given) != 1:
+            raise NotAllowed(
+                "one of axes, always and lacking", ", ".join(given) or "none", self.flag
+            )
+        return self
+
+
+class TunedFile(Keys):
+    """Settings by framework. ``all``: settings of every framework."""
+
+    published: Text | None = None
     all: list[TunedSetting] = default([])
     frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
+    flags: dict[FrameworkName, list[PublishedFlag]] = default({})
+
+    def settings(self, framework: str) -> list[TunedSetting]:
+        """Return the settings of a framework, the more general ones first."""
+        return [*self.all, *self.frameworks.get(framework, ())]
+
+    def settings_and_flags(self, framework: str) -> Sequence[TunedSetting | PublishedFlag]:
+        """Return all that the file has of a framework."""
+        return [*self.settings(framework), *self.flags.get(framework, ())]
+
+    def misfit(self, case: Case, accelerator: str) -> str:
+        """Return why a case cannot have published settings; "" if it can, or if these are none."""
+        if not self.published:
+            return ""
+        if accelerator == "cpu":
+            return f"the settings of {self.published} are for GPUs"
+        if any(applies(one.cases, case) for one in self.settings_and_flags(case.framework)):
+            return ""
+        return f"{self.published} has no {case.model} in {case.framework} with these axes"
 
 
-Tuned = dict[str, list[TunedSetting]]
+#: Files by their names, without ``.yaml``.
+Tuned = dict[str, TunedFile]
 
 
-def load_tuned(catalog: Catalog) -> Tuned:
-    """Return the settings by framework. Raises ConfigError for a missing or invalid file."""
-    written = read_yaml(catalog.root / FILE)
-    found = validated(TunedFile, written, ValidationContext(catalog), str(FILE))
-    return {name: [*found.all, *found.frameworks.get(name, ())] for name in catalog.frameworks}
+def load_tuned(catalog: Catalog, name: str = RECOMMENDED) -> TunedFile:
+    """Return a file of settings. Raises ConfigError for a missing or invalid file."""
+    file = FOLDER / f"{name}.yaml"
+    written = read_yaml(catalog.root / file)
+    return validated(TunedFile, written, ValidationContext(catalog), str(file))
+
+
+def applies(cases: Axes | None, case: Case) -> bool:
+    """Return whether a case has one of the values of each axis in ``cases``."""
+    return all(getattr(case, axis) in values for axis, values in (cases or {}).items())
+
+
+def of_case(
+    settings: Iterable[TunedSetting], case: Case, accelerator: str, vendor: str = ""
+) -> dict[str, str]:
+    """Return the variables for a case. ``vendor``: see :func:`variables`."""
+    own = [one for one in settings if applies(one.cases, case)]
+    return variables(own, accelerator, case.compiler, vendor)
 
 
 def variables(

@@ -35,8 +35,16 @@ def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> M
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
-    settings = suite.tuned.get(case.framework, ()) if variant.tuned else ()
-    return {**tuned.variables(settings, accelerator, case.compiler, vendor), **variant.variables}
+    settings = suite.tuned[variant.tuned].settings(case.framework) if variant.tuned else ()
+    return {**tuned.of_case(settings, case, accelerator, vendor), **variant.variables}
+
+
+def misfit(case: Case, suite: Suite, accelerator: str) -> str:
+    """Return why a case cannot have the published settings of its variant; "" if it can."""
+    variant = suite.variants.get(case.variant)
+    if not variant or not variant.tuned:
+        return ""
+    return suite.tuned[variant.tuned].misfit(case, accelerator)
 
 
 def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:

@@ -173,10 +173,10 @@ def make_plan(
     wanted = matrix.narrow(everything, settings)
     place = fitting.capacity(settings, machine, everything)
     fitted, left_out = fitting.fit(wanted, place, catalog)
-    without = _without_software(fitted, settings, catalog, place)
-    usable = [case for case in fitted if case not in without]
+    unusable = _unusable(fitted, settings, catalog, place)
+    usable = [case for case in fitted if case not in unusable]
     slow = too_slow(usable, settings, place, catalog)
-    left_out += [LeftOut(case, why) for case, why in [*without.items(), *slow.items()]]
+    left_out += [LeftOut(case, why) for case, why in [*unusable.items(), *slow.items()]]
     cases = [case for case in usable if case not in slow]
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
@@ -233,18 +233,21 @@ def make_plan(
     )  # fmt: skip
 
 
-def _without_software(
+def _unusable(
     cases: Iterable[Case], settings: Settings, catalog: Catalog, place: Capacity
 ) -> dict[Case, str]:
-    """Return why the software of cases does not work on the GPUs of a place, for those of which it
-    does not."""
+    """Return why cases cannot be measured: their variant has no settings for them, or their
+    software does not work on the GPUs of the place."""
 
     @functools.cache
     def reason(name: str) -> str:
         return misfit(name, settings, catalog, place.accelerator, place.gpus)
 
     found = {
-        case: reason(case.framework) or reason(software(case, settings.suite)) for case in cases
+        case: case_settings.misfit(case, settings.suite, place.accelerator)
+        or reason(case.framework)
+        or reason(software(case, settings.suite))
+        for case in cases
     }
     return {case: why for case, why in found.items() if why}
 
