@@ -114,9 +114,15 @@ def gpu_environments() -> str:
     """Return a Markdown table of the environments for CUDA and the GPUs that they work on."""
     rows = [("environment", "version", "CUDA", "oldest driver", "machine code for", "PTX for")]
     for one in load(PROJECT):
-        code = (" ".join(one.machine_code) or "unknown", " ".join(one.ptx))
+        code = (" ".join(one.machine_code) or _unread(one.environment), " ".join(one.ptx))
         rows.append((f"`{one.environment}`", one.version, one.cuda, one.minimum_driver, *code))
     return _markdown(rows)
+
+
+def _unread(environment: str) -> str:
+    """Return why the GPU code of an environment is unknown: why its wheels have no hashes."""
+    hashes = bounded.read_text(PROJECT / "envs" / f"{environment}.hashes.txt")
+    return "unknown: " + hashes.partition("\n")[0].removeprefix("# exempt: ")
 
 
 def published(name: str) -> str:
