@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from framebench.config import tuned
+from framebench.config.catalog import load_catalog
+from framebench.config.tuned import load_tuned
 from harness.communication import ALL_REDUCE
 
+from ..conftest import ROOT
 from ..harness.loader import images
 from .comparing import beyond, compared
 from .fork_server import ForkServer, ForkServers
@@ -237,6 +241,27 @@ answer(float16=float16, bfloat16=bfloat16, refused=raised(Unsupported, lambda: t
         assert list(found[dtype]["products"]) == [dtype]
         assert found[dtype]["settings"]["amp_dtype"] == dtype
     assert "is in float16, not in bfloat16" in found["refused"]
+
+
+@pytest.mark.parametrize(
+    ("run", "variables"),
+    [
+        pytest.param(framework, tuned.variables(own, "cuda", "none"), id=f"{framework}-{name}")
+        for name in ("tuned_nvidia", "tuned_dlperf")
+        for framework, own in load_tuned(load_catalog(ROOT), name).frameworks.items()
+    ],
+    indirect=["run"],
+)
+def test_frameworks_train_with_published_settings_and_keep_them(
+    run: ForkServer, variables: dict[str, str]
+) -> None:
+    script = f"""
+given = {variables!r}
+os.environ.update(given)
+found = measured('train', {EMBEDDING!r})
+answer(steps=len(found["step_seconds"]), kept={{name: os.environ[name] for name in given}})
+"""
+    assert run(script) == [{"steps": 2, "kept": variables}]
 
 
 @pytest.fixture(scope="module")
