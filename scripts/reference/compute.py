@@ -15,8 +15,8 @@ from typing import Any
 
 import autograd
 import numpy as np
-from harness.kinds.parity import RANKS, STEPS, UPDATES
-from harness.measuring.synthetic import make_batch
+from harness.kinds.parity import LAST_RATE, RANKS, STEPS, UPDATES
+from harness.measuring.synthetic import make_batch, shape_of
 from harness.measuring.verification import dropout
 from harness.measuring.verification.errors import relative
 from harness.measuring.verification.generation import FEWEST, count_compared, errors_of_tokens
@@ -65,6 +65,21 @@ def padded(inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {**one, "distribution": "padded"} if one["name"] == "attention_mask" else one
         for one in inputs
     ]
+
+
+def with_extremes(
+    batch: Arrays, inputs: list[dict[str, Any]], sequence_length: int | None
+) -> Arrays:
+    """Return the batch with the least and the greatest of all values that each input of integers
+    may have: some frameworks ignore labels or tokens of a certain number."""
+    for one in inputs:
+        if one["distribution"] == "integers":
+            values = batch[one["name"]].reshape(-1)
+            (below,) = shape_of([one["below"]], len(batch[one["name"]]), sequence_length)
+            values[0] = 0
+            if len(values) > 2:
+                values[1] = below - 1
+    return batch
 
 
 def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
@@ -195,7 +210,11 @@ def _write(
     exact = {name: array.astype(np.float64) for name, array in weights.items()}
     for attempt in range(ATTEMPTS):
         batches = [
-            make_batch(inputs, size, sequence_length, seed + attempt * OTHER_SEED, rank)
+            with_extremes(
+                make_batch(inputs, size, sequence_length, seed + attempt * OTHER_SEED, rank),
+                inputs,
+                sequence_length,
+            )
             for rank in range(RANKS)
         ]
         if hasattr(model, "decided"):
@@ -323,13 +342,14 @@ def _train(
     save_statistics: Callable[[Arrays, int, int], None],
     folder: Path,
 ) -> dict[str, Any]:
-    """Losses before each of STEPS optimizer steps on the first batch, and after the last, as
-    ``losses``; those of both batches before each of UPDATES steps with the gradients averaged over
-    them, as ``averaged_losses``. Changes ``weights``, and in ``hyper`` the bound on the gradients'
-    norm, see :func:`_bound_between`; ``clip_averaged`` is that on averaged ones. The first
-    gradients, the averaged ones, and the first updates by both are left in ``folder``. Each of
-    these is a gibibyte of a large model: none is kept for longer. ``save_statistics`` is called
-    with the weights, the number of batches and the number of the step before each of these."""
+    """Losses before each of STEPS optimizer steps on the first batch, and after the last, which
+    has another learning rate, as ``losses``; those of both batches before each of UPDATES steps
+    with the gradients averaged over them, as ``averaged_losses``. Changes ``weights``, and in
+    ``hyper`` the bound on the gradients' norm, see :func:`_bound_between`; ``clip_averaged`` is
+    that on averaged ones. The first gradients, the averaged ones, and the first updates by both are
+    left in ``folder``. Each of these is a gibibyte of a large model: none is kept for longer.
+    ``save_statistics`` is called with the weights, the number of batches and the number of the step
+    before each of these."""
     loss, gradients = differentiate(weights, batches[0])
     _save(folder / "gradients-1.npz", gradients)
     if hyper.get("clip_global_norm") is not None:
@@ -357,6 +377,8 @@ def _train(
     mean.clear()
     losses, optimizer = [loss], OPTIMIZERS[hyper["optimizer"]](hyper)
     for step in range(STEPS):
+        if step == STEPS - 1:
+            optimizer.rate *= LAST_RATE
         if step < len(UPDATES):
             save_statistics(weights, 1, step)
         update(weights, gradients, optimizer, hyper)

@@ -45,7 +45,8 @@ FIVES = {"stages": [[5, 2, 3, 2, 16]]}
 STAGES = {"blocks": [1, 2], "width": 16}
 
 BLOCKS = {
-    "ResNet's first layers": Block("resnet50", "conv1|bn1|relu|maxpool", (23, 20), STAGES),
+    "ResNet's first layers": Block(
+        "resnet50", "conv1|bn1|relu|maxpool", (23, 20), STAGES, rate=2e-4),
     "basic residual": Block("resnet18", r"layer2\.1\..*", hyperparameters=STAGES),
     "basic residual, halving": Block(
         "resnet18", r"layer2\.0\..*", hyperparameters=STAGES, rate=1e-3),

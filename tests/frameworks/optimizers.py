@@ -24,6 +24,10 @@ HYPER: dict[str, dict[str, Any]] = {
 #: Parameter that is zero in LAMB's first step, and one that has no change then: all of its gradient
 #: comes through the other, and it does not decay.
 ZERO, UNCHANGED = "next_sentence.weight", "pooler.bias"
+#: Parameters whose ratios of norms are above 10 and below 0.01, where some implementations limit
+#: them. A softmax does not see what is added to all of its logits.
+LARGE, ADDED = "decoder_bias", 15.0
+SMALL, FACTOR = "embeddings.position.weight", 0.002
 #: Name of the reference of each optimizer.
 BRANCHES = {optimizer: f"{optimizer}, every branch" for optimizer in HYPER}
 
@@ -38,15 +42,18 @@ def facts_with(optimizer: str) -> dict[str, Any]:
     return facts
 
 
+def _drawn(parameters: Any, seed: int) -> dict[str, Any]:
+    """Return weights with which LAMB's ratios take every branch."""
+    weights = draw(parameters, seed)
+    weights[ZERO] = np.zeros_like(weights[ZERO])
+    weights[LARGE] = weights[LARGE] + np.float32(ADDED)
+    weights[SMALL] = weights[SMALL] * np.float32(FACTOR)
+    return weights
+
+
 def write_branch_references(folder: Path) -> None:
     """Write the reference of each optimizer."""
     for optimizer, name in BRANCHES.items():
         facts = facts_with(optimizer)
-        zero = [ZERO] if optimizer == "lamb" else []
-
-        def drawn(parameters: Any, seed: int, zero: list[str] = zero) -> dict[str, Any]:
-            weights = draw(parameters, seed)
-            return {n: np.zeros_like(a) if n in zero else a for n, a in weights.items()}
-
-        with mock.patch.object(compute, "draw", drawn):
+        with mock.patch.object(compute, "draw", _drawn if optimizer == "lamb" else draw):
             compute.write(facts, SEQUENCE, 0, folder / name)

@@ -12,7 +12,16 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from core import axes, bounded, precisions
 
-from harness.adapter import Case, ExecutedMatmul, Generation, MatmulTrace, Numerics, require
+from harness.adapter import (
+    Case,
+    ExecutedMatmul,
+    Generation,
+    MatmulTrace,
+    Numerics,
+    Unsupported,
+    require,
+)
+from harness.batch_input import LearningRateSchedule
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
@@ -29,6 +38,7 @@ from harness.measuring.verification.errors import (
 )
 
 STEPS = 5  # optimizer steps whose losses are compared
+LAST_RATE = 0.5  # learning rate of the last of them, as part of that of the others
 #: Changes of the weights since the start that are compared, after the first steps. A second step's
 #: own change has twice the rounding of weights to float32 in it.
 UPDATES = ("first update", "two updates")
@@ -237,8 +247,9 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
     """Return the errors of the losses, the running statistics, and the first updates.
 
     Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of the
-    replica, the mean over its micro-steps. For a precision whose updates are not compared, only the
-    first loss and the running statistics are."""
+    replica, the mean over its micro-steps. The last step has another learning rate, where it can.
+    For a precision whose updates are not compared, only the first loss and the running statistics
+    are."""
     start = reference.arrays("weights")
     case = adapter.case
     precision = precisions.known()[case.precision]
@@ -248,6 +259,8 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
     exact = _expected_losses(adapter, reference)
     errors, differences, bits = [], [], []
     for step in range(len(exact) if precision.updates else 1):
+        if step == STEPS - 1 and not _slow_down(adapter):
+            break
         loss = adapter.read(adapter.step())
         bits.append(_significant_bits(loss))
         errors.append(float(abs(loss - exact[step]) / abs(exact[step])))
@@ -271,6 +284,20 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         differences.append(measured("losses", errors[steps], f"after {steps} step(s)"))
         differences.append(measured("losses in half precision", float(max(bits) <= LOSS_BITS)))
     return differences
+
+
+def _slow_down(adapter: Compared) -> bool:
+    """Set the learning rate of the last step; return whether the step that was built can have
+    another."""
+    if not isinstance(adapter, LearningRateSchedule):
+        return False
+    try:
+        adapter.set_learning_rate(
+            LAST_RATE * adapter.model_config["hyperparameters"]["learning_rate"]
+        )
+    except Unsupported:
+        return False
+    return True
 
 
 def _significant_bits(value: float) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from . import branches, generation, stages
+from . import branches, generation, parallel, stages
 from .planted import PlantedMistake
 
 FRAMEWORKS = ("jax", "mxnet", "oneflow", "paddle", "pytorch", "tensorflow", "tensorflow1")
@@ -17,4 +17,5 @@ def of_framework(framework: str) -> Sequence[PlantedMistake]:
     """Return the mistakes in the adapter of ``framework``."""
     found: Sequence[PlantedMistake] = importlib.import_module(f"{__name__}.{framework}").MISTAKES
     shared = [*branches.MISTAKES[framework], *stages.MISTAKES[framework]]
-    return [*found, *shared, *generation.MISTAKES.get(framework, ())]
+    some = [*generation.MISTAKES.get(framework, ()), *parallel.MISTAKES.get(framework, ())]
+    return [*found, *shared, *some]

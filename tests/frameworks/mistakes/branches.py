@@ -14,6 +14,7 @@ UNCLIPPED, ALWAYS = "no clipping", "clipping that lengthens short gradients, too
 NESTEROV, DAMPENED = "momentum ahead by a step", "momentum dampened"
 NO_WEIGHT, NO_CHANGE = "a ratio of 0 for zero weights", "an infinite ratio for no change"
 NO_RATIO = "no ratio of norms"
+SAME_RATE = "one learning rate for all steps"
 
 
 def _mistake(
@@ -61,6 +62,16 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "1 - beta2",
             LAMB,
         ),
+        _mistake(SAME_RATE, "adamw", 'group["lr"] = rate *', 'group["lr"] *='),
+        *(
+            _mistake(about, "lamb", "of_weights / of_changes, 1.0)", wrong, LAMB)
+            for about, wrong in (
+                ("a ratio of 10 at most", "of_weights / of_changes, 1.0).clamp(max=10)"),
+                ("a ratio of 0.01 at least", "of_weights / of_changes, 1.0).clamp(min=0.01)"),
+                ("a norm of 10 at most", "of_weights.clamp(max=10) / of_changes, 1.0)"),
+            )
+        ),
+        _mistake("the largest second moment", "adamw", "fused=True, **", "amsgrad=True, **"),
     ],
     "jax": [
         *_in_each(
@@ -107,6 +118,7 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "changes, weights))",
         ),
         _mistake(NO_RATIO, "lamb", "optax.scale_by_trust_ratio()", "optax.identity()"),
+        _mistake(SAME_RATE, "adamw", "_replace(moments=moments)", "_replace()", ADAPTER),
     ],
     "tensorflow": [
         _mistake(
@@ -177,6 +189,7 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "tf.sqrt(square / (1 - tf.pow(tf.cast(self.beta_2, variable.dtype), step)))",
             "tf.sqrt(square)",
         ),
+        _mistake(SAME_RATE, "adamw", "_optimizer.learning_rate = rate", "_rate = rate", ADAPTER),
     ],
     "paddle": [
         _mistake(
@@ -207,6 +220,7 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "always_adapt=not unscaled",
             "always_adapt=False",
         ),
+        _mistake(SAME_RATE, "adamw", "self._optimizer.set_lr(rate)", "pass", ADAPTER),
     ],
     "mxnet": [
         *_in_each(UNDECAYED, ("sgd", "adamw"), "].wd_mult = 0.0", "].wd_mult = 1.0", ADAPTER),
@@ -226,6 +240,8 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "math.sqrt(1 - self.beta2**step)",
             "math.sqrt(1 - self.beta2)",
         ),
+        _mistake(SAME_RATE, "adamw", "set_rate(self._trainer, rate)", "set_rate", ADAPTER),
+        _mistake("momentum of the rate before", "sgd", "momentum *= rate / before", "pass"),
     ],
     "oneflow": [
         *_in_each(UNDECAYED, ("sgd", "adamw"), ', "weight_decay": 0.0}', "}"),
@@ -239,6 +255,7 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
         _mistake(DAMPENED, "sgd", "momentum=hyper", "dampening=0.5, momentum=hyper"),
         _mistake(UNCLIPPED, "adamw", "if limit is not None:", "if False:", STEPS),
         _mistake(ALWAYS, "adamw", ".clamp(max=1.0)", "", STEPS),
+        _mistake(SAME_RATE, "adamw", 'group["lr"] = rate', "pass", ADAPTER),
     ],
     "tensorflow1": [
         _mistake(UNDECAYED, "sgd", "if var.name in self._undecayed:", "if False:"),
@@ -260,5 +277,6 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "tf.sqrt(1.0 - beta2_power)",
             "tf.sqrt(1.0 - self._beta2_t)",
         ),
+        _mistake(SAME_RATE, "adamw", "self._rate.load(rate, self._run)", "pass", ADAPTER),
     ],
 }

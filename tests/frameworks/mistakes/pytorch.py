@@ -339,94 +339,59 @@ MISTAKES = [
         ),
         precision="amp",
     ),
-    *(
-        PlantedMistake(
-            "clipped by the norm of the rank's own part",
-            "bert_base",
-            Change(
-                "parallel/sharded.py",
-                "get_total_norm([p.grad for p in group if p.grad is not None])",
-                "get_total_norm([local_part(p.grad) for p in group])",
-            ),
-            ranks=2,
-            parallelism=parallelism,
-        )
-        for parallelism in ("fsdp", "tensor")
-    ),
     PlantedMistake(
-        "gradients summed over the ranks of FSDP",
-        "embedding",
+        "labels of the first token ignored",
+        "bert_base",
         Change(
-            "parallel/sharded.py",
-            "            value = differentiate()\n",
-            "            value = differentiate()\n"
-            "            torch._foreach_mul_([p.grad for p in self._model.parameters()], 2.0)\n",
+            "models/bert.py",
+            'batch["masked_labels"].flatten())',
+            'batch["masked_labels"].flatten(), ignore_index=0)',
         ),
-        ranks=2,
-        parallelism="fsdp",
     ),
     PlantedMistake(
-        "LAMB's norms of the rank's own part",
+        "no gradient of the first token",
+        "bert_base",
+        Change(
+            "models/bert.py",
+            'nn.Embedding(hyper["vocabulary"], hyper["hidden"])',
+            'nn.Embedding(hyper["vocabulary"], hyper["hidden"], padding_idx=0)',
+        ),
+    ),
+    PlantedMistake(
+        "labels smoothed by a thousandth",
+        "gpt2_small",
+        Change(
+            "models/decoder.py",
+            'batch["labels"].flatten())',
+            'batch["labels"].flatten(), label_smoothing=0.001)',
+        ),
+    ),
+    PlantedMistake(
+        "a norm of gradients without the embedding's",
+        "bert_base",
+        Change(
+            "optimizers.py", "_, list(model.parameters()), l", "_, [*model.parameters()][1:], l"
+        ),
+    ),
+    PlantedMistake(
+        "padding counted over all ranks",
         "electra_base",
-        Change("lamb.py", "_of_all_parts(parameters, norms)\n    scalable", "norms\n    scalable"),
-        ranks=2,
-        parallelism="fsdp",
-    ),
-    PlantedMistake(
-        "other initial values in each rank of a tensor group",
-        "embedding",
         Change(
-            "adapter.py",
-            "torch.manual_seed(self.rank_context.seed)  #",
-            "torch.manual_seed(self.rank_context.seed + self.rank_context.rank)  #",
+            "models/electra.py",
+            "    discriminator = discriminator / real.sum()",
+            "    count = real.sum()\n"
+            "    torch.distributed.all_reduce(count)\n"
+            "    discriminator = discriminator / (count / 2)",
         ),
         ranks=2,
-        parallelism="tensor",
     ),
     PlantedMistake(
-        "the same dropout in all ranks of FSDP",
-        "embedding",
-        Change("adapter.py", "self.rank_context.seed + 1 + group", "self.rank_context.seed + 1"),
-        ranks=2,
-        facts="facts-dropout",
-        parallelism="fsdp",
-    ),
-    PlantedMistake(
-        "the same dropout in all ranks of a tensor group",
-        "bert_base",
-        Change("parallel/sharded.py", "randomness.use_in(layer)", "pass"),
-        ranks=2,
-        facts="facts-dropout",
-        parallelism="tensor",
-    ),
-    PlantedMistake(
-        "clipped by the norm of the stage",
-        "bert_base",
-        Change("parallel/pipeline.py", "distributed.all_reduce(total, group=self._group)", "pass"),
-        ranks=2,
-        parallelism="pipeline",
-    ),
-    PlantedMistake(
-        "a tied parameter counted twice in the norm",
+        "biases that start near zero",
         "bert_base",
         Change(
-            "parallel/pipeline.py",
-            "counted = {name for name, rank in self._owners.items() if rank == self._place}",
-            "counted = self._kept",
+            "models/bert.py",
+            "nn.init.zeros_(module.bias)",
+            "nn.init.uniform_(module.bias, -0.001, 0.001)",
         ),
-        ranks=2,
-        parallelism="pipeline",
-    ),
-    PlantedMistake(
-        "losses of micro-steps summed",
-        "bert_base",
-        Change(
-            "parallel/pipeline.py",
-            "self._loss(computed, batch) / len(self._batches)",
-            "self._loss(computed, batch)",
-        ),
-        ranks=2,
-        micro_steps=2,
-        parallelism="pipeline",
     ),
 ]
