@@ -25,6 +25,9 @@ PIPELINE, INTERLEAVED = "pipeline", "interleaved"
 #: Names from the outermost to the innermost group: ranks of a tensor group follow each other.
 NAMES = (PIPELINE, INTERLEAVED, DATA, FSDP, TENSOR)
 
+#: Batches that a reference averages over at least, of replicas or micro-steps.
+FEWEST_PARTS = 2
+
 _LISTED = (DATA, FSDP, TENSOR, PIPELINE, INTERLEAVED)
 ALLOWED = f"{', '.join(_LISTED)}, or a product with the size of each group, such as fsdp2xtensor2"
 _NAME = f"(?:{'|'.join(_LISTED)})"

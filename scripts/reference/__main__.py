@@ -13,6 +13,7 @@ sys.path[:] = [os.path.dirname(HERE)] + [e for e in sys.path if os.path.realpath
 
 
 def main() -> None:
+    from core.parallelism import FEWEST_PARTS
     from harness.messages.streams import accept_any_text
     from harness.request.declaration import read_model
 
@@ -23,14 +24,20 @@ def main() -> None:
     parser.add_argument("--model", required=True, type=Path, metavar="CONFIG.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
     parser.add_argument("--reduced", choices=("small", "reduced"), help="how its model config says")
+    parser.add_argument(
+        "--parts", type=int, default=FEWEST_PARTS, help="batches of which gradients are averaged"
+    )
     parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     arguments = parser.parse_args()
     model_config = read_model(str(arguments.model))
     model_config = reduced(model_config, arguments.reduced) if arguments.reduced else model_config
-    compute = write_generation if arguments.generate else write
-    compute(model_config, arguments.sequence_length, arguments.seed, arguments.output)
+    about = (model_config, arguments.sequence_length, arguments.seed, arguments.output)
+    if arguments.generate:
+        write_generation(*about)
+    else:
+        write(*about, arguments.parts)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import importlib
+import itertools
 import json
 import math
 import os
@@ -15,7 +16,8 @@ from typing import Any
 
 import autograd
 import numpy as np
-from harness.kinds.parity import LAST_RATE, RANKS, STEPS, UPDATES
+from core.parallelism import FEWEST_PARTS
+from harness.kinds.parity import LAST_RATE, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch, shape_of
 from harness.measuring.verification import dropout
 from harness.measuring.verification.errors import relative
@@ -106,15 +108,19 @@ def module_of(model_config: dict[str, Any]) -> Any:
 
 
 def write(
-    model_config: dict[str, Any], sequence_length: int | None, seed: int, folder: Path
+    model_config: dict[str, Any],
+    sequence_length: int | None,
+    seed: int,
+    folder: Path,
+    parts: int = FEWEST_PARTS,
 ) -> None:
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
-    complete.
+    complete. ``parts``: batches whose gradients are averaged, of ranks or micro-steps.
 
     ``facts.json`` and ``facts-dropout.json`` (the model config to run with, without dropout and
     with the model's own), ``weights.npz``, ``batch-RANK.npz``,
     ``outputs.npz`` (``train`` or ``inference``, rank, number),
-    ``gradients-BATCHES.npz`` (averaged over the first one or both batches),
+    ``gradients-BATCHES.npz`` (averaged over the first one or all batches),
     ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these, see UPDATES),
     ``statistics-biased-BATCHES-STEP-RANK.npz`` and ``statistics-unbiased-BATCHES-STEP-RANK.npz``
     (change of the first running statistics by the forward pass of the first steps with these, see
@@ -127,7 +133,7 @@ def write(
     of all matmuls are rounded, see :mod:`reference.rounding`.
     """
     with _completed(folder) as partial:
-        _write(model_config, sequence_length, seed, partial)
+        _write(model_config, sequence_length, seed, partial, parts)
 
 
 def write_generation(
@@ -196,7 +202,11 @@ def _count_trained(parameters: dict[str, Drawn]) -> int:
 
 
 def _write(
-    model_config: dict[str, Any], sequence_length: int | None, seed: int, partial: Path
+    model_config: dict[str, Any],
+    sequence_length: int | None,
+    seed: int,
+    partial: Path,
+    parts: int,
 ) -> None:
     without = parity_model_config(model_config, with_dropout=False)
     hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
@@ -215,7 +225,7 @@ def _write(
                 inputs,
                 sequence_length,
             )
-            for rank in range(RANKS)
+            for rank in range(parts)
         ]
         if hasattr(model, "decided"):
             batches = [model.decided(exact, batch, hyper) for batch in batches]
@@ -343,7 +353,7 @@ def _train(
     folder: Path,
 ) -> dict[str, Any]:
     """Losses before each of STEPS optimizer steps on the first batch, and after the last, which
-    has another learning rate, as ``losses``; those of both batches before each of UPDATES steps
+    has another learning rate, as ``losses``; those of all batches before each of UPDATES steps
     with the gradients averaged over them, as ``averaged_losses``. Changes ``weights``, and in
     ``hyper`` the bound on the gradients' norm, see :func:`_bound_between`; ``clip_averaged`` is
     that on averaged ones. The first gradients, the averaged ones, and the first updates by both are
@@ -356,23 +366,21 @@ def _train(
         hyper["clip_global_norm"] = _bound_between(
             gradients, weights, hyper, lambda other: differentiate(other, batches[0])[1]
         )
-    other, others = differentiate(weights, batches[1])
-    averaged_hyper = dict(hyper)
-    if hyper.get("clip_global_norm") is not None:
-        lower = min(global_norm(gradients), global_norm(others))
-        averaged_hyper["clip_global_norm"] = PART_CLIPPED * lower / RANKS
-    mean = {name: (gradients[name] + others.pop(name)) / RANKS for name in gradients}
-    _save(folder / "gradients-2.npz", mean)
-    averaged, start = [[loss, other]], dict(weights)
-    together, optimizer = dict(weights), OPTIMIZERS[hyper["optimizer"]](hyper)
+    averaged_hyper, parts, averaged = dict(hyper), len(batches), []
+    start, together = dict(weights), dict(weights)
+    optimizer = OPTIMIZERS[hyper["optimizer"]](hyper)
     for step in range(len(UPDATES)):
-        save_statistics(together, RANKS, step)
-        if step:
-            (loss_0, mean), (loss_1, others) = (differentiate(together, one) for one in batches)
-            averaged.append([loss_0, loss_1])
-            mean = {name: (mean.pop(name) + others[name]) / RANKS for name in others}
+        save_statistics(together, parts, step)
+        known = [] if step else [(loss, gradients)]
+        others = (differentiate(together, batch) for batch in batches[len(known) :])
+        losses, norms, mean = _mean(itertools.chain(known, others), parts)
+        averaged.append(losses)
+        if not step:
+            _save(folder / f"gradients-{parts}.npz", mean)
+            if hyper.get("clip_global_norm") is not None:
+                averaged_hyper["clip_global_norm"] = PART_CLIPPED * min(norms) / parts
         update(together, mean, optimizer, averaged_hyper)
-        _save(folder / f"update-2-{step}.npz", _change(together, start, gradients))
+        _save(folder / f"update-{parts}-{step}.npz", _change(together, start, gradients))
     together.clear()
     mean.clear()
     losses, optimizer = [loss], OPTIMIZERS[hyper["optimizer"]](hyper)
@@ -391,6 +399,21 @@ def _train(
         "averaged_losses": averaged,
         "clip_averaged": averaged_hyper.get("clip_global_norm"),
     }
+
+
+def _mean(
+    results: Iterable[tuple[float, Arrays]], count: int
+) -> tuple[list[float], list[float], Arrays]:
+    """Return the losses of ``count`` batches, the norms of their gradients, and the mean
+    gradients."""
+    losses, norms, mean = [], [], Arrays()
+    for loss, gradients in results:
+        losses.append(loss)
+        norms.append(global_norm(gradients))
+        for name, array in gradients.items():
+            mean[name] = mean.get(name, 0.0) + array / count
+        del gradients  # as large as the weights, while the next are computed
+    return losses, norms, mean
 
 
 def _bound_between(

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from core.parallelism import layout_of
+from reference import compute
 
-from .comparing import BEFORE
+from .comparing import BEFORE, beyond
 from .fork_server import ForkServer, served
-from .models import small
+from .mistakes.planted import Computation
+from .models import SEQUENCE, small
+from .planting import PYTORCH, errors_of
 
 #: Models with learned positions and a tied head; with rotary positions, grouped keys and a gate;
 #: with post-normalisation and segments.
@@ -287,6 +291,16 @@ answer(masks=masks)
     assert one["embeddings.dropout"] == other["embeddings.dropout"]
     in_layers = [*one["layers.0.dropout"], *other["layers.0.dropout"]]
     assert len({tuple(mask) for mask in in_layers}) == len(in_layers) == 2 * 2 * 2
+
+
+def test_a_product_is_compared_with_the_mean_over_all_of_its_batches(
+    pytorch: ForkServer, tmp_path: Path
+) -> None:
+    compute.write(small("gpt2_small", layers=1), SEQUENCE, 0, tmp_path / "four", parts=4)
+    on_four = Computation(ranks=4, parallelism="data2xfsdp2")
+    errors = errors_of(pytorch, tmp_path / "four", PYTORCH, on_four)
+    assert len(errors) == 4
+    assert not beyond(errors)
 
 
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:

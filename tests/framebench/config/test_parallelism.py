@@ -198,3 +198,15 @@ def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
     assert "-2d-tensor-" in tensor
     words = verify.arguments(plan, named[tensor], "/reference")
     assert words[words.index("--parallelism") + 1] == "tensor"
+
+
+def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_path: Path) -> None:
+    ways = ["data", "data4xfsdp2", "data4xtensor2"]
+    plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
+    found = {one.case.parallelism: one for one in verify.comparisons(plan, load_catalog(ROOT))}
+    named = {way: one.reference for way, one in found.items()}
+    assert named["data2xfsdp2"] == "gpt2_small-s128-4parts"
+    assert named["data"] == named["data2xtensor2"] == "gpt2_small-s128"
+    words = verify.reference_arguments(plan, found["data2xfsdp2"])
+    assert words[words.index("--parts") + 1] == "4"
+    assert "--parts" not in verify.reference_arguments(plan, found["data"])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from core import axes, bounded, precisions
 from core.case import Case
-from core.parallelism import layout_of, smallest
+from core.parallelism import FEWEST_PARTS, layout_of, smallest
 from core.text import duration
 
 from ..cases.fitting import MEASURE
@@ -53,11 +53,12 @@ class Verification(NamedTuple):
     @property
     def reference(self) -> str:
         """Name of the reference: the model, with the sequence length if it has one. Text that a
-        model generates has a reference of its own."""
+        model generates has a reference of its own, as has a mean over more than two batches."""
         length = self.case.labels().get("sequence_length", "")
         mode = axes.GENERATE if self.case.mode == axes.GENERATE else ""
         scale = SMALL if self.scale == SMALL else ""
-        return "-".join(filter(None, (self.case.model, length, mode, scale)))
+        parts = f"{self.case.parts}parts" if self.case.parts > FEWEST_PARTS else ""
+        return "-".join(filter(None, (self.case.model, length, mode, parts, scale)))
 
     @property
     def is_behind_runs(self) -> bool:
@@ -272,6 +273,7 @@ def reference_arguments(plan: Plan, one: Verification) -> list[str]:
     if one.scale != FULL:
         words += ["--reduced", SMALL if one.scale == SMALL else REDUCED]
     words += ["--generate"] if one.case.mode == axes.GENERATE else []
+    words += ["--parts", str(one.case.parts)] if one.case.parts > FEWEST_PARTS else []
     length = one.case.sequence_length
     return [*words, "--sequence-length", str(length)] if length else words
 
