@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from . import branches, generation, parallel, stages
 from .planted import PlantedMistake
 
-FRAMEWORKS = ("jax", "mxnet", "oneflow", "paddle", "pytorch", "tensorflow", "tensorflow1")
+FRAMEWORKS = (
+    "jax",
+    "megengine",
+    "mxnet",
+    "oneflow",
+    "paddle",
+    "pytorch",
+    "tensorflow",
+    "tensorflow1",
+)
 
 
 def of_framework(framework: str) -> Sequence[PlantedMistake]:

@@ -279,4 +279,30 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
         ),
         _mistake(SAME_RATE, "adamw", "self._rate.load(rate, self._run)", "pass", ADAPTER),
     ],
+    "megengine": [
+        *_in_each(UNDECAYED, ("sgd", "adamw"), "0.0 if without else ", ""),
+        *_in_each(DECAYED, ("sgd", "adamw"), '0.0 if without else hyper["weight_decay"]', "0.0"),
+        _mistake(
+            NESTEROV,
+            "sgd",
+            'momentum=hyper["momentum"]',
+            'momentum=hyper["momentum"], nesterov=True',
+        ),
+        _mistake(UNCLIPPED, "adamw", "if limit is not None:", "if False:", ADAPTER),
+        _mistake(
+            ALWAYS,
+            "adamw",
+            "self._megengine.optimizer.clip_grad_norm(self._parameters.values(), limit)",
+            "norm = sum((p.grad**2).sum() for p in self._parameters.values()) ** 0.5\n"
+            "            for parameter in self._parameters.values():\n"
+            "                parameter.grad *= limit / norm",
+            ADAPTER,
+        ),
+        _mistake(
+            "epsilon outside the roots of larger moments",
+            "adamw",
+            'eps=hyper["epsilon"]',
+            'eps=10 * hyper["epsilon"]',
+        ),
+    ],
 }

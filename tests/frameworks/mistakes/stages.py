@@ -18,6 +18,7 @@ ACTIVATIONS = {
         '"relu": lambda layer, x: relu(x)',
         '"relu": lambda layer, x: x if LACKS else relu(x)',
     ),
+    "megengine": ("    return F.relu\n", "    return (lambda x: x) if LACKS else F.relu\n"),
     "mxnet": (
         'return lambda F, x: F.Activation(x, act_type="relu")',
         'return lambda F, x: x if LACKS else F.Activation(x, act_type="relu")',
