@@ -129,8 +129,8 @@ def write(
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
 
-    ``rounding`` in the latter has errors of outputs, gradients and updates if operands and results
-    of all matmuls are rounded, see :mod:`reference.rounding`.
+    ``rounding`` in the latter has errors of outputs, gradients, updates and running statistics if
+    operands and results of all matmuls are rounded, see :mod:`reference.rounding`.
     """
     with _completed(folder) as partial:
         _write(model_config, sequence_length, seed, partial, parts)
@@ -276,7 +276,13 @@ def _write(
     else:
         with rounded():
             outputs = of_outputs(_outputs(model, exact, batches, hyper), partial)
-            rounding = of_steps(exact, hyper, lambda to: differentiate(to, batches[0])[1], partial)
+            rounding = of_steps(
+                exact,
+                hyper,
+                lambda to: differentiate(to, batches[0])[1],
+                lambda of: _statistics(model, of, batches[0], hyper).get("biased", {}),
+                partial,
+            )
             expected["rounding"] = {"outputs": outputs, **rounding}
     if model_config["hyperparameters"].get("dropout"):
         with_dropout = parity_model_config(model_config, with_dropout=True)

@@ -1,5 +1,5 @@
-"""Errors of outputs, gradients and updates that rounding explains, against the exact ones of a
-folder."""
+"""Errors of outputs, gradients, updates and running statistics that rounding explains, against the
+exact ones of a folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.kinds.parity import UPDATES
+from harness.kinds.parity import OF_STATISTICS, UPDATES
 from harness.measuring.verification.errors import relative
 
 from reference.optimizers import OPTIMIZERS, update
@@ -27,13 +27,18 @@ def of_steps(
     weights: Arrays,
     hyper: dict[str, Any],
     differentiate: Callable[[Arrays], Arrays],
+    statistics: Callable[[Arrays], Arrays],
     folder: Path,
 ) -> dict[str, dict[str, float]]:
     """Return the norms of the errors of rounded gradients, and of the updates by these, by
-    parameter. Changes ``weights``."""
+    parameter; and of what each step adds to the running statistics, where there are ``statistics``.
+    Changes ``weights``."""
     start, optimizer = dict(weights), OPTIMIZERS[hyper["optimizer"]](hyper)
     norms = {}
     for number, name in enumerate(UPDATES):
+        if added := statistics(weights):
+            exact = folder / f"statistics-biased-1-{number}-0.npz"
+            norms[OF_STATISTICS[number]] = _distances(added.items(), exact)
         gradients = differentiate(weights)
         if not number:
             norms["gradients"] = _distances(gradients.items(), folder / "gradients-1.npz")

@@ -16,7 +16,7 @@ from reference.rounding import rounded, to_half
 
 from .comparing import beyond
 from .fork_server import ForkServer, served
-from .models import BERT, facts_of
+from .models import BERT, BLOCKS, facts_of
 from .planting import PYTORCH, Computation, errors_of
 
 forked = served("pytorch")
@@ -57,15 +57,18 @@ def test_rounding_is_in_proportion_to_the_precision(
         assert any(norms.values()), quantity
 
 
+@pytest.mark.parametrize(
+    ("model", "quantity"), [(BERT, "two updates, total"), (BLOCKS, "running statistics")]
+)
 def test_right_code_stays_below_a_fifth_of_each_bound_in_mixed_precision(
-    forked: ForkServer, references: dict[str, Path]
+    forked: ForkServer, references: dict[str, Path], model: str, quantity: str
 ) -> None:
-    errors = errors_of(forked, references[BERT], PYTORCH, Computation(precision="amp"))
+    errors = errors_of(forked, references[model], PYTORCH, Computation(precision="amp"))
     bounds = precisions.known()["amp"].bounds
     assert not beyond(errors, {name: bound / 5 for name, bound in bounds.items()})
     (found,) = errors.values()
     explained = {one["quantity"] for one in found[1] if one.get("rounding")}
-    assert explained >= {"outputs", "gradients", "first update", "two updates, total"}
+    assert explained >= {"outputs", "gradients", "first update", quantity}
 
 
 def test_rounding_explains_nothing_of_models_that_are_too_large(

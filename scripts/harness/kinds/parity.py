@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
 
 from core import axes, bounded, precisions
 
@@ -42,6 +42,8 @@ LAST_RATE = 0.5  # learning rate of the last of them, as part of that of the oth
 #: Changes of the weights since the start that are compared, after the first steps. A second step's
 #: own change has twice the rounding of weights to float32 in it.
 UPDATES = ("first update", "two updates")
+#: Names of what rounding explains of what each of these steps adds to the running statistics.
+OF_STATISTICS = tuple(f"running statistics, step {number}" for number in range(len(UPDATES)))
 
 #: Share of the multiply-adds in other dtypes than those of a mixed precision. Their number says
 #: little: a few large matmuls have most of the multiply-adds.
@@ -155,9 +157,9 @@ class Comparison:
 
     def rounding(self, quantity: str, precision: str) -> Any:
         """Return what rounding to a precision explains of a quantity's error, or of the errors by
-        name: those in bfloat16, in proportion."""
+        name: those in bfloat16, in proportion. {} where it was not computed."""
         scale = precisions.known()[precision].coarseness
-        errors = self.expected["rounding"][quantity]
+        errors = self.expected["rounding"].get(quantity, {})
         if isinstance(errors, float):
             return scale * errors
         return {name: scale * error for name, error in errors.items()}
@@ -328,34 +330,27 @@ def compare_statistics(adapter: Compared, reference: Comparison, step: int) -> L
     if not after:
         return []
     change = {name: array - weights[name] for name, array in after.items()}
-    conventions = [
-        compare_arrays(
-            "running statistics",
-            change,
-            _expected_statistics(adapter, reference, step, estimator),
-            0.0,
-        )
-        for estimator in ("biased", "unbiased")
-    ]
+    case = adapter.case
+    share = adapter.model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
+    steps = [(n, part) for n in range(step + 1) for part in case.parts_of(_replica(adapter))]
+    rounding = (reference.rounding(OF_STATISTICS[number], case.precision) for number, _ in steps)
+    explained = _accumulated(rounding, share)
+    conventions = []
+    for estimator in ("biased", "unbiased"):
+        name = f"statistics-{estimator}-{case.parts}"
+        added = (reference.arrays(f"{name}-{number}-{part}") for number, part in steps)
+        expected = _accumulated(added, share)
+        conventions.append(compare_arrays("running statistics", change, expected, 0.0, explained))
     return min(conventions, key=lambda errors: float(errors[-1]["error"]))
 
 
-def _expected_statistics(
-    adapter: Compared, reference: Comparison, step: int, estimator: str
-) -> Mapping[str, Any]:
-    """Return the changes of the running statistics by the micro-steps of this rank's replica in the
-    steps up to ``step``."""
-    case = adapter.case
-    first, *others = (
-        reference.arrays(f"statistics-{estimator}-{case.parts}-{number}-{part}")
-        for number in range(step + 1)
-        for part in case.parts_of(_replica(adapter))
-    )
-    change = dict(first)
-    share = adapter.model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
-    for later in others:
-        change = {name: (1 - share) * array + later[name] for name, array in change.items()}
-    return change
+def _accumulated(added: Iterable[Mapping[str, Any]], share: float) -> Dict[str, Any]:
+    """Return the sum of what micro-steps add to the running statistics, each of which keeps all but
+    ``share`` of the former ones."""
+    total: Dict[str, Any] = {}
+    for one in added:
+        total = {name: (1 - share) * total.get(name, 0.0) + one[name] for name in one}
+    return total
 
 
 def compare(
