@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 
 #: Number of colours.
-COUNT = 8
+COUNT = 9
 #: Colours of the built-in frameworks.
 _OWN = {
     "jax": 0,
@@ -16,6 +16,7 @@ _OWN = {
     "tensorflow": 5,
     "tensorflow1": 6,
     "megengine": 7,
+    "mindspore": 8,
 }
 
 

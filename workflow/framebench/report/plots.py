@@ -28,7 +28,7 @@ ROW = 22
 TOP = 6  # top margin of plots made of rows
 #: A step is slow if it takes this many times the median step of its timed region.
 SLOW = 1.5
-MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 #: Text below a static drawing while the reader has chosen a baseline.
 AS_MEASURED = "The baseline divides nothing here; the tables have the ratios."

@@ -21,7 +21,7 @@ from .parts import Parts
 
 FONT = 13
 INK, MUTED, GRID, ACCENT, ALARM = "#0a0a01", "#0a0a02", "#0a0a03", "#0a0a04", "#0a0a05"
-SERIES = tuple(f"#0a0b{number:02x}" for number in range(1, 9))
+SERIES = tuple(f"#0a0b{number:02x}" for number in range(1, 10))
 VARIABLES = {
     INK: "var(--ink)",
     MUTED: "var(--muted)",

@@ -16,7 +16,8 @@ from ..format import ExportedFile, Format, Results
 _STYLE = (
     "svg{--ink:#1d2329;--muted:#5c6670;--line:#dfe3e6;--accent:#1d5fb8;--alarm:#c2321f;"
     "--series-1:#0072b2;--series-2:#d55e00;--series-3:#00856a;--series-4:#b5478a;"
-    "--series-5:#957000;--series-6:#3a93c6;--series-7:#5f6368;--series-8:#6a3fa0}"
+    "--series-5:#957000;--series-6:#3a93c6;--series-7:#5f6368;--series-8:#6a3fa0;"
+    "--series-9:#4d7c0f}"
     "text{font-family:sans-serif}"
 )
 #: Height of a panel's title in drawing units.
