@@ -23,6 +23,7 @@ SECONDS = 600  # time limit of a script
 #: Imports of a framework's server before it forks, if any. OneFlow joins the ranks when imported.
 IMPORTS = {
     "jax": "import numpy, jax, optax",
+    "mindspore": "import os; os.environ['GLOG_v'] = '3'; import mindspore",
     "mxnet": "import mxnet",
     "oneflow": "import numpy, google.protobuf",
     "paddle": "import paddle",

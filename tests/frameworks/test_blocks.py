@@ -31,6 +31,7 @@ FRAMEWORKS = sorted(
 OF_CODE = {
     "jax": ("shuffle", "jnp.swapaxes(split, -1, -2).reshape", "split.reshape"),
     "megengine": ("inception A", 'mode="average",', 'mode="average_count_exclude_padding",'),
+    "mindspore": ("inception A", "count_include_pad=True", "count_include_pad=False"),
     "mxnet": ("inception A", "count_include_pad=True", "count_include_pad=False"),
     "oneflow": (
         "shuffle",

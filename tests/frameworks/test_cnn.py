@@ -53,6 +53,9 @@ import numpy as np
 definition._drawn = lambda weight, random: np.broadcast_to(np.float32(0), weight.shape)
 count = sum(array.size for array in definition.parameters(facts, None).values())
 """,
+    "mindspore": """
+count = sum(p.size for p in definition.build(facts, True).trainable_params())
+""",
     "mxnet": """
 from math import prod
 model = definition.build(facts)

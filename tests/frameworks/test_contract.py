@@ -752,6 +752,13 @@ def host_name_address() -> str:
         return LOOPBACK
 
 
+def address_towards(host: str) -> str:
+    """Return the address of this machine from which it reaches ``host``. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.connect((host, 9))
+        return str(asking.getsockname()[0])
+
+
 def documented(framework: Path, column: int) -> str:
     """Return a cell of a framework's row in docs/cluster.md, from which operators set
     access rules."""
@@ -790,6 +797,7 @@ def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) 
             "every interface": {"0.0.0.0", own, host_name_address()},
             "the rank's own address": {own},
             "the rank's own address and that of the host's name": {own, host_name_address()},
+            "the address from which a rank reaches rank 0": {address_towards(hosts[0])},
         }[stated]
         assert addresses <= allowed, f"the rank at {own} listens at {sorted(addresses)}"
     everywhere = any("0.0.0.0" in addresses for addresses in found)

@@ -22,6 +22,7 @@ FRAMEWORKS = sorted(
 
 #: Messages of frameworks whose mixed precision lacks something on a CPU.
 UNSUPPORTED = {
+    ("mindspore", "amp"): "Select CPU operator[MatMul] fail! Unsupported data type!",
     ("oneflow", "amp"): "CPU autocast is not supported",
     ("paddle", "amp"): "can only be enabled on CUDAPlace",
     ("tensorflow1", "amp"): "GPU",

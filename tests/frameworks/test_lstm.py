@@ -76,6 +76,8 @@ def test_it_computes_what_the_reference_does_or_says_why_not(
         pytest.skip("operation by operation, JAX compiles each for each shape")
     declared = ROOT / "scripts/frameworks" / run.framework / "framework.json"
     compiler = json.loads(declared.read_text())["native_compiler"] if compiled else "none"
+    if compiler is None:
+        pytest.skip("it has no compiler")
     (found,) = run(script_of(run.framework, reference, precision, compiler))
     assert not found["refused"] or precision == "amp" or compiled, found["refused"]
     assert all(len(words.split()) >= 4 for words in found["refused"].values())

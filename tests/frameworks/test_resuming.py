@@ -12,7 +12,7 @@ from .fork_server import ForkServers
 from .training_compilers import TRAINING_COMPILERS
 
 #: Frameworks that do not save the random state of dropout masks.
-FORGETFUL = {"mxnet", "oneflow", "paddle"}
+FORGETFUL = {"mindspore", "mxnet", "oneflow", "paddle"}
 #: Frameworks without a second model next to one on several devices, or without several devices.
 ALONE = {"megengine", "tensorflow1"}
 EPOCHS, KEPT = 3, 2

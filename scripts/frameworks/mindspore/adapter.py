@@ -1,0 +1,280 @@
+"""MindSpore on CPUs, in PyNative mode: operations run when they are called, behind Python."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Sequence
+
+from harness.adapter import (
+    CONVOLUTION_OIHW,
+    DENSE_OI,
+    SAME,
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
+    Rounding,
+    Unsupported,
+    Variable,
+)
+from harness.common_capabilities import CommonCapabilities
+from harness.communication import CollectiveOperation, MatmulCollective
+from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
+from harness.step_breakdown import StepPart, program_parts
+
+#: Shared endings of names that MindSpore has others for.
+ENDINGS = {
+    "gamma": "weight",
+    "beta": "bias",
+    "moving_mean": "running_mean",
+    "moving_variance": "running_var",
+    "embedding_table": "weight",
+}
+STATISTICS = ("moving_mean", "moving_variance")
+
+
+class MindSporeAdapter(Rounding, CommonCapabilities):
+    MODULE = "mindspore"
+    OUT_OF_MEMORY = ("Allocate output memory failed",)
+    KEEPS_RANDOM = False  # a seed set again draws other dropout masks
+
+    def start(self) -> None:
+        threads = self.rank_context.threads
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # oneDNN's, read when it is loaded
+        # With AVX-512, oneDNN 3.10 runs MindSpore's layout of weights in its reference code. Below,
+        # it has a kernel for it. MindSpore's matmuls are its own.
+        os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+        os.environ.setdefault("GLOG_v", "3")
+        import mindspore
+        from mindspore import ops
+        from mindspore.graph.api import _pynative_executor
+
+        # All that imports MindSpore at its top: from here on it is there.
+        from . import (
+            matmuls,
+            optimizers,
+        )
+        from .micro import (
+            collectives,
+            operations,
+        )
+        from .parallel import data_parallel
+
+        if self.rank_context.accelerator != "cpu":
+            raise Unsupported(
+                f"the package index has MindSpore {mindspore.__version__} for CPUs only"
+            )
+        self._mindspore: Any = mindspore
+        self._ops, self._executor = ops, _pynative_executor
+        self._matmuls, self._optimizers = matmuls, optimizers
+        self._operations, self._collectives = operations, collectives
+        mindspore.set_device("CPU")
+        _set_once(mindspore, threads)
+        if self.case.precision != "fp32":
+            matmuls.refuse_halves()
+        self._group = data_parallel.Group(self.rank_context)
+        self._definition: Any = self.definition()
+
+    @property
+    def _train(self) -> bool:
+        return self.case.mode == "train"
+
+    def build(self, batch: Dict[str, Any]) -> None:
+        mindspore = self._mindspore
+        mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
+        self._network = self._definition.build(self.model_config, self._train)
+        self._network.set_train(self._train)
+        for name, parameter in self._network.parameters_and_names():
+            parameter.name = name  # optimizers ask for different ones
+        mindspore.set_seed(self.rank_context.seed + 1 + self.rank_context.rank)
+        self.note_form(batch)
+        self.put(batch)
+        if self._train:
+            parameters = self._trainable()
+            self._gradients_of = mindspore.value_and_grad(
+                self._losses, None, [*parameters.values()], has_aux=False
+            )
+            self._optimizer = self._optimizers.from_model_config(parameters, self.model_config)
+            self._gradients: Sequence[Any] = ()
+
+    def put(self, batch: Dict[str, Any]) -> None:
+        self._batch = {
+            name: self._mindspore.Tensor(array) for name, array in _own_layout(batch).items()
+        }
+
+    def set_learning_rate(self, rate: float) -> None:
+        self._optimizer.set_learning_rate(rate)
+
+    def _trainable(self) -> Dict[str, Any]:
+        return {name: one.tensor for name, one in self.state().items() if one.trainable}
+
+    def _forward(self) -> Sequence[Any]:
+        return tuple(self._network(*self._definition.inputs(self._batch)))
+
+    def _losses(self) -> Any:
+        return self._definition.loss(self._forward(), self._batch, self.model_config)
+
+    def _differentiate(self) -> Any:
+        """Leave the gradients of this rank and return the loss."""
+        loss, self._gradients = self._gradients_of()
+        return loss
+
+    def _average(self) -> Any:
+        """Leave the gradients averaged over the ranks and return the loss."""
+        loss = self._differentiate()
+        self._gradients = self._group.average(self._gradients)
+        return loss
+
+    def _update(self) -> None:
+        self._optimizer.update(self._gradients)
+
+    def step(self) -> Any:
+        if not self._train:
+            outputs = self._forward()
+            self._executor.sync()
+            return outputs
+        loss = self._average()
+        self._update()
+        self._executor.sync()
+        return (loss,)
+
+    def synchronize(self) -> None:
+        # runtime.synchronize() is refused on CPUs
+        self._executor.sync()
+
+    def blocking(self) -> bool:
+        # Events are for other devices, and reading a tensor waits for all that is enqueued: steps
+        # that run ahead would end two at a time.
+        return True
+
+    def settings(self) -> Dict[str, Any]:
+        return {
+            "threads": self.rank_context.threads,
+            "mode": "PyNative",
+            "process_group": self._group.backend,
+        }
+
+    def state(self) -> Dict[str, Variable]:
+        from mindspore import nn
+
+        layers = dict(self._network.cells_and_names())
+        found = {}
+        for name, parameter in self._network.parameters_and_names():
+            holder, _, ending = name.rpartition(".")
+            shared = ".".join(filter(None, (holder, ENDINGS.get(ending, ending))))
+            trained = ending not in STATISTICS
+            is_matrix = isinstance(layers.get(holder), nn.Dense) and ending == "weight"
+            is_matrix |= ending.startswith("weight_")  # of a recurrent layer
+            axes = DENSE_OI if is_matrix else SAME
+            axes = CONVOLUTION_OIHW if parameter.ndim == 4 else axes
+            unfolded = ()
+            if is_matrix and getattr(layers[holder], "flattened", ()):
+                axes = CONVOLUTION_OIHW
+                unfolded = (parameter.shape[0], *layers[holder].flattened)
+            found[shared] = Variable(parameter, axes, trained, unfolded)
+        return found
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.astype(self._mindspore.float32).asnumpy()
+
+    def assign(self, arrays: Dict[str, Any]) -> None:
+        for name, variable in self.state().items():
+            self._ops.assign(variable.tensor, self._mindspore.Tensor(arrays[name]))
+        self.synchronize()
+
+    def raw_gradients(self) -> Dict[str, Any]:
+        self._average()
+        return dict(zip(self._trainable(), self._gradients))
+
+    def logits(self) -> Sequence[Any]:
+        return self._forward()
+
+    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
+        return self._matmuls.watched(self._network, self._forward)
+
+    def step_parts(self) -> List[StepPart]:
+        programs = {"forward": self._forward, "backward": self._differentiate}
+        if self.rank_context.world_size > 1:
+            programs["all_reduce"] = self._average
+        return program_parts(programs, self.step)
+
+    def save_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.save(path, self._network, self._optimizer)
+
+    def load_training(self, path: str) -> None:
+        from . import checkpoints
+
+        checkpoints.load(path, self._network, self._optimizer)
+
+    def prepare_all_reduce(self, array: Any) -> AllReduce:
+        held = self._mindspore.Tensor(array)
+
+        def run() -> None:
+            nonlocal held
+            held = self._group.sum(held)
+
+        return AllReduce(run, lambda: held.asnumpy())
+
+    def gradient_messages(self) -> List[int]:
+        return [4 * int(gradient.size) for gradient in self._gradients]
+
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
+        if operation not in self._collectives.FUNCTIONS:
+            raise self.no_collective(operation, self._collectives.refusal(operation))
+        return self._collectives.collective(operation, array)
+
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        ranks = self.rank_context.world_size
+        return self._collectives.sharded_matmul(left, right, operation, ranks)
+
+    def operation(
+        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
+    ) -> Operation:
+        return self._operations.operation(name, arrays, transposed)
+
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        raise Unsupported(
+            "MindSpore's value_and_grad runs a forward pass in each backward pass, which cannot be "
+            "timed alone"
+        )
+
+    def stop(self) -> None:
+        self._group.leave()
+
+    def matmul_result(self, left: Any, right: Any) -> Any:
+        return self._matmuls.multiply(left, right)
+
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
+        a, b = (self._mindspore.Tensor(array) for array in (left, right))
+
+        def multiply() -> None:
+            nonlocal b
+            b = self._ops.matmul(a, b)
+
+        return ChainedMatmul(multiply, str(b.dtype).lower())
+
+
+def _set_once(mindspore: Any, threads: int) -> None:
+    """Set what MindSpore takes once in a process: threads, and operations that run when called.
+
+    Its queues of operations, which are the default, wait in loops and take the cores from the
+    operations: a small BERT's step takes ten times as long on one core."""
+    try:
+        mindspore.runtime.launch_blocking()
+        mindspore.runtime.dispatch_threads_num(threads)
+        mindspore.device_context.cpu.op_tuning.threads_num(threads)
+    except RuntimeError as error:
+        if "repeatedly" not in str(error):
+            raise
+
+
+def _own_layout(batch: Dict[str, Any]) -> Dict[str, Any]:
+    """Return arrays with images (batch, channels, height, width) and whole numbers as int32."""
+    import numpy as np
+
+    arrays = {n: a.transpose(0, 3, 1, 2) if a.ndim == 4 else a for n, a in batch.items()}
+    return {
+        name: np.ascontiguousarray(a, np.int32 if a.dtype == np.int64 else a.dtype)
+        for name, a in arrays.items()
+    }

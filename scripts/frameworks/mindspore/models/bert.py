@@ -1,0 +1,194 @@
+"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
+with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
+begins and ends, without a pooler, as in the authors' code for SQuAD."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore.common.initializer import Normal
+
+MASKED_SCORE = -10000.0  # the authors' value
+
+
+def dense(inputs: int, outputs: int, hyper: Dict[str, Any]) -> nn.Dense:
+    return nn.Dense(
+        inputs, outputs, weight_init=Normal(hyper["initializer_range"]), bias_init="zeros"
+    )
+
+
+def normalization(hyper: Dict[str, Any]) -> nn.LayerNorm:
+    return nn.LayerNorm((hyper["hidden"],), epsilon=hyper["layer_norm_epsilon"])
+
+
+def table(rows: int, hyper: Dict[str, Any]) -> nn.Embedding:
+    return nn.Embedding(rows, hyper["hidden"], embedding_table=Normal(hyper["initializer_range"]))
+
+
+class Embeddings(nn.Cell):
+    """Token and segment ids, (batch, sequence) each -> (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.token = table(hyper["vocabulary"], hyper)
+        self.position = table(hyper["positions"], hyper)
+        self.segment = table(hyper["segments"], hyper)
+        self.norm = normalization(hyper)
+        self.dropout = nn.Dropout(p=hyper["dropout"])
+
+    def construct(self, token_ids: Tensor, segment_ids: Tensor) -> Tensor:
+        positions = self.position.embedding_table[: token_ids.shape[1]]
+        return self.dropout(
+            self.norm(self.token(token_ids) + self.segment(segment_ids) + positions)
+        )
+
+
+class Attention(nn.Cell):
+    """Attention from (batch, sequence, hidden) and scores to add (batch, 1, 1, sequence) to (batch,
+    sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        hidden = hyper["hidden"]
+        self.heads, self.head_size = hyper["heads"], hidden // hyper["heads"]
+        self.query = dense(hidden, hidden, hyper)
+        self.key = dense(hidden, hidden, hyper)
+        self.value = dense(hidden, hidden, hyper)
+        self.output = dense(hidden, hidden, hyper)
+        self.dropout = nn.Dropout(p=hyper["dropout"])  # of the attention probabilities
+        self.scores = ops.BatchMatMul(transpose_b=True)
+        self.context = ops.BatchMatMul()
+
+    def construct(self, x: Tensor, mask: Tensor) -> Tensor:
+        batch, sequence, hidden = x.shape
+        query, key, value = (
+            projection(x).reshape(batch, sequence, self.heads, self.head_size).swapaxes(1, 2)
+            for projection in (self.query, self.key, self.value)
+        )
+        scores = self.scores(query * self.head_size**-0.5, key) + mask
+        context = self.context(self.dropout(ops.softmax(scores, -1)), value)
+        return self.output(context.swapaxes(1, 2).reshape(batch, sequence, hidden))
+
+
+class Layer(nn.Cell):
+    """Encoder layer, normalised after each residual; it keeps (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.attention = Attention(hyper)
+        self.attention_norm = normalization(hyper)
+        self.intermediate = dense(hyper["hidden"], hyper["intermediate"], hyper)
+        self.output = dense(hyper["intermediate"], hyper["hidden"], hyper)
+        self.output_norm = normalization(hyper)
+        self.dropout = nn.Dropout(p=hyper["dropout"])
+
+    def construct(self, x: Tensor, mask: Tensor) -> Tensor:
+        x = self.attention_norm(x + self.dropout(self.attention(x, mask)))
+        inner = ops.gelu(self.intermediate(x), approximate="none")
+        return self.output_norm(x + self.dropout(self.output(inner)))
+
+
+class Encoder(nn.Cell):
+    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.embeddings = Embeddings(hyper)
+        self.layers = nn.CellList([Layer(hyper) for _ in range(hyper["layers"])])
+
+    def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        x = self.embeddings(token_ids, segment_ids)
+        mask = (1 - attention_mask).astype(x.dtype)[:, None, None, :] * MASKED_SCORE
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
+class Pooled(Encoder):
+    """BERT with a head on the first position."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.pooler = dense(hyper["hidden"], hyper["hidden"], hyper)
+
+    def pooled(self, x: Tensor) -> Tensor:
+        """Return the first position after the pooler, (batch, hidden)."""
+        return ops.tanh(self.pooler(x[:, 0]))
+
+
+class Classifier(Pooled):
+    """Classifier with logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.classifier = dense(hyper["hidden"], hyper["classes"], hyper)
+
+    def construct(self, *ids: Tensor) -> Tuple[Tensor]:
+        return (self.classifier(self.pooled(self.encode(*ids))),)
+
+
+class SpanFinder(Encoder):
+    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
+    2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.span = dense(hyper["hidden"], 2, hyper)
+
+    def construct(self, *ids: Tensor) -> Tuple[Tensor]:
+        return (self.span(self.encode(*ids)),)
+
+
+class BertPretraining(Pooled):
+    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__(hyper)
+        self.transform = dense(hyper["hidden"], hyper["hidden"], hyper)
+        self.transform_norm = normalization(hyper)
+        # the decoder's weight is the token embedding, its bias is its own
+        self.decoder = ops.MatMul(transpose_b=True)
+        self.decoder_bias = Parameter(ops.zeros(hyper["vocabulary"]), name="decoder_bias")
+        self.next_sentence = dense(hyper["hidden"], 2, hyper)
+
+    def construct(
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
+    ) -> Tuple[Tensor, Tensor]:
+        x = self.encode(token_ids, segment_ids, attention_mask)
+        batch, sequence, hidden = x.shape
+        rows = (positions + sequence * ops.arange(batch)[:, None].astype(positions.dtype)).reshape(
+            -1
+        )
+        masked = ops.gather(x.reshape(-1, hidden), rows, 0)
+        masked = self.transform_norm(ops.gelu(self.transform(masked), approximate="none"))
+        tokens = self.decoder(masked, self.embeddings.token.embedding_table) + self.decoder_bias
+        return tokens.reshape(*positions.shape, -1), self.next_sentence(self.pooled(x))
+
+
+def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
+    hyper = model_config["hyperparameters"]
+    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
+    return (Classifier if "classes" in hyper else default)(hyper)
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
+    return tuple(batch[name] for name in names if name in batch)
+
+
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
+    """Return the sum of the mean cross-entropies of the heads."""
+    if "classes" in model_config["hyperparameters"]:
+        return ops.cross_entropy(outputs[0], batch["labels"])
+    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
+        scores = outputs[0].swapaxes(1, 2)
+        return ops.cross_entropy(scores.reshape(-1, scores.shape[-1]), batch["spans"].reshape(-1))
+    tokens, next_sentence = outputs
+    return ops.cross_entropy(
+        tokens.reshape(-1, tokens.shape[-1]), batch["masked_labels"].reshape(-1)
+    ) + ops.cross_entropy(next_sentence, batch["next_sentence_labels"])

@@ -1,0 +1,175 @@
+"""A convolutional network, layer by layer as ``scripts/networks`` describes it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Tuple
+
+import networks
+from mindspore import Tensor, nn, ops
+from mindspore.common.initializer import Constant, Initializer, Normal, Uniform
+from networks import Layer
+from networks.schedule import flattened, schedule
+
+Initials = Dict[str, Initializer]
+INITIALIZERS: Dict[str, Callable[[float], Initializer]] = {
+    "normal": Normal,
+    "uniform": Uniform,
+    "constant": Constant,
+}
+
+
+def convolution(layer: Layer, initials: Initials) -> nn.Cell:
+    vertical, horizontal = layer.attributes["padding"]
+    return nn.Conv2d(
+        layer.in_shape.channels,
+        layer.attributes["channels"],
+        tuple(layer.attributes["kernel"]),
+        stride=layer.attributes["stride"],
+        pad_mode="pad",
+        padding=(vertical, vertical, horizontal, horizontal),
+        group=layer.attributes["groups"],
+        has_bias=layer.attributes["bias"],
+        weight_init=initials["weight"],
+        bias_init=initials.get("bias"),
+    )
+
+
+def batch_norm(layer: Layer, initials: Initials) -> nn.Cell:
+    return nn.BatchNorm2d(
+        layer.shape.channels,
+        eps=layer.attributes["epsilon"],
+        momentum=1.0 - layer.attributes["momentum"],  # share of the old statistics
+        gamma_init=initials["weight"],
+        beta_init=initials["bias"],
+    )
+
+
+def linear(layer: Layer, initials: Initials) -> nn.Cell:
+    return nn.Dense(
+        layer.in_shape.channels,
+        layer.attributes["features"],
+        weight_init=initials["weight"],
+        bias_init=initials.get("bias"),
+        has_bias=layer.attributes["bias"],
+    )
+
+
+def dropout(layer: Layer, initials: Initials) -> nn.Cell:
+    return nn.Dropout(p=layer.attributes["rate"])
+
+
+def max_pool(layer: Layer, initials: Initials) -> nn.Cell:
+    return nn.MaxPool2d(
+        layer.attributes["kernel"],
+        layer.attributes["stride"],
+        pad_mode="pad",
+        padding=layer.attributes["padding"],
+        ceil_mode=layer.attributes["ceil"],
+    )
+
+
+def average_pool(layer: Layer, initials: Initials) -> nn.Cell:
+    return nn.AvgPool2d(
+        layer.attributes["kernel"],
+        layer.attributes["stride"],
+        pad_mode="pad",
+        padding=layer.attributes["padding"],
+        count_include_pad=True,
+    )
+
+
+def adaptive_average_pool(layer: Layer, initials: Initials) -> nn.Cell:
+    return nn.AdaptiveAvgPool2d(layer.attributes["size"])
+
+
+CELLS: Dict[str, Callable[[Layer, Initials], nn.Cell]] = {
+    make.__name__: make
+    for make in (
+        *(convolution, batch_norm, linear, dropout),
+        *(max_pool, average_pool, adaptive_average_pool),
+    )
+}
+
+
+def channels(layer: Layer) -> Callable[..., Tensor]:
+    begin, end = layer.attributes["begin"], layer.attributes["end"]
+    return lambda x: x[:, begin:end]
+
+
+def shuffle(layer: Layer) -> Callable[..., Tensor]:
+    groups, (height, width, all_channels) = layer.attributes["groups"], layer.shape
+
+    def operation(x: Tensor) -> Tensor:
+        x = x.reshape(-1, groups, all_channels // groups, height, width)
+        return x.swapaxes(1, 2).reshape(-1, all_channels, height, width)
+
+    return operation
+
+
+FUNCTIONS: Dict[str, Callable[[Layer], Callable[..., Tensor]]] = {
+    "relu": lambda layer: ops.relu,
+    "relu6": lambda layer: ops.relu6,
+    "global_average_pool": lambda layer: lambda x: ops.mean(x, (2, 3)),
+    "flatten": lambda layer: lambda x: x.reshape(x.shape[0], -1),
+    "add": lambda layer: ops.add,
+    "concatenate": lambda layer: lambda *parts: ops.cat(parts, 1),
+    "channels": channels,
+    "shuffle": shuffle,
+}
+
+
+class CNN(nn.Cell):
+    """Images (batch, channels, height, width) -> logits (batch, classes); in training, behind them
+    those of the auxiliary heads."""
+
+    def __init__(self, network: networks.LayerGraph, training: bool) -> None:
+        super().__init__()
+        initials: Dict[str, Initials] = {}
+        for name, weight in networks.weights(network).items():
+            if weight.trained:
+                holder, _, own = name.rpartition(".")
+                distribution, value = weight.initial
+                initials.setdefault(holder, {})[own] = INITIALIZERS[distribution](value)
+        for layer in network.layers:
+            if layer.op in CELLS:
+                # insert_child_to_cell takes no dot
+                self._cells[layer.name] = CELLS[layer.op](layer, initials.get(layer.name, {}))
+        for name, shape in flattened(network).items():
+            self._cells[name].flattened = shape
+        plan = schedule(network, training)
+        self.calls = [
+            (
+                layer.name if layer.op in CELLS else FUNCTIONS[layer.op](layer),
+                *(call.inputs, call.output, call.freed),
+            )
+            for call in plan.calls
+            for layer in (call.layer,)
+        ]
+        self.places, self.outputs = plan.places, plan.outputs
+
+    def construct(self, images: Tensor) -> Tuple[Tensor, ...]:
+        values: Any = [images] + [None] * (self.places - 1)
+        for operation, inputs, output, freed in self.calls:
+            run = self._cells[operation] if isinstance(operation, str) else operation
+            values[output] = run(*[values[number] for number in inputs])
+            for number in freed:
+                values[number] = None
+        return tuple([values[number] for number in self.outputs])
+
+
+def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
+    return CNN(networks.describe(model_config), training)
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    return (batch["images"],)
+
+
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
+    """Return the mean cross-entropy of the logits, and of each auxiliary head times its weight."""
+    logits, *heads = (ops.cross_entropy(output, batch["labels"]) for output in outputs)
+    for head in heads:
+        logits = logits + model_config["hyperparameters"]["auxiliary_weight"] * head
+    return logits

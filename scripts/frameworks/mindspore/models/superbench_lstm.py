@@ -1,0 +1,40 @@
+"""SuperBench's LSTM: ``nn.LSTM``, with a linear layer on its last step."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+from mindspore import Tensor, nn, ops
+from mindspore.common.initializer import Uniform
+
+
+class Classifier(nn.Cell):
+    """Features (batch, sequence, features) -> logits (batch, classes)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        features, hidden, drawn = (
+            hyper["features"],
+            hyper["hidden"],
+            Uniform(hyper["hidden"] ** -0.5),
+        )
+        self.lstm = nn.LSTM(features, hidden, num_layers=hyper["layers"], batch_first=True)
+        self.classifier = nn.Dense(hidden, hyper["classes"], weight_init=drawn, bias_init=drawn)
+
+    def construct(self, features: Tensor) -> Tuple[Tensor]:
+        outputs, _ = self.lstm(features)
+        return (self.classifier(outputs[:, -1]),)
+
+
+def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
+    return Classifier(model_config["hyperparameters"])
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    return (batch["features"],)
+
+
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
+    return ops.cross_entropy(outputs[0], batch["labels"])
