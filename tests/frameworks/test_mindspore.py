@@ -1,0 +1,28 @@
+"""MindSpore's own: which code oneDNN runs for its convolutions."""
+
+from __future__ import annotations
+
+from .fork_server import ForkServer, served
+
+run = served("mindspore")
+
+KERNELS = """
+import ctypes
+os.environ["ONEDNN_VERBOSE"] = "1"
+adapter = built(small_images(), mode="inference")
+output = os.dup(1)
+with open("kernels", "w") as file:
+    os.dup2(file.fileno(), 1)
+    adapter.step()
+    ctypes.CDLL(None).fflush(None)
+    os.dup2(output, 1)
+with open("kernels") as file:
+    lines = [line.split(",") for line in file if ",exec,cpu,convolution," in line]
+answer(kernels=[line[line.index("convolution") + 1] for line in lines])
+"""
+
+
+def test_no_convolution_runs_in_the_reference_code_of_onednn(run: ForkServer) -> None:
+    (found,) = run(KERNELS)
+    assert found["kernels"]
+    assert not [kernel for kernel in found["kernels"] if "ref" in kernel]
