@@ -179,7 +179,8 @@ _OPTIONAL = (
         default=inputs.SYNTHETIC,
         values="[where samples come from](../docs/input.md): `synthetic` (a batch on the device), "
         "`synthetic_host` (copied from the host before each step), `data` (images or tokens in "
-        "`data=DIR`), `dali` (images there, read by DALI)",
+        "`data=DIR`), `dali` (images there, read by DALI), "
+        "`dali_gpu` (decoded by it on the GPU)",
         allowed=inputs.NAMES,
         of_own_model=False,
     ),

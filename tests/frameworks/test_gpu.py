@@ -180,6 +180,48 @@ answer(seconds=seconds_of_copy())
     assert found["seconds"] < 0.2
 
 
+#: Stands for DALI: the framework's own loader, whose images lie in memory that is overwritten.
+DALI_ON_GPU = """
+import importlib
+import numpy
+from types import SimpleNamespace
+from harness.loader import DeviceArray, Loaded
+from harness.measuring.loading import PACKAGE
+
+load_adapter(f"{SCRIPTS}/frameworks/pytorch")
+own = importlib.import_module(PACKAGE + ".loader")
+def load(asked, accelerator):
+    for batch in own.load(asked, accelerator):
+        images, labels, numbers = (numpy.array(array) for array in batch)
+        tensor = SimpleNamespace(
+            shape=lambda: list(images.shape),
+            as_cpu=lambda: images,
+            __dlpack__=images.__dlpack__,
+            __dlpack_device__=images.__dlpack_device__,
+        )
+        yield Loaded(DeviceArray(tensor), labels, numbers)
+        images[:] = numpy.nan
+sys.modules["harness.loader.dali_gpu"] = SimpleNamespace(
+    load=load, pixels=own.pixels, settings=lambda accelerator: {"loader": "double"}
+)
+"""
+
+
+def test_pytorch_trains_with_images_that_dali_keeps_on_the_gpu(
+    pytorch: ForkServer, pictures: Path
+) -> None:
+    (found,) = pytorch(f"""{DALI_ON_GPU}
+trained = measured("train", {small(RESNET)!r}, source="dali_gpu", data={str(pictures)!r})
+answer(trained=trained, waits=waits)
+""")
+    trained = found["trained"]
+    assert len(trained["feeding"]["copy_seconds"]) == 2
+    assert trained["loader"]["loader"] == "double"
+    assert trained["feeding"]["loader_samples"] > 0
+    assert trained["last_value"] > 0, "not overwritten before it was copied"
+    assert "stream" in found["waits"]
+
+
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)
 def test_text_is_generated_on_a_gpu(run: ForkServer) -> None:
     compiler = "jit" if run.framework == "jax" else "none"

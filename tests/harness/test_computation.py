@@ -28,7 +28,10 @@ def test_it_covers_all_modules_that_a_rank_imports() -> None:
     imported = {name for name in json.loads(printed) if name.startswith("harness.")}
     files = (f"harness.{name.replace('/', '.')}" for name in computation.MODULES)
     covered = {name[: -len(".__init__")] if name.endswith(".__init__") else name for name in files}
-    names = ("dali", "one_by_one", "pillow", "sequential", "tensorflow_data", "tokens")
+    names = (
+        *("dali", "dali_gpu", "one_by_one", "pillow", "sequential"),
+        *("tensorflow_data", "tokens"),
+    )
     of_loaders = {f"harness.loader.{name}" for name in names}
     of_adapters = {
         "harness.layerwise",

@@ -45,6 +45,7 @@ class PyTorchAdapter(
     Loading,
 ):
     MODULE = "torch"
+    TAKES_DEVICE_ARRAYS = True
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
     def start(self) -> None:

@@ -14,6 +14,7 @@ from harness.adapter import (
     require_tf32,
     require_visible,
 )
+from harness.loader import DeviceArray
 from torch import nn
 
 #: Precisions in which the model itself is kept.
@@ -74,7 +75,10 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
 
 class Copies:
     """Copy arrays to the device; to a GPU by a stream of its own, so that a copy takes place while
-    the step before it runs."""
+    the step before it runs.
+
+    Arrays that lie on the GPU are taken by DLPack; their copy is waited for, because their owner
+    overwrites them."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -87,9 +91,13 @@ class Copies:
         with torch.cuda.stream(self._stream):
             tensors = {
                 # from page-locked memory, which a device reads by itself
-                name: torch.from_numpy(array).pin_memory().to(self._device, non_blocking=True)
+                name: torch.from_dlpack(array).clone()
+                if isinstance(array, DeviceArray)
+                else torch.from_numpy(array).pin_memory().to(self._device, non_blocking=True)
                 for name, array in arrays.items()
             }
+        if any(isinstance(array, DeviceArray) for array in arrays.values()):
+            self._stream.synchronize()
         steps = torch.cuda.current_stream(self._device)
         steps.wait_stream(self._stream)
         for tensor in tensors.values():

@@ -70,7 +70,7 @@ class Input(Kind):
                 f"{workload.case.model} has neither images nor tokens that are read from files"
             )
         if workload.case.input == SYNTHETIC_HOST:
-            raise Unsupported(f"a loader reads files: {' or '.join(READING)}")
+            raise Unsupported(f"a loader reads files: {', '.join(READING)}")
         fields["cores"] = check_cores(context.cores)
         if size is None:
             token_loader.measure(context)

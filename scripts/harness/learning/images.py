@@ -64,6 +64,8 @@ def source(
 
     Stores the fields ``task``, ``data_set``, ``loader`` and ``fed``. Raises :class:`folder.BadData`
     for invalid images, and :class:`harness.adapter.Unsupported` without a loader."""
+    import numpy as np
+
     adapter, workload, rank_context, fields = (
         context.adapter, context.workload, context.rank_context, context.fields,
     )  # fmt: skip
@@ -110,8 +112,8 @@ def source(
 
     alone = order.beginning(asked(0), batch)._replace(workers=0)
     fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
-    (loaded,) = supply.batches(adapter, alone, root)
-    first = {"images": loaded.images, "labels": loaded.labels}
+    loaded = next(supply.batches(adapter, alone, root))
+    first = {"images": np.array(loaded.images), "labels": loaded.labels}
     mine = _part(held_out, rank_context.rank, ranks, case.batch_per_device, size, workers)
     return (
         len(train.paths),

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
-from core.inputs import DALI
+from core.inputs import DALI_GPU, OF_DALI
 
 from harness.adapter import Capability, Unsupported
 from harness.loader import features, ofrecords, records
@@ -63,12 +63,36 @@ class Loads(NamedTuple):
 class Loaded(NamedTuple):
     """Batch of images from a loader, as arrays that numpy takes without a copy where possible.
 
-    ``images``: float32 (batch, size, size, 3), normalized. ``labels``: int64 (batch,). ``numbers``:
-    int64 (batch,), position of each sample in the request."""
+    ``images``: float32 (batch, size, size, 3), normalized, or a :class:`DeviceArray`. ``labels``:
+    int64 (batch,). ``numbers``: int64 (batch,), position of each sample in the request."""
 
     images: Any
     labels: Any
     numbers: Any
+
+
+class DeviceArray:
+    """Batch of images that DALI keeps on a GPU: float32 (batch, size, size, 3).
+
+    Frameworks take it by DLPack and copy it before the loader's next batch; numpy copies it to the
+    host. ``tensor``: DALI's."""
+
+    dtype = "float32"
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+        self.shape: Tuple[int, ...] = tuple(tensor.shape())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        import numpy as np
+
+        return np.array(self._tensor.as_cpu(), dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._tensor.__dlpack_device__()
 
 
 class TokenLoads(NamedTuple):
@@ -113,20 +137,22 @@ class Loading(Capability):
     without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
+    #: Whether a :class:`DeviceArray` can be fed.
+    TAKES_DEVICE_ARRAYS: ClassVar[bool] = False
 
     def _loader(self, form: str = FOLDER) -> Any:
         """Return the loader's module. Raises :class:`Unsupported` where something that it imports
         is missing."""
         package = type(self).__module__.rpartition(".")[0]
         try:
-            if self.case.input == DALI:
-                return importlib.import_module("harness.loader.dali")
+            if self.case.input in OF_DALI:
+                return importlib.import_module(f"harness.loader.{self.case.input}")
             usual = importlib.import_module(f"{package}.loader")
             module = getattr(usual, "MODULES", {}).get(form)
             return importlib.import_module(f"{package}.{module}") if module else usual
         except ImportError as error:
             name = error.name or error
-            if self.case.input == DALI:
+            if self.case.input in OF_DALI:
                 missing = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
                 raise Unsupported(f"its environment has no DALI: {missing}") from None
             raise Unsupported(f"{self._whose} needs {name}, which is not there") from None
@@ -134,7 +160,7 @@ class Loading(Capability):
     @property
     def _whose(self) -> str:
         """Return the loader's name for messages."""
-        return "DALI" if self.case.input == DALI else f"{self.case.framework}'s loader"
+        return "DALI" if self.case.input in OF_DALI else f"{self.case.framework}'s loader"
 
     def load(self, asked: Loads) -> Iterator[Loaded]:
         """Yield batches with each sample once, in the requested order.
@@ -150,12 +176,21 @@ class Loading(Capability):
             raise Unsupported(f"{self._whose} reads {known} here, not {asked_format}")
         _shorten_sockets()
         loader, accelerator = self._loader(asked.format), self.rank_context.accelerator
+        if self.case.input == DALI_GPU:
+            self._require_gpu_images()
         batches: Iterator[Loaded] = loader.load(asked, accelerator)
         return watched(batches) if asked.workers else batches
 
+    def _require_gpu_images(self) -> None:
+        """Raise :class:`Unsupported` where images cannot be decoded on the GPU for a step."""
+        if self.rank_context.accelerator != "cuda":
+            raise Unsupported("dali_gpu decodes on a GPU, here is a CPU")
+        if not self.TAKES_DEVICE_ARRAYS:
+            raise Unsupported(f"{self.case.framework} takes no images from DALI's GPU memory here")
+
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
         """Yield batches with each sequence once, in the requested order. Raises as :meth:`load`."""
-        if self.case.input == DALI:
+        if self.case.input in OF_DALI:
             raise Unsupported("DALI reads images here, no tokens")
         loader, accelerator = self._loader(), self.rank_context.accelerator
         readable = getattr(loader, "TOKEN_FORMATS", (TFRECORD, OFRECORD))

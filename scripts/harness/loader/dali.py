@@ -1,17 +1,18 @@
 """Load images by NVIDIA's DALI with its CPU operators, for any framework: NVIDIA's ResNet-50 calls
-this ``dali-cpu``.
+this ``dali-cpu``. :mod:`harness.loader.dali_gpu` decodes on the GPU.
 
 Batches are numpy's and are fed as those of any loader. The harness's crops are cut out while a file
 is decoded, as DALI's own ``image_random_crop`` does.
 
 Source: NVIDIA DALI documentation, operators ``decoders.image``, ``decoders.image_slice``,
-``resize``, ``crop_mirror_normalize``, ``external_source``.
+``resize``, ``crop_mirror_normalize``, ``external_source``; for a GPU, ``device="mixed"`` of the
+decoders, whose output the other operators follow.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 import nvidia.dali
@@ -24,10 +25,13 @@ _SCALE = 255.0
 _own = threading.local()
 
 
-def pixels(content: bytes) -> Any:
-    """See :class:`harness.loader.Loading`."""
+def pixels(content: bytes, gpu: Optional[int] = None) -> Any:
+    """See :class:`harness.loader.Loading`. ``gpu``: number of the GPU that decodes; None for the
+    CPU."""
     if not hasattr(_own, "decoder"):
-        _own.decoder = _built(1, 1, lambda: _decoded(fn.external_source(name="file")), ahead=False)
+        _own.decoder = _built(
+            1, 1, gpu, lambda: _decoded(fn.external_source(name="file"), gpu), ahead=False
+        )
     file = _bytes(content)
     try:
         _own.decoder.feed_input("file", [file])
@@ -35,37 +39,46 @@ def pixels(content: bytes) -> Any:
     except Exception:
         del _own.decoder  # nothing else can be decoded by it
         raise
-    return np.array(images.at(0))
+    return np.array(images.as_cpu().at(0))
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
     """See :meth:`harness.loader.Loading.load`."""
-    pipeline = _built(asked.batch, max(1, asked.workers), lambda: _samples(asked))
+    for images, labels, numbers in batches(asked):
+        yield Loaded(np.array(images.as_array()), labels, numbers)
+
+
+def batches(asked: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any, Any]]:
+    """Yield images as DALI's list of tensors, complete and valid until the next batch, with labels
+    and positions. ``gpu``: number of the GPU that decodes; None for the CPU."""
+    pipeline = _built(asked.batch, max(1, asked.workers), gpu, lambda: _samples(asked, gpu))
     while True:
         try:
             images, labels, numbers = pipeline.run()
         except StopIteration:
             return
         # DALI reuses its memory at the next call.
-        yield Loaded(*(np.array(output.as_array()) for output in (images, labels, numbers)))
+        yield images, np.array(labels.as_array()), np.array(numbers.as_array())
 
 
-def settings(accelerator: str) -> Dict[str, Any]:
+def settings(accelerator: str, operators: str = "CPU") -> Dict[str, Any]:
     """See :meth:`harness.loader.Loading.loader_settings`."""
     return {
-        "loader": f"nvidia.dali {nvidia.dali.__version__}, operators for the CPU",
+        "loader": f"nvidia.dali {nvidia.dali.__version__}, operators for the {operators}",
         "workers_are": "threads",
         "decoder": "nvidia.dali.fn.decoders",
         "interpolation": "bilinear, antialiased",
     }
 
 
-def _built(batch: int, threads: int, define: Callable[[], Any], ahead: bool = True) -> Any:
+def _built(
+    batch: int, threads: int, gpu: Optional[int], define: Callable[[], Any], ahead: bool = True
+) -> Any:
     """Return a built pipeline. ``ahead``: it makes batches before they are requested."""
     pipeline = nvidia.dali.Pipeline(
         batch,
         threads,
-        None,
+        gpu,
         exec_async=ahead,
         exec_pipelined=ahead,
         prefetch_queue_depth=2 if ahead else 1,
@@ -77,7 +90,7 @@ def _built(batch: int, threads: int, define: Callable[[], Any], ahead: bool = Tr
     return pipeline
 
 
-def _samples(asked: Loads) -> Tuple[Any, Any, Any]:
+def _samples(asked: Loads, gpu: Optional[int]) -> Tuple[Any, Any, Any]:
     """Return images, labels and positions of each batch."""
     define: Callable[..., Any]
     arguments: Callable[[Loads, int], Tuple[Any, ...]]
@@ -90,7 +103,7 @@ def _samples(asked: Loads) -> Tuple[Any, Any, Any]:
     labels, numbers, *others = fn.external_source(
         source=_batches(asked, arguments), num_outputs=2 + count, batch=True
     )
-    return define(asked.size, *others), labels, numbers
+    return define(asked.size, gpu, *others), labels, numbers
 
 
 def _batches(asked: Loads, arguments: Any) -> Iterator[Tuple[List[Any], ...]]:
@@ -122,26 +135,33 @@ def _of_validation(asked: Loads, number: int) -> Tuple[Any, ...]:
     return _bytes(content), _pair(tall, wide).astype(np.float32), _pair(top, left)
 
 
-def _decoded(files: Any) -> Any:
-    return fn.decoders.image(files, output_type=types.RGB, adjust_orientation=False)
+def _device(gpu: Optional[int]) -> str:
+    """Return the device of a decoder; ``mixed`` takes files on the host and decodes on the GPU."""
+    return "cpu" if gpu is None else "mixed"
 
 
-def _decoded_alone(size: int, files: Any) -> Any:
+def _decoded(files: Any, gpu: Optional[int]) -> Any:
+    return fn.decoders.image(
+        files, device=_device(gpu), output_type=types.RGB, adjust_orientation=False
+    )
+
+
+def _decoded_alone(size: int, gpu: Optional[int], files: Any) -> Any:
     del size
-    pixel = fn.slice(_decoded(files), start=(0, 0), shape=(1, 1), axes=(0, 1))
+    pixel = fn.slice(_decoded(files, gpu), start=(0, 0), shape=(1, 1), axes=(0, 1))
     return fn.reshape(fn.cast(pixel, dtype=types.FLOAT), shape=(3,), layout="")
 
 
-def _cut(size: int, files: Any, start: Any, shape: Any, flip: Any) -> Any:
+def _cut(size: int, gpu: Optional[int], files: Any, start: Any, shape: Any, flip: Any) -> Any:
     images = fn.decoders.image_slice(
         files, start, shape, axis_names="HW", normalized_anchor=False, normalized_shape=False,
-        output_type=types.RGB, adjust_orientation=False,
+        device=_device(gpu), output_type=types.RGB, adjust_orientation=False,
     )  # fmt: skip
     return _normalised(fn.resize(images, size=(size, size), antialias=True), flip)
 
 
-def _centred(size: int, files: Any, resized: Any, start: Any) -> Any:
-    images = fn.resize(_decoded(files), size=resized, antialias=True)
+def _centred(size: int, gpu: Optional[int], files: Any, resized: Any, start: Any) -> Any:
+    images = fn.resize(_decoded(files, gpu), size=resized, antialias=True)
     return _normalised(fn.slice(images, start=start, shape=(size, size), axes=(0, 1)), 0)
 
 

@@ -101,6 +101,8 @@ def _workers(context: Context) -> int:
 
 def _image_source(context: Context) -> BatchSource:
     """Return the source that reads the workload's folder of images."""
+    import numpy as np
+
     workload, rank_context, fields = context.workload, context.rank_context, context.fields
     adapter, case, root = context.adapter, workload.case, workload.data
     size = folder.size_of(workload.model_config["inputs"])
@@ -135,8 +137,8 @@ def _image_source(context: Context) -> BatchSource:
 
     first_load = order.beginning(next(epochs()), samples)._replace(workers=0)
     fields["fed"] = context.phase("check", lambda: supply.checked(adapter, first_load, root))
-    (first,) = supply.batches(adapter, first_load, root)
-    return BatchSource({"images": first.images, "labels": first.labels}, batches)
+    first = next(supply.batches(adapter, first_load, root))
+    return BatchSource({"images": np.array(first.images), "labels": first.labels}, batches)
 
 
 def time_separately(

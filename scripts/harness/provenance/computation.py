@@ -39,6 +39,7 @@ MODULES = (
     "layerwise",
     "loader/__init__",
     "loader/dali",
+    "loader/dali_gpu",
     "loader/encoded",
     "loader/examples",
     "loader/features",

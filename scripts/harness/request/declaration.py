@@ -203,7 +203,7 @@ def _case_of(
         raise DeclarationError(f"{option} needs --data FOLDER")
     if request.data is not None and not reads:
         raise DeclarationError(
-            f"--data is of --input {' or '.join(READING)}, and of kinds that read images"
+            f"--data is of --input {', '.join(READING)}, and of kinds that read images"
         )
     compiler = values["compiler"]
     native = framework.native_compiler if framework and compiler == "native" else None

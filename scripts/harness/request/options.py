@@ -130,7 +130,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--data",
         metavar="FOLDER",
         type=os.path.abspath,
-        help=f"of what --input {' or '.join(inputs.READING)} reads",
+        help=f"of what --input {', '.join(inputs.READING)} reads",
     )
     measuring = parser.add_argument_group("measuring")
     measuring.add_argument(

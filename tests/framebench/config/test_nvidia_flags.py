@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from core import inputs
 from core.precisions import known as precisions
 from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile
@@ -105,7 +106,7 @@ def names_here() -> set[str]:
         *(one.name for kind in ("converge", "input") for one in kinds.load(kind).parameters),
         *(name for one in facts for name in one.get("hyperparameters", {})),
         *precisions(), *CATALOG.models, *CATALOG.compilers, *registry.known(),
-        *("converge", "input", "train", "inference", "synthetic", "data"),
+        *("converge", "input", "train", "inference"), *inputs.NAMES,
         *(path.stem for path in ROOT.glob("config/suites/*.yaml")),
     }  # fmt: skip
 

@@ -28,7 +28,7 @@ from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, assert_clear, setting
 from ..table_rows import only
 
 HERE = Machine(8, 0)
-ALL = {"input": ["synthetic", "synthetic_host", "data", "dali"]}
+ALL = {"input": ["synthetic", "synthetic_host", "data", "dali", "dali_gpu"]}
 IDENTITY = "0123456789ab"
 
 
@@ -40,7 +40,11 @@ def plan_of(tmp_path: Path, cached: Any = None, given: Any = None, **axes: Any) 
 def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, mode=["train", "inference"], **ALL)
     found = sorted((case.mode, case.input) for case in plan.folders)
-    assert found == sorted((mode, name) for mode in ("train", "inference") for name in inputs.NAMES)
+    here = [name for name in inputs.NAMES if name != inputs.DALI_GPU]
+    assert found == sorted((mode, name) for mode in ("train", "inference") for name in here)
+    assert {(one.case.input, one.reason) for one in plan.left_out} == {
+        (inputs.DALI_GPU, "dali_gpu decodes on a GPU, here is none")
+    }
     assert "input synthetic_host, data, dali" in describe(plan)
 
 

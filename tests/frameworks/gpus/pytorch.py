@@ -16,6 +16,7 @@ _FIND, _DEVICE = importlib.util.find_spec, torch.device
 _AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
 _SCALER = torch.amp.GradScaler
 _PARALLEL = torch.nn.parallel.DistributedDataParallel
+_CLONE = torch.Tensor.clone
 _COPY, _TO, _ZEROS_LIKE = torch.Tensor.copy_, torch.Tensor.to, torch.zeros_like
 streams, pinned = [], []
 
@@ -52,6 +53,10 @@ class Stream:
 
     def record_event(self):  # noqa: ANN201
         return Event()
+
+    def synchronize(self):  # noqa: ANN201
+        waits.append("stream")
+        self.wait_stream(self)
 
     def wait_stream(self, other):  # noqa: ANN001, ANN201
         while other.pending:
@@ -94,6 +99,14 @@ def _to(tensor, *arguments, non_blocking=False, **options):  # noqa: ANN001, ANN
     return moved
 
 
+def _clone(tensor, **options):  # noqa: ANN001, ANN003, ANN202
+    if len(current) == 1:
+        return _CLONE(tensor, **options)
+    cloned = torch.zeros_like(tensor)
+    current[-1].pending.append(lambda: _COPY(cloned, tensor))
+    return cloned
+
+
 def _parallel(model, device_ids, **options):  # noqa: ANN001, ANN003, ANN202
     assert [device.type for device in device_ids] == ["cuda"]
     return _PARALLEL(model, **options)
@@ -125,7 +138,7 @@ current = [Stream()]
 torch.device = Devices("device", (), {})
 torch.zeros_like = _zeros_like
 torch.Tensor.copy_, torch.Tensor.to = _copy, _to
-torch.Tensor.pin_memory = torch.Tensor.clone
+torch.Tensor.pin_memory, torch.Tensor.clone = torch.Tensor.clone, _clone
 torch.Tensor.record_stream = lambda tensor, stream: None
 torch.autocast = _autocast
 torch.amp.GradScaler = _scaler

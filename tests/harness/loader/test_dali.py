@@ -1,5 +1,7 @@
 """Images read by DALI, in an environment that has it besides numpy.
-They are the requested samples, as Pillow and numpy make them."""
+They are the requested samples, as Pillow and numpy make them.
+
+Where DALI decodes on a GPU, its CPU operators take the place of the GPU's."""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ BAD = {
     "odd": PHOTO.replace(b"\xff\xc0\x00\x11\x08", b"\xff\xc0\x00\x11\x07"),  # of 7 bits per value
 }
 SCRIPT = """
-import json, sys
+import json, os, sys
 from types import SimpleNamespace
 import numpy as np
-from core.inputs import DALI
-from harness.loader import Loading
+from core.inputs import DALI, DALI_GPU
+from harness.loader import Loading, dali
 from harness.samples import folder, order, supply, tokens
 
 ROOTS, SIZE, BATCH, SEED, ODD = json.loads(sys.argv[1])
@@ -60,13 +62,15 @@ def reason(call):
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
-found = {}
+found, here, cpu = {}, [], []
 for split in ("train", "val"):
     asked, found[split] = loaded(ROOTS["good"], split, 0)
     kept = list(adapter.load(asked))  # looked at when all are there
     np.save(split, np.concatenate([one.images for one in kept]))
     alone = list(adapter.load(asked._replace(decodes_only=True)))
     np.save(split + "-pixels", np.concatenate([one.images for one in alone]))
+    here.append(asked)
+    cpu += [np.concatenate([one.images for one in each]) for each in (kept, alone)]
 found["again"] = loaded(ROOTS["good"], "train", 2)[1]
 found["decoded"] = supply.decoded(adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD])
 found["bad"] = {
@@ -78,6 +82,55 @@ found["skipped"] = [one.path for one in kept.skipped]
 found["settings"] = adapter.loader_settings()
 found["records"] = reason(lambda: list(adapter.load(asked._replace(format="tfrecord"))))
 found["tokens"] = reason(lambda: list(adapter.load_tokens(None)))
+
+adapter.case.input = DALI_GPU
+found["refused"] = [reason(lambda: adapter.load(asked))]
+adapter.rank_context.accelerator = "cuda"
+found["refused"].append(reason(lambda: adapter.load(asked)))
+Adapter.TAKES_DEVICE_ARRAYS = True
+os.environ["LOCAL_RANK"] = "1"
+wanted = [
+    loaded_here._replace(decodes_only=alone) for loaded_here in here for alone in (False, True)
+]
+
+# DALI checks operators and their arguments before it asks for a GPU.
+from nvidia.dali import Pipeline, fn
+made, set_outputs = [], Pipeline.set_outputs
+def note(pipeline, *outputs):
+    made.append([pipeline.device_id, *(output.device for output in outputs)])
+    raise RuntimeError("defined")
+Pipeline.set_outputs = note
+found["defined"] = [reason(lambda: next(adapter.load(one))) for one in wanted]
+found["made"], Pipeline.set_outputs = made, set_outputs
+
+def on_cpu(operator):
+    def decode(*arguments, device, **options):
+        assert device == "mixed"
+        return operator(*arguments, device="cpu", **options)
+    return decode
+fn.decoders.image, fn.decoders.image_slice = map(
+    on_cpu, (fn.decoders.image, fn.decoders.image_slice)
+)
+start = Pipeline.__init__
+def without_gpu(pipeline, batch, threads, gpu, **options):
+    assert gpu == 1
+    start(pipeline, batch, threads, None, **options)
+Pipeline.__init__ = without_gpu
+on_gpu = []
+for one, images in zip(wanted, cpu):
+    arrays, agree = [], []
+    for batch in adapter.load(one):
+        array, shared = np.asarray(batch.images), np.from_dlpack(batch.images)
+        arrays.append(array)
+        agree.append(bool(np.array_equal(array, shared)))
+        agree.append((batch.images.shape, batch.images.dtype) == (array.shape, str(array.dtype)))
+    on_gpu.append([bool(np.array_equal(np.concatenate(arrays), images)), *agree])
+dali._own.__dict__.clear()  # a decoder for the CPU
+found["on_gpu"] = on_gpu
+found["levels on a GPU"] = supply.decoded(
+    adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD]
+)
+found["gpu_settings"] = adapter.loader_settings()
 print("ANSWER " + json.dumps(found))
 """
 
@@ -168,3 +221,22 @@ def test_what_it_does_not_read_is_unsupported(found: dict[str, Any]) -> None:
         reason, "Unsupported: DALI reads images here, no tokens",
     )  # fmt: skip
     assert found["settings"]["loader"].startswith("nvidia.dali 2.4.0")
+
+
+def test_images_of_a_gpu_are_refused_without_one(found: dict[str, Any]) -> None:
+    assert found["refused"] == [
+        "Unsupported: dali_gpu decodes on a GPU, here is a CPU",
+        "Unsupported: any takes no images from DALI's GPU memory here",
+    ]
+
+
+def test_images_are_decoded_and_kept_on_the_gpu_of_the_rank(found: dict[str, Any]) -> None:
+    assert found["defined"] == ["RuntimeError: defined"] * 4
+    assert found["made"] == [[1, "gpu", "cpu", "cpu"]] * 4
+    assert "for the GPU" in found["gpu_settings"]["loader"]
+
+
+def test_batches_of_a_gpu_are_those_of_the_processor(found: dict[str, Any]) -> None:
+    assert len(found["on_gpu"]) == 4
+    assert all(all(one) for one in found["on_gpu"])
+    assert found["levels on a GPU"] == found["decoded"]

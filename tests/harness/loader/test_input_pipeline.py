@@ -72,7 +72,10 @@ def test_a_batch_of_the_host_is_copied_before_each_step(toy: Bench) -> None:
     ("options", "message"),
     [
         ({"input": "data"}, "--input data needs --data FOLDER"),
-        ({"data": "/tmp"}, "--data is of --input data or dali, and of kinds that read images"),
+        (
+            {"data": "/tmp"},
+            "--data is of --input data, dali, dali_gpu, and of kinds that read images",
+        ),
         ({"kind": "independent", "input": "data"}, "--kind independent has no --input"),
     ],
 )

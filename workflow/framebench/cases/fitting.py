@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from core import parallelism, precisions
+from core import inputs, parallelism, precisions
 from core.case import Case
 from core.gpus import Gpu
 
@@ -179,6 +179,8 @@ def _memory(gpu: Gpu) -> int:
 def _misfit(case: Case, place: Capacity) -> str:
     if reason := parallelism.mismatch(case.parallelism, case.devices):
         return reason
+    if case.input == inputs.DALI_GPU and place.accelerator == "cpu":
+        return "dali_gpu decodes on a GPU, here is none"
     if not case.divides:
         return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
     if why := place.unusable.get(case.node):

@@ -1,0 +1,34 @@
+"""Load images by NVIDIA's DALI with its operators for the GPU: NVIDIA's ResNet-50 calls this
+``dali-gpu``.
+
+Files are read on the host, as by :mod:`harness.loader.dali`; images are decoded, resized and
+normalized on the rank's GPU, and stay there.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterator
+
+from harness.loader import DeviceArray, Loaded, Loads, dali
+
+
+def pixels(content: bytes) -> Any:
+    """See :class:`harness.loader.Loading`."""
+    return dali.pixels(content, _gpu())
+
+
+def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+    """See :meth:`harness.loader.Loading.load`."""
+    for images, labels, numbers in dali.batches(asked, _gpu()):
+        yield Loaded(DeviceArray(images.as_tensor()), labels, numbers)
+
+
+def settings(accelerator: str) -> Dict[str, Any]:
+    """See :meth:`harness.loader.Loading.loader_settings`."""
+    return dali.settings(accelerator, "GPU")
+
+
+def _gpu() -> int:
+    """Return the number of the rank's GPU."""
+    return int(os.environ["LOCAL_RANK"])
