@@ -26,3 +26,28 @@ def test_no_convolution_runs_in_the_reference_code_of_onednn(run: ForkServer) ->
     (found,) = run(KERNELS)
     assert found["kernels"]
     assert not [kernel for kernel in found["kernels"] if "ref" in kernel]
+
+
+DISPATCHED = """
+class Calls(adapter._matmuls.Watch):
+    def __ms_dispatch__(self, func, args, kwargs=None):
+        names.append(func.name)
+        return func(*args, **(kwargs or {}))
+
+def evaluate():
+    adapter.raw_gradients()
+    adapter.logits()
+    adapter.synchronize()
+
+names = []
+evaluate()  # which compiles
+with Calls():
+    evaluate()
+answer(names=names)
+"""
+
+
+def test_nothing_of_a_graph_is_left_to_python(run: ForkServer) -> None:
+    for compiler in ("jit", "none"):
+        (found,) = run(f"adapter = built(small_bert(), compiler={compiler!r})\n{DISPATCHED}")
+        assert bool(found["names"]) == (compiler == "none")

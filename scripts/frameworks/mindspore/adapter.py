@@ -1,4 +1,5 @@
-"""MindSpore on CPUs, in PyNative mode: operations run when they are called, behind Python."""
+"""MindSpore on CPUs: in PyNative mode operations run when they are called, behind Python; with
+``jit``, forward pass and gradients are graphs."""
 
 from __future__ import annotations
 
@@ -52,6 +53,7 @@ class MindSporeAdapter(Rounding, CommonCapabilities):
         from . import (
             matmuls,
             optimizers,
+            programs,
         )
         from .micro import (
             collectives,
@@ -66,6 +68,7 @@ class MindSporeAdapter(Rounding, CommonCapabilities):
         self._mindspore: Any = mindspore
         self._ops, self._executor = ops, _pynative_executor
         self._matmuls, self._optimizers = matmuls, optimizers
+        self._programs_of = programs
         self._operations, self._collectives = operations, collectives
         mindspore.set_device("CPU")
         _set_once(mindspore, threads)
@@ -78,6 +81,10 @@ class MindSporeAdapter(Rounding, CommonCapabilities):
     def _train(self) -> bool:
         return self.case.mode == "train"
 
+    @property
+    def _is_compiled(self) -> bool:
+        return self.case.compiler == "jit"
+
     def build(self, batch: Dict[str, Any]) -> None:
         mindspore = self._mindspore
         mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
@@ -88,11 +95,12 @@ class MindSporeAdapter(Rounding, CommonCapabilities):
         mindspore.set_seed(self.rank_context.seed + 1 + self.rank_context.rank)
         self.note_form(batch)
         self.put(batch)
+        parameters = self._trainable() if self._train else {}
+        self._programs = self._programs_of.Programs(
+            *(self._definition, self._network, self.model_config),
+            *([*parameters.values()], self._is_compiled),
+        )
         if self._train:
-            parameters = self._trainable()
-            self._gradients_of = mindspore.value_and_grad(
-                self._losses, None, [*parameters.values()], has_aux=False
-            )
             self._optimizer = self._optimizers.from_model_config(parameters, self.model_config)
             self._gradients: Sequence[Any] = ()
 
@@ -108,14 +116,11 @@ class MindSporeAdapter(Rounding, CommonCapabilities):
         return {name: one.tensor for name, one in self.state().items() if one.trainable}
 
     def _forward(self) -> Sequence[Any]:
-        return tuple(self._network(*self._definition.inputs(self._batch)))
-
-    def _losses(self) -> Any:
-        return self._definition.loss(self._forward(), self._batch, self.model_config)
+        return tuple(self._programs.forward(self._batch))
 
     def _differentiate(self) -> Any:
         """Leave the gradients of this rank and return the loss."""
-        loss, self._gradients = self._gradients_of()
+        loss, self._gradients = self._programs.gradients(self._batch)
         return loss
 
     def _average(self) -> Any:
@@ -149,7 +154,7 @@ class MindSporeAdapter(Rounding, CommonCapabilities):
     def settings(self) -> Dict[str, Any]:
         return {
             "threads": self.rank_context.threads,
-            "mode": "PyNative",
+            "mode": "graph" if self._is_compiled else "PyNative",
             "process_group": self._group.backend,
         }
 
@@ -189,7 +194,12 @@ class MindSporeAdapter(Rounding, CommonCapabilities):
         return self._forward()
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        return self._matmuls.watched(self._network, self._forward)
+        # graphs are made from the same lines, and only fp32 is there
+        forward = self._programs.uncompiled_forward
+        return self._matmuls.watched(self._network, lambda: forward(self._batch))
+
+    def compiled(self) -> Dict[str, Any]:
+        return self._programs_of.proof() if self._is_compiled else {}
 
     def step_parts(self) -> List[StepPart]:
         programs = {"forward": self._forward, "backward": self._differentiate}

@@ -91,30 +91,56 @@ CELLS: Dict[str, Callable[[Layer, Initials], nn.Cell]] = {
 }
 
 
-def channels(layer: Layer) -> Callable[..., Tensor]:
-    begin, end = layer.attributes["begin"], layer.attributes["end"]
-    return lambda x: x[:, begin:end]
+class GlobalAveragePool(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.mean(x, (2, 3))
 
 
-def shuffle(layer: Layer) -> Callable[..., Tensor]:
-    groups, (height, width, all_channels) = layer.attributes["groups"], layer.shape
-
-    def operation(x: Tensor) -> Tensor:
-        x = x.reshape(-1, groups, all_channels // groups, height, width)
-        return x.swapaxes(1, 2).reshape(-1, all_channels, height, width)
-
-    return operation
+class Flatten(nn.Cell):
+    def construct(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], -1)
 
 
-FUNCTIONS: Dict[str, Callable[[Layer], Callable[..., Tensor]]] = {
-    "relu": lambda layer: ops.relu,
-    "relu6": lambda layer: ops.relu6,
-    "global_average_pool": lambda layer: lambda x: ops.mean(x, (2, 3)),
-    "flatten": lambda layer: lambda x: x.reshape(x.shape[0], -1),
-    "add": lambda layer: ops.add,
-    "concatenate": lambda layer: lambda *parts: ops.cat(parts, 1),
-    "channels": channels,
-    "shuffle": shuffle,
+class Concatenate(nn.Cell):
+    def construct(self, *parts: Tensor) -> Tensor:
+        return ops.cat(parts, 1)
+
+
+class Channels(nn.Cell):
+    def __init__(self, begin: int, end: int) -> None:
+        super().__init__()
+        self.begin, self.end = begin, end
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x[:, self.begin : self.end]
+
+
+class Shuffle(nn.Cell):
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def construct(self, x: Tensor) -> Tensor:
+        batch, channels, height, width = x.shape
+        split = x.reshape(batch, self.groups, channels // self.groups, height, width)
+        return split.swapaxes(1, 2).reshape(x.shape)
+
+
+class Add(nn.Cell):
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+
+#: Operations without parameters.
+OPERATIONS: Dict[str, Callable[..., nn.Cell]] = {
+    "relu": nn.ReLU,
+    "relu6": nn.ReLU6,
+    "global_average_pool": GlobalAveragePool,
+    "flatten": Flatten,
+    "add": Add,
+    "concatenate": Concatenate,
+    "channels": Channels,
+    "shuffle": Shuffle,
 }
 
 
@@ -137,23 +163,25 @@ class CNN(nn.Cell):
         for name, shape in flattened(network).items():
             self._cells[name].flattened = shape
         plan = schedule(network, training)
+        #: Cell, numbers of its inputs and of its output, and of what is not wanted afterwards.
         self.calls = [
             (
-                layer.name if layer.op in CELLS else FUNCTIONS[layer.op](layer),
-                *(call.inputs, call.output, call.freed),
+                self._cells[layer.name]
+                if layer.op in CELLS
+                else OPERATIONS[layer.op](**layer.attributes),
+                *(tuple(call.inputs), call.output, tuple(call.freed)),
             )
             for call in plan.calls
             for layer in (call.layer,)
         ]
-        self.places, self.outputs = plan.places, plan.outputs
+        self.places, self.outputs = plan.places, tuple(plan.outputs)
 
     def construct(self, images: Tensor) -> Tuple[Tensor, ...]:
-        values: Any = [images] + [None] * (self.places - 1)
-        for operation, inputs, output, freed in self.calls:
-            run = self._cells[operation] if isinstance(operation, str) else operation
-            values[output] = run(*[values[number] for number in inputs])
+        values = [images] * self.places  # which is held anyway; a graph's list holds tensors alone
+        for cell, inputs, output, freed in self.calls:
+            values[output] = cell(*[values[number] for number in inputs])
             for number in freed:
-                values[number] = None
+                values[number] = images
         return tuple([values[number] for number in self.outputs])
 
 
