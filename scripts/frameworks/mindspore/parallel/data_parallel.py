@@ -29,6 +29,9 @@ class Group:
             MS_SCHED_HOST=hosts[0],
             MS_SCHED_PORT=ports[0],
             MS_NODE_ID=str(rank_context.rank),
+            # seconds after which ranks ask again whether all are there: 3 to 5 without these
+            MS_RETRY_INTERVAL_LOWER="1",
+            MS_RETRY_INTERVAL_UPPER="1",
         )
         if rank_context.rank == 0:
             self._scheduler = _start_scheduler()
