@@ -143,7 +143,7 @@ def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
     for mode in of_frameworks:
         named = {one.framework for one in found if one.mode == mode}
         assert named == {*load_catalog(ROOT).frameworks}
-    assert 10 * len(found) < 5 * 60, "a plan expects ten seconds of each run that was never made"
+    assert 10 * len(found) < 6 * 60, "a plan expects ten seconds of each run that was never made"
 
 
 def test_the_suite_of_collectives_has_each_up_to_a_gibibyte() -> None:
