@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..comparing import DROPOUT
 from .planted import Change, PlantedMistake
 
 MISTAKES = [
@@ -123,6 +124,6 @@ MISTAKES = [
         "dropout that does not scale what is kept",
         "bert_base",
         Change("models/layers.py", "jnp.where(kept, x / (1.0 - rate), ", "jnp.where(kept, x, "),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
 ]

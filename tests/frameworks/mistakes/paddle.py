@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..comparing import DROPOUT
 from .planted import Change, PlantedMistake
 
 BLOCK = "basic residual, halving"
-DROPOUT = "facts-dropout"
 
 MISTAKES = [
     PlantedMistake(

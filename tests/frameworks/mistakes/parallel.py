@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..comparing import DROPOUT
 from .planted import Change, PlantedMistake
 
 MISTAKES = {
@@ -60,7 +61,7 @@ MISTAKES = {
                 "adapter.py", "self.rank_context.seed + 1 + group", "self.rank_context.seed + 1"
             ),
             ranks=2,
-            facts="facts-dropout",
+            facts=DROPOUT,
             parallelism="fsdp",
         ),
         PlantedMistake(
@@ -68,7 +69,7 @@ MISTAKES = {
             "bert_base",
             Change("parallel/sharded.py", "randomness.use_in(layer)", "pass"),
             ranks=2,
-            facts="facts-dropout",
+            facts=DROPOUT,
             parallelism="tensor",
         ),
         PlantedMistake(

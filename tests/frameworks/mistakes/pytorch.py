@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..comparing import DROPOUT
 from .planted import Change, PlantedMistake
 
 MISTAKES = [
@@ -260,7 +261,7 @@ MISTAKES = [
         "dropout left off",
         "bert_base",
         Change("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)"),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "gradients averaged twice",
@@ -290,7 +291,7 @@ MISTAKES = [
             "build(self.model_config).train(train)",
             "build(self.model_config).train()",
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..comparing import DROPOUT
 from .planted import Change, PlantedMistake
 
 MISTAKES = [
@@ -125,7 +126,7 @@ MISTAKES = [
             "self.dropout(self.norm(x), training=training)",
             "self.dropout(self.norm(x), training=True)",
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
@@ -134,7 +135,7 @@ MISTAKES = [
         Change(
             "models/bert.py", "        weights = self.dropout(weights, training=training)\n", ""
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "dropout twice in a row",
@@ -146,7 +147,7 @@ MISTAKES = [
             "y = self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))\n"
             "        return self.dropout(y, training=training)",
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "angles in bfloat16",

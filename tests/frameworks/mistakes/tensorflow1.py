@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..comparing import DROPOUT
 from .planted import Change, PlantedMistake
 
 MISTAKES = [
@@ -131,13 +132,13 @@ MISTAKES = [
         "the part to keep for the part to leave out",
         "bert_base",
         Change("models/layers.py", "tf.nn.dropout(x, rate=rate)", "tf.nn.dropout(x, rate)"),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "no dropout of the attention probabilities",
         "bert_base",
         Change("models/bert.py", "tf.matmul(dropout(weights), value)", "tf.matmul(weights, value)"),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "no dropout behind the feed-forward part",
@@ -147,7 +148,7 @@ MISTAKES = [
             'norm(x + dropout(dense(inner, f"{layer}.output")), ',
             'norm(x + dense(inner, f"{layer}.output"), ',
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "dropout of whole tokens",
@@ -157,7 +158,7 @@ MISTAKES = [
             "tf.nn.dropout(x, rate=rate)",
             "tf.nn.dropout(x, rate=rate, noise_shape=[*x.shape[:-1], 1])",
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "the same dropout masks in each layer",
@@ -165,7 +166,7 @@ MISTAKES = [
         Change(
             "models/layers.py", "tf.nn.dropout(x, rate=rate)", "tf.nn.dropout(x, rate=rate, seed=1)"
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
     ),
     PlantedMistake(
         "dropout in inference",
@@ -175,7 +176,7 @@ MISTAKES = [
             "tf.nn.dropout(x, rate=rate) if training else x",
             "tf.nn.dropout(x, rate=rate)",
         ),
-        facts="facts-dropout",
+        facts=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
