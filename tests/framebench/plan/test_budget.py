@@ -74,6 +74,16 @@ def test_a_setting_is_settled_before_another_gets_the_time_for_it() -> None:
     assert asked(wanted, runs) == dict.fromkeys(SLOW | QUICK, 2), "fewer contenders may be left"
 
 
+def test_a_first_look_at_a_setting_comes_before_a_second_look_at_another() -> None:
+    runs = {case: [run(n, 1 + n % 2 / 3, 5.0) for n in range(1, 8)] for case in QUICK}
+    runs |= {case: [run(n, 1.0, 20.0) for n in (1, 2)] for case in SLOW}
+    first_look = 3 * 5 * 20.0
+    wanted = budget.wanted(runs, costs(SLOW | QUICK, first_look), MOST)
+    assert asked(wanted, runs) == dict.fromkeys(SLOW, 7)
+    wanted = budget.wanted(runs, costs(SLOW | QUICK, first_look - 1), MOST)
+    assert asked(wanted, runs) == dict.fromkeys(QUICK, 8), "there is no time for the first look"
+
+
 def test_the_next_stage_begins_when_the_order_is_settled() -> None:
     at = {"model1": 1}
     runs = {case: [run(1, 1.0)] for case in SLOW}

@@ -177,6 +177,7 @@ def _of_contenders(
 ) -> dict[Case, int]:
     """Return the repeats of contenders at their next look, of the cheapest settings that fit.
 
+    Settings that were looked at less often come first: a lead that one look did not show is small.
     As long as the order of any setting can be settled in the time that is left, only such settings
     get repeats.
     """
@@ -190,12 +191,12 @@ def _of_contenders(
         for further in open_:
             count = min(at_most, _next_look(further))
             cost = sum(one.seconds_to(max(count, settled)) for one in further)
-            asked.append((cost, {one.case: count for one in further if one.repeats < count}))
-        for cost, to_do in sorted(asked, key=lambda one: one[0]):
-            rest -= cost
-            if rest < 0:
-                break
-            found |= to_do
+            to_do = {one.case: count for one in further if one.repeats < count}
+            asked.append((max(count, settled), cost, to_do))
+        for _, cost, to_do in sorted(asked, key=lambda one: one[:2]):
+            if cost <= rest:
+                rest -= cost
+                found |= to_do
         if found:
             return found
     return {}

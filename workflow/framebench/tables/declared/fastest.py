@@ -92,7 +92,14 @@ def _within_budget(contest: Contest) -> Row:
         if (took := [run.wall_seconds for run in one.ok if run.wall_seconds])
     ]
     names = ", ".join(one.case.framework for one in contenders)
-    reason = f"not settled between {names}: {count} repeats of each, about {duration(sum(seconds))}"
+    slower = [
+        one.case.framework
+        for one, order in zip(entrants, orders, strict=True)
+        if order is Order.SLOWER
+    ]
+    behind = f" ({', '.join(slower)} significantly slower)" if slower else ""
+    reason = f"not settled between {names}{behind}: {count} repeats of each"
+    reason += f", about {duration(sum(seconds))}"
     return {
         **cells,
         "verdict": CANNOT_TELL if ends else "",
