@@ -26,7 +26,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-FRAMEWORKS = ("pytorch", "tensorflow", "tensorflow1", "paddle", "mxnet", "oneflow", "jax")
+FRAMEWORKS = (
+    "pytorch",
+    "tensorflow",
+    "tensorflow1",
+    "paddle",
+    "mxnet",
+    "oneflow",
+    "jax",
+    "mindspore",
+)
 GOAL, GROWTH = 0.95, 0.001
 #: Epochs of warm-up after the rounds, and epochs whose memory is measured.
 WARM_UP, EPOCHS = 10, 10
@@ -243,6 +252,33 @@ def jax(root: str, workers: int) -> Callable[[], int]:
         if workers:
             read = read.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers))
         return sum(len(labels) for _, labels in read)
+
+    return epoch
+
+
+def mindspore(root: str, workers: int) -> Callable[[], int]:
+    """Return a loop of MindSpore's DataLoader with its transforms for images of Pillow."""
+    import numpy as np
+    from mindspore.dataset import vision
+    from mindspore.dataset.dataloader import DataLoader
+
+    decode, crop = vision.Decode(to_pil=True), vision.RandomResizedCrop(SIZE)
+    flip = vision.RandomHorizontalFlip()
+    normalize = vision.Normalize([255 * m for m in MEAN], [255 * d for d in DEVIATION])
+    files = sorted(Path(root, "train").rglob("*.JPEG"))
+    classes = sorted({path.parent.name for path in files})
+
+    class Images:
+        def __len__(self) -> int:
+            return len(files)
+
+        def __getitem__(self, number: int) -> tuple[Any, int]:
+            image = flip(crop(decode(np.fromfile(files[number], np.uint8))))
+            return normalize(np.asarray(image)), classes.index(files[number].parent.name)
+
+    def epoch() -> int:
+        loader = DataLoader(Images(), batch_size=BATCH, shuffle=True, num_workers=workers)
+        return sum(len(labels) for _, labels in loader)
 
     return epoch
 

@@ -20,6 +20,7 @@ FRAMEWORKS = {
     "OneFlow": "oneflow",
     "MXNet": "mxnet",
     "JAX": "jax",
+    "MindSpore": "mindspore",
 }
 IMAGES = {
     "images: folder": loading.FOLDER,

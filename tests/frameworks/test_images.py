@@ -75,6 +75,7 @@ WAYS = {
     "paddle": ("none", 2, 1),
     "mxnet": ("none", 1, 1),
     "jax": ("jit", 1, 1),
+    "mindspore": ("none", 1, 1),
     "tensorflow": ("none", 1, 1),
 }
 

@@ -24,7 +24,8 @@ from ..harness.loader.numpy_tokens import NumpyTokenLoader
 from .fork_server import ForkServer, served
 
 run = served(
-    "pytorch", "paddle", "oneflow", "mxnet", "jax", "tensorflow", "tensorflow1", imports=""
+    *("pytorch", "paddle", "oneflow", "mxnet", "jax", "mindspore", "tensorflow", "tensorflow1"),
+    imports="",
 )
 #: Format that a framework reads besides folders of image files.
 READS = {

@@ -19,6 +19,7 @@ from harness.adapter import (
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.communication import CollectiveOperation, MatmulCollective
+from harness.loader import Loading
 from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.step_breakdown import StepPart, program_parts
 
@@ -33,7 +34,7 @@ ENDINGS = {
 STATISTICS = ("moving_mean", "moving_variance")
 
 
-class MindSporeAdapter(Rounding, CommonCapabilities):
+class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
     KEEPS_RANDOM = False  # a seed set again draws other dropout masks

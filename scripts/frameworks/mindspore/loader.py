@@ -1,0 +1,54 @@
+"""Images from files: mindspore.dataset's DataLoader with worker processes, Pillow's decoder and the
+transforms of mindspore.dataset.vision, which are Pillow's for images of Pillow."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Sequence
+
+import numpy as np
+from harness.loader import DEVIATION, MEAN, one_by_one, pillow
+from harness.loader.workers import TIMEOUT
+from mindspore.dataset import vision
+from mindspore.dataset.dataloader import DataLoader
+
+pixels = pillow.pixels
+LEVELS = 255
+_MIRROR = vision.RandomHorizontalFlip(1.0)
+_NORMALIZE = vision.Normalize([LEVELS * m for m in MEAN], [LEVELS * d for d in DEVIATION])
+
+
+class Images(pillow.PillowImages):
+    """The samples that are asked for, as numpy arrays."""
+
+    def resized(self, image: Any, height: int, width: int) -> Any:
+        return vision.Resize((height, width), vision.Inter.LINEAR)(image)
+
+    def mirrored(self, image: Any) -> Any:
+        return _MIRROR(image)
+
+    def normalised(self, image: Any) -> Any:
+        return _NORMALIZE(np.asarray(image))
+
+
+def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
+    """See :data:`harness.loader.one_by_one.Batches`."""
+    yield from DataLoader(
+        samples,
+        batch_size=batch,
+        num_workers=workers,
+        collate_fn=one_by_one.stacked,
+        timeout=float(TIMEOUT if workers else 0),
+    )
+
+
+load, load_tokens = one_by_one.loading(Images, batches)
+
+
+def settings(accelerator: str) -> Dict[str, Any]:
+    """See :meth:`harness.loader.Loading.loader_settings`."""
+    return {
+        "loader": "mindspore.dataset.dataloader.DataLoader",
+        "workers_are": "processes",
+        "transforms": "mindspore.dataset.vision",
+        **pillow.settings(),
+    }
