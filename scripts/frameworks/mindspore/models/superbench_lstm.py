@@ -13,11 +13,8 @@ class Classifier(nn.Cell):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        features, hidden, drawn = (
-            hyper["features"],
-            hyper["hidden"],
-            Uniform(hyper["hidden"] ** -0.5),
-        )
+        features, hidden = hyper["features"], hyper["hidden"]
+        drawn = Uniform(hidden**-0.5)
         self.lstm = nn.LSTM(features, hidden, num_layers=hyper["layers"], batch_first=True)
         self.classifier = nn.Dense(hidden, hyper["classes"], weight_init=drawn, bias_init=drawn)
 
