@@ -1,4 +1,5 @@
-"""MindSpore's own: which code oneDNN runs for its convolutions."""
+"""MindSpore's own: which code oneDNN runs for its convolutions, what graphs are, and how ranks
+leave."""
 
 from __future__ import annotations
 
@@ -51,3 +52,20 @@ def test_nothing_of_a_graph_is_left_to_python(run: ForkServer) -> None:
     for compiler in ("jit", "none"):
         (found,) = run(f"adapter = built(small_bert(), compiler={compiler!r})\n{DISPATCHED}")
         assert bool(found["names"]) == (compiler == "none")
+
+
+LEAVING = """
+import time
+adapter = started(small_bert(layers=0))
+adapter.all_reduce(1.0)
+time.sleep(RANK)
+begun = time.monotonic()
+adapter.stop()
+answer(begun=begun, left=time.monotonic())
+"""
+
+
+def test_no_rank_leaves_before_all_others_do(run: ForkServer) -> None:
+    """Fail if the rank with the scheduler leaves ranks behind, which end without it."""
+    first, last = run(LEAVING, ranks=2)
+    assert first["begun"] < last["begun"] <= first["left"]

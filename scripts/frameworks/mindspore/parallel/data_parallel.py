@@ -49,7 +49,10 @@ class Group:
         return tuple(self._all_reduce(gradient) * (1.0 / self._ranks) for gradient in gradients)
 
     def leave(self) -> None:
+        """Leave the group, once all ranks do: without its scheduler, which rank 0 has, a rank that
+        is still busy would end itself by SIGTERM after 20 attempts to reach it."""
         if self.backend:
+            self.sum(Tensor(1.0)).asnumpy()
             communication.release()
         if self._scheduler:
             os.kill(self._scheduler, signal.SIGKILL)
