@@ -155,6 +155,7 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
     def settings(self) -> Dict[str, Any]:
         return {
             "threads": self.rank_context.threads,
+            "onednn_max_cpu_isa": os.environ["ONEDNN_MAX_CPU_ISA"],
             "mode": "graph" if self._is_compiled else "PyNative",
             "process_group": self._group.backend,
         }
