@@ -20,7 +20,7 @@ FACTS: dict[str, Any] = small(
     epsilon=0.01,
     weight_decay=0.2,
 )
-run = served("pytorch", "jax", "tensorflow", "paddle")
+run = served("pytorch", "jax", "tensorflow", "paddle", "mindspore")
 pytorch = served("pytorch")
 paddle = served("paddle")
 

@@ -55,7 +55,7 @@ def test_what_is_left_out_does_not_decay(run: ForkServer) -> None:
     assert {computation for computation, *_ in beyond(found["errors"])} == wrong
 
 
-LAYERWISE = {"paddle", "pytorch", "jax", "tensorflow"}
+LAYERWISE = {"mindspore", "paddle", "pytorch", "jax", "tensorflow"}
 by_layer = served(*sorted(LAYERWISE))
 
 

@@ -34,7 +34,7 @@ THOROUGH = ("gpt2_small", "electra_base")
 TIED_AGAIN = "llama_1b"
 #: Frameworks with learning rates by layer, and models that use them; they stand for models that
 #: differ in nothing else.
-LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle")
+LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle", "mindspore")
 WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"
 
 

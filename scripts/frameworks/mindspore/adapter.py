@@ -102,7 +102,8 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
             *([*parameters.values()], self._is_compiled),
         )
         if self._train:
-            self._optimizer = self._optimizers.from_model_config(parameters, self.model_config)
+            hyper = self.model_config["hyperparameters"]
+            self._optimizer = self._optimizers.Optimizer(parameters, hyper)
             self._gradients: Sequence[Any] = ()
 
     def put(self, batch: Dict[str, Any]) -> None:

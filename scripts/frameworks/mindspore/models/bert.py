@@ -27,8 +27,23 @@ def table(rows: int, hyper: Dict[str, Any]) -> nn.Embedding:
     return nn.Embedding(rows, hyper["hidden"], embedding_table=Normal(hyper["initializer_range"]))
 
 
+def added_to_scores(attention_mask: Tensor, x: Tensor) -> Tensor:
+    """Return scores to add, (batch, 1, 1, sequence), in the dtype of ``x``, of a mask (batch,
+    sequence)."""
+    return (1 - attention_mask).astype(x.dtype)[:, None, None, :] * MASKED_SCORE
+
+
+def at(positions: Tensor, x: Tensor) -> Tensor:
+    """Return ``x`` (batch, sequence, hidden) at ``positions`` (batch, predictions), (batch x
+    predictions, hidden)."""
+    batch, sequence, hidden = x.shape
+    begins = sequence * ops.arange(batch)[:, None].astype(positions.dtype)
+    return ops.gather(x.reshape(-1, hidden), (positions + begins).reshape(-1), 0)
+
+
 class Embeddings(nn.Cell):
-    """Token and segment ids, (batch, sequence) each -> (batch, sequence, hidden)."""
+    """Token and segment ids, (batch, sequence) each -> (batch, sequence, hidden), before
+    dropout."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -36,13 +51,10 @@ class Embeddings(nn.Cell):
         self.position = table(hyper["positions"], hyper)
         self.segment = table(hyper["segments"], hyper)
         self.norm = normalization(hyper)
-        self.dropout = nn.Dropout(p=hyper["dropout"])
 
     def construct(self, token_ids: Tensor, segment_ids: Tensor) -> Tensor:
         positions = self.position.embedding_table[: token_ids.shape[1]]
-        return self.dropout(
-            self.norm(self.token(token_ids) + self.segment(segment_ids) + positions)
-        )
+        return self.norm(self.token(token_ids) + self.segment(segment_ids) + positions)
 
 
 class Attention(nn.Cell):
@@ -82,12 +94,14 @@ class Layer(nn.Cell):
         self.intermediate = dense(hyper["hidden"], hyper["intermediate"], hyper)
         self.output = dense(hyper["intermediate"], hyper["hidden"], hyper)
         self.output_norm = normalization(hyper)
-        self.dropout = nn.Dropout(p=hyper["dropout"])
+        # one each: in a graph, two calls of one have the same masks
+        self.attention_dropout = nn.Dropout(p=hyper["dropout"])
+        self.output_dropout = nn.Dropout(p=hyper["dropout"])
 
     def construct(self, x: Tensor, mask: Tensor) -> Tensor:
-        x = self.attention_norm(x + self.dropout(self.attention(x, mask)))
+        x = self.attention_norm(x + self.attention_dropout(self.attention(x, mask)))
         inner = ops.gelu(self.intermediate(x), approximate="none")
-        return self.output_norm(x + self.dropout(self.output(inner)))
+        return self.output_norm(x + self.output_dropout(self.output(inner)))
 
 
 class Encoder(nn.Cell):
@@ -96,11 +110,12 @@ class Encoder(nn.Cell):
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         self.embeddings = Embeddings(hyper)
+        self.dropout = nn.Dropout(p=hyper["dropout"])
         self.layers = nn.CellList([Layer(hyper) for _ in range(hyper["layers"])])
 
     def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        x = self.embeddings(token_ids, segment_ids)
-        mask = (1 - attention_mask).astype(x.dtype)[:, None, None, :] * MASKED_SCORE
+        x = self.dropout(self.embeddings(token_ids, segment_ids))
+        mask = added_to_scores(attention_mask, x)
         for layer in self.layers:
             x = layer(x, mask)
         return x
@@ -158,12 +173,8 @@ class BertPretraining(Pooled):
         self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
     ) -> Tuple[Tensor, Tensor]:
         x = self.encode(token_ids, segment_ids, attention_mask)
-        batch, sequence, hidden = x.shape
-        rows = (positions + sequence * ops.arange(batch)[:, None].astype(positions.dtype)).reshape(
-            -1
-        )
-        masked = ops.gather(x.reshape(-1, hidden), rows, 0)
-        masked = self.transform_norm(ops.gelu(self.transform(masked), approximate="none"))
+        masked = ops.gelu(self.transform(at(positions, x)), approximate="none")
+        masked = self.transform_norm(masked)
         tokens = self.decoder(masked, self.embeddings.token.embedding_table) + self.decoder_bias
         return tokens.reshape(*positions.shape, -1), self.next_sentence(self.pooled(x))
 

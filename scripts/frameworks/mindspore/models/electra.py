@@ -1,0 +1,147 @@
+"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
+2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
+code. (What is what: scripts/reference/electra.py.)"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import numpy as np
+from mindspore import Parameter, Tensor, float32, int32, nn, ops
+
+from .bert import Embeddings, Layer, added_to_scores, at, dense, normalization
+
+DRAWS = 2**20  # as many values the noise of a word has
+WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
+INPUTS = (
+    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
+    *("mask_draws", "sampling_draws"),
+)
+
+
+class Noise(nn.Cell):
+    """Draws (batch, predictions) -> the Gumbel noise of each word (batch, predictions,
+    vocabulary)."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.words = Tensor(np.arange(vocabulary) * WORD & MASK)
+        self.mixer, self.mask, self.half, self.lower = (
+            Tensor(number) for number in (MIXER, MASK, 16, 12)
+        )
+
+    def construct(self, draws: Tensor) -> Tensor:
+        mixed = ops.bitwise_xor(draws.astype(self.words.dtype)[..., None], self.words)
+        for _ in range(2):
+            mixed = ops.bitwise_xor(mixed, ops.bitwise_right_shift(mixed, self.half)) * self.mixer
+            mixed = ops.bitwise_and(mixed, self.mask)
+        mixed = ops.bitwise_xor(mixed, ops.bitwise_right_shift(mixed, self.half))
+        uniform = ops.bitwise_right_shift(mixed, self.lower).astype(float32)
+        return -ops.log(-ops.log((uniform + 0.5) / DRAWS))
+
+
+def replaced(tokens: Tensor, positions: Tensor, new: Tensor) -> Tensor:
+    """Return ``tokens`` (batch, sequence) with ``new`` ones (batch, predictions) at
+    ``positions``."""
+    return ops.tensor_scatter_elements(tokens, positions, new, axis=1)
+
+
+class Generator(nn.Cell):
+    """Embeddings (batch, sequence, hidden) -> (batch x predictions, hidden), of which the token
+    embedding and ``decoder_bias`` make logits."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        own = {**hyper, **hyper["generator"]}
+        self.project = dense(hyper["hidden"], own["hidden"], hyper)
+        self.layers = nn.CellList([Layer(own) for _ in range(own["layers"])])
+        self.transform = dense(own["hidden"], hyper["hidden"], hyper)
+        self.transform_norm = normalization(hyper)
+        self.decoder_bias = Parameter(ops.zeros(hyper["vocabulary"]), name="decoder_bias")
+
+    def construct(self, x: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        x = self.project(x)
+        for layer in self.layers:
+            x = layer(x, mask)
+        masked = self.transform(at(positions, x))
+        return self.transform_norm(ops.gelu(masked, approximate="none"))
+
+
+class Discriminator(nn.Cell):
+    """Embeddings (batch, sequence, hidden) -> logits that a token is replaced (batch, sequence)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.layers = nn.CellList([Layer(hyper) for _ in range(hyper["layers"])])
+        self.transform = dense(hyper["hidden"], hyper["hidden"], hyper)
+        self.score = dense(hyper["hidden"], 1, hyper)
+
+    def construct(self, x: Tensor, mask: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.score(ops.gelu(self.transform(x), approximate="none")).squeeze(-1)
+
+
+class Electra(nn.Cell):
+    """Model with logits that a token is replaced (batch, sequence), those of the generator at the
+    masked positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0
+    (batch, sequence)."""
+
+    def __init__(self, hyper: Dict[str, Any]) -> None:
+        super().__init__()
+        self.mask_token, self.masked_percent = hyper["mask_token"], hyper["masked_percent"]
+        self.embeddings = Embeddings(hyper)  # both have it
+        # one each: in a graph, two calls of one have the same masks
+        self.generator_dropout = nn.Dropout(p=hyper["dropout"])
+        self.discriminator_dropout = nn.Dropout(p=hyper["dropout"])
+        self.generator = Generator(hyper)
+        self.discriminator = Discriminator(hyper)
+        self.decoder = ops.MatMul(transpose_b=True)
+        self.noise = Noise(hyper["vocabulary"])
+
+    def construct(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor,
+        attention_mask: Tensor,
+        positions: Tensor,
+        mask_draws: Tensor,
+        sampling_draws: Tensor,
+    ) -> Tuple[Tensor, Tensor, Tensor]:
+        shown = ops.gather_elements(token_ids, 1, positions)
+        masked = mask_draws < self.masked_percent
+        shown = ops.where(masked, ops.full_like(shown, self.mask_token), shown)
+        x = self.embeddings(replaced(token_ids, positions, shown), segment_ids)
+        mask = added_to_scores(attention_mask, x)
+        x = self.generator(self.generator_dropout(x), mask, positions)
+        logits = self.decoder(x, self.embeddings.token.embedding_table)
+        logits = (logits + self.generator.decoder_bias).reshape(*positions.shape, -1)
+        noisy = ops.stop_gradient(logits) + self.noise(sampling_draws)
+        sampled = ops.argmax(noisy, -1).astype(int32)
+        corrupted = replaced(token_ids, positions, sampled)
+        x = self.discriminator_dropout(self.embeddings(corrupted, segment_ids))
+        scores = self.discriminator(x, mask)
+        return scores, logits, (corrupted != token_ids).astype(scores.dtype)
+
+
+def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
+    return Electra(model_config["hyperparameters"])
+
+
+def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
+    return tuple([batch[name] for name in INPUTS])
+
+
+def loss(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> Tensor:
+    scores, logits, replaced = outputs
+    hyper = model_config["hyperparameters"]
+    originals = ops.gather_elements(batch["token_ids"], 1, batch["masked_positions"])
+    generator = ops.cross_entropy(logits.reshape(-1, logits.shape[-1]), originals.reshape(-1))
+    real = batch["attention_mask"].astype(scores.dtype)  # padding tells nothing
+    discriminator = ops.binary_cross_entropy_with_logits(
+        scores, replaced, real, ops.ones_like(scores), reduction="sum"
+    )
+    discriminator = discriminator / real.sum()
+    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
