@@ -17,6 +17,7 @@ COMPILERS = {
     "pytorch": ["none"],
     "jax": ["jit"],
     "tensorflow": ["none"],
+    "mindspore": ["none", "jit"],
     "paddle": ["none", "to_static"],
     "mxnet": ["none", "hybridize"],
 }
@@ -88,6 +89,7 @@ MISTAKES = {
         "jax": ("array / count", "array"),
         "tensorflow": ("gradient / count for", "gradient for"),
         "paddle": ("loss() / len(losses)", "loss()"),
+        "mindspore": ("1.0 / len(batches)", "1.0"),
         "mxnet": ("scaled.backward()", "scaled.backward(2 * nd.ones((1,)))"),
     },
     ONE_ALONE: {
@@ -95,6 +97,7 @@ MISTAKES = {
         "jax": (SCAN, "scan(add, carried, {n: a[:1] for n, a in batch.items()})"),
         "tensorflow": ("maximum_iterations=count", "maximum_iterations=1"),
         "paddle": ("for loss in earlier", "for loss in earlier[:0]"),
+        "mindspore": ("batches[1:]", "batches[:0]"),
         "mxnet": ("in evaluations:", "in evaluations[:1]:"),
     },
     FIRST_AGAIN: {
@@ -102,6 +105,7 @@ MISTAKES = {
         "jax": (SCAN, "scan(add, carried, {n: a[:1].repeat(2, 0) for n, a in batch.items()})"),
         "tensorflow": ("array[number]", "array[0]"),
         "paddle": ("(loss) for loss in earlier", "(last) for loss in earlier"),
+        "mindspore": ("batches[1:]", "batches[:1] * (len(batches) - 1)"),
         "mxnet": ("in evaluations:", "in 2 * evaluations[:1]:"),
     },
 }
@@ -155,6 +159,10 @@ EACH = {
         '            gradients = vary(jax.lax.pmean(gradients, "rank"))\n'
         "            return",
     ),
+    "mindspore": (
+        *("accumulated", "differentiate(batch, share)\n"),
+        "differentiate(batch, share)\n            gradients = average(gradients)\n",
+    ),
     "mxnet": (
         *("accumulated", "scaled.backward()\n"),
         "scaled.backward()\n            sum_over_ranks and sum_over_ranks(gradients)\n",
@@ -162,7 +170,7 @@ EACH = {
 }
 
 
-@pytest.mark.parametrize("framework", ["pytorch", "jax", "tensorflow", "mxnet"])
+@pytest.mark.parametrize("framework", ["pytorch", "jax", "tensorflow", "mindspore", "mxnet"])
 def test_gradients_go_to_the_other_rank_once(framework: str, fork_servers: ForkServers) -> None:
     """Fail if gradients are sent more than once, or if sending them per micro-step goes
     unnoticed."""

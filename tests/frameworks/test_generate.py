@@ -23,7 +23,13 @@ from .fork_server import ForkServers
 from .transformers import CAUSAL, FULL, GENERATED
 
 #: Frameworks, with the compiler that they generate with.
-FRAMEWORKS = {"pytorch": "none", "jax": "jit", "tensorflow": "none", "paddle": "none"}
+FRAMEWORKS = {
+    "pytorch": "none",
+    "jax": "jit",
+    "tensorflow": "none",
+    "paddle": "none",
+    "mindspore": "none",
+}
 #: Frameworks whose mixed precision runs on a CPU, or can be made to.
 AMP = ("pytorch", "jax", "tensorflow")
 #: Mistakes that shift the positions of later tokens: text of the definition, and replacement.
@@ -32,6 +38,7 @@ MISTAKES = {
     "jax": ("length=cache.length + token_ids.shape[1]", "length=cache.length + 1"),
     "tensorflow": ("kept[:, :, begin : begin + length]", "kept[:, :, :length]"),
     "paddle": ("self._length += self._last.shape[1]", "self._length += 1"),
+    "mindspore": ("self._length += self._last.shape[1]", "self._length += 1"),
 }
 TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models/toy.json"}
 COMPARE = """

@@ -10,12 +10,15 @@ from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_OI,
     SAME,
+    Accumulation,
     AllReduce,
     ChainedMatmul,
     ExecutedMatmul,
+    Generation,
     Rounding,
     Unsupported,
     Variable,
+    micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.communication import CollectiveOperation, MatmulCollective
@@ -34,9 +37,10 @@ ENDINGS = {
 STATISTICS = ("moving_mean", "moving_variance")
 
 
-class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
+class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Loading):
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
+    GENERATES_WITH = ("none", "jit")
     KEEPS_RANDOM = False  # a seed set again draws other dropout masks
 
     def start(self) -> None:
@@ -55,6 +59,7 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
             matmuls,
             optimizers,
             programs,
+            steps,
         )
         from .micro import (
             collectives,
@@ -69,7 +74,7 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
         self._mindspore: Any = mindspore
         self._ops, self._executor = ops, _pynative_executor
         self._matmuls, self._optimizers = matmuls, optimizers
-        self._programs_of = programs
+        self._programs_of, self._steps = programs, steps
         self._operations, self._collectives = operations, collectives
         mindspore.set_device("CPU")
         _set_once(mindspore, threads)
@@ -102,14 +107,20 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
             *([*parameters.values()], self._is_compiled),
         )
         if self._train:
-            hyper = self.model_config["hyperparameters"]
-            self._optimizer = self._optimizers.Optimizer(parameters, hyper)
+            self._optimizer = self._optimizers.Optimizer(
+                parameters, self.model_config["hyperparameters"]
+            )
             self._gradients: Sequence[Any] = ()
+            accumulated, unchanged = self._steps.accumulated, self._steps.unchanged
+            self._of_rank = accumulated(self._programs.gradients, unchanged)
+            self._averaged = accumulated(self._programs.gradients, self._group.average)
+            self._uncompiled = accumulated(self._programs.uncompiled_gradients, unchanged)
 
     def put(self, batch: Dict[str, Any]) -> None:
-        self._batch = {
-            name: self._mindspore.Tensor(array) for name, array in _own_layout(batch).items()
-        }
+        self._batches = [
+            {name: self._mindspore.Tensor(array) for name, array in part.items()}
+            for part in micro_batches(_own_layout(batch), self.case.accumulation)
+        ]
 
     def set_learning_rate(self, rate: float) -> None:
         self._optimizer.set_learning_rate(rate)
@@ -118,17 +129,16 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
         return {name: one.tensor for name, one in self.state().items() if one.trainable}
 
     def _forward(self) -> Sequence[Any]:
-        return tuple(self._programs.forward(self._batch))
+        return tuple(self._programs.forward(self._batches[0]))
 
     def _differentiate(self) -> Any:
         """Leave the gradients of this rank and return the loss."""
-        loss, self._gradients = self._programs.gradients(self._batch)
+        loss, self._gradients = self._of_rank(self._batches)
         return loss
 
     def _average(self) -> Any:
         """Leave the gradients averaged over the ranks and return the loss."""
-        loss = self._differentiate()
-        self._gradients = self._group.average(self._gradients)
+        loss, self._gradients = self._averaged(self._batches)
         return loss
 
     def _update(self) -> None:
@@ -199,7 +209,21 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         # graphs are made from the same lines, and only fp32 is there
         forward = self._programs.uncompiled_forward
-        return self._matmuls.watched(self._network, lambda: forward(self._batch))
+        return self._matmuls.watched(self._network, lambda: forward(self._batches[0]))
+
+    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
+        return self._step_matmuls(self._batches[:1])
+
+    def step_matmuls(self) -> List[ExecutedMatmul]:
+        return self._step_matmuls(self._batches)
+
+    def _step_matmuls(self, batches: Sequence[Any]) -> List[ExecutedMatmul]:
+        return self._matmuls.watched(self._network, lambda: self._uncompiled(batches))
+
+    def step_all_reduces(self) -> int:
+        with self._matmuls.Watch() as watch:
+            self._average()
+        return watch.names.count("AllReduce")
 
     def compiled(self) -> Dict[str, Any]:
         return self._programs_of.proof() if self._is_compiled else {}
@@ -251,6 +275,24 @@ class MindSporeAdapter(Rounding, CommonCapabilities, Loading):
             "MindSpore's value_and_grad runs a forward pass in each backward pass, which cannot be "
             "timed alone"
         )
+
+    def make_cache(self, new_tokens: int) -> None:
+        generator = self.to_generate_with(self._definition, "Generator")
+        compiled = self._programs_of.compiled if self._is_compiled else None
+        (prompts,) = self._definition.inputs(self._batches[0])
+        self._generator = generator(self._network, prompts, new_tokens, compiled)
+
+    def _on_device(self, tokens: Any) -> Any:
+        return None if tokens is None else self._mindspore.Tensor(tokens, self._mindspore.int32)
+
+    def prefill(self, more: Any = None) -> Any:
+        return self._generator.prefill(self._on_device(more))
+
+    def decode(self, tokens: Any = None) -> Any:
+        return self._generator.decode(self._on_device(tokens))
+
+    def following_logits(self) -> Any:
+        return self._generator.logits
 
     def stop(self) -> None:
         self._group.leave()

@@ -37,14 +37,16 @@ def multiply(left: Any, right: Any) -> Any:
 
 
 class Watch(MsDispatchMode):
-    """Matmuls that are dispatched meanwhile."""
+    """Operators that are dispatched meanwhile, and which of them multiply."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.names: List[str] = []
         self.found: List[ExecutedMatmul] = []
 
     def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        self.names.append(func.name)
         if func.name in OPERATORS:
             # an operator that is an object comes before its own name and the operands
             operands = args[2] if len(args) == 3 and isinstance(args[1], str) else args

@@ -11,11 +11,9 @@ from mindspore.graph.api import ms_compile_cache
 
 
 class Programs:
-    """Functions of a batch. ``forward`` and ``gradients``, without ``parameters`` None, are graphs
-    if ``is_compiled``; ``uncompiled_forward`` never is one.
-
-    A graph is all of its function: with ``fullgraph``, MindSpore raises an error where it would
-    leave an operation to Python."""
+    """Functions of a batch: ``forward``, and ``gradients``, which takes the share of the loss, too,
+    and is None without ``parameters``. They are graphs if ``is_compiled``; those that are
+    ``uncompiled`` never are."""
 
     def __init__(
         self,
@@ -31,18 +29,27 @@ class Programs:
         def forward(batch: Any) -> Any:
             return network(*definition.inputs(batch))
 
-        def losses(batch: Any) -> Any:
-            return definition.loss(forward(batch), batch, shallow)
+        def losses(batch: Any, share: float) -> Any:
+            loss = definition.loss(forward(batch), batch, shallow)
+            return loss if share == 1.0 else loss * share
 
         self.uncompiled_forward: Callable[[Any], Any] = forward
-        self.forward = self.uncompiled_forward
-        self.gradients: Any = None
+        self.uncompiled_gradients: Any = None
         if parameters:
-            self.gradients = mindspore.value_and_grad(losses, None, [*parameters], has_aux=False)
+            self.uncompiled_gradients = mindspore.value_and_grad(
+                losses, None, [*parameters], has_aux=False
+            )
+        self.forward, self.gradients = self.uncompiled_forward, self.uncompiled_gradients
         if is_compiled:
-            self.forward = mindspore.jit(forward, fullgraph=True)
+            self.forward = compiled(forward)
             if self.gradients:
-                self.gradients = mindspore.jit(self.gradients, fullgraph=True)
+                self.gradients = compiled(self.gradients)
+
+
+def compiled(function: Any) -> Any:
+    """Return ``function`` as a graph, which is all of it: with ``fullgraph``, MindSpore raises an
+    error where it would leave an operation to Python."""
+    return mindspore.jit(function, fullgraph=True)
 
 
 def proof() -> Dict[str, Any]:
