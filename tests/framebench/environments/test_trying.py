@@ -48,6 +48,18 @@ def test_the_modules_are_those_that_the_packages_name(venv: Path) -> None:
     assert trying.modules(venv, ["Good.One", "bad-one"]) == ["bad", "good"]
 
 
+def test_programs_are_not_imported(venv: Path) -> None:
+    (site,) = venv.glob("lib/python*/site-packages")
+    named = "[console_scripts]\nbad = bad:main\ngood-one = good:main\ngood = good.cli:main\n"
+    for name in ("good_one-1.0", "bad_one-2.0"):
+        (site / f"{name}.dist-info" / "entry_points.txt").write_text(named)
+    assert trying.modules(venv, ["good-one", "bad-one"]) == ["good"]
+    (site / "bad.py").unlink()
+    (site / "bad").mkdir()
+    (site / "bad" / "__init__.py").write_text("")
+    assert trying.modules(venv, ["bad-one"]) == ["bad"], "a package is a library"
+
+
 def test_what_cannot_be_imported_is_named_with_its_reason(venv: Path) -> None:
     assert trying.import_fault(venv, ["good-one", "driver"]) == ""
     fault = trying.import_fault(venv, ["good-one", "bad-one"])

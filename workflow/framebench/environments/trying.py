@@ -14,7 +14,7 @@ _DESCRIBE = str(Path(__file__).parents[3] / "scripts" / "harness" / "describe.py
 #: Seconds for the imports of a framework from a cold disk.
 _SECONDS = 300
 #: Top-level modules of packages that nobody imports.
-_NO_LIBRARY = {"benchmarks", "docs", "examples", "isympy", "scripts", "setup", "test", "tests"}
+_NO_LIBRARY = {"benchmarks", "docs", "examples", "scripts", "setup", "test", "tests"}
 
 
 def model_fault(python: Sequence[str], source: str) -> str:
@@ -34,20 +34,30 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
     """Return the public top-level modules of these ``packages``, from their metadata.
 
-    Without ``top_level.txt``, these are modules and folders with ``__init__.py`` in ``RECORD``."""
+    Without ``top_level.txt``, these are modules and folders with ``__init__.py`` in ``RECORD``.
+    A file that is a program, like ``isympy.py``, may need packages that nobody asked for."""
     wanted = {_normal(name) for name in packages}
     found = []
     for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info")):
         if _normal(path.name.partition("-")[0]) in wanted:
             named = path / "top_level.txt"
             names = bounded.read_text(named).split() if named.is_file() else _recorded(path)
-            found += [name for name in names if name.isidentifier()]
+            programs = _programs(path)
+            found += [name for name in names if name.isidentifier() and name not in programs]
     return [name for name in dict.fromkeys(found) if name not in _NO_LIBRARY and name[0] != "_"]
 
 
 def _recorded(metadata: Path) -> list[str]:
     text = bounded.read_text(metadata / "RECORD")
     return re.findall(r"^(\w+)(?:/__init__)?\.py,", text, re.MULTILINE)
+
+
+def _programs(metadata: Path) -> set[str]:
+    """Return the names of modules of one file that are installed as the program of that name."""
+    path = metadata / "entry_points.txt"
+    lines = bounded.read_text(path) if path.is_file() else ""
+    named = re.findall(r"^(\w+) *= *\1:", lines, re.MULTILINE)
+    return {name for name in named if (metadata.parent / f"{name}.py").is_file()}
 
 
 def _normal(name: str) -> str:
