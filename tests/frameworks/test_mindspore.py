@@ -69,3 +69,21 @@ def test_no_rank_leaves_before_all_others_do(run: ForkServer) -> None:
     """Fail if the rank with the scheduler leaves ranks behind, which end without it."""
     first, last = run(LEAVING, ranks=2)
     assert first["begun"] < last["begun"] <= first["left"]
+
+
+FED = """
+facts = small_bert(layers=0)
+adapter = built(facts, compiler="jit")
+values, graphs = [], []
+for seed in range(3):
+    adapter.put(make_batch(facts["inputs"], 2, SEQUENCE, seed=seed, rank=0))
+    values.append(adapter.read(adapter.step()))
+    graphs.append(adapter.compiled()["graphs"])
+answer(values=values, graphs=graphs)
+"""
+
+
+def test_a_graph_takes_each_batch(run: ForkServer) -> None:
+    (found,) = run(FED)
+    assert len(set(found["values"])) == 3
+    assert len(set(found["graphs"])) == 1

@@ -117,8 +117,10 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
             self._uncompiled = accumulated(self._programs.uncompiled_gradients, unchanged)
 
     def put(self, batch: Dict[str, Any]) -> None:
+        mindspore = self._mindspore
+        # mutable: else a graph holds the values of its first batch and is compiled for each
         self._batches = [
-            {name: self._mindspore.Tensor(array) for name, array in part.items()}
+            mindspore.mutable({name: mindspore.Tensor(array) for name, array in part.items()})
             for part in micro_batches(_own_layout(batch), self.case.accumulation)
         ]
 
