@@ -98,7 +98,13 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
         self._network.set_train(self._train)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
-        mindspore.set_seed(self.rank_context.seed + 1 + self.rank_context.rank)
+        seed = self.rank_context.seed + 1 + self.rank_context.rank
+        mindspore.set_seed(seed)
+        # each has taken the seed of the weights when it was made, the same in every rank
+        cells = (cell for _, cell in self._network.cells_and_names())
+        drops = (cell for cell in cells if isinstance(cell, mindspore.nn.Dropout))
+        for number, cell in enumerate(drops):
+            cell.dropout = self._ops.Dropout(1.0 - cell.p, seed, number)
         self.note_form(batch)
         self.put(batch)
         parameters = self._trainable() if self._train else {}
