@@ -177,11 +177,13 @@ class CNN(nn.Cell):
         self.places, self.outputs = plan.places, tuple(plan.outputs)
 
     def construct(self, images: Tensor) -> Tuple[Tensor, ...]:
-        values = [images] * self.places  # which is held anyway; a graph's list holds tensors alone
+        # images are held anyway; a list whose items change their shapes has no gradient in a graph
+        values = (images,) * self.places
         for cell, inputs, output, freed in self.calls:
-            values[output] = cell(*[values[number] for number in inputs])
+            x = cell(*[values[number] for number in inputs])
+            values = values[:output] + (x,) + values[output + 1 :]
             for number in freed:
-                values[number] = images
+                values = values[:number] + (images,) + values[number + 1 :]
         return tuple([values[number] for number in self.outputs])
 
 
