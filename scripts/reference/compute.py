@@ -460,8 +460,16 @@ def _dropout(
         named = (("plain", plain), ("scaled", scaled))
         outputs = {f"{kind}-{n}": array for kind, of in named for n, array in enumerate(of)}
         _save(folder / f"dropout-outputs-{name}.npz", outputs)
-        drawn = dropout.sampled(functools.partial(compute, mask), plain, scaled, passes)
+        losses: list[float] = []
+
+        def masked(compute: Any = compute, losses: list[float] = losses) -> Any:
+            outputs = compute(mask)
+            losses.append(float(model.loss(outputs, batch, hyper)))
+            return outputs
+
+        drawn = dropout.sampled(masked, plain, scaled, passes)
         moments[name] = dropout.moments(drawn, plain, scaled)
+        moments[name]["losses"] = [np.mean(losses), np.var(losses, ddof=1)]
     return moments
 
 

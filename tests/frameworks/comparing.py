@@ -35,20 +35,10 @@ import torch
 torch.set_num_interop_threads(1)
 torch.set_num_interop_threads = lambda number: None
 """,
-    # graphs as they were traced: rewriting them takes longer than running them; and no training
-    # step where outputs alone are compared
+    # graphs as they were traced: rewriting them takes longer than running them
     "tensorflow": """
-import types
 import tensorflow
 tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-start = started
-def started(facts, **options):
-    adapter = start(facts, **options)
-    if facts["hyperparameters"].get("dropout"):
-        untraced = types.SimpleNamespace(get_concrete_function=lambda batch: None)
-        training = lambda *_: types.SimpleNamespace(step=untraced)
-        adapter._steps = types.SimpleNamespace(forward=adapter._steps.forward, training=training)
-    return adapter
 """,
     # as for TensorFlow; mixed precision is a rewriting
     "tensorflow1": """

@@ -218,14 +218,18 @@ def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, 
 def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
     """Return by how many standard errors statistics of dropout are off, with each set of weights of
     the reference, which show different places of dropout; and, of several replicas, how many their
-    masks are correlated."""
+    masks are correlated. Masks of training steps show in their losses."""
     import numpy as np
 
-    case, amounts = adapter.case, []
-    finest, errors = precisions.known()[case.precision].bounds["outputs"], []
+    case, amounts, losses = adapter.case, [], []
+    precision = precisions.known()[case.precision]
+    finest, errors = precision.bounds["outputs"], []
+    sets = len(reference.expected["dropout"])
+    steps = dropout.STEPS_OF_RANKS // sets if case.replicas > 1 else dropout.STEPS
     for name, known in reference.expected["dropout"].items():
         changed = reference.arrays(f"dropout-weights-{name}")
-        adapter.load_weights({**reference.arrays("weights"), **changed})
+        weights = {**reference.arrays("weights"), **changed}
+        adapter.load_weights(weights)
         outputs = reference.arrays(f"dropout-outputs-{name}")
         plain, scaled = (
             [outputs[f"{kind}-{number}"] for number in range(len(outputs.keys()) // 2)]
@@ -235,14 +239,28 @@ def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, 
         amounts.append(found[: dropout.OF_RANKS, dropout.AMOUNT])
         deviations = dropout.deviations(found, known, finest).items()
         errors += [(error, f"{name}, {where}") for where, error in deviations]
+        if precision.updates and case.accumulation == 1:
+            losses.append([_loss_with(adapter, weights) for _ in range(steps)])
+            off = dropout.of_losses(losses[-1], known, precision.bounds["loss"])
+            errors.append((off, f"{name}, losses of steps"))
     compared = [measured("dropout", *max(errors, key=lambda pair: (pair[0] != pair[0], pair)))]
     if case.replicas > 1:
         ranks = case.devices // case.replicas  # of a replica, which have the same outputs
-        correlated = dropout.of_ranks(
-            np.array(amounts), lambda value: adapter.all_reduce(value) / ranks, case.replicas
-        )
-        compared.append(measured("dropout of ranks", correlated))
+        correlated = [
+            dropout.of_ranks(
+                np.array(values), lambda value: adapter.all_reduce(value) / ranks, case.replicas
+            )
+            for values in (amounts, losses)
+            if values
+        ]
+        compared.append(measured("dropout of ranks", max(correlated)))
     return compared
+
+
+def _loss_with(adapter: Compared, weights: Dict[str, Any]) -> float:
+    """Return the loss of a training step that starts with ``weights``."""
+    adapter.load_weights(weights)
+    return adapter.read(adapter.step())
 
 
 def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:

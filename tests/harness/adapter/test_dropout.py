@@ -87,3 +87,36 @@ def test_masks_of_ranks_are_not_correlated(seeds: tuple[int, int], alike: bool) 
     sums = iter(sum(standard))
     error = dropout.of_ranks(amounts[0], lambda _: float(next(sums)), 2)
     assert (error > BOUND) is alike
+
+
+def losses(seed: int, count: int = dropout.STEPS, spread: float = 0.1) -> Any:
+    return 10 + spread * np.random.RandomState(seed).standard_normal(count)
+
+
+#: Mean and variance of the losses that a reference has in so many passes.
+LOSSES = {"losses": [10.0, 0.01], "passes": 256}
+
+
+def test_losses_of_steps_with_other_masks_are_off_by_few_standard_errors() -> None:
+    errors = [dropout.of_losses(losses(seed), LOSSES, 1e-4) for seed in range(200)]
+    assert max(errors) < 4.5
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        losses(0) + 0.3,
+        losses(0, spread=0.0),
+        losses(0, spread=0.005),
+        np.full(dropout.STEPS, 10.1),
+    ],
+    ids=["others", "no dropout", "less dropout", "the same masks in each step"],
+)
+def test_a_mistake_in_training_steps_is_off_by_many(found: Any) -> None:
+    assert dropout.of_losses(found, LOSSES, 1e-4) > BOUND
+
+
+def test_losses_without_a_variance_are_of_no_dropout() -> None:
+    """Fail if a dropout that moves no loss, or a loss by its rounding, is an error."""
+    unmoved = {"losses": [10.0, 0.0], "passes": 256}
+    assert dropout.of_losses([10.0001] * dropout.STEPS, unmoved, 1e-4) < 1

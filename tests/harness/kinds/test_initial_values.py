@@ -44,6 +44,28 @@ def test_a_value_far_out_says_nothing_of_few() -> None:
     assert standard_errors(np.array([0.1] * 99 + [4.5]), 0.0, 1.0, 3.0) < 2 * LIMIT
 
 
+@pytest.mark.parametrize("values", [NORMAL, UNIFORM], ids=["normal", "uniform"])
+def test_a_row_of_another_deviation_is_found_in_any_axis(values: np.ndarray) -> None:
+    kurtosis = KURTOSIS["normal" if values is NORMAL else "uniform"]
+    for axis in range(3):
+        array = values.reshape(32, 4, 128).copy()
+        assert standard_errors(array, 0.0, 1.0, kurtosis) < LIMIT / 2
+        np.moveaxis(array, axis, 0)[1] = 0.0
+        assert standard_errors(array, 0.0, 1.0, kurtosis) > LIMIT
+
+
+@pytest.mark.parametrize("shape", [(1, 64), (20, 1024)])
+def test_repeated_rows_are_found_in_any_axis(shape: tuple[int, int]) -> None:
+    array = np.tile(drawn(0, *shape), (40 // shape[0], 1))
+    assert standard_errors(array, 0.0, 1.0, 3.0) > LIMIT
+    assert standard_errors(array.T, 0.0, 1.0, 3.0) > LIMIT
+
+
+def test_rows_of_few_values_differ_by_chance() -> None:
+    assert standard_errors(drawn(0, 10000, 3), 0.0, 1.0, 3.0) < LIMIT
+    assert standard_errors(drawn(0, 10000, 16), 0.0, 1.0, 3.0) < LIMIT
+
+
 def drawn(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape, np.float32)
 

@@ -16,6 +16,9 @@ STATISTICS = ("scale", "amount", "shared by samples", "shared by positions", "sh
 AMOUNT = STATISTICS.index("amount")
 #: Passes with each set of weights in which ranks are compared.
 OF_RANKS = 128
+#: Training steps whose losses are compared: with each set of weights; and, of several ranks, with
+#: all sets together.
+STEPS, STEPS_OF_RANKS = 16, 64
 
 #: Part of the squared norm of outputs that rounding moves them by at most, in any precision.
 _ROUNDING = 1e-2
@@ -94,11 +97,29 @@ def deviations(found: Any, expected: Mapping[str, Any], finest: float) -> Dict[s
     return dict(zip(names, normal.tolist()))
 
 
+def of_losses(losses: Sequence[float], expected: Mapping[str, Any], finest: float) -> float:
+    """Return by how many standard errors the mean of the losses of training steps with the same
+    weights is off, or their variance is too small, as it is where steps repeat their masks.
+
+    The variance is judged by the cube root of its ratio (Paulson 1942). ``expected``: mean and
+    variance of the reference's losses; ``finest``: relative error of a loss by rounding, which no
+    standard error is less than."""
+    import numpy as np
+
+    mean, variance = (float(moment) for moment in expected["losses"])
+    passes = int(expected["passes"])
+    own, known = 2 / (9 * (len(losses) - 1)), 2 / (9 * (passes - 1))
+    error = math.sqrt(variance * (1 / len(losses) + 1 / passes))
+    off = float(abs(np.mean(losses) - mean)) / max(error, finest * abs(mean))
+    root = float(np.cbrt(np.var(losses, ddof=1) / variance)) if variance else 1.0
+    return max(off, (1 - own - (1 - known) * root) / math.sqrt(own + known * root**2))
+
+
 def of_ranks(amounts: Any, total: Callable[[float], float], ranks: int) -> float:
     """Return the correlation of the ranks' amounts, over pairs of ranks, in standard errors.
 
-    ``amounts``: (sets of weights, passes) of this rank; ``total``: returns the sum of a number over
-    all ranks."""
+    ``amounts``: (sets of weights, passes) of this rank, or its losses of training steps; ``total``:
+    returns the sum of a number over all ranks."""
     import numpy as np
 
     spread = amounts.std(1, keepdims=True)

@@ -27,9 +27,9 @@ _MANY = 256
 
 
 def standard_errors(array: Any, mean: float, deviation: float, kurtosis: float) -> float:
-    """Return how many standard errors the mean, the standard deviation or the kurtosis of an array
-    is off that of the distribution it is drawn from; infinity where ``deviation`` is 0 and a value
-    is not ``mean``.
+    """Return how many standard errors the mean, the standard deviation or the kurtosis of an array,
+    or the deviation of one of its rows or of their sum, is off that of the distribution it is drawn
+    from; infinity where ``deviation`` is 0 and a value is not ``mean``.
 
     The standard errors are those of a normal distribution, larger than those of a uniform one."""
     import numpy as np
@@ -37,16 +37,48 @@ def standard_errors(array: Any, mean: float, deviation: float, kurtosis: float) 
     values = np.asarray(array, np.float64)
     if not deviation:
         return 0.0 if np.allclose(values, mean, rtol=1e-6, atol=0.0) else float("inf")
-    squares = ((values - mean) / deviation) ** 2
+    normalized = (values - mean) / deviation
+    squares = normalized**2
     off = abs(float(values.mean()) - mean) / deviation
     scaled = abs(math.sqrt(float(squares.mean())) - 1.0)
     of_mean = max(1.0 / math.sqrt(values.size), _FINEST)
     of_deviation = max(1.0 / math.sqrt(2 * values.size), _FINEST)
-    errors = [off / of_mean, scaled / of_deviation]
+    errors = [off / of_mean, scaled / of_deviation, _of_rows(normalized)]
     if values.size >= _MANY:
         # the variance of the fourth power of a standard normal value is 96
         errors.append(abs(float((squares**2).mean()) - kurtosis) / math.sqrt(96 / values.size))
     return max(errors)
+
+
+#: Fewest squares whose mean is compared.
+_ROW = 16
+
+
+def _of_rows(values: Any) -> float:
+    """Return how many standard errors a row of standard normal values is off, less what the largest
+    of so many is off by chance. Rows lie along every axis.
+
+    Of each row, the mean square counts; of all, that of their sum, which grows if rows are
+    repeated."""
+    import numpy as np
+
+    errors = [0.0]
+    for axis, count in enumerate(values.shape):
+        rows = np.moveaxis(values, axis, 0).reshape(count, -1)
+        if rows.shape[1] >= _ROW:
+            for sums in (rows, rows.sum(0, keepdims=True) / math.sqrt(count)):
+                off = _off_one((sums**2).mean(1), rows.shape[1])
+                errors.append(math.sqrt(max(off**2 - 2 * math.log(len(sums)), 0.0)))
+    return max(errors)
+
+
+def _off_one(means: Any, count: int) -> float:
+    """Return how many standard errors means of ``count`` squares of standard normal values are off
+    1 at most. Their cube root is almost normal (Wilson and Hilferty 1931)."""
+    import numpy as np
+
+    variance = 2 / (9 * count)
+    return float(abs(np.cbrt(means) - (1 - variance)).max()) / math.sqrt(variance)
 
 
 #: Values of each array in which it is compared with other arrays.
