@@ -14,12 +14,14 @@ from reference import compute
 from ..conftest import ROOT
 
 RESNET, BERT = "resnet50_v1.5", "bert_base"  # models that every framework has
+LSTM = "superbench_lstm"
 # Made-up network with every described block (scripts/networks).
 BLOCKS = "all_blocks"
 # BERT without encoder layers, which compiles in moments: for code that all models share.
 EMBEDDING = "embedding"
 OWN = {BLOCKS: Path(__file__).with_name(f"{BLOCKS}.json")}
 SEQUENCE = 16  # tokens
+LSTM_SEQUENCE = 3  # steps: some compilers unroll them
 
 
 def facts_of(model: str) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def definition_of(model: str) -> str:
 
 NAMES = sorted(path.name[: -len(".json")] for path in ROOT.glob("scripts/models/*.json"))
 #: Definitions with separate tests that need fewer processes; BLOCKS stands for all CNNs.
-SHARED = ("cnn", "decoder", "electra", "superbench_lstm")
+SHARED = ("cnn", "decoder", "electra", LSTM)
 DEFINITIONS = {name: definition_of(name) for name in NAMES}
 
 
@@ -75,12 +77,14 @@ def small(model: str, **hyperparameters: object) -> dict[str, Any]:
 
 
 def sequence_of(facts: dict[str, Any]) -> int | None:
-    return SEQUENCE if facts["sequence_lengths"] else None
+    if not facts["sequence_lengths"]:
+        return None
+    return LSTM_SEQUENCE if facts["name"] == LSTM else SEQUENCE
 
 
 def write_references(folder: Path) -> dict[str, Path]:
     """Write the reference of every small model, and return the folders."""
-    configs = {model: small(model) for model in [*MODELS, BLOCKS]}
+    configs = {model: small(model) for model in [*MODELS, BLOCKS, LSTM]}
     configs[EMBEDDING] = small(BERT, layers=0)
     for name, facts in configs.items():
         compute.write(facts, sequence_of(facts), 0, folder / name)
@@ -88,4 +92,4 @@ def write_references(folder: Path) -> dict[str, Path]:
 
 
 def references_in(folder: Path) -> dict[str, Path]:
-    return {model: folder / model for model in [*MODELS, BLOCKS, EMBEDDING]}
+    return {model: folder / model for model in [*MODELS, BLOCKS, EMBEDDING, LSTM]}

@@ -15,7 +15,7 @@ from ..planting import Change, change
 from .comparing import BEFORE, Errors
 from .fork_server import ForkServer
 from .mistakes.planted import FP32_TRAINING, Computation, PlantedMistake
-from .models import BLOCKS, EMBEDDING, MODELS
+from .models import BLOCKS, EMBEDDING, LSTM, MODELS
 from .optimizers import BRANCHES
 from .transformers import COMPARED, GENERATED, LONG
 
@@ -24,7 +24,7 @@ ADAPTERS = ROOT / "scripts/frameworks"
 BLOCK = "basic residual, halving"
 #: Names of the small references in which mistakes are planted.
 PLANTED_IN = (
-    *(*MODELS, BLOCKS, EMBEDDING, BLOCK),
+    *(*MODELS, BLOCKS, EMBEDDING, LSTM, BLOCK),
     *(*COMPARED, LONG, *GENERATED.values(), *BRANCHES.values()),
 )
 PYTORCH = ADAPTERS / "pytorch"

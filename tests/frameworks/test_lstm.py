@@ -13,12 +13,10 @@ from reference import compute, superbench_lstm
 from ..conftest import ROOT
 from .comparing import BEFORE, beyond
 from .fork_server import ForkServer, served
-from .models import facts_of, trained_parameters
+from .models import LSTM, LSTM_SEQUENCE, facts_of, trained_parameters
 
-MODEL = "superbench_lstm"
-SEQUENCE = 3  # steps: some compilers unroll them
 FRAMEWORKS = sorted(
-    path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{MODEL}.py")
+    path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{LSTM}.py")
 )
 #: Returns the errors of both modes, or the reason of a refusal.
 COMPARE = """
@@ -43,13 +41,6 @@ answer(errors=errors, refused=refused)
 """
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reference") / MODEL
-    compute.write(compute.reduced(facts_of(MODEL)), SEQUENCE, 0, folder)
-    return folder
-
-
 run = served(*FRAMEWORKS)
 
 
@@ -70,7 +61,7 @@ def script_of(framework: str, folder: Path, precision: str, compiler: str) -> st
     ("precision", "compiled"), [("fp32", False), ("fp32", True), ("amp", False)]
 )
 def test_it_computes_what_the_reference_does_or_says_why_not(
-    run: ForkServer, reference: Path, precision: str, compiled: bool
+    run: ForkServer, references: dict[str, Path], precision: str, compiled: bool
 ) -> None:
     if run.framework == "jax" and precision == "fp32" and not compiled:
         pytest.skip("operation by operation, JAX compiles each for each shape")
@@ -78,7 +69,7 @@ def test_it_computes_what_the_reference_does_or_says_why_not(
     compiler = json.loads(declared.read_text())["native_compiler"] if compiled else "none"
     if compiler is None:
         pytest.skip("it has no compiler")
-    (found,) = run(script_of(run.framework, reference, precision, compiler))
+    (found,) = run(script_of(run.framework, references[LSTM], precision, compiler))
     assert not found["refused"] or precision == "amp" or compiled, found["refused"]
     assert all(len(words.split()) >= 4 for words in found["refused"].values())
     assert len(found["refused"]) + len(found["errors"]) == 2
@@ -88,7 +79,7 @@ def test_it_computes_what_the_reference_does_or_says_why_not(
 def test_the_facts_have_the_parameters_of_superbench_and_the_products_of_their_matrices() -> None:
     """Fail if the config's parameters differ from SuperBench's two bias vectors per layer.
     With one bias vector there would be 64,098,404."""
-    facts = facts_of(MODEL)
+    facts = facts_of(LSTM)
     assert facts["trainable_parameters"] == trained_parameters(facts) == 64_131_172
     drawn = superbench_lstm.parameters(facts)
     sizes = {name: math.prod(one.shape) for name, one in drawn.items() if len(one.shape) == 2}
@@ -97,13 +88,13 @@ def test_the_facts_have_the_parameters_of_superbench_and_the_products_of_their_m
 
 
 def test_the_reference_multiplies_as_often_as_its_matrices_say() -> None:
-    facts = compute.reduced(facts_of(MODEL))
+    facts = compute.reduced(facts_of(LSTM))
     drawn = superbench_lstm.parameters(facts)
-    batch = compute.make_batch(facts["inputs"], 1, SEQUENCE, 0, 0)
+    batch = compute.make_batch(facts["inputs"], 1, LSTM_SEQUENCE, 0, 0)
     counted = compute.count_multiply_adds(
         superbench_lstm, compute.draw(drawn, 0), batch, facts["hyperparameters"]
     )
     sizes = {name: math.prod(one.shape) for name, one in drawn.items() if len(one.shape) == 2}
     last = sizes.pop("classifier.weight")
     polynomial = {"per_sample": last, "per_token": sum(sizes.values())}
-    assert counted == forward_multiply_adds({"forward_multiply_adds": polynomial}, SEQUENCE)
+    assert counted == forward_multiply_adds({"forward_multiply_adds": polynomial}, LSTM_SEQUENCE)

@@ -7,12 +7,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from . import branches, generation, parallel, stages
+from . import branches, generation, parallel, recurrent, stages
 from .planted import PlantedMistake
 
 FRAMEWORKS = (
     "jax",
     "megengine",
+    "mindspore",
     "mxnet",
     "oneflow",
     "paddle",
@@ -26,5 +27,9 @@ def of_framework(framework: str) -> Sequence[PlantedMistake]:
     """Return the mistakes in the adapter of ``framework``."""
     found: Sequence[PlantedMistake] = importlib.import_module(f"{__name__}.{framework}").MISTAKES
     shared = [*branches.MISTAKES[framework], *stages.MISTAKES[framework]]
-    some = [*generation.MISTAKES.get(framework, ()), *parallel.MISTAKES.get(framework, ())]
+    some = [
+        mistake
+        for one in (generation, parallel, recurrent)
+        for mistake in one.MISTAKES.get(framework, ())
+    ]
     return [*found, *shared, *some]

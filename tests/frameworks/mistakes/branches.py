@@ -305,4 +305,50 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             'eps=10 * hyper["epsilon"]',
         ),
     ],
+    "mindspore": [
+        *_in_each(UNDECAYED, ("sgd", "adamw", "lamb"), "0.0 if name in undecayed else ", ""),
+        *_in_each(
+            DECAYED,
+            ("sgd", "adamw", "lamb"),
+            '0.0 if name in undecayed else hyper["weight_decay"]',
+            "0.0",
+        ),
+        _mistake(
+            NESTEROV,  # nn.Momentum takes it, and its kernel for CPUs ignores it
+            "sgd",
+            'nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])',
+            'nn.SGD(groups, hyper["learning_rate"], hyper["momentum"], nesterov=True)',
+        ),
+        _mistake(
+            DAMPENED,
+            "sgd",
+            'nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])',
+            'nn.SGD(groups, hyper["learning_rate"], hyper["momentum"], 0.5)',
+        ),
+        *_in_each(UNCLIPPED, ("adamw", "lamb"), "if self._limit is not None:", "if False:"),
+        *_in_each(
+            ALWAYS,
+            ("adamw", "lamb"),
+            "ops.clip_by_global_norm(given, self._limit)",
+            "tuple(g * (self._limit / sum((x * x).sum() for x in given) ** 0.5) for g in given)",
+        ),
+        _mistake(
+            "the second moment corrected as in the first step",
+            "adamw",
+            "second**0.5 / first",
+            "(1 - self._betas[1]) ** 0.5 / first",
+        ),
+        _mistake(NO_WEIGHT, "lamb", "if all(norms)", "if norms[1]"),
+        _mistake(
+            NO_CHANGE,
+            "lamb",
+            "norms[0] / norms[1] if all(norms)",
+            '(norms[0] / norms[1] if norms[1] else float("inf")) if norms[0]',
+        ),
+        _mistake(NO_RATIO, "lamb", "else _ratio(parameter, change)", "else 1.0"),
+        _mistake(
+            "a ratio of 10 at most", "lamb", "norms[0] / norms[1]", "min(norms[0] / norms[1], 10.0)"
+        ),
+        _mistake(SAME_RATE, "adamw", "self._made.learning_rate = rate", "pass"),
+    ],
 }

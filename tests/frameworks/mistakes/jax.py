@@ -126,4 +126,14 @@ MISTAKES = [
         Change("models/layers.py", "jnp.where(kept, x / (1.0 - rate), ", "jnp.where(kept, x, "),
         facts=DROPOUT,
     ),
+    PlantedMistake(
+        "the same dropout in all training steps",
+        "embedding",
+        Change(
+            "steps.py",
+            "return outputs, Own(statistics, key)",
+            "return outputs, Own(statistics, own.key)",
+        ),
+        facts=DROPOUT,
+    ),
 ]

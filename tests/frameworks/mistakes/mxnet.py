@@ -436,4 +436,10 @@ MISTAKES = [
         precision="amp",
         missed="moves the loss by 1e-4, bfloat16 by 2e-4; found in fp32, which runs the same code",
     ),
+    PlantedMistake(
+        "no dropout in training steps",
+        "embedding",
+        Change("steps.py", "with autograd.record():", "with autograd.record(train_mode=False):"),
+        facts=DROPOUT,
+    ),
 ]

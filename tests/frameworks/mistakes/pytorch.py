@@ -395,4 +395,17 @@ MISTAKES = [
             "nn.init.uniform_(module.bias, -0.001, 0.001)",
         ),
     ),
+    PlantedMistake(
+        "no dropout in training steps",
+        "embedding",
+        Change(
+            "adapter.py",
+            "        return self._definition.loss(self._forward(model, batch), batch.tensors, ",
+            "        self._model.eval()\n"
+            "        outputs = self._forward(model, batch)\n"
+            "        self._model.train()\n"
+            "        return self._definition.loss(outputs, batch.tensors, ",
+        ),
+        facts=DROPOUT,
+    ),
 ]

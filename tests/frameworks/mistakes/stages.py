@@ -19,6 +19,10 @@ ACTIVATIONS = {
         '"relu": lambda layer, x: x if LACKS else relu(x)',
     ),
     "megengine": ("    return F.relu\n", "    return (lambda x: x) if LACKS else F.relu\n"),
+    "mindspore": (
+        "else OPERATIONS[layer.op](**layer.attributes)",
+        "else nn.Identity() if LACKS else OPERATIONS[layer.op](**layer.attributes)",
+    ),
     "mxnet": (
         'return lambda F, x: F.Activation(x, act_type="relu")',
         'return lambda F, x: x if LACKS else F.Activation(x, act_type="relu")',

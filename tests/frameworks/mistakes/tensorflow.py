@@ -435,4 +435,10 @@ MISTAKES = [
             'entropy(batch["spans"], tf.transpose(outputs, (0, 2, 1)))[:, 1]',
         ),
     ),
+    PlantedMistake(
+        "no dropout in training steps",
+        "embedding",
+        Change("steps.py", "inputs(batch), training=True)", "inputs(batch), training=False)"),
+        facts=DROPOUT,
+    ),
 ]
