@@ -20,8 +20,8 @@ from core.parallelism import FEWEST_PARTS
 from harness.kinds.parity import LAST_RATE, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch, shape_of
 from harness.measuring.verification import dropout
-from harness.measuring.verification.errors import relative
-from harness.measuring.verification.generation import FEWEST, count_compared, errors_of_tokens
+from harness.measuring.verification.errors import OF_TOKEN, relative, worst_token
+from harness.measuring.verification.generation import FEWEST, count_compared
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
 from reference.optimizers import OPTIMIZERS, global_norm, update
@@ -129,8 +129,8 @@ def write(
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
 
-    ``rounding`` in the latter has errors of outputs, gradients, updates and running statistics if
-    operands and results of all matmuls are rounded, see :mod:`reference.rounding`.
+    ``rounding`` in the latter has errors of outputs, losses, gradients, updates and running
+    statistics if operands and results of all matmuls are rounded, see :mod:`reference.rounding`.
     """
     with _completed(folder) as partial:
         _write(model_config, sequence_length, seed, partial, parts)
@@ -166,8 +166,8 @@ def write_generation(
         with rounded():
             (every,) = model.forward(exact, {"token_ids": known}, hyper, False)
         found = every[:, -count:]
-        of_token = float(errors_of_tokens(found - logits, logits).max())
-        rounding = {"outputs": relative(found, logits), "outputs of a token": of_token}
+        of_token, _ = worst_token(found, logits)
+        rounding = {"outputs": relative(found, logits), OF_TOKEN: of_token}
         count_trained = _count_trained(parameters)
         _save_expected(partial, {"trainable_parameters": count_trained, "rounding": rounding})
 
@@ -279,11 +279,12 @@ def _write(
             rounding = of_steps(
                 exact,
                 hyper,
-                lambda to: differentiate(to, batches[0])[1],
+                expected["losses"],
+                lambda to: differentiate(to, batches[0]),
                 lambda of: _statistics(model, of, batches[0], hyper).get("biased", {}),
                 partial,
             )
-            expected["rounding"] = {"outputs": outputs, **rounding}
+            expected["rounding"] = {**outputs, **rounding}
     if model_config["hyperparameters"].get("dropout"):
         with_dropout = parity_model_config(model_config, with_dropout=True)
         exact = {name: array.astype(np.float64) for name, array in weights.items()}

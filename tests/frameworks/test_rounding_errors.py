@@ -10,16 +10,15 @@ import autograd.numpy as np
 import numpy
 import pytest
 from core import precisions
-from harness.kinds.parity import UPDATES, Comparison
+from harness.kinds.parity import LOSSES, UPDATES, Comparison
 from reference import compute, operations
 from reference.rounding import rounded, to_half
 
 from .comparing import beyond
-from .fork_server import ForkServer, served
-from .models import BERT, BLOCKS, facts_of
-from .planting import PYTORCH, Computation, errors_of
+from .fork_server import ForkServers
+from .models import BERT, BLOCKS, RESNET, facts_of
+from .planting import ADAPTERS, Computation, errors_of
 
-forked = served("pytorch")
 UNIT = 2.0**-8  # largest relative error of a number with 8 significant bits
 
 
@@ -58,17 +57,27 @@ def test_rounding_is_in_proportion_to_the_precision(
 
 
 @pytest.mark.parametrize(
-    ("model", "quantity"), [(BERT, "two updates, total"), (BLOCKS, "running statistics")]
+    ("framework", "model", "quantities"),
+    [
+        ("pytorch", BERT, {"two updates, total"}),
+        ("pytorch", BLOCKS, {"running statistics"}),
+        ("mxnet", RESNET, {"running statistics", "loss", LOSSES}),
+    ],
 )
 def test_right_code_stays_below_a_fifth_of_each_bound_in_mixed_precision(
-    forked: ForkServer, references: dict[str, Path], model: str, quantity: str
+    fork_servers: ForkServers,
+    references: dict[str, Path],
+    framework: str,
+    model: str,
+    quantities: set[str],
 ) -> None:
-    errors = errors_of(forked, references[model], PYTORCH, Computation(precision="amp"))
+    run, folder = fork_servers(framework), references[model]
+    errors = errors_of(run, folder, ADAPTERS / framework, Computation(precision="amp"))
     bounds = precisions.known()["amp"].bounds
     assert not beyond(errors, {name: bound / 5 for name, bound in bounds.items()})
     (found,) = errors.values()
     explained = {one["quantity"] for one in found[1] if one.get("rounding")}
-    assert explained >= {"outputs", "gradients", "first update", quantity}
+    assert explained >= {"outputs", "gradients", "first update", *quantities}
 
 
 def test_rounding_explains_nothing_of_models_that_are_too_large(
@@ -78,7 +87,7 @@ def test_rounding_explains_nothing_of_models_that_are_too_large(
     monkeypatch.setattr(compute, "MOST_ROUNDED", 0)
     compute.write(compute.reduced(facts_of("gpt2_small")), 8, 0, tmp_path / "reference")
     found = json.loads((tmp_path / "reference" / "expected.json").read_text())["rounding"]
-    assert set(found) == {"outputs", "gradients", *UPDATES}
+    assert set(found) == {"outputs", LOSSES, "gradients", *UPDATES}
     assert not any(error for errors in found.values() for error in errors.values())
     with numpy.load(tmp_path / "reference" / "outputs.npz") as outputs:
         assert found["outputs"].keys() == set(outputs.files)

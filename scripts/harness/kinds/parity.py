@@ -27,6 +27,7 @@ from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
 from harness.measuring.verification import dropout, float64_run, generation, sharding
 from harness.measuring.verification.errors import (
+    OF_TOKEN,
     compare_arrays,
     counted,
     largest,
@@ -35,6 +36,7 @@ from harness.measuring.verification.errors import (
     repeated,
     standard_errors,
     worst,
+    worst_token,
 )
 
 STEPS = 5  # optimizer steps whose losses are compared
@@ -44,6 +46,8 @@ LAST_RATE = 0.5  # learning rate of the last of them, as part of that of the oth
 UPDATES = ("first update", "two updates")
 #: Names of what rounding explains of what each of these steps adds to the running statistics.
 OF_STATISTICS = tuple(f"running statistics, step {number}" for number in range(len(UPDATES)))
+#: Name of the losses behind optimizer steps.
+LOSSES = "losses"
 
 #: Share of the multiply-adds in other dtypes than those of a mixed precision. Their number says
 #: little: a few large matmuls have most of the multiply-adds.
@@ -189,15 +193,21 @@ def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str,
 
 
 def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
+    """Return the errors of the worst output, and of the worst token of outputs for each token."""
     expected = reference.arrays("outputs")
     first = adapter.case.parts_of(_replica(adapter))[0]
     rounding = reference.rounding("outputs", adapter.case.precision)
-    errors = []
+    of_tokens = reference.rounding(OF_TOKEN, adapter.case.precision)
+    errors, tokens = [], []
     for number, array in enumerate(adapter.outputs()):
         name = f"{adapter.case.mode}-{first}-{number}"
-        error = relative(array, expected[name])
+        exact = expected[name]
+        error = relative(array, exact)
         errors.append(measured("outputs", error, f"output {number}", rounding[name]))
-    return [worst(errors)]
+        if exact.ndim == 3:
+            explained = of_tokens.get(name, 0.0)
+            tokens.append(measured(OF_TOKEN, *worst_token(array, exact), rounding=explained))
+    return [worst(errors), *([worst(tokens)] if tokens else [])]
 
 
 def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
@@ -277,15 +287,19 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
         adapter.load_weights(dict(start))
 
     exact = _expected_losses(adapter, reference)
-    errors, differences, bits = [], [], []
+    rounding = reference.rounding(LOSSES, case.precision)
+    losses, differences, bits = [], [], []
     for step in range(len(exact) if precision.updates else 1):
         if step == STEPS - 1 and not _slow_down(adapter):
             break
         loss = adapter.read(adapter.step())
         bits.append(_significant_bits(loss))
-        errors.append(float(abs(loss - exact[step]) / abs(exact[step])))
+        error = float(abs(loss - exact[step]) / abs(exact[step]))
+        explained = rounding.get(str(step), 0.0)
         if step == 0:
-            differences.append(measured("loss", errors[0]))
+            differences.append(measured("loss", error, rounding=explained))
+        else:
+            losses.append(measured(LOSSES, error, f"after {step} step(s)", explained))
         if step < len(UPDATES):
             differences += compare_statistics(adapter, reference, step)
         if precision.updates and step < len(UPDATES):
@@ -299,9 +313,7 @@ def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str,
                 reference.rounding(UPDATES[step], case.precision),
             )
     if precision.updates:
-        later = range(1, len(errors))
-        steps = max(later, key=lambda step: (errors[step] != errors[step], errors[step]))
-        differences.append(measured("losses", errors[steps], f"after {steps} step(s)"))
+        differences.append(worst(losses))
         differences.append(measured("losses in half precision", float(max(bits) <= LOSS_BITS)))
     return differences
 
@@ -426,6 +438,6 @@ def compare_generation(
     enter("generation")
     rounding = {
         quantity: reference.rounding(quantity, adapter.case.precision)
-        for quantity in ("outputs", "outputs of a token")
+        for quantity in ("outputs", OF_TOKEN)
     }
     return [counts, *generation.compare(adapter, reference.arrays("generated"), rounding)]

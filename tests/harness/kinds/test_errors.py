@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from harness.measuring.verification.errors import compare_arrays
+from harness.measuring.verification.errors import compare_arrays, worst_token
 
 EXPECTED = {"a": np.array([3.0, 4.0]), "b": np.array([6.0, 8.0])}
 
@@ -48,3 +48,17 @@ def test_what_rounding_explains_is_kept_beside_the_error_that_exceeds_it_most() 
     assert total["rounding"] == pytest.approx((0.17 / 125) ** 0.5)
     _, total = compare_arrays("gradients", off, EXPECTED, 0.0, {"a": 9.0, "b": 9.0})
     assert total["rounding"] == total["error"]
+
+
+def test_a_token_is_compared_with_its_own_norm_or_that_of_a_mean_token_if_larger() -> None:
+    exact = np.array([[[3.0, 4.0], [0.0, 0.0]], [[30.0, 40.0], [3.0, 4.0]]])
+    for place, size in {(0, 0): 25.5, (0, 1): 25.5, (1, 0): 50.0}.items():
+        actual = exact.copy()
+        actual[place] += [0.6, 0.8]
+        error, where = worst_token(actual, exact)
+        assert error == pytest.approx(1 / size, rel=1e-2)
+        assert where == f"token {place[1]} of sequence {place[0]}"
+    actual[1, 1] = math.nan
+    error, where = worst_token(actual, exact)
+    assert math.isnan(error)
+    assert where == "token 1 of sequence 1"

@@ -344,6 +344,7 @@ def _shared(root: Path) -> list[Path]:
     return [
         harness / "kinds" / "parity.py",
         measuring / "synthetic.py",
+        measuring / "verification" / "errors.py",
         measuring / "verification" / "generation.py",
     ]
 

@@ -19,6 +19,32 @@ def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
     return distance / max(float(np.linalg.norm(exact.ravel())), floor, 1e-300)
 
 
+#: Name of the error of the logits of a single token.
+OF_TOKEN = "outputs of a token"
+
+
+def errors_of_tokens(off: Any, exact: Any) -> Any:
+    """Return the errors of the logits of each token, (batch, count), relative to their norm or to
+    that of a mean token, if larger. ``off``: differences from the ``exact`` ones, (batch, count,
+    vocabulary)."""
+    import numpy as np
+
+    norms = np.linalg.norm(exact, axis=2)
+    mean = max(float(np.sqrt((norms**2).mean())), 1e-300)
+    return np.linalg.norm(off, axis=2) / np.maximum(norms, mean)
+
+
+def worst_token(actual: Any, expected: Any) -> Tuple[float, str]:
+    """Return the largest error of the logits of a token, (batch, count, vocabulary), and its
+    place."""
+    import numpy as np
+
+    exact = np.asarray(expected, np.float64)
+    errors = errors_of_tokens(np.asarray(actual, np.float64) - exact, exact)
+    row, number = np.unravel_index(np.argmax(errors), errors.shape)
+    return float(errors[row, number]), f"token {number} of sequence {row}"
+
+
 #: Smallest relative error of a standard deviation, or of a mean as part of it, that counts as one
 #: standard error: generators of random numbers are not more exact.
 _FINEST = 1e-4

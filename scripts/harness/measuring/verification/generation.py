@@ -8,7 +8,13 @@ from core import precisions
 
 from harness.adapter import Generation, Unsupported
 from harness.kind import Workload
-from harness.measuring.verification.errors import largest, measured, relative
+from harness.measuring.verification.errors import (
+    OF_TOKEN,
+    errors_of_tokens,
+    largest,
+    measured,
+    relative,
+)
 from harness.measuring.verification.rounding import FLOAT32
 
 #: Error of all logits that float32 stays below, and that narrower matmuls exceed.
@@ -75,9 +81,9 @@ def compare(
     return [
         measured("outputs", total, rounding=rounding["outputs"]),
         measured(
-            "outputs of a token",
+            OF_TOKEN,
             *largest(one.of_token for one in requests),
-            rounding=rounding["outputs of a token"],
+            rounding=rounding[OF_TOKEN],
         ),
         measured("generated tokens", float(sum(one.wrong for one in requests)), same),
         measured("generated in float32", float(total < WIDE and not is_wide)),
@@ -91,14 +97,6 @@ class _Differences(NamedTuple):
     total: float
     of_token: Tuple[float, str]
     wrong: int
-
-
-def errors_of_tokens(off: Any, exact: Any) -> Any:
-    """Return the relative errors of the logits of each token, (batch, count). ``off``: differences
-    from the ``exact`` ones, (batch, count, vocabulary)."""
-    import numpy as np
-
-    return np.linalg.norm(off, axis=2) / np.linalg.norm(exact, axis=2)
 
 
 def _differences(tokens: Any, logits: Any, right: Any, exact: Any, compared: Any) -> _Differences:
