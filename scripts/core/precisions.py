@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 from functools import lru_cache
-from typing import Collection, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 #: Start of the reason of a run that was skipped because this CPU emulates its precision.
 EMULATED = "emulated: "
@@ -103,6 +103,14 @@ def variables() -> List[str]:
     return sorted({variable for one in known().values() for variable in one.variables})
 
 
+def of_ranks() -> List[List[Any]]:
+    """Return what a rank knows of each precision, sorted by name, as in JSON."""
+    return [
+        [name, one.dtypes, one.share, one.gradient_floor, one.updates]
+        for name, one in sorted(known().items())
+    ]
+
+
 def contradicted(name: str, environment: Mapping[str, str]) -> str:
     """Return a message on a variable that changes the precision's arithmetic; "" if none does."""
     for variable, values in sorted(known()[name].variables.items()):
@@ -111,6 +119,11 @@ def contradicted(name: str, environment: Mapping[str, str]) -> str:
             allowed = " or ".join(["unset", *values])
             return f"{variable}={value} changes what {name} computes; allowed: {allowed}"
     return ""
+
+
+def accepted(name: str, variables: Iterable[Tuple[str, str]]) -> Tuple[Tuple[str, str], ...]:
+    """Return the variables, as name and value, that do not change the precision's arithmetic."""
+    return tuple(pair for pair in variables if not contradicted(name, dict([pair])))
 
 
 def emulated(name: str, instruction_sets: Collection[str]) -> str:

@@ -280,9 +280,7 @@ def measure(
     for one, result in zip((task, *task.then), (measured, *measured.then)):
         code = dict(where["code"])
         if framework:
-            code["computation"] = computation.digest(
-                framework.folder, one.workload.model_config, one.case.precision
-            )
+            code["computation"] = computation.digest(framework.folder, one.workload.model_config)
         command = setup.commands[one.request.output]
         made = record.assemble(one, result, {**where, "code": code}, command, started, version)
         if setup.lease:

@@ -23,6 +23,7 @@ _OF_TABLES = f"{_TESTS}/tables/test_tables.py"
 _OF_DISTURBANCE = f"{_TESTS}/records/test_disturbance.py"
 _OF_RECORDS = f"{_TESTS}/records/test_records.py"
 _OF_PROOFS = f"{_TESTS}/records/test_verified.py"
+_OF_BASELINES = f"{_TESTS}/records/test_verified_in_fp32.py"
 _OF_LINT = f"{_TESTS}/features/audit/test_lint.py"
 _OF_ERRORS = "tests/harness/kinds/test_errors.py"
 _OF_PARITY = "tests/frameworks/test_parity.py"
@@ -304,7 +305,7 @@ VERIFICATION = (
         violation(
             "variables are not compared",
             _VERIFIED,
-            '        "other variables": one.variables != run.variables,\n',
+            '        "other variables": one.variables != variables,\n',
             "",
             f"{_OF_PROOFS}::test_a_verification_of_something_else_verifies_nothing"
             "[other3-the verification is of other variables]",
@@ -315,6 +316,21 @@ VERIFICATION = (
             "            *several,\n",
             "",
             f"{_OF_PROOFS}::test_training_takes_dropout_and_on_several_devices_two",
+        ),
+        violation(
+            "mixed precision needs no verification in fp32",
+            _VERIFIED,
+            "for one in found if baseline)",
+            "for one in ())",
+            f"{_OF_BASELINES}::test_figures_in_another_precision_need_a_verification_in_fp32",
+            f"{_OF_BASELINES}::test_each_verification_of_training_is_needed_in_fp32_too",
+        ),
+        violation(
+            "mixed precision is verified by itself alone",
+            f"{_DRIVER}/runs/verify.py",
+            "for each in (one, *_in_baseline(one, catalog)):",
+            "for each in (one,):",
+            f"{_OF_BASELINES}::test_what_another_precision_is_verified_in_is_verified_in_fp32_too",
         ),
     ),
     claim(

@@ -33,7 +33,7 @@ def record_of(
     resnet = case["model"].startswith("resnet")
     mean = case["batch_per_device"] / (24.0 if resnet else 31.0) / SPEED[case["framework"]]
     mean *= 0.35 if case["mode"] == "inference" else 1.0
-    mean *= {"fp32": 1.0, "amp": 0.7}[case["precision"]]
+    mean *= 1.0 if case["precision"] == "fp32" else 0.7
     mean *= (0.8 if case["compiler"] != "none" else 1.0) * (1.08 if devices > 1 else 1.0)
     warmup, timed = 20, 100
     ok = other.get("status", "ok") == "ok"

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+from core import precisions
 from framebench.config import catalog
 from framebench.records import record_sets, verifications, verified
 from framebench.records.run import Run
@@ -68,7 +69,7 @@ def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **o
     ranks = [
         {
             **{key: rank[key] for key in ("rank", "host", "status", "reason")},
-            "products": {"float32": 9},
+            "products": {precisions.known()[case["precision"]].dtypes[0]: 9},
             "parity": [{"quantity": quantity, "error": error, "where": ""}],
         }
         for rank in record["ranks"]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from core import precisions
 from core.axes import VERIFIED
 from harness.provenance import computation
 
@@ -51,20 +52,19 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
     monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
     facts = facts_of(BERT)
-    actual = [computation.digest(str(tmp_path / "pytorch"), facts, "fp32")]
+    actual = [computation.digest(str(tmp_path / "pytorch"), facts)]
     for name in ("pytorch/steps.py", "pytorch/inner/new.py", "harness/measuring/window.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
             file.write("# another\n")
-        actual.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
+        actual.append(computation.digest(str(tmp_path / "pytorch"), facts))
     facts["hyperparameters"]["layers"] = 11
-    actual.append(computation.digest(str(tmp_path / "pytorch"), facts, "fp32"))
-    actual.append(computation.digest(str(tmp_path / "pytorch"), facts, "amp"))
-    assert len(set(actual)) == 6
+    actual.append(computation.digest(str(tmp_path / "pytorch"), facts))
+    assert len(set(actual)) == 5
     (tmp_path / "harness" / "nodes" / "agent.py").write_text("")  # computes nothing
     (tmp_path / "pytorch" / "__pycache__").mkdir(exist_ok=True)
     (tmp_path / "pytorch" / "__pycache__" / "steps.py").write_text("")
-    assert computation.digest(str(tmp_path / "pytorch"), facts, "fp32") == actual[-2]
+    assert computation.digest(str(tmp_path / "pytorch"), facts) == actual[-1]
 
 
 def test_another_description_is_another_computation_of_what_is_described(
@@ -74,11 +74,24 @@ def test_another_description_is_another_computation_of_what_is_described(
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
     monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
     models = [facts_of("resnet18"), facts_of(BERT)]
-    before = [computation.digest(str(PYTORCH), facts, "fp32") for facts in models]
+    before = [computation.digest(str(PYTORCH), facts) for facts in models]
     (tmp_path / "networks" / "resnet.py").write_text("# another\n")
-    after = [computation.digest(str(PYTORCH), facts, "fp32") for facts in models]
+    after = [computation.digest(str(PYTORCH), facts) for facts in models]
     assert after[0] != before[0]
     assert after[1] == before[1], "a BERT is not described"
+
+
+def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bounds_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts, known = facts_of(BERT), precisions.known()
+    before = computation.digest(str(PYTORCH), facts)
+    changed = {"bounds": {}, "dtypes": ("float32",)}
+    for field, value in changed.items():
+        other = {**known, "amp": known["amp"]._replace(**{field: value})}
+        monkeypatch.setattr(precisions, "known", lambda other=other: other)
+        is_same = computation.digest(str(PYTORCH), facts) == before
+        assert is_same == (field == "bounds"), field
 
 
 def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
@@ -87,12 +100,10 @@ def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
     from reference.compute import parity_model_config, reduced
 
     facts = facts_of(BERT)
-    timed = computation.digest(str(PYTORCH), facts, "fp32")
+    timed = computation.digest(str(PYTORCH), facts)
     for dropout in (False, True):
         for compared in (facts, reduced(facts)):
-            actual = computation.digest(
-                str(PYTORCH), parity_model_config(compared, dropout), "fp32"
-            )
+            actual = computation.digest(str(PYTORCH), parity_model_config(compared, dropout))
             assert actual == timed
     other = reduced({**facts, "hyperparameters": {**facts["hyperparameters"], "positions": 64}})
-    assert computation.digest(str(PYTORCH), other, "fp32") != timed
+    assert computation.digest(str(PYTORCH), other) != timed

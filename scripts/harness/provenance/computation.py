@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, Mapping
 
 from core import precisions
 
@@ -106,17 +106,15 @@ MODULES = (
 )
 
 
-def digest(framework: str, model_config: Mapping[str, Any], precision: str) -> str:
+def digest(framework: str, model_config: Mapping[str, Any]) -> str:
     """Return the SHA-256 (hex) of all that computes a figure.
 
-    It covers the adapter's folder, the model config, a rank's view of the precision,
-    ``scripts/core``, MODULES, and ``scripts/networks`` for models described as networks.
+    It covers the adapter's folder, the model config, a rank's view of all precisions, because those
+    of one framework run the same code, ``scripts/core``, MODULES, and ``scripts/networks`` for
+    models described as networks.
     ``model_config``: of timing or of verification, which gives the same."""
-    known = precisions.known().get(precision)
-    declared = _of_rank(known) if known else precision
-    sha256 = hashlib.sha256(
-        json.dumps([_compared(model_config), declared], sort_keys=True).encode()
-    )
+    about = [_compared(model_config), precisions.of_ranks()]
+    sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     shared = os.path.join(_SCRIPTS, "networks")
     core = os.path.join(_SCRIPTS, "core")
     described = _files(shared) if str(model_config.get("definition")).endswith("cnn") else ()
@@ -126,17 +124,6 @@ def digest(framework: str, model_config: Mapping[str, Any], precision: str) -> s
             content = file.read()
         sha256.update(f"{name}\0{len(content)}\0".encode() + content)
     return sha256.hexdigest()
-
-
-def _of_rank(precision: precisions.Precision) -> List[Any]:
-    """Return what a rank knows of a precision."""
-    return [
-        precision.name,
-        precision.dtypes,
-        precision.share,
-        precision.gradient_floor,
-        precision.updates,
-    ]
 
 
 def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:

@@ -291,6 +291,17 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
         assert not any(word.startswith("reference=") for word in words)
 
 
+def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
+    """Fail if it is verified in fp32 for another precision: a mistake in code that it shares with
+    its float64 run shows in neither."""
+    axes = {**SUITE["axes"], "precision": ["bf16"]}
+    checked = settings(tmp_path, file(tmp_path), {"repeats": 1, "axes": axes})
+    assert checked.model
+    catalog = checked.model.among(CATALOG)
+    made = make_plan(checked, catalog, Machine(2, 0), None)
+    assert {one.case.precision for one in verify.comparisons(made, catalog)} == {"bf16"}
+
+
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
     lacking = planned(tmp_path, "timm:resnet18")
     assert {case.model for case in lacking.cases if case.is_step} == {"timm:resnet18"}
@@ -332,3 +343,6 @@ def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, case, error=0.1, scale=SCALE, started="2031-01-01T00:00:00.000Z")
     assert flag_of(tmp_path, run) == ("parity", "")
+    half = run_in(tmp_path, {**case, "precision": "bf16"}, own_model=own)
+    verification_in(tmp_path, {**case, "precision": "bf16"}, scale=SCALE)
+    assert flag_of(tmp_path, half) is None, "not in fp32, too"

@@ -94,13 +94,15 @@ def start_of(
     return (begun + part * built) * slowness(place)
 
 
-def of_checks(case: Case, place: Capacity, follow: bool) -> float:
+def of_checks(case: Case, place: Capacity, follow: bool, in_baseline: bool) -> float:
     """Return the seconds of verification and peak-FLOPS benchmark of a case.
 
-    ``follow``: they follow the first run in its process."""
+    ``follow``: they follow the first run in its process. ``in_baseline``: it is also verified in
+    the baseline of its precision, in another process."""
     start = start_of(case.framework, case.mode, case.compiler, place, is_small=True)
     starts = start_of(case.framework, "", "", place, is_small=True)  # without a model
-    return MEASURING_SECONDS + (start - starts if follow else start + starts)
+    seconds = MEASURING_SECONDS + (start - starts if follow else start + starts)
+    return seconds + start * in_baseline
 
 
 def _steps(case: Case, suite: Suite) -> int:

@@ -347,9 +347,22 @@ def _costs(
         return Costs(stages, seconds, {}, 0.0)
     in_process = not (settings.cluster or settings.side_by_side)
     checks = {
-        case: estimates.of_checks(case, place, in_process and case.devices == 1) for case in stages
+        case: estimates.of_checks(
+            case, place, in_process and case.devices == 1, _lacks_baseline(case, stages)
+        )
+        for case in stages
     }
     return Costs(stages, seconds, checks, settings.budget)
+
+
+def _lacks_baseline(case: Case, stages: Mapping[Case, int]) -> bool:
+    """Return whether no case up to the stage of this one has the baseline of its precision, in
+    which it is verified, too."""
+    baseline = precisions.baseline(case.precision)
+    if baseline is None:
+        return False
+    stage = stages[case]
+    return stages.get(case._replace(precision=baseline), stage + 1) > stage
 
 
 def _needed(

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from core import axes
+from core import axes, precisions
 from core.case import Case
 from core.parallelism import DATA, smallest
 
@@ -27,22 +27,31 @@ class VerificationKind(NamedTuple):
     """Features that a verification covers beyond one device, one micro-step and no dropout.
 
     ``by``: parallelism of several devices, each group of the smallest size; "" for one device.
-    ``axis``: axis with a verification of its own, "" for none.
+    ``axis``: axis with a verification of its own, "" for none. ``baseline``: the baseline of the
+    figure's precision, in which the same code is compared; "" for the precision itself.
     """
 
     by: str = ""
     axis: str = ""
     dropout: bool = False
+    baseline: str = ""
 
     @property
     def words(self) -> str:
-        """Covered features as text; "" for one device, one micro-step and no dropout."""
-        if self.by:
-            devices = "on several devices" + (f" by {self.by}" if self.by != DATA else "")
-            return f"with dropout {devices}" if self.dropout else devices
-        if self.axis:
-            return f"with {self.axis.replace('_', ' ')}"
-        return "with dropout" if self.dropout else ""
+        """Covered features as text; "" for none of them."""
+        words = [
+            "with dropout" if self.dropout else "",
+            "on several devices" if self.by else "",
+            f"by {self.by}" if self.by not in ("", DATA) else "",
+            f"with {self.axis.replace('_', ' ')}" if self.axis else "",
+            self.suffix.strip(),
+        ]
+        return " ".join(filter(None, words))
+
+    @property
+    def suffix(self) -> str:
+        """The baseline as the end of a text, such as " in fp32"; "" for the figure's precision."""
+        return f" in {self.baseline}" if self.baseline else ""
 
 
 ON_ONE = VerificationKind()
@@ -71,13 +80,14 @@ class VerificationFlags:
 
         ``parity``: a verification of its computation failed. ``unverified``: a needed verification
         has not passed. Needed are one device, and in training also several devices, micro-steps and
-        dropout where the run had them. The model may be its small version. Imported runs and
+        dropout where the run had them; all of these in the baseline of its precision, too, unless
+        the model is the user's own. The model may be its small version. Imported runs and
         micro-benchmarks get no flag: a micro-benchmark checks its own work."""
         if run.case.source != OURS or run.case.mode not in axes.VERIFIED:
             return None
         needed = self._needed(run)
         key = (
-            subject_of(run.case, run.conditions.accelerator),
+            _subject(run, run.case.precision),
             run.environment,
             run.variables,
             run.computation,
@@ -90,6 +100,11 @@ class VerificationFlags:
 
     def _needed(self, run: Run) -> list[VerificationKind]:
         """Return the verifications that a run needs."""
+        found = self._needed_in_precision(run)
+        baseline = "" if _is_own(run) else precisions.baseline(run.case.precision)
+        return [*found, *(one._replace(baseline=baseline) for one in found if baseline)]
+
+    def _needed_in_precision(self, run: Run) -> list[VerificationKind]:
         if run.case.mode != "train":
             return [ON_ONE]
         with_dropout = bool(self._model_config(run).get("hyperparameters", {}).get("dropout"))
@@ -103,20 +118,23 @@ class VerificationFlags:
         ]
 
     def _model_config(self, run: Run) -> Mapping[str, Any]:
-        if any(flag.name == OWN for flag in run.flags):
+        if _is_own(run):
             return _OWN_FACTS
         return self._models.get(run.case.model, {})
 
     def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Flag | None:
-        found = self._of.get(subject_of(run.case, run.conditions.accelerator), [])
+        subjects = {_subject(run, kind.baseline or run.case.precision): None for kind in needed}
+        found = [one for subject in subjects for one in self._of.get(subject, ())]
         # The newest of each verification counts. A failure of the full model is not outweighed by a
         # pass of the small one.
-        own = {(_kind(one), one.scale): one for one in found if not _others(one, run)}
+        own = {(_kind(one, run), one.scale): one for one in found if not _others(one, run)}
         unknown = [one for one in found if not (run.computation and one.computation)]
         for one in [*own.values(), *unknown]:
             # A failure on several devices says nothing of one device.
-            if one.passed is False and _kind(one) in (*needed, WITH_DROPOUT):
-                return Flag(FAILED, "")
+            kind = _kind(one, run)
+            if one.passed is False and kind in (*needed, WITH_DROPOUT):
+                why = f"it differs from the reference{kind.suffix}" if kind.baseline else ""
+                return Flag(FAILED, why)
         if "parity" not in self._model_config(run):
             return Flag(UNVERIFIED, f"there is no reference of {run.case.model} to compare it with")
         if not run.computation:
@@ -126,14 +144,24 @@ class VerificationFlags:
             if not made:
                 return Flag(UNVERIFIED, _why_not(run, found, kind))
             if not any(one.passed for one in made):
-                return Flag(UNVERIFIED, f"it cannot be compared: {made[0].reason}")
+                why = f"it cannot be compared{kind.suffix}: {made[0].reason}"
+                return Flag(UNVERIFIED, why)
         return None
 
 
-def _kind(one: VerificationResult) -> VerificationKind:
+def _is_own(run: Run) -> bool:
+    return any(flag.name == OWN for flag in run.flags)
+
+
+def _subject(run: Run, precision: str) -> tuple[Any, ...]:
+    return subject_of(run.case._replace(precision=precision), run.conditions.accelerator)
+
+
+def _kind(one: VerificationResult, run: Run) -> VerificationKind:
     case = one.case
     by = smallest(case.parallelism) if case.devices > 1 else ""
-    return VerificationKind(by, next(_verified_apart(case), ""), one.dropout)
+    baseline = case.precision if case.precision != run.case.precision else ""
+    return VerificationKind(by, next(_verified_apart(case), ""), one.dropout, baseline)
 
 
 def _verified_apart(case: Case) -> Iterator[str]:
@@ -144,9 +172,12 @@ def _verified_apart(case: Case) -> Iterator[str]:
 def _others(one: VerificationResult, run: Run) -> list[str]:
     """Name the differences between a verification and a run. Machines of equal hardware match."""
     alike = [machine._replace(memory="", host="") for machine in (one.machine, run.machine)]
+    variables = run.variables
+    if one.case.precision != run.case.precision:
+        variables = precisions.accepted(one.case.precision, variables)
     differing = {
         "another environment": one.environment != run.environment,
-        "other variables": one.variables != run.variables,
+        "other variables": one.variables != variables,
         "other code": one.computation != run.computation,
         "other hardware": not same(*alike),
     }
@@ -155,10 +186,11 @@ def _others(one: VerificationResult, run: Run) -> list[str]:
 
 def _why_not(run: Run, found: Iterable[VerificationResult], kind: VerificationKind) -> str:
     """Explain why the nearest verification does not count; "" if there is none at all."""
-    like = [one for one in found if _kind(one) == kind]
+    like = [one for one in found if _kind(one, run) == kind]
     if not like:
         return f"it was not compared {kind.words}" if kind.words else ""
+    verification = f"the verification{kind.suffix}"
     nearest = min(like, key=lambda one: len(_others(one, run)))
     if not nearest.computation:
-        return "the verification does not record its code"
-    return f"the verification is of {' and '.join(_others(nearest, run))}"
+        return f"{verification} does not record its code"
+    return f"{verification} is of {' and '.join(_others(nearest, run))}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,12 +79,14 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
 
     Each needs one on a single device. Training also needs one on two devices, in two micro-steps
     and with dropout, if the case has these; with dropout on several devices one with both, to check
-    that devices draw other masks. Variants with equal software and variables share theirs.
+    that devices draw other masks. Each of these is needed in the baseline of the precision, too.
+    Variants with equal software and variables share theirs.
     """
     found: dict[Verification, Verification] = {}
 
     def add(one: Verification) -> None:
-        found.setdefault(one._replace(case=one.case._replace(variant="")), one)
+        for each in (one, *_in_baseline(one, catalog)):
+            found.setdefault(each._replace(case=each.case._replace(variant="")), each)
 
     for case in plan.computed:
         if case.mode not in axes.VERIFIED or "parity" not in catalog.models[case.model]:
@@ -123,6 +125,20 @@ def alone(case: Case, variant: str = "") -> Case:
         variant,
         further=axes.computed(case.further),
     )
+
+
+def _in_baseline(one: Verification, catalog: Catalog) -> Iterator[Verification]:
+    """Yield the verification of the same code in the baseline of its precision, whose bounds find
+    what is smaller than rounding in this one.
+
+    Variables that the baseline refuses are left out. A precision that the framework lacks has none.
+    Nor has a user's own model, which is compared with itself: a mistake in what both runs share
+    shows in no precision."""
+    case, baseline = one.case, precisions.baseline(one.case.precision)
+    is_known = case.precision in catalog.frameworks[case.framework]["precisions"]
+    if baseline and is_known and one.scale != own_model.SCALE:
+        case = case._replace(precision=baseline)
+        yield one._replace(case=case, variables=precisions.accepted(baseline, one.variables))
 
 
 def _several(parallelism: str) -> dict[str, Any]:
@@ -252,6 +268,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
     for one in wanted:
         asked = request(one.software, plan.settings, plan.place, plan.software)
         about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        about += [precisions.of_ranks()]
         case = one.case
         parts = [case.mode, case.precision, case.compiler, f"{case.devices}d"]
         parts += [

@@ -34,10 +34,11 @@ FLAGS = {
     "into the last-level cache, or the figure lies above the roof",
     flags.OWN: "a user's own model, for one framework (docs/own-model.md): no other framework runs "
     "it, and it is verified against its own run in float64",
-    "parity": "the framework's computation differs from the reference (see the parity table): do "
-    "not compare this figure",
+    "parity": "the framework's computation differs from the reference, in this precision or in "
+    "fp32 (see the parity table): do not compare this figure",
     "unverified": "no verification against the reference passed for this code, environment and "
-    f"variables: run {verified.HOW}",
+    "variables; a figure in another precision than fp32 needs those in fp32, too: run "
+    f"{verified.HOW}",
     LINT: "a printed figure that neighbouring figures contradict, or whose baseline is missing or "
     "another than stated; the row says which",
 }

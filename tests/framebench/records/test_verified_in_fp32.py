@@ -1,0 +1,216 @@
+"""Figures in another precision than fp32 are verified in fp32, too: plans and flags."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.plan import planning
+from framebench.plan.planning import Plan
+from framebench.runs import jobs, verify
+
+from ..made_up_verifications import CASE, flag_of, run_in, verification_in
+from ..settings import CATALOG, changed, plan
+
+OWN = {"MKL_CBWR": "COMPATIBLE"}
+AMP = {**CASE, "precision": "amp"}
+
+
+def of_suite(tmp_path: Path, **axes: Any) -> tuple[Plan, list[verify.Verification]]:
+    """Return a plan of BERT, or of other axes, on four cores, and its verifications."""
+    suite = changed(model=["bert_base"], sequence_length=[128], **axes)
+    made = plan(tmp_path, suite, results=str(tmp_path), emulated="measure")
+    return made, verify.comparisons(made, CATALOG)
+
+
+AXES: dict[str, Any] = {
+    "mode": ["train", "inference"],
+    "devices_per_node": [1, 2],
+    "accumulation": [1, 4],
+}
+
+
+@pytest.mark.parametrize("precision", ["amp", "tf32", "bf16", "fp8"])
+def test_what_another_precision_is_verified_in_is_verified_in_fp32_too(
+    tmp_path: Path, precision: str
+) -> None:
+    _, wanted = of_suite(tmp_path, precision=[precision], **AXES)
+    in_fp32 = [one for one in wanted if one.case.precision == "fp32"]
+    own = [one for one in wanted if one.case.precision == precision]
+    assert [one._replace(case=one.case._replace(precision="fp32")) for one in own] == in_fp32
+    assert len(wanted) == len({*wanted}) == 2 * len(own)
+    found = {
+        (one.case.mode, one.case.devices, one.case.accumulation, one.dropout) for one in in_fp32
+    }
+    assert found == {
+        ("train", 1, 1, False), ("train", 1, 1, True), ("train", 2, 1, False),
+        ("train", 2, 1, True), ("train", 1, 2, False), ("inference", 1, 1, False),
+    }  # fmt: skip
+
+
+def test_generated_text_in_another_precision_is_verified_in_fp32_too(tmp_path: Path) -> None:
+    suite = {
+        **changed(mode=["train"]),
+        "measurements": {"generate": {"model": ["gpt2_small"], "precision": ["amp"]}},
+    }
+    made = plan(tmp_path, suite, emulated="measure")
+    found = [one.case.precision for one in verify.comparisons(made, CATALOG)
+             if one.case.mode == "generate"]  # fmt: skip
+    assert found == ["amp", "fp32"]
+
+
+def test_a_suite_with_fp32_makes_no_further_verification(tmp_path: Path) -> None:
+    _, both = of_suite(tmp_path, precision=["fp32", "amp"], **AXES)
+    _, alone = of_suite(tmp_path, precision=["amp"], **AXES)
+    assert {*both} == {*alone}
+
+
+def test_nothing_is_verified_for_a_precision_that_a_framework_has_not(tmp_path: Path) -> None:
+    _, wanted = of_suite(tmp_path, framework=["megengine"], precision=["amp"])
+    assert {one.case.precision for one in wanted} == {"amp"}, "which says so"
+
+
+def test_variables_that_fp32_refuses_are_left_out_of_its_verification(tmp_path: Path) -> None:
+    variables = {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", **OWN}
+    suite = {
+        **changed(precision=["tf32"]),
+        "variants": {"usual": {}, "own": {"variables": variables}},
+    }
+    made = plan(tmp_path, suite)
+    found = {
+        (one.case.variant, one.case.precision): dict(one.variables)
+        for one in verify.comparisons(made, CATALOG)
+    }
+    assert found == {
+        ("", "tf32"): {}, ("", "fp32"): {}, ("own", "tf32"): variables, ("own", "fp32"): OWN,
+    }  # fmt: skip
+
+
+def test_no_process_of_another_precision_verifies_fp32(tmp_path: Path) -> None:
+    """Fail if a verification in fp32 follows a run in amp, whose process may keep its settings."""
+    for precisions, following in ((["amp"], []), (["amp", "fp32"], ["fp32"])):
+        made, wanted = of_suite(tmp_path, precision=precisions, mode=["inference"])
+        full = verify.names(made, CATALOG, wanted)
+        small = verify.small(made, CATALOG, full)
+        assert sorted(one.case.precision for one in small.values()) == ["amp", "fp32"]
+        behind = jobs.behind_runs(made, CATALOG, small, {}, ())
+        precision_of = {run.name: run.case.precision for run in made.runs}
+        pairs = [
+            (precision_of[run], small[check.path].case.precision)
+            for run, checks in behind.items()
+            for check in checks
+        ]
+        assert sorted(pairs) == [(one, one) for one in sorted(["amp", *following])]
+
+
+def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path) -> None:
+    (amp, alone), (both, _) = (
+        of_suite(tmp_path, precision=names) for names in (["amp"], ["amp", "fp32"])
+    )
+    assert len(alone) == 4
+    for made in (amp, both):
+        small = verify.small(
+            made, CATALOG, verify.names(made, CATALOG, verify.comparisons(made, CATALOG))
+        )
+        said = verify.describe(made, small)
+        assert re.search(r"to run, roughly [^:]+: 4, with 1 references$", said), said
+        listed = [one for one in jobs.of_all(made, {}, small) if one.kind == "comparison"]
+        assert len(listed) == 4
+        assert all(one.seconds > 1 for one in listed)
+
+
+def test_a_time_budget_pays_for_verifications_in_fp32_of_what_has_no_run_in_fp32(
+    tmp_path: Path,
+) -> None:
+    def checks(**suite: Any) -> dict[str, float]:
+        axes = changed(model=["resnet50_v1.5"], precision=["amp"])
+        made = plan(tmp_path, {**axes, **suite, "time_budget": 600}, emulated="measure")
+        known = planning.costs(made)
+        return {case.precision: seconds for case, seconds in known.checks.items()}
+
+    alone, later = checks(), checks(then=[{"precision": ["fp32"]}])
+    together = checks(include=[{"precision": ["fp32"]}])
+    assert alone["amp"] == later["amp"] > together["amp"] == together["fp32"]
+
+
+@pytest.mark.parametrize("precision", ["amp", "tf32", "bf16", "fp8"])
+def test_figures_in_another_precision_need_a_verification_in_fp32(
+    tmp_path: Path, precision: str
+) -> None:
+    own = {**CASE, "precision": precision}
+    run = run_in(tmp_path, own)
+    verification_in(tmp_path, own)
+    assert flag_of(tmp_path, run) == ("unverified", "it was not compared in fp32")
+    verification_in(tmp_path, CASE)
+    assert flag_of(tmp_path, run) is None
+    verification_in(tmp_path, CASE, error=2e-3, started="2031-01-01")  # below the bounds of others
+    assert flag_of(tmp_path, run) == ("parity", "it differs from the reference in fp32")
+    assert flag_of(tmp_path, run_in(tmp_path, CASE)) == ("parity", "")
+    verification_in(tmp_path, CASE, started="2032-01-01")
+    verification_in(tmp_path, own, error=2.0, started="2032-01-01")
+    assert flag_of(tmp_path, run) == ("parity", "")
+    assert flag_of(tmp_path, run_in(tmp_path, CASE)) is None
+
+
+def test_each_verification_of_training_is_needed_in_fp32_too(tmp_path: Path) -> None:
+    training = {"mode": "train", "devices_per_node": 2, "accumulation": 4}
+    run = run_in(tmp_path, {**AMP, **training})
+    two = {**CASE, "mode": "train", "devices_per_node": 2}
+    needed: list[tuple[str, dict[str, Any], bool]] = [
+        ("", {**CASE, "mode": "train"}, False),
+        (" on several devices", two, False),
+        (" with accumulation", {**CASE, "mode": "train", "accumulation": 2}, False),
+        (" with dropout", {**CASE, "mode": "train"}, True),
+        (" with dropout on several devices", two, True),
+    ]
+    for _, case, dropout in needed:
+        verification_in(tmp_path, {**case, "precision": "amp"}, dropout=dropout)
+    for words, case, dropout in needed:
+        assert flag_of(tmp_path, run) == ("unverified", f"it was not compared{words} in fp32")
+        verification_in(tmp_path, case, dropout=dropout)
+    assert flag_of(tmp_path, run) is None
+    verification_in(tmp_path, two, error=1e-3, started="2031-01-01")
+    assert flag_of(tmp_path, run) == ("parity", "it differs from the reference in fp32")
+    one = run_in(tmp_path, {**AMP, "mode": "train"})
+    assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
+
+
+def test_a_figure_whose_framework_has_no_fp32_says_so(tmp_path: Path) -> None:
+    run = run_in(tmp_path, AMP)
+    verification_in(tmp_path, AMP)
+    verification_in(tmp_path, CASE, refused="compiles half precision alone")
+    why = "it cannot be compared in fp32: compiles half precision alone"
+    assert flag_of(tmp_path, run) == ("unverified", why)
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"code": {"version": "1", "computation": "d" * 64}}, "is of other code"),
+        ({"packages": {"numpy": "1.0", "pytorch": "1"}}, "is of another environment"),
+        ({"given": OWN}, "is of other variables"),
+    ],
+)
+def test_a_verification_in_fp32_of_something_else_verifies_nothing(
+    tmp_path: Path, other: dict[str, Any], why: str
+) -> None:
+    verification_in(tmp_path, AMP)
+    verification_in(tmp_path, CASE, **other)
+    run = run_in(tmp_path, AMP)
+    assert flag_of(tmp_path, run) == ("unverified", f"the verification in fp32 {why}")
+
+
+def test_what_fp32_refuses_is_no_other_variable(tmp_path: Path) -> None:
+    allowed = {"given": {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", **OWN}}
+    tf32 = {**CASE, "precision": "tf32"}
+    run = run_in(tmp_path, tf32, **allowed)
+    verification_in(tmp_path, tf32, **allowed)
+    verification_in(tmp_path, CASE)
+    assert flag_of(tmp_path, run) == (
+        "unverified",
+        "the verification in fp32 is of other variables",
+    )
+    verification_in(tmp_path, CASE, given=OWN)
+    assert flag_of(tmp_path, run) is None
