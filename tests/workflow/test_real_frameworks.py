@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pandas as pd
+from framebench.records import verifications
 
 from ..conftest import build_environment
 from ..frameworks.models import RESNET, facts_of, small
@@ -97,3 +98,37 @@ def test_parity(project: Project) -> None:
     assert status == 0, printed
     assert "2 of 2 passed, 0 failed, 0 unsupported" in printed
     assert results["passed"].all()
+
+
+def test_a_mistake_below_the_bounds_of_mixed_precision_flags_its_figure(
+    project: Project, pytorch_python: str
+) -> None:
+    """Fail if a suite in amp alone is not verified in fp32, too, or passes a mistake that only
+    that finds."""
+    folder = project.folder
+    (folder / ".venvs").symlink_to(ROOT / ".venvs")
+    (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
+    axes = {"framework": "pytorch", "model": RESNET, "batch_per_device": [2], "precision": "amp"}
+    project.write_suite({"steps": {"warmup": 1, "timed": 2}, "repeats": 1, "axes": axes})
+    model = folder / "scripts" / "frameworks" / "pytorch" / "models" / "cnn.py"
+    right = model.read_text()
+
+    def measured() -> tuple[str, dict[str, bool | None]]:
+        ran = project.medians("emulated=measure")
+        assert ran.returncode == 0, ran.stdout
+        (row,) = pd.read_csv(folder / "results" / "tables" / "summary.csv").to_dict("records")
+        found, _ = verifications.load(folder / "results" / "parity")
+        newest = verifications.latest(found)
+        return row["marks"], {one.case.precision: one.passed for one in newest}
+
+    epsilon = 'attributes["epsilon"]'
+    assert epsilon in right, "the mistake cannot be planted"
+    model.write_text(right.replace(epsilon, "1e-5"))
+    marks, passed = measured()
+    assert passed == {"amp": True, "fp32": False}
+    assert "parity" in marks.split()
+    model.write_text(right)
+    shutil.rmtree(folder / "results" / "runs")
+    marks, passed = measured()
+    assert passed == {"amp": True, "fp32": True}
+    assert not {"parity", "unverified"} & {*marks.split()}
