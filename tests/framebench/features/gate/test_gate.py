@@ -209,7 +209,7 @@ BAD = {
     "no commit": (["--base", "x:a.py", "--candidate", "b.py"], "git says"),
     "an option as commit": (["--base", "--output=x:a.py", "--candidate", "b.py"], "--base"),
     "no margin": (["--base", "usual", "--candidate", "usual", "--fail-on", "0"], "above 0"),
-    "no pairs": (["--base", "usual", "--candidate", "usual", "--pairs", "0"], "at least 1"),
+    "no pairs": (["--base", "usual", "--candidate", "usual", "--pairs", "0"], "from 1 to 1000"),
     "no suite": (["--base", "usual", "--candidate", "usual", "--config", "suite=x"], "suite:"),
     "no key": (["--base", "usual", "--candidate", "usual", "--config", "suite"], "KEY=VALUE"),
     "a key of its own": (

@@ -6,14 +6,13 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ... import PROJECT
 from ...cases import fitting
 from ...config import catalog
-from ...config.arguments import share
+from ...config.arguments import share, whole
 from ...config.repeats import PAIRS
 from ...config.settings import Settings
 from ...config.validation import ConfigError
@@ -63,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
 def add_pairs(made: argparse.ArgumentParser) -> None:
     """Add the option for the limit of pairs."""
     about = f"of runs of each case, at most (default: {PAIRS})"
-    made.add_argument("--pairs", type=count, default=PAIRS, help=about)
+    made.add_argument("--pairs", type=whole(1, 1000), default=PAIRS, help=about)
 
 
 def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:
@@ -75,14 +74,33 @@ def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the gate and return the exit status; any error is "broken", never a regression."""
+
+    def note(given: argparse.Namespace, message: str) -> None:
+        asked = summary.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
+        keep(given.results / NOTE, summary.broken_note(message, asked))
+        keep(given.results / JUNIT, summary.broken_junit(message))
+
+    return run(parser(), arguments, _gate, ERRORS, note)
+
+
+def run(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str],
+    act: Callable[[argparse.Namespace], int],
+    errors: str,
+    note: Callable[[argparse.Namespace, str], None] = lambda given, message: None,
+) -> int:
+    """Run a command that measures and return its exit status, FAULTY with a message for any error.
+
+    ``errors``: file in the results folder for errors of our own. ``note``: is given the message,
+    unless the results folder belongs to another gate."""
     try:
-        given = parser().parse_args(arguments)
+        given = parser.parse_args(arguments)
     except SystemExit as ended:
         return int(ended.code or 0)
-    asked = summary.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
     try:
         with snakemake_calls.without_traces():
-            return _gate(given, asked)
+            return act(given)
     except KeyboardInterrupt:
         print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
         return snakemake_calls.INTERRUPTED
@@ -94,12 +112,11 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         message = f"{error.filename or given.results}: {error.strerror or error}"
     except Exception as error:
-        log = given.results / ERRORS
+        log = given.results / errors
         message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
         keep(log, traceback.format_exc())
     print(f"framebench: broken: {message}", file=sys.stderr)
-    keep(given.results / NOTE, summary.broken_note(message, asked))
-    keep(given.results / JUNIT, summary.broken_junit(message))
+    note(given, message)
     return decisions.FAULTY
 
 
@@ -111,7 +128,7 @@ def keep(path: Path, text: str) -> None:
         print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
 
 
-def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
+def _gate(given: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
     settings, suite = settings_of(given.config, known, RESERVED)
     base, candidate = sides.both(
@@ -125,12 +142,13 @@ def _gate(given: argparse.Namespace, asked: summary.GateRequest) -> int:
     base, candidate = (
         _in_environment(side, settings, known, given.results) for side in (base, candidate)
     )
-    asked = replace(asked, measured=not isinstance(base, RecordsSide))
+    is_measured = not isinstance(base, RecordsSide)
+    asked = summary.GateRequest(given.base, given.candidate, given.fail_on, is_measured)
     until_decided = {"margin": given.fail_on, "at_most": given.pairs}
     models = [own.name for own in settings.own_models]
     plan = Measuring(suite, until_decided, given.config, given.words, given.results, models)
     found = _results(base, candidate, plan)
-    decided = decisions.decide(*found, given.fail_on, at_looks=asked.measured)
+    decided = decisions.decide(*found, given.fail_on, at_looks=is_measured)
     status = decisions.status(decided)
     frame = decisions.frame(decided, given.fail_on)
     files = frames.files({decisions.TABLE: frame}, given.results / "tables")
@@ -199,13 +217,3 @@ def _in_environment(side: Side, settings: Settings, known: catalog.Catalog, fold
     except Absent as error:
         raise ConfigError(f"{side.text}: cannot be installed: {error}") from None
     return VariantSide(side.text, {"environments": {framework: str(path)}}, file.digest)
-
-
-def count(text: str) -> int:
-    """Parse the number of pairs."""
-    number = int(text) if text.isdigit() else 0
-    if not 1 <= number <= 1000:
-        raise argparse.ArgumentTypeError(
-            f"found {text!r}; allowed: a whole number of at least 1 and at most 1000"
-        )
-    return number

@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +22,10 @@ from ....environments.venvs import EnvironmentFile
 from ....files import json_files, temporary
 from ....files.whole_files import write_together, write_whole
 from ....machine import local
-from ....records.run import RecordsError
-from ....runs import snakemake_calls
-from ....runs.snakemake_calls import MeasuringFailed, settings_of, without_traces
+from ....runs.snakemake_calls import settings_of
 from ....tables import frames
 from .. import command as gate
 from .. import sides
-from ..decisions import FAULTY
 from . import candidates, messages, versions
 from .candidates import Candidates, PackageVersions
 from .search import CHANGED, BisectStep, most_steps, search
@@ -71,26 +66,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the bisection and return the exit status."""
-    try:
-        given = parser().parse_args(arguments)
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    try:
-        with without_traces():
-            return _bisect(given)
-    except (ConfigError, RecordsError, MeasuringFailed) as error:
-        message = str(error)
-    except OSError as error:
-        message = f"{error.filename or given.results}: {error.strerror or error}"
-    except KeyboardInterrupt:
-        print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
-        return snakemake_calls.INTERRUPTED
-    except Exception as error:
-        log = given.results / ERRORS
-        message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
-        gate.keep(log, traceback.format_exc())
-    print(f"framebench: broken: {message}", file=sys.stderr)
-    return FAULTY
+    return gate.run(parser(), arguments, _bisect, ERRORS)
 
 
 def _bisect(given: argparse.Namespace) -> int:
