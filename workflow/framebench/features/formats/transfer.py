@@ -18,6 +18,7 @@ from ...files.whole_files import write_together, write_whole
 from ...records import record_sets, tidy_csv
 from ...records.record_sets import RecordsError
 from ...records.run import Run
+from ...tables import formatting
 from ...tables.results import CaseResults
 from . import left_out, names, registry, rows
 from .format import ExportedFile, Format, Results
@@ -100,12 +101,8 @@ def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path)
         target.unlink()
         raise RecordsError(f"import: {path}: {problems[0].message}")
     read = len(files) - len(refused)
-    lines = [f"{_counted(len(found), 'figure')} of {_counted(read, 'file')}"]
+    lines = [f"{formatting.counted(len(found), 'figure')} of {formatting.counted(read, 'file')}"]
     return [*lines, *left_out.lines(path, files, refused), f"runs: {target}"]
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _check_results(results: Path, target: Path, text: str) -> None:
