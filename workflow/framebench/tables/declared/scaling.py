@@ -229,6 +229,8 @@ _RATIOS = (
 )
 
 
+#: Columns of communication are left out where no case has any.
+_SHOWN: Any = {"optional": True, "why": _why_no_communication, "check": "communication"}
 _EXCHANGE = (
     Column(
         "communication_alone",
@@ -237,10 +239,8 @@ _EXCHANGE = (
         value=over_runs(_alone),
         title="communication alone %",
         form=PERCENT,
-        optional=True,
-        why=_why_no_communication,
         about=ALONE,
-        check="communication",
+        **_SHOWN,
     ),
     *interval(
         "communication_alone",
@@ -258,9 +258,7 @@ _EXCHANGE = (
         "arrays in which the gradients of a step go",
         value=over_runs(_messages, itemgetter(0)),
         title="messages",
-        optional=True,
-        why=_why_no_communication,
-        check="communication",
+        **_SHOWN,
     ),
     Column(
         "communication_estimate",
@@ -269,10 +267,8 @@ _EXCHANGE = (
         value=over_runs(_estimate),
         title="communication, estimated %",
         form=PERCENT,
-        optional=True,
-        why=_why_no_communication,
         about=COMMUNICATION_EXPLANATION,
-        check="communication",
+        **_SHOWN,
     ),
     Column(
         "all_reduce_gbytes_per_second",
@@ -281,10 +277,8 @@ _EXCHANGE = (
         "GB/s",
         over_runs(_rate),
         title="all-reduce GB/s",
-        optional=True,
-        why=_why_no_communication,
         about=COMMUNICATION_EXPLANATION,
-        check="communication",
+        **_SHOWN,
     ),
     Column(
         "all_reduce_bus_gbytes_per_second",
@@ -293,10 +287,8 @@ _EXCHANGE = (
         "GB/s",
         over_runs(_bus_rate),
         title="all-reduce bus GB/s",
-        optional=True,
-        why=_why_no_communication,
         about=COMMUNICATION_EXPLANATION,
-        check="communication",
+        **_SHOWN,
     ),
     *shared("reason", "marks"),
     VERDICT,
