@@ -211,14 +211,7 @@ def step_times(
             caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
             + left_out(len(chosen), len(with_steps), "cases"),
             wide=False,
-            axes={
-                "framework": case.framework,
-                "model": case.model,
-                "mode": case.mode,
-                "precision": case.precision,
-                "devices": topology_of(case),
-                "compiler": case.compiler,
-            },
+            axes=axes_of(run.key.row),
         )
         drawn.append((plot, run))
     return drawn
