@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from typing import Match
 
 #: Unprintable characters: control characters except tab and line feed, line and paragraph
@@ -43,3 +45,11 @@ def duration(seconds: float) -> str:
     if whole < 86400:
         return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
     return f"{seconds / 86400:.1f} days"
+
+
+def accept_any_text() -> None:
+    """Make standard output and error escape characters that the encoding of a terminal or batch
+    system lacks, so that no message ends a run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

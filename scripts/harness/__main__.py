@@ -13,8 +13,9 @@ _OTHERS.sort(key=lambda entry: os.path.realpath(entry) in _LAST)
 sys.path[:] = [os.path.dirname(_HERE), *_OTHERS]
 
 if __name__ == "__main__":
+    from core.text import accept_any_text
+
     from harness.launcher import main
-    from harness.messages.streams import accept_any_text
     from harness.processes.guard import adopt_orphans
 
     accept_any_text()

@@ -13,7 +13,8 @@ sys.path[:] = [os.path.dirname(_HERE)] + [
 ]
 
 if __name__ == "__main__":
-    from harness.messages.streams import accept_any_text
+    from core.text import accept_any_text
+
     from harness.nodes.agent import main
     from harness.processes.guard import adopt_orphans
 

@@ -14,7 +14,8 @@ sys.path[:] = [os.path.dirname(_HERE)] + [
 ]
 
 if __name__ == "__main__":
-    from harness.messages.streams import accept_any_text
+    from core.text import accept_any_text
+
     from harness.rank import main
 
     accept_any_text()

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core.text import accept_any_text
+
 from .. import PROJECT
 from ..config import catalog, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
-from ..files.text import accept_any_text
 from ..plan import pair_forecast, plan_text, targets
 from ..runs import partial
 from . import call

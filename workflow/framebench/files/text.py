@@ -5,12 +5,11 @@ Standard library only: results of a run are also read between two of its attempt
 
 from __future__ import annotations
 
-import io
 import re
-import sys
 from io import TextIOBase
 from typing import TextIO
 
+from core.text import accept_any_text as accept_any_text
 from core.text import printable
 
 #: Start of a formula in a spreadsheet: these signs, also in full width, and also after characters
@@ -22,13 +21,6 @@ _FORMULA = re.compile(
     "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
 )
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-
-
-def accept_any_text() -> None:
-    """Make output streams escape characters that their encoding lacks."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 class PrintableStream(TextIOBase):
