@@ -151,9 +151,7 @@ def _ask(arguments: Sequence[str], seconds: float) -> Tuple[int, str]:
     ended = subprocess.run(
         [_SMI, *arguments],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
         encoding="utf-8",
         errors="replace",
         timeout=seconds,

@@ -36,7 +36,6 @@ def require_amp(mode: str) -> None:
         [sys.executable, _AMP_PROGRAM, mode],
         stdout=subprocess.PIPE,  # where Paddle reports a signal
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
         encoding="utf-8",
         errors="replace",
     )

@@ -188,9 +188,7 @@ def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[s
     ]  # fmt: skip
     done = subprocess.run(
         command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
+        capture_output=True,
         encoding="utf-8",
         errors="replace",
     )

@@ -255,7 +255,6 @@ def _output_of(*command: str) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=10,
-            universal_newlines=True,
             encoding="utf-8",
             errors="replace",
         ).stdout

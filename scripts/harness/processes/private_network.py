@@ -51,7 +51,6 @@ def private_network(addresses: Sequence[str]) -> Iterator[PrivateNetwork]:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            universal_newlines=True,
             encoding="utf-8",
             errors="replace",
         ) as maker:

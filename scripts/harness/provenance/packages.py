@@ -26,7 +26,6 @@ def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         check=True,
-        universal_newlines=True,
         encoding="utf-8",
         errors="replace",
     )

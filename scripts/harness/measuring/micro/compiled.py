@@ -29,9 +29,7 @@ def library(source: str, name: str) -> ctypes.CDLL:
         target = os.path.join(folder, "kernels.so")
         finished = subprocess.run(
             [compiler, *OPTIONS, "-o", target, source],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
+            capture_output=True,
             encoding="utf-8",
             errors="replace",
         )

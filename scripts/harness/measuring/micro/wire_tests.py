@@ -201,7 +201,6 @@ def _iperf3_server(host: str) -> Iterator[Tuple[Any, int]]:
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
         encoding="utf-8",
         errors="replace",
     )
