@@ -8,6 +8,8 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn, rnn
 
+from .cnn import loss as loss
+
 LAYOUT = "TNC"  # of the fused operator: NTC has its input transposed to it
 LAYOUTS = dict.fromkeys(("cpu", "gpu"), LAYOUT)
 MATMULS = ("RNN", "FullyConnected")
@@ -55,10 +57,3 @@ def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Return the batch's numpy arrays that :func:`loss` takes."""
     return (batch["labels"].astype(np.int32),)
-
-
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Return the mean cross entropy over the batch."""
-    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
-    (logits,) = outputs
-    return entropy(logits.astype("float32"), labels[0]).mean()

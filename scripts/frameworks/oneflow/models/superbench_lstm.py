@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-import oneflow.nn.functional as F
 from oneflow import Tensor, nn
+
+from .cnn import losses as losses
 
 
 class Classifier(nn.Module):
@@ -28,11 +29,3 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
     return (batch["features"],)
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return the cross entropy of each sample, (batch,), as the only entry of a tuple."""
-    (logits,) = outputs
-    return (F.cross_entropy(logits.float(), batch["labels"], reduction="none"),)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-import paddle.nn.functional as F
 from paddle import Tensor, nn
+
+from .cnn import loss as loss
 
 
 class Classifier(nn.Layer):
@@ -32,10 +33,3 @@ def build(model_config: Dict[str, Any]) -> nn.Layer:
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     return (batch["features"],)
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    (logits,) = outputs
-    return F.cross_entropy(logits.astype("float32"), batch["labels"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Tuple
 
 import torch
-import torch.nn.functional as F
 from harness.adapter import Unsupported
 from torch import Tensor, nn
+
+from .cnn import loss as loss
 
 MEMORY_FORMAT = torch.contiguous_format
 #: oneDNN's own words for a layer that it lacks in this dtype on this processor.
@@ -42,10 +43,3 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     return (batch["features"],)
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    (logits,) = outputs
-    return F.cross_entropy(logits.float(), batch["labels"])

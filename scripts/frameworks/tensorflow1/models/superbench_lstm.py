@@ -15,6 +15,7 @@ from ..variables import (
     Variables,
     uniform,
 )
+from .cnn import loss as loss
 from .layers import dense
 
 #: Which gates of the operator those of the reference are.
@@ -73,13 +74,3 @@ def forward(
             ).h
     with scope():
         return [dense(x[-1], variables, "classifier")], {}
-
-
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the batch."""
-    (logits,) = outputs
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=logits)
-    )
