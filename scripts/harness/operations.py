@@ -6,7 +6,7 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Callable, ClassVar, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Callable, ClassVar, Dict, NamedTuple, Sequence, Tuple, Union
 
 from harness.adapter import Capability
 
@@ -34,6 +34,23 @@ class Operation(NamedTuple):
     run: Callable[[], Any]
     result: Callable[[], Any]
     dtype: str
+
+
+def functions(
+    matmul: Callable[..., Any],
+    add: Callable[..., Any],
+    multiply: Callable[..., Any],
+    exp: Callable[..., Any],
+) -> Dict[str, Callable[..., Any]]:
+    """Return a framework's function for each operation, with scale and triad made of the others."""
+    return {
+        MATMUL: matmul,
+        ADD: add,
+        MULTIPLY: multiply,
+        EXP: exp,
+        SCALE: lambda c: multiply(c, SCALAR),
+        TRIAD: lambda b, c: add(b, multiply(c, SCALAR)),
+    }
 
 
 class SingleOperations(Capability):

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    Operation,
-    Transposed,
-)
+from harness.operations import MATMUL, Operation, Transposed, functions
 
-FUNCTIONS: Dict[str, Callable[..., Any]] = {
-    MATMUL: jnp.matmul,
-    ADD: jnp.add,
-    MULTIPLY: jnp.multiply,
-    EXP: jnp.exp,
-    SCALE: lambda c: SCALAR * c,
-    TRIAD: lambda b, c: b + SCALAR * c,
-}
+FUNCTIONS = functions(jnp.matmul, jnp.add, jnp.multiply, jnp.exp)
 
 
 class Chained(NamedTuple):

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Sequence
+import functools
+from typing import Any, Callable, Sequence
 
 import tensorflow as tf
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    NEITHER,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    Operation,
-    Transposed,
-)
+from harness.operations import NEITHER, Operation, Transposed, functions
 
 
 def function_of(name: str, transposed: Transposed = NEITHER) -> Callable[..., Any]:
     """Return the framework's function for an operation of :mod:`harness.operations`."""
     first, second = transposed
-    functions: Dict[str, Callable[..., Any]] = {
-        MATMUL: lambda a, b: tf.linalg.matmul(a, b, transpose_a=first, transpose_b=second),
-        ADD: tf.add,
-        MULTIPLY: tf.multiply,
-        EXP: tf.exp,
-        SCALE: lambda c: tf.multiply(c, SCALAR),
-        TRIAD: lambda b, c: tf.add(b, tf.multiply(c, SCALAR)),
-    }
-    return functions[name]
+    matmul = functools.partial(tf.linalg.matmul, transpose_a=first, transpose_b=second)
+    return functions(matmul, tf.add, tf.multiply, tf.exp)[name]
 
 
 def operation(name: str, arrays: Sequence[Any], transposed: Transposed, dtype: str) -> Operation:
