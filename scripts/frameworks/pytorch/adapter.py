@@ -308,9 +308,7 @@ class PyTorchAdapter(
         if self._sharding and isinstance(tensor, self._sharded.Whole):
             tensor = tensor.gather()
         tensor = tensor.detach().to_dense()  # gradients of embeddings may be sparse
-        if tensor.is_complex():
-            tensor = self._torch.view_as_real(tensor)
-        return tensor.float().cpu().numpy()
+        return self._devices.real(tensor).float().cpu().numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         with self._torch.no_grad():

@@ -105,17 +105,23 @@ class Copies:
         return tensors
 
 
+def dtype_of(tensor: torch.Tensor, precision: torch.dtype) -> torch.dtype:
+    """Return the dtype of ``tensor`` in a floating-point ``precision``; complex ones stay complex,
+    whose imaginary parts ``nn.Module.to`` drops, and one of integers stays as it is."""
+    if tensor.is_complex():
+        return precision.to_complex()
+    return precision if tensor.is_floating_point() else tensor.dtype
+
+
+def real(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor; real and imaginary parts of a complex one along a last axis."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
 def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
     """``model`` with its parameters in ``dtype``, but in a half precision for normalisations with
     running statistics: these are sums of many batches, and their kernels take them in float32."""
-    # not `to`, which drops imaginary parts
-    model._apply(
-        lambda tensor: (
-            tensor.to(dtype.to_complex() if tensor.is_complex() else dtype)
-            if tensor.is_complex() or tensor.is_floating_point()
-            else tensor
-        )
-    )
+    model._apply(lambda tensor: tensor.to(dtype_of(tensor, dtype)))
     for module in model.modules():
         if dtype.itemsize < 4 and isinstance(module, nn.modules.batchnorm._BatchNorm):
             module.float()

@@ -22,7 +22,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import UninitializedParameter
 from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
-from .. import importing
+from .. import devices, importing
 from .own_libraries import library_model
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
@@ -78,8 +78,8 @@ class Definition:
         if not isinstance(value, Tensor):
             return value
         dtype = value.dtype
-        if self._case.precision == FLOAT64 and (value.is_floating_point() or value.is_complex()):
-            dtype = torch.complex128 if value.is_complex() else torch.float64
+        if self._case.precision == FLOAT64:
+            dtype = devices.dtype_of(value, torch.float64)
         return value.to(
             self._rank_context.accelerator,  # the rank's own device is the current one
             dtype,
@@ -141,7 +141,7 @@ class Definition:
             register_dataclass(kind)
         if unknown:
             return self.flat(outputs)
-        found = Flat(_real(leaf) for leaf in leaves if isinstance(leaf, Tensor))
+        found = Flat(devices.real(leaf) for leaf in leaves if isinstance(leaf, Tensor))
         if not found:
             raise Mismatch(
                 f"the model returns {type(outputs).__name__} without a tensor; allowed: a tensor, "
@@ -154,7 +154,7 @@ class Definition:
         """Return the state as the model has it; no other framework is compared with it."""
         named = (*model.named_parameters(), *model.named_buffers())
         return {
-            name: Variable(_real(tensor), trainable=tensor.requires_grad)
+            name: Variable(devices.real(tensor), trainable=tensor.requires_grad)
             for name, tensor in named
             if tensor.is_floating_point() or tensor.is_complex()
         }
@@ -175,11 +175,6 @@ def _one_by_one(inputs: Any) -> Tuple[List[str], Tuple[Any, ...]]:
 def _first(inputs: Any) -> Any:
     leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
     return next((leaf for leaf in leaves if isinstance(leaf, Tensor)), None)
-
-
-def _real(tensor: Tensor) -> Tensor:
-    """Return a tensor; real and imaginary parts of a complex one along a last axis."""
-    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def _widened(tensor: Tensor) -> Tensor:
