@@ -387,16 +387,9 @@ class JaxAdapter(
             return function
         return self._programs.compiled(function, arguments, donated=(1,))
 
-    def prefill(self, more: Any = None) -> Any:
-        self._latest = self._generator.prefill(more)
+    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
+        self._latest = run(tokens)
         return self._latest
-
-    def decode(self, tokens: Any = None) -> Any:
-        self._latest = self._generator.decode(tokens)
-        return self._latest
-
-    def following_logits(self) -> Any:
-        return self._generator.logits
 
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         jax = self._jax

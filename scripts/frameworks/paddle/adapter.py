@@ -292,24 +292,12 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         (prompts,) = self._inputs
         self._generator = generator(self._model, prompts, new_tokens)
 
-    def _generating(self, work: Any) -> Any:
+    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
         paddle, mixed = self._paddle, contextlib.nullcontext()
         if self._amp:
             mixed = paddle.amp.auto_cast(dtype=self._dtype, level="O1")
         with paddle.no_grad(), mixed:
-            return work()
-
-    def _on_device(self, tokens: Any) -> Any:
-        return None if tokens is None else self._paddle.to_tensor(tokens)
-
-    def prefill(self, more: Any = None) -> Any:
-        return self._generating(lambda: self._generator.prefill(self._on_device(more)))
-
-    def decode(self, tokens: Any = None) -> Any:
-        return self._generating(lambda: self._generator.decode(self._on_device(tokens)))
-
-    def following_logits(self) -> Any:
-        return self._generator.logits
+            return run(None if tokens is None else paddle.to_tensor(tokens))
 
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         paddle = self._paddle

@@ -424,21 +424,10 @@ class PyTorchAdapter(
         torch = self._torch
         return torch.no_grad if self._in_float8 else torch.inference_mode
 
-    def _generating(self, work: Callable[[], Any]) -> Any:
+    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
         with self._without_gradients(), self._autocast():
-            return work()
-
-    def _on_device(self, tokens: Any) -> Any:
-        return None if tokens is None else self._torch.from_numpy(tokens).to(self._device)
-
-    def prefill(self, more: Any = None) -> Any:
-        return self._generating(lambda: self._generator.prefill(self._on_device(more)))
-
-    def decode(self, tokens: Any = None) -> Any:
-        return self._generating(lambda: self._generator.decode(self._on_device(tokens)))
-
-    def following_logits(self) -> Any:
-        return self._generator.logits
+            moved = None if tokens is None else self._torch.from_numpy(tokens).to(self._device)
+            return run(moved)
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

@@ -364,15 +364,6 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         )
         self._proved = self._generator.over_one
 
-    def prefill(self, more: Any = None) -> Any:
-        return self._generator.prefill(more)
-
-    def decode(self, tokens: Any = None) -> Any:
-        return self._generator.decode(tokens)
-
-    def following_logits(self) -> Any:
-        return self._generator.logits
-
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         tf = self._tf
         dtype = tf.keras.mixed_precision.global_policy().compute_dtype

@@ -109,8 +109,8 @@ MISTAKES: dict[str, Sequence[PlantedMistake]] = {
             "float32 in half precision",
             LEARNED,
             "adapter.py",
-            "with self._without_gradients(), self._autocast():\n            return work()",
-            "with self._without_gradients():\n            return work()",
+            "with self._without_gradients(), self._autocast():\n            moved",
+            "with self._without_gradients():\n            moved",
             "amp",
         ),
         _mistake(
