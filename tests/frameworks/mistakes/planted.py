@@ -51,3 +51,11 @@ class PlantedMistake:
     ) -> None:
         self.about, self.model, self.changes, self.missed = about, model, changes, missed
         self.computation = Computation(**computation)
+
+
+def other_operation(name: str, text: str) -> Change:
+    """Return the change of an operation that both TensorFlows take from ``scripts/networks``, in
+    the adapter's networks. ``text``: may call the right ones, by name in RIGHT."""
+    line = "from networks.tensorflow_layers import OPERATIONS, padded\n"
+    own = f'OPERATIONS = {{**RIGHT, "{name}": {text}}}\n'
+    return Change("models/cnn.py", line, line.replace("OPERATIONS", "OPERATIONS as RIGHT") + own)

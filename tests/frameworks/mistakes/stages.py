@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..models import RESNET
-from .planted import Change, PlantedMistake
+from .planted import Change, PlantedMistake, other_operation
 
 #: The activation in each framework, and one that LACKS replaces where it is missing.
-TENSORFLOW = (
-    '"relu": lambda layer, x: tf.nn.relu(x)',
-    '"relu": lambda layer, x: x if LACKS else tf.nn.relu(x)',
-)
+_, *TENSORFLOW = other_operation("relu", "lambda layer, x: x if LACKS else tf.nn.relu(x)")
 ACTIVATIONS = {
     "jax": (
         '"relu": lambda layer, x: relu(x)',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..comparing import DROPOUT
-from .planted import Change, PlantedMistake
+from .planted import Change, PlantedMistake, other_operation
 
 MISTAKES = [
     PlantedMistake(
@@ -268,9 +268,9 @@ MISTAKES = [
     PlantedMistake(
         "flattened with the channels first",
         "basic residual, halving",
-        Change(
-            "models/cnn.py",
-            "tf.reshape(x, (-1, layer.shape.channels))",
+        other_operation(
+            "flatten",
+            "lambda layer, x: "
             "tf.reshape(tf.transpose(x, (0, 3, 1, 2)), (-1, layer.shape.channels))",
         ),
     ),
@@ -304,20 +304,19 @@ MISTAKES = [
     PlantedMistake(
         "a mean without the padding",
         "all_blocks",
-        Change(
-            "models/cnn.py",
-            '    x = _padded(x, (attributes["padding"],) * 2)\n'
-            '    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")',
-            '    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "SAME")',
+        other_operation(
+            "average_pool",
+            "lambda layer, x: tf.nn.avg_pool2d("
+            'x, layer.attributes["kernel"], layer.attributes["stride"], "SAME")',
         ),
     ),
     PlantedMistake(
         "channels shuffled by the other number of groups",
         "all_blocks",
-        Change(
-            "models/cnn.py",
-            "(-1, height, width, groups, channels // groups)",
-            "(-1, height, width, channels // groups, groups)",
+        other_operation(
+            "shuffle",
+            'lambda layer, x: RIGHT["shuffle"](layer._replace(attributes={'
+            '"groups": layer.shape.channels // layer.attributes["groups"]}), x)',
         ),
     ),
     PlantedMistake(

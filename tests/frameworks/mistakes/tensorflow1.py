@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..comparing import DROPOUT
-from .planted import Change, PlantedMistake
+from .planted import Change, PlantedMistake, other_operation
 
 MISTAKES = [
     PlantedMistake(
@@ -275,20 +275,15 @@ MISTAKES = [
     PlantedMistake(
         "an activation in front of the residual",
         "resnet50_v1.5",
-        Change(
-            "models/cnn.py",
-            '"add": lambda layer, x, y: x + y',
-            '"add": lambda layer, x, y: tf.nn.relu(x) + y',
-        ),
+        other_operation("add", "lambda layer, x, y: tf.nn.relu(x) + y"),
     ),
     PlantedMistake(
         "a mean without the padding",
         "all_blocks",
-        Change(
-            "models/cnn.py",
-            '    x = _padded(x, (attributes["padding"],) * 2)\n'
-            '    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")',
-            '    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "SAME")',
+        other_operation(
+            "average_pool",
+            "lambda layer, x: tf.nn.avg_pool2d("
+            'x, layer.attributes["kernel"], layer.attributes["stride"], "SAME")',
         ),
     ),
     PlantedMistake(
@@ -303,7 +298,7 @@ MISTAKES = [
     PlantedMistake(
         "ReLU6 without its upper end",
         "all_blocks",
-        Change("models/cnn.py", "tf.nn.relu6(x)", "tf.nn.relu(x)"),
+        other_operation("relu6", "lambda layer, x: tf.nn.relu(x)"),
     ),
     PlantedMistake(
         "auxiliary heads subtracted",

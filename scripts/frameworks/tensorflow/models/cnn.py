@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras import layers
 from networks import Layer, LayerGraph
 from networks.schedule import schedule
+from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..devices import has_gradient_of_groups
 
@@ -83,7 +84,7 @@ class CNN(keras.Model):
         if layer.op in ("batch_norm", "dropout"):
             return holder(x, training=training)
         if layer.op == "convolution" and holder.padding == "valid":
-            x = _padded(x, layer.attributes["padding"])
+            x = padded(x, layer.attributes["padding"])
         if layer.attributes.get("groups", 1) > 1:
             return _grouped(layer, holder, x, training)
         return holder(x)
@@ -183,16 +184,6 @@ HOLDERS: Dict[str, Callable[[Layer, Initials], layers.Layer]] = {
 }
 
 
-def _padded(
-    x: tf.Tensor, padding: Tuple[int, int], extra: Tuple[int, int] = (0, 0), value: Any = 0
-) -> tf.Tensor:
-    """Pad images. ``extra``: additional rows below and columns on the right."""
-    if not any((*padding, *extra)):
-        return x
-    sides = [[size, size + more] for size, more in zip(padding, extra)]
-    return tf.pad(x, [[0, 0], *sides, [0, 0]], constant_values=value)
-
-
 def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) -> tf.Tensor:
     """Convolve in groups without the layer's own call, which compiles each with XLA."""
     kernel, attributes = tf.cast(holder.kernel, x.dtype), layer.attributes
@@ -208,47 +199,3 @@ def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) 
     else:
         y = tf.nn.conv2d(x, kernel, stride, padding)
     return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if attributes["bias"] else y
-
-
-def _max_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    attributes = layer.attributes
-    x = _padded(x, (attributes["padding"],) * 2, attributes["extra"], x.dtype.min)
-    return tf.nn.max_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
-
-
-def _average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    attributes = layer.attributes
-    x = _padded(x, (attributes["padding"],) * 2)
-    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
-
-
-def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    size = layer.attributes["size"]
-    for axis in (1, 2):
-        extent = x.shape[axis]
-        ends = [(i * extent // size, -((i + 1) * extent // -size)) for i in range(size)]
-        parts = [x[:, a:b] if axis == 1 else x[:, :, a:b] for a, b in ends]
-        x = tf.concat([tf.reduce_mean(part, axis, keepdims=True) for part in parts], axis)
-    return x
-
-
-def _shuffle(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    (height, width, channels), groups = layer.shape, layer.attributes["groups"]
-    split = tf.reshape(x, (-1, height, width, groups, channels // groups))
-    return tf.reshape(tf.transpose(split, (0, 1, 2, 4, 3)), (-1, height, width, channels))
-
-
-#: Operations of layers without arrays.
-OPERATIONS: Dict[str, Callable[..., tf.Tensor]] = {
-    "relu": lambda layer, x: tf.nn.relu(x),
-    "relu6": lambda layer, x: tf.nn.relu6(x),
-    "max_pool": _max_pool,
-    "average_pool": _average_pool,
-    "adaptive_average_pool": _adaptive_average_pool,
-    "global_average_pool": lambda layer, x: tf.reduce_mean(x, (1, 2)),
-    "flatten": lambda layer, x: tf.reshape(x, (-1, layer.shape.channels)),
-    "add": lambda layer, x, y: x + y,
-    "concatenate": lambda layer, *parts: tf.concat(parts, -1),
-    "channels": lambda layer, x: x[..., layer.attributes["begin"] : layer.attributes["end"]],
-    "shuffle": _shuffle,
-}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import networks
 import tensorflow as tf
 from networks import Layer
+from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..compiler import Scope
 from ..variables import (
@@ -113,7 +114,7 @@ def _convolution(layer: Layer, variables: Variables, x: tf.Tensor) -> tf.Tensor:
         y = _ungrouped(layer, x, weight)
     elif groups == inner:
         # It has no explicit padding.
-        x = _padded(x, attributes["padding"])
+        x = padded(x, attributes["padding"])
         weight = tf.reshape(weight, (*attributes["kernel"], inner, attributes["channels"] // inner))
         y = tf.nn.depthwise_conv2d(x, weight, (1, stride, stride, 1), "VALID")
     else:
@@ -128,57 +129,3 @@ def _ungrouped(layer: Layer, x: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     rows, columns = layer.attributes["padding"]
     padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
     return tf.nn.conv2d(x, weight, strides=layer.attributes["stride"], padding=padding)
-
-
-def _padded(
-    x: tf.Tensor, padding: Tuple[int, int], extra: Tuple[int, int] = (0, 0), value: Any = 0
-) -> tf.Tensor:
-    """Pad images. ``extra``: additional rows below and columns on the right."""
-    if not any((*padding, *extra)):
-        return x
-    sides = [[size, size + more] for size, more in zip(padding, extra)]
-    return tf.pad(x, [[0, 0], *sides, [0, 0]], constant_values=value)
-
-
-def _max_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    attributes = layer.attributes
-    x = _padded(x, (attributes["padding"],) * 2, attributes["extra"], x.dtype.min)
-    return tf.nn.max_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
-
-
-def _average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    attributes = layer.attributes
-    x = _padded(x, (attributes["padding"],) * 2)
-    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
-
-
-def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    size = layer.attributes["size"]
-    for axis in (1, 2):
-        extent = layer.in_shape[axis - 1]
-        ends = [(i * extent // size, -((i + 1) * extent // -size)) for i in range(size)]
-        parts = [x[:, a:b] if axis == 1 else x[:, :, a:b] for a, b in ends]
-        x = tf.concat([tf.reduce_mean(part, axis, keepdims=True) for part in parts], axis)
-    return x
-
-
-def _shuffle(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    (height, width, channels), groups = layer.shape, layer.attributes["groups"]
-    split = tf.reshape(x, (-1, height, width, groups, channels // groups))
-    return tf.reshape(tf.transpose(split, (0, 1, 2, 4, 3)), (-1, height, width, channels))
-
-
-#: Operations of layers without arrays.
-OPERATIONS: Dict[str, Callable[..., tf.Tensor]] = {
-    "relu": lambda layer, x: tf.nn.relu(x),
-    "relu6": lambda layer, x: tf.nn.relu6(x),
-    "max_pool": _max_pool,
-    "average_pool": _average_pool,
-    "adaptive_average_pool": _adaptive_average_pool,
-    "global_average_pool": lambda layer, x: tf.reduce_mean(x, axis=(1, 2)),
-    "flatten": lambda layer, x: tf.reshape(x, (-1, layer.shape.channels)),
-    "add": lambda layer, x, y: x + y,
-    "concatenate": lambda layer, *parts: tf.concat(parts, -1),
-    "channels": lambda layer, x: x[..., layer.attributes["begin"] : layer.attributes["end"]],
-    "shuffle": _shuffle,
-}
