@@ -4,7 +4,7 @@ run one layer after another."""
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from networks.layers import IMAGES, Layer, LayerGraph
 
@@ -35,6 +35,11 @@ class Schedule(NamedTuple):
     calls: Tuple[Call, ...]
     places: int
     outputs: Tuple[int, ...]
+
+    def bound(self, operation_of: Callable[[Call], Any]) -> Tuple[Any, int, Tuple[int, ...]]:
+        """Return the calls as (operation, inputs, output, freed), ``places`` and ``outputs``."""
+        calls = [(operation_of(call), call.inputs, call.output, call.freed) for call in self.calls]
+        return calls, self.places, self.outputs
 
 
 def schedule(network: LayerGraph, training: bool) -> Schedule:

@@ -25,8 +25,8 @@ ACTIVATIONS = {
         'return lambda F, x: x if LACKS else F.Activation(x, act_type="relu")',
     ),
     "oneflow": (
-        'return relu(in_place) if layer.op == "relu"',
-        'return (lambda x: x) if LACKS else relu(in_place) if layer.op == "relu"',
+        'return relu(call.in_place) if layer.op == "relu"',
+        'return (lambda x: x) if LACKS else relu(call.in_place) if layer.op == "relu"',
     ),
     "paddle": ("    return F.relu\n", "    return (lambda x: x) if LACKS else F.relu\n"),
     "pytorch": (

@@ -10,7 +10,7 @@ import megengine.module as M
 import networks
 from megengine import Tensor
 from networks import Layer, LayerGraph
-from networks.schedule import BY_VALUE, Schedule, flattened, schedule
+from networks.schedule import BY_VALUE, Call, flattened, schedule
 
 Operation = Callable[..., Tensor]
 
@@ -173,17 +173,13 @@ class CNN(M.Module):
                 setattr(self, layer.name, MODULES[layer.op](layer))
         for name, shape in flattened(network).items():
             getattr(self, name).flattened = shape
-        plans = {training: self._plan(schedule(network, training)) for training in (True, False)}
-        self._plan_of = plans.__getitem__  # in a dictionary MegEngine would find the layers again
 
-    def _plan(self, plan: Schedule) -> Any:
-        """Return the calls of a network, each with its operation."""
-
-        def operation(layer: Layer) -> Any:
+        def operation(call: Call) -> Any:
+            layer = call.layer
             return getattr(self, layer.name) if layer.op in MODULES else FUNCTIONS[layer.op](layer)
 
-        calls = [(operation(call.layer), *call[1:4]) for call in plan.calls]
-        return calls, plan.places, plan.outputs
+        plans = {mode: schedule(network, mode).bound(operation) for mode in (True, False)}
+        self._plan_of = plans.__getitem__  # in a dictionary MegEngine would find the layers again
 
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
         calls, places, outputs = self._plan_of(self.training)

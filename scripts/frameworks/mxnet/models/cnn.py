@@ -10,7 +10,7 @@ import numpy as np
 from mxnet.contrib.amp import amp
 from mxnet.gluon import nn
 from networks import Layer, LayerGraph
-from networks.schedule import Schedule, flattened, schedule
+from networks.schedule import flattened, schedule
 
 # On GPUs channels last, which Tensor Cores take without conversions. Convolutions on the CPU have
 # no other layout than channels first; oneDNN reorders it by itself.
@@ -210,7 +210,8 @@ class CNN(nn.HybridBlock):
             for name, shape in flattened(network).items():
                 self._children[name].flattened = shape
         self.plans = {
-            training: _plan(schedule(network, training), operations) for training in (True, False)
+            training: schedule(network, training).bound(lambda call: operations[call.layer.name])
+            for training in (True, False)
         }
 
     def hybrid_forward(self, F: Any, images: Any) -> Tuple[Any, ...]:
@@ -229,13 +230,6 @@ def _call(block: nn.HybridBlock) -> Operation:
 
 def _flat(operation: Operation) -> Operation:
     return lambda F, x: F.flatten(operation(F, x))
-
-
-def _plan(plan: Schedule, operations: Dict[str, Operation]) -> Tuple[Any, int, Tuple[int, ...]]:
-    calls = [
-        (operations[call.layer.name], call.inputs, call.output, call.freed) for call in plan.calls
-    ]
-    return calls, plan.places, plan.outputs
 
 
 def build(model_config: Dict[str, Any]) -> nn.HybridBlock:

@@ -10,7 +10,7 @@ import oneflow
 import oneflow.nn.functional as F
 from networks import Layer, LayerGraph
 from networks.fusing import fused
-from networks.schedule import Schedule, flattened, schedule
+from networks.schedule import Call, flattened, schedule
 from oneflow import Tensor, nn
 
 from ..devices import channels_last
@@ -175,7 +175,9 @@ class CNN(nn.Module):
         if not channels_last():  # else in the order of the shared layout
             for name, shape in flattened(network).items():
                 self._modules[name].flattened = shape
-        self.plans = {training: _plan(schedule(network, training)) for training in (True, False)}
+        self.plans = {
+            training: schedule(network, training).bound(_operation) for training in (True, False)
+        }
 
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
         calls, places, outputs = self.plans[self.training]
@@ -189,19 +191,12 @@ class CNN(nn.Module):
         return tuple([values[number] for number in outputs])
 
 
-def _plan(plan: Schedule) -> Tuple[Any, int, Tuple[int, ...]]:
-    """Return the calls of a network, each with a function or the name of a module."""
-
-    def operation(layer: Layer, in_place: bool) -> Any:
-        if layer.op in MODULES:
-            return layer.name
-        return relu(in_place) if layer.op == "relu" else FUNCTIONS[layer.op](layer)
-
-    calls = [
-        (operation(call.layer, call.in_place), call.inputs, call.output, call.freed)
-        for call in plan.calls
-    ]
-    return calls, plan.places, plan.outputs
+def _operation(call: Call) -> Any:
+    """Return the function of a call, or the name of its module."""
+    layer = call.layer
+    if layer.op in MODULES:
+        return layer.name
+    return relu(call.in_place) if layer.op == "relu" else FUNCTIONS[layer.op](layer)
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:

@@ -9,7 +9,7 @@ import networks
 import paddle
 import paddle.nn.functional as F
 from networks import Layer, LayerGraph
-from networks.schedule import Schedule, flattened, schedule
+from networks.schedule import flattened, schedule
 from paddle import Tensor, nn
 
 from ..devices import data_format
@@ -162,7 +162,8 @@ class CNN(nn.Layer):
             for name, shape in flattened(network).items():
                 self._sub_layers[name].flattened = shape
         self.plans = {
-            training: _plan(schedule(network, training), operations) for training in (True, False)
+            training: schedule(network, training).bound(lambda call: operations[call.layer.name])
+            for training in (True, False)
         }
 
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
@@ -173,13 +174,6 @@ class CNN(nn.Layer):
             for number in freed:
                 values[number] = None
         return tuple([values[number] for number in outputs])
-
-
-def _plan(plan: Schedule, operations: Dict[str, Operation]) -> Tuple[Any, int, Tuple[int, ...]]:
-    calls = [
-        (operations[call.layer.name], call.inputs, call.output, call.freed) for call in plan.calls
-    ]
-    return calls, plan.places, plan.outputs
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
