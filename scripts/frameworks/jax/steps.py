@@ -34,7 +34,9 @@ def initial(
     random numbers, so that dropout differs between ranks."""
     random = np.random.default_rng(rank_context.seed)
     key = np.asarray(jax.random.PRNGKey(rank_context.seed + 1 + rank_context.rank))
-    return definition.parameters(model_config, random), definition.statistics(model_config), key
+    parameters = definition.parameters(model_config, random)  # a user's model knows the others then
+    has_statistics = hasattr(definition, "statistics")  # of batch normalisation
+    return parameters, definition.statistics(model_config) if has_statistics else {}, key
 
 
 Forward = Callable[[Arrays, Own, Arrays], Tuple[Tuple[Array, ...], Own]]

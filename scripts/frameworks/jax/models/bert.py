@@ -19,10 +19,13 @@ from .layers import (
     cut,
     dense,
     dropout,
+    hyperparameters,
     joined,
     keys,
     layer_norm,
 )
+
+model = hyperparameters  # which the functions below take
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
@@ -36,12 +39,6 @@ ROWS = ("attention.output", "output")
 def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
     """Return the number of attention heads of a projection."""
     return {f"attention.{kind}": (hyper["heads"],) for kind in ("query", "key", "value")}
-
-
-def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the settings of the model that the functions below take."""
-    hyper: Dict[str, Any] = model_config["hyperparameters"]
-    return hyper
 
 
 class Drawing:
@@ -103,11 +100,6 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
     drawing.decoder_bias("decoder_bias")
     drawing.linear("next_sentence", hidden, 2)
     return drawing.drawn
-
-
-def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """Return no running statistics: layer normalisation keeps none."""
-    return {}
 
 
 def _attention(

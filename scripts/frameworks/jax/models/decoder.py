@@ -18,11 +18,14 @@ from .layers import (
     cut,
     dense,
     dropout,
+    hyperparameters,
     joined,
     keys,
     layer_norm,
     rms_norm,
 )
+
+model = hyperparameters  # which the functions below take
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
@@ -55,12 +58,6 @@ class Cache(NamedTuple):
             for kept, update in zip(self.kept[name], new)
         )
         self.kept[name] = keys, values
-
-
-def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the settings of the model that the functions below take."""
-    hyper: Dict[str, Any] = model_config["hyperparameters"]
-    return hyper
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
@@ -102,11 +99,6 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
     if not hyper["tied"]:
         linear("head", hidden, hyper.get("classes", hyper["vocabulary"]))
     return drawn
-
-
-def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """Return no running statistics: neither normalisation keeps any."""
-    return {}
 
 
 def _angles(positions: Array, hyper: Dict[str, Any]) -> Tuple[Array, Array]:

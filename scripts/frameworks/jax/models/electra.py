@@ -20,7 +20,6 @@ from .bert import (
     encoded,
     gelu,
     model,
-    statistics,
     vocabulary_logits,
 )
 from .layers import (
@@ -38,7 +37,6 @@ __all__ = [
     "loss",
     "model",
     "parameters",
-    "statistics",
 ]
 
 DRAWS = 2**20  # as many values the noise of a word has

@@ -18,6 +18,12 @@ Arrays = Dict[str, Array]  # by the names that all frameworks share
 SHARING = "sharing"
 
 
+def hyperparameters(model_config: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the settings of a model, which its functions take."""
+    hyper: Dict[str, Any] = model_config["hyperparameters"]
+    return hyper
+
+
 def dense(parameters: Arrays, name: str, x: Array) -> Array:
     """Map (.., in) to (.., out), with a bias where there is one."""
     y = jnp.matmul(x, parameters[f"{name}.weight"].astype(x.dtype))

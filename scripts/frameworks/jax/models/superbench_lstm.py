@@ -14,15 +14,12 @@ from .layers import (
     Arrays,
     cross_entropy,
     dense,
+    hyperparameters,
 )
 
+model = hyperparameters  # which the functions below take
+
 GATES = 4
-
-
-def model(model_config: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the settings of the model that the functions below take."""
-    hyper: Dict[str, Any] = model_config["hyperparameters"]
-    return hyper
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
@@ -41,11 +38,6 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
         name: random.uniform(-bound, bound, shape).astype(np.float32)
         for name, shape in shapes.items()
     }
-
-
-def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """Return no running statistics: there is no batch normalisation."""
-    return {}
 
 
 def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
