@@ -11,6 +11,8 @@ import struct
 import sys
 from typing import Any, Dict, List, Optional, Set
 
+from harness.machine.sources import file_line
+
 _SIOCGIFADDR = 0x8915
 _LISTENS = "0A"
 _SOCKET = re.compile(r"socket:\[(\d+)\]$")
@@ -76,9 +78,5 @@ def _address(text: str, family: int) -> str:
 
 
 def _speed(name: str) -> Optional[int]:
-    try:
-        with open(f"/sys/class/net/{name}/speed", encoding="utf-8") as file:
-            megabits = int(file.read())
-    except (OSError, ValueError):
-        return None
-    return megabits * 10**6 if megabits > 0 else None
+    megabits = file_line(f"/sys/class/net/{name}/speed") or ""
+    return int(megabits) * 10**6 or None if megabits.isdigit() else None  # -1 where it is unknown

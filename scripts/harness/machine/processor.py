@@ -3,9 +3,12 @@ instruction sets."""
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from typing import Any, Dict, List
+
+from harness.machine.sources import file_line, file_text
 
 _CPUINFO = "/proc/cpuinfo"
 _CPU0 = "/sys/devices/system/cpu/cpu0"
@@ -40,21 +43,12 @@ def _caches(folder: str) -> Dict[str, str]:
     """Return the size of each cache of the first core, as the kernel writes it: ``{"L1 Data":
     "32K"}``."""
     sizes = {}
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.startswith("index"))
-        for name in names:
-            level, kind, size = (
-                _line(os.path.join(folder, name, attribute)) for attribute in _OF_CACHE
-            )
-            sizes[f"L{level} {kind}"] = size
-    except OSError:
-        return {}
+    for cache in sorted(glob.glob(os.path.join(folder, "index*"))):
+        level, kind, size = (file_line(os.path.join(cache, name)) for name in _OF_CACHE)
+        if not (level and kind and size):
+            return {}
+        sizes[f"L{level} {kind}"] = size
     return sizes
-
-
-def _line(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read().strip()
 
 
 def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
@@ -63,11 +57,7 @@ def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
     linear algebra.
 
     Values that the kernel does not report are missing."""
-    try:
-        with open(cpuinfo, encoding="utf-8", errors="replace") as file:
-            blocks = _blocks(file.read())
-    except OSError:
-        return {}
+    blocks = _blocks(file_text(cpuinfo) or "")
     if not blocks:
         return {}
     first = blocks[0]

@@ -46,7 +46,6 @@ def command_output(
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=seconds,
-            universal_newlines=True,
             errors="replace",
             encoding="utf-8",
         )

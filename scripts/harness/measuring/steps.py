@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from harness.adapter import Adapter, require
 from harness.device_memory import DeviceMemory
 from harness.kind import Context, Metric, Workload
+from harness.machine.sources import file_entry
 from harness.measuring import input_pipeline, libraries, model
 from harness.measuring.checks import check_cores, check_value, compiler_evidence
 from harness.measuring.synchronous_steps import count_synchronous_steps
@@ -44,13 +45,9 @@ def throughput(workload: Workload) -> Metric:
 
 def peak_host_memory() -> int:
     """Return the peak resident memory of this process in bytes."""
-    try:
-        with open("/proc/self/status", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
+    peak = file_entry("/proc/self/status", "VmHWM")
+    if peak:
+        return int(peak.split()[0]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -12,6 +12,7 @@ import re
 import statistics
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from harness.machine.sources import file_text
 from harness.telemetry import nvml
 from harness.telemetry.sensors import Sensors
 
@@ -65,11 +66,7 @@ class CpuMeter(Meter):
 
     def _clock_of_cpuinfo(self) -> Optional[float]:
         """Return the clock of /proc/cpuinfo, for kernels that do not scale frequency."""
-        try:
-            with open(f"{self._proc}/cpuinfo", encoding="ascii", errors="replace") as file:
-                text = file.read()
-        except OSError:
-            return None
+        text = file_text(f"{self._proc}/cpuinfo") or ""
         entries = re.findall(
             r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$", text, re.M | re.S
         )

@@ -11,6 +11,8 @@ import re
 import statistics
 from typing import Dict, List, Optional, Sequence
 
+from harness.machine.sources import file_line
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 #: Most cores, evenly spread, to read frequency and throttle counts of: some kernels interrupt a
@@ -96,14 +98,6 @@ def _spread(cores: Sequence[int]) -> List[int]:
     return list(cores[::step])
 
 
-def _line(path: str) -> str:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
 class Sensors:
     """Sensors of this machine. Never raises.
 
@@ -157,7 +151,7 @@ class Sensors:
         counters: Dict[str, _Energy] = {}
         why = "this machine has no RAPL counters"
         for folder in sorted(glob.glob(f"{sys}/class/powercap/intel-rapl:*")):
-            name = _line(os.path.join(folder, "name"))
+            name = file_line(os.path.join(folder, "name")) or ""
             number = os.path.basename(folder).split(":")[1]
             if name.partition("-")[0] not in ("package", "dram"):
                 continue
@@ -243,10 +237,10 @@ def _processor_sensors(sys: str) -> List[str]:
     cards."""
     paths = []
     for folder in sorted(glob.glob(f"{sys}/class/hwmon/hwmon*")):
-        if _line(os.path.join(folder, "name")) in _PROCESSOR_SENSORS:
+        if file_line(os.path.join(folder, "name")) in _PROCESSOR_SENSORS:
             paths += sorted(glob.glob(os.path.join(folder, "temp1_input")))
     if not paths:
         for folder in sorted(glob.glob(f"{sys}/class/thermal/thermal_zone*")):
-            if _PROCESSOR_ZONE.search(_line(os.path.join(folder, "type"))):
+            if _PROCESSOR_ZONE.search(file_line(os.path.join(folder, "type")) or ""):
                 paths.append(os.path.join(folder, "temp"))
     return paths

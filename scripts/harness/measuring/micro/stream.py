@@ -14,6 +14,7 @@ import os
 import threading
 from typing import Any, Dict, List
 
+from harness.machine.sources import file_line
 from harness.measuring.micro.compiled import library
 
 #: Arrays that each kernel moves.
@@ -102,20 +103,13 @@ def largest_cache() -> int:
     """Return the bytes of all last-level caches; 0 where the kernel does not tell."""
     caches: Dict[str, List[int]] = {}
     for folder in glob.glob(_CACHES):
-        try:
-            level, size, shared = (
-                _read(os.path.join(folder, name)) for name in ("level", "size", "shared_cpu_list")
-            )
-        except OSError:
-            continue
-        caches[f"{level} {shared}"] = [int(level), _bytes(size)]
+        level, size, shared = (
+            file_line(os.path.join(folder, name)) for name in ("level", "size", "shared_cpu_list")
+        )
+        if level and size and shared:
+            caches[f"{level} {shared}"] = [int(level), _bytes(size)]
     last = max((level for level, _ in caches.values()), default=0)
     return sum(size for level, size in caches.values() if level == last)
-
-
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read().strip()
 
 
 def _bytes(text: str) -> int:
