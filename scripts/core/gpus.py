@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from core import programs
+
 #: Variable that names the GPUs that CUDA shows a process.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SMI = "nvidia-smi"
@@ -148,14 +150,7 @@ def _query(fields: Sequence[str]) -> List[str]:
 
 def _ask(arguments: Sequence[str], seconds: float) -> Tuple[int, str]:
     """Return exit status and output of ``nvidia-smi``, with its errors if it fails."""
-    ended = subprocess.run(
-        [_SMI, *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        timeout=seconds,
-    )
+    ended = programs.run([_SMI, *arguments], stdin=subprocess.DEVNULL, timeout=seconds)
     return ended.returncode, ended.stdout + (ended.stderr if ended.returncode else "")
 
 

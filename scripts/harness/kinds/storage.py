@@ -13,9 +13,10 @@ import functools
 import json
 import os
 import shutil
-import subprocess
 import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from core import programs
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least
@@ -186,12 +187,7 @@ def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[s
         "--randrepeat=1", "--allow_file_create=0", "--output-format=json",
         f"--percentile_list={':'.join(map(str, PERCENTILES))}",
     ]  # fmt: skip
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-    )
+    done = programs.run(command)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         why = lines[0] if lines else f"exit status {done.returncode}"

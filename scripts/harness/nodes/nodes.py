@@ -26,6 +26,7 @@ from core.text import shorten
 
 from harness.adapter import Mismatch
 from harness.machine import interfaces
+from harness.machine.sources import command_output
 from harness.messages import handshake, wire
 from harness.nodes.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
 from harness.nodes.node import NodeResult, Share
@@ -244,22 +245,12 @@ def _expected_nodes() -> List[str]:
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         return []
-    listed = _output_of("squeue", "--noheader", "--format=%N", f"--jobs={job}")
-    return _output_of("scontrol", "show", "hostnames", listed.strip()).split() if listed else []
-
-
-def _output_of(*command: str) -> str:
-    try:
-        return subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=10,
-            encoding="utf-8",
-            errors="replace",
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
+    asked = ["squeue", "--noheader", "--format=%N", f"--jobs={job}"]
+    listed = command_output(asked, seconds=10)
+    if not listed:
+        return []
+    shown = command_output(["scontrol", "show", "hostnames", listed.strip()], seconds=10)
+    return (shown or "").split()
 
 
 def _in_order(called: Sequence[Node]) -> List[Node]:

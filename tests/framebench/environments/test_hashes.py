@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,7 +196,7 @@ def test_what_has_no_hash_is_refused(place: Place) -> None:
 def test_what_is_not_the_fault_of_a_hash_is_not_said_to_be(place: Place) -> None:
     locking.lock(place.file)
     (place.wheels / "toy-1.0-py3-none-any.whl").unlink()
-    with pytest.raises(venvs.subprocess.CalledProcessError):
+    with pytest.raises(subprocess.CalledProcessError):
         place.build()
 
 

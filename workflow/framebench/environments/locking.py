@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from core import programs
 
 from ..config.validation import ConfigError
 from ..files.whole_files import write_whole
@@ -73,16 +74,11 @@ def compiled(
     settings = uv.pip_settings()
     # Wheels need no interpreter of that version, which uv would look for and download.
     python = [] if wanted.sources else ["--python", sys.executable]
-    ended = subprocess.run(
+    ended = programs.run(
         [uv.executable(), *words, "--python-version", wanted.python, *python]
         + [*uv.arguments(settings), "-"],
         input="\n".join((*packages, *(f"--no-binary {name}" for name in wanted.sources))),
         env={**os.environ, **uv.variables(settings, wanted.indexes)},
-        capture_output=True,
-        text=True,
-        check=False,
-        encoding="utf-8",
-        errors="replace",
     )
     if ended.returncode:
         raise ConfigError(f"{what}: {ended.stderr.strip()}")

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from core import bounded
+from core import bounded, programs
 
 _SECONDS = 60  # seconds for a Python to start
 
@@ -46,15 +46,7 @@ def interpreter_fault(python: str) -> str:
     """Return why ``python`` is no Python that starts; "" if it is one."""
     code = "import sys; print('Python', sys.version_info >= (3, 7))"
     try:
-        answer = subprocess.run(
-            [python, "-c", code],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-            encoding="utf-8",
-        )
+        answer = programs.run([python, "-c", code], timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         return f"it has not started within {_SECONDS} s"
     except OSError as error:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from core import bounded
+from core import bounded, programs
 
 _DESCRIBE = str(Path(__file__).parents[3] / "scripts" / "harness" / "describe.py")
 #: Seconds for the imports of a framework from a cold disk.
@@ -42,8 +42,8 @@ def modules(folder: Path, packages: Iterable[str]) -> list[str]:
         if _normal(path.name.partition("-")[0]) in wanted:
             named = path / "top_level.txt"
             names = bounded.read_text(named).split() if named.is_file() else _recorded(path)
-            programs = _programs(path)
-            found += [name for name in names if name.isidentifier() and name not in programs]
+            own = _programs(path)
+            found += [name for name in names if name.isidentifier() and name not in own]
     return [name for name in dict.fromkeys(found) if name not in _NO_LIBRARY and name[0] != "_"]
 
 
@@ -67,14 +67,7 @@ def _normal(name: str) -> str:
 def _json_of(command: Sequence[str]) -> dict[str, str]:
     """Return the JSON object that a program writes; {} if there is none."""
     try:
-        ended = subprocess.run(
-            command,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
+        ended = programs.run(command, timeout=_SECONDS)
         found = json.loads(ended.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return {}

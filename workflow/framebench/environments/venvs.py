@@ -11,12 +11,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from core import programs
 
 from ..config.validation import ConfigError, show
 from ..config.yaml_files import read_mapping
@@ -246,12 +247,5 @@ def _candidates(version: str) -> Iterator[Path]:
 
 def _reports(python: Path) -> str:
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    answer = subprocess.run(
-        [python, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        encoding="utf-8",
-        errors="replace",
-    )
+    answer = programs.run([str(python), "-c", code])
     return answer.stdout.strip() if answer.returncode == 0 else ""

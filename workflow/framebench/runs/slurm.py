@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from core import bounded
+from core import bounded, programs
 
 _SECONDS = 60  # time limit of a SLURM command
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
@@ -169,15 +169,7 @@ def refusal(options: Sequence[str]) -> str:
 def output_of(*command: str) -> str:
     """Return the output of a SLURM command. Raises SlurmError."""
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-            encoding="utf-8",
-            errors="replace",
-        )
+        done = programs.run(command, timeout=_SECONDS)
     except (OSError, subprocess.SubprocessError) as error:
         raise SlurmError(command[:1], str(error)) from error
     if done.returncode:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import subprocess
 import tempfile
+
+from core import programs
 
 from harness.adapter import Unsupported
 
@@ -27,15 +28,8 @@ def library(source: str, name: str) -> ctypes.CDLL:
         )
     with tempfile.TemporaryDirectory(prefix="framebench-kernels-") as folder:
         target = os.path.join(folder, "kernels.so")
-        finished = subprocess.run(
-            [compiler, *OPTIONS, "-o", target, source],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-        if finished.returncode:
-            reason = (
-                finished.stderr.strip().splitlines() or [f"exit status {finished.returncode}"]
-            )[0]
+        done = programs.run([compiler, *OPTIONS, "-o", target, source])
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
             raise Unsupported(f"the C compiler {compiler!r} does not compile {name}: {reason}")
         return ctypes.CDLL(target)

@@ -4,12 +4,13 @@ of a user's own model, and environments or sets of variables that change step by
 from __future__ import annotations
 
 import re
-import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+
+from core import programs
 
 from ....config.catalog import Catalog
 from ....config.own_model import own_model
@@ -193,10 +194,7 @@ def _commits(good: str, bad: str) -> list[tuple[str, str, str]]:
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
     where = file if file.startswith("./") else f":/{file}"
     words = ["git", "log", "--reverse", "--topo-order", "--format=%h%x09%s", f"{revision}..{to}"]
-    listed = subprocess.run(
-        [*words, "--", where], capture_output=True, text=True, check=False, encoding="utf-8",
-        errors="replace",
-    )  # fmt: skip
+    listed = programs.run([*words, "--", where])
     if listed.returncode:
         raise ConfigError(f"--good, --bad: git says: {' '.join(listed.stderr.split())}")
     lines = (line.partition("\t") for line in listed.stdout.splitlines())

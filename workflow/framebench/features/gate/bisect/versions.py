@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
+
+from core import programs
 
 from ....config.validation import ConfigError, did_you_mean
 
@@ -53,9 +54,7 @@ def in_index(package: str, python: str, early: bool) -> list[str]:
     command = [sys.executable, "-m", "pip", "index", "versions", package]
     command += ["--python-version", python, "--only-binary", ":all:"]
     command += ["--pre"] if early else []
-    asked = subprocess.run(
-        command, capture_output=True, text=True, check=False, encoding="utf-8", errors="replace"
-    )
+    asked = programs.run(command)
     found = re.search(r"^Available versions: (.+)$", asked.stdout, re.MULTILINE)
     if asked.returncode or not found:
         errors = [line for line in asked.stderr.splitlines() if line.startswith("ERROR")]
