@@ -63,15 +63,20 @@ def at_least(fewest: int) -> Callable[[str], int]:
     return read
 
 
-def above_zero(text: str) -> float:
-    """Convert to a number above zero. Raises ValueError."""
+def number(text: str, fits: Callable[[float], bool], allowed: str) -> float:
+    """Convert to a number that ``fits``. Raises ValueError with what is ``allowed``."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise ValueError("must be a number above 0")
+    if not fits(value):
+        raise ValueError(f"must be {allowed}")
     return value
+
+
+def above_zero(text: str) -> float:
+    """Convert to a number above zero. Raises ValueError."""
+    return number(text, lambda value: 0 < value < math.inf, "a number above 0")
 
 
 def one_of(*names: str) -> Callable[[str], str]:

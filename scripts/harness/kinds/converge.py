@@ -26,6 +26,7 @@ from harness.kind import (
     Workload,
     above_zero,
     at_least,
+    number,
     one_of,
 )
 from harness.learning import curve, material, pretraining, sources
@@ -44,7 +45,8 @@ OF_MODEL = "model"
 
 
 def _target(text: str) -> Any:
-    return text if text == NONE else _number(text, 0, 1, f"{NONE}, or a number above 0 up to 1")
+    allowed = f"{NONE}, or a number above 0 up to 1"
+    return text if text == NONE else number(text, lambda value: 0 < value <= 1, allowed)
 
 
 def _folder(text: str) -> str:
@@ -57,35 +59,15 @@ def _rate(text: str) -> Any:
 
 def _share(text: str) -> float:
     """Return a number from 0 to below 1."""
-    return _from_zero(text, 1, "from 0 to below 1")
+    return number(text, lambda value: 0 <= value < 1, "a number from 0 to below 1")
 
 
 def _alpha(text: str) -> float:
-    return _from_zero(text, math.inf, "from 0")
+    return number(text, lambda value: 0 <= value < math.inf, "a number from 0")
 
 
 def _optimizer_value(text: str) -> Any:
     return text if text == OF_MODEL else _share(text)
-
-
-def _from_zero(text: str, below: float, allowed: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < below:
-        raise ValueError(f"must be a number {allowed}")
-    return value
-
-
-def _number(text: str, above: float, up_to: float, allowed: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not above < value <= up_to:
-        raise ValueError(f"must be {allowed}")
-    return value
 
 
 class Converge(Kind):
