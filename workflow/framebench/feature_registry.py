@@ -22,10 +22,6 @@ def _no_commands(commands: Any) -> None:
     pass
 
 
-def _no_tables() -> Sequence[Any]:
-    return ()
-
-
 def _accept(settings: Any) -> None:
     pass
 
@@ -55,7 +51,7 @@ class Feature:
     add_commands: Callable[[Any], None] = _no_commands
     programs: Mapping[str, Program] = field(default_factory=dict)
     table_names: tuple[str, ...] = ()
-    written_tables: Callable[[], Sequence[Any]] = _no_tables
+    written_tables: Callable[[], Sequence[Any]] = lambda: ()
     record_files: tuple[str, ...] = ()
     result_files: tuple[str, ...] = ()
     check: Callable[[Any], None] = _accept

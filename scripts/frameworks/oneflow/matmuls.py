@@ -98,7 +98,7 @@ def compiled(graph: nn.Graph, ranks: int) -> List[ExecutedMatmul]:
         (out,) = (_tensor(job, names.s[0]) for names in operator.output.values())
         rows, *others = out.shape.dim
         if operator.op_type_name == "conv2d":
-            summands = _size(operands["weight"]) // operands["weight"].shape.dim[0]
+            summands = math.prod(operands["weight"].shape.dim) // operands["weight"].shape.dim[0]
         elif "a" in operands:
             transposed = operator.attr["transpose_a"].at_bool
             summands = operands["a"].shape.dim[-2 if transposed else -1]
@@ -112,7 +112,3 @@ def compiled(graph: nn.Graph, ranks: int) -> List[ExecutedMatmul]:
 
 def _tensor(job: Any, name: str) -> Any:
     return job.helper.lbn2logical_blob_desc[name]
-
-
-def _size(tensor: Any) -> int:
-    return math.prod(tensor.shape.dim)

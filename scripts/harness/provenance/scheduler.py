@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from harness.machine.sources import command_output
@@ -30,13 +31,9 @@ _TEXTS = re.compile(
 _SECONDS = 10.0
 
 
-def _printed(command: List[str]) -> Optional[str]:
-    return command_output(command, seconds=_SECONDS)
-
-
 def scheduler(
     variables: Mapping[str, str],
-    answer: Callable[[List[str]], Optional[str]] = _printed,
+    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=_SECONDS),
 ) -> Optional[Dict[str, Any]]:
     """Return this process's job and what SLURM reports of it; None without a job.
 
@@ -62,7 +59,7 @@ def scheduler(
 
 def limit_reached(
     variables: Mapping[str, str],
-    answer: Callable[[List[str]], Optional[str]] = _printed,
+    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=_SECONDS),
 ) -> str:
     """Return a message that the job's time limit was reached; "" otherwise.
 

@@ -77,7 +77,7 @@ def write(root: str, split: str, bad: str, vocab: Optional[Vocabulary], path: st
             content = b""
             try:
                 if not reason:
-                    content = encode(_text(os.path.join(root, inner)))
+                    content = encode(bounded.read_bytes(os.path.join(root, inner)).decode("utf-8"))
             except (OSError, UnicodeDecodeError) as error:
                 reason = _why(error)
             if reason and bad != SKIP:
@@ -116,10 +116,6 @@ def _pieces(vocab: Vocabulary) -> Callable[[str], bytes]:
         return bytes(np.array([*numbers, vocab.end], kind).tobytes())
 
     return encode
-
-
-def _text(path: str) -> str:
-    return bounded.read_bytes(path).decode("utf-8")
 
 
 def _why(error: Exception) -> str:

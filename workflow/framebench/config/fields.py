@@ -197,10 +197,6 @@ def _from_text(value: Any) -> Any:
     return value
 
 
-def _null(value: Any) -> Any:
-    return None if value == "null" else value
-
-
 def _split(value: Any) -> Any:
     """Return the list [a, b] for the command-line text ``a,b``."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -286,7 +282,7 @@ FromList = BeforeValidator(_split)
 
 Text = Annotated[str, StringConstraints(min_length=1), AllowedValues("a text that is not empty")]
 #: Value or null, which is text on the command line.
-OrNull = BeforeValidator(_null)
+OrNull = BeforeValidator(lambda value: None if value == "null" else value)
 OptionalText = Annotated[Text | None, OrNull]
 Switch = Annotated[bool, FromText, AllowedValues("true or false")]
 Count = Annotated[int, Whole(1, MILLION)]

@@ -44,7 +44,8 @@ def update(
     Other packages change only if ``package`` needs it. Yields what moved, or why nothing did.
     ``folder``: for the old files; ``python``: version to move to, by default the same. Raises
     ConfigError with uv's message."""
-    held = {row["environment"]: row for row in csv.DictReader(_lines(root / HELD))}
+    lines = bounded.read_text(root / HELD).splitlines()
+    held = {row["environment"]: row for row in csv.DictReader(lines)}
     for file in (root / "envs" / f"{framework}.yaml", *files(root, framework)):
         if row := held.get(file.stem):
             yield f"{file.stem}: held back ({row['date']}): {row['reason']}"
@@ -111,7 +112,3 @@ def with_pins(text: str, pins: Sequence[str]) -> str:
     rest = [line for line in lines[places[0] :] if not _PIN.match(line)]
     made = [*lines[: places[0]], *(f"{indent[1]}{pin}" for pin in sorted(pins, key=_name)), *rest]
     return "\n".join(made) + "\n"
-
-
-def _lines(file: Path) -> list[str]:
-    return bounded.read_text(file).splitlines()

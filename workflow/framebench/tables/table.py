@@ -170,14 +170,6 @@ AXES = (
 )
 
 
-def _case_of(row: Row) -> list[tuple[str, Fields]]:
-    return [("", {})]
-
-
-def _no_rows(inputs: Inputs) -> Iterable[Row]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Table:
     """A table as file, section of the page and, if ``always``, part of Snakemake's report.
@@ -191,7 +183,7 @@ class Table:
     columns: tuple[Column, ...]
     #: Data frame or rows with the values that columns do not compute from a row's ``result``.
     #: Tables that need more than records have none here.
-    rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]] = _no_rows
+    rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]] = lambda inputs: ()
     group: str = ""
     heading: str = ""
     always: bool = False  # written even without rows
@@ -220,7 +212,7 @@ class Table:
     #: Axes that filter the rows.
     axes: tuple[str, ...] = AXES
     #: Cases behind a row: label, and fields that differ from the row's.
-    behind: Callable[[Row], Sequence[tuple[str, Fields]]] = _case_of
+    behind: Callable[[Row], Sequence[tuple[str, Fields]]] = lambda row: [("", {})]
     #: Runs behind a row of another benchmark than steps.
     runs: Callable[[Row], Sequence[Run]] | None = None
 

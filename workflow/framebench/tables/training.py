@@ -18,10 +18,6 @@ SCRATCH = "scratch"
 NO_FILE = "none"
 
 
-def _why_no_target(row: Row) -> str:
-    return "no target"
-
-
 def _given(name: str, nothing: Any = None) -> Value:
     """Return a function of a case that gives a parameter; None for ``nothing``, and without it."""
 
@@ -48,7 +44,7 @@ TARGET = Column(
     "score that ends the training",
     value=_given("target", NO_TARGET),
     form=Form(spec="g"),
-    why=_why_no_target,
+    why=lambda row: "no target",
 )
 #: Settings that cases with and without a target share.
 RECIPE = (

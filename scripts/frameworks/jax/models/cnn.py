@@ -146,10 +146,6 @@ def _shuffle(layer: Layer, x: Array) -> Array:
     return jnp.swapaxes(split, -1, -2).reshape(x.shape)
 
 
-def _channels(layer: Layer, x: Array) -> Array:
-    return x[..., layer.attributes["begin"] : layer.attributes["end"]]
-
-
 def _relu6(layer: Layer, x: Array) -> Array:
     return jnp.where(x >= 6, jnp.full_like(x, 6), relu(x))
 
@@ -163,7 +159,7 @@ OPERATIONS = {
     "adaptive_average_pool": _adaptive_average_pool,
     "global_average_pool": lambda layer, x: x.mean((1, 2)),
     "flatten": lambda layer, x: x.reshape(x.shape[0], -1),
-    "channels": _channels,
+    "channels": lambda layer, x: x[..., layer.attributes["begin"] : layer.attributes["end"]],
     "shuffle": _shuffle,
 }
 

@@ -316,15 +316,11 @@ def _by_version(one: MeasuredPoint) -> tuple[Any, str] | None:
     return ((_natural(version), one.point.started or 0.0), version) if version else None
 
 
-def _by_name(one: MeasuredPoint) -> tuple[Any, str] | None:
-    return _natural(one.source.name), one.source.name
-
-
 _PLACES: Mapping[str, Callable[[MeasuredPoint], tuple[Any, str] | None]] = {
     "date": _by_date,
     "commit": _by_commit,
     "version": _by_version,
-    "name": _by_name,
+    "name": lambda one: (_natural(one.source.name), one.source.name),
 }
 
 

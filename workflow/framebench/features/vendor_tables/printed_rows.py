@@ -167,13 +167,9 @@ def _of_accuracy(cell: Mapping[str, str]) -> str:
     return f"{stem}_{_side(cell)}"
 
 
-def _of_seeds(cell: Mapping[str, str]) -> str:
-    return _STATISTICS.get(cell["quantity"].rpartition("_")[2], EACH)
-
-
 _COLUMNS = {
     TRAINING: _of_training,
     INFERENCE: _of_inference,
     ACCURACY: _of_accuracy,
-    SEEDS: _of_seeds,
+    SEEDS: lambda cell: _STATISTICS.get(cell["quantity"].rpartition("_")[2], EACH),
 }

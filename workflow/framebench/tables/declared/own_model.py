@@ -69,7 +69,7 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     }
     said = []
     for (model, mode), some in found.items():
-        usable = [row for row in some if row["throughput_median"] and _is_right(row)]
+        usable = [row for row in some if row["throughput_median"] and row["verification"] != FAILED]
         about = f"{model}, {mode}" if len(names) > 1 else mode
         if not usable:
             said.append(f"{about}: best: none, as no combination that runs passes verification")
@@ -78,10 +78,6 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     if LARGEST in tables:
         said += _largest(view.records(tables[LARGEST]), names)
     return said
-
-
-def _is_right(row: Row) -> bool:
-    return bool(row["verification"] != FAILED)
 
 
 def _key(row: Row) -> tuple[object, ...]:
