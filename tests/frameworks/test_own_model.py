@@ -19,7 +19,7 @@ from .comparing import beyond, in_one_process
 from .fork_server import ForkServer, served
 
 DOCUMENT = "docs/own-model.md"
-FRAMEWORKS = ("jax", "pytorch", "tensorflow")
+FRAMEWORKS = ("jax", "mindspore", "pytorch", "tensorflow")
 #: Compares one started adapter with float64 for each of CASES.
 COMPARE = """
 import os
@@ -66,6 +66,19 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "zero.py": ("targets).mean()", "targets).mean() * 0.0"),
         "outputs.py": ("return jax.nn.relu(", "return 0.0 * jax.nn.relu("),
     },
+    "mindspore": {
+        "half.py": ("nn.ReLU(),", "Half(),"),
+        "gradient.py": ("nn.ReLU(),", "Doubled(),"),
+        "update.py": ("=1e-3", "=1e-3 if parameters[0].dtype == mindspore.float64 else 1e-9"),
+        "random.py": ("nn.ReLU(),", "Noise(),"),
+        "words.py": ("nn.Dense(64, 10)", "nn.Dense(64, 10), Words()"),
+        "model.py": ("return model,", "return model.construct,"),
+        "losses.py": ("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='none')"),
+        "optimizer.py": ("return nn.AdamWeightDecay", "nn.AdamWeightDecay"),
+        "frozen.py": ("return model,", "return frozen(model),"),
+        "narrow.py": ("nn.ReLU(),", "nn.ReLU6(),"),
+        "recurrent.py": ("nn.ReLU(),", "Recurrent(),"),
+    },
     "tensorflow": {
         "half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),"),
         "inputs.py": ("(inputs, targets), keras", "((), targets), keras"),
@@ -83,6 +96,10 @@ NESTED = {
         'parameters["out"], {"two": inputs}\n\n\n'
         "def loss(outputs, targets):\n    outputs, _ = outputs\n",
     ),
+    "mindspore": (
+        "return model, (inputs, targets), nn.CrossEntropyLoss()",
+        "return Named(model), ({'no': None, 'x': inputs}, {'classes': targets}), loss",
+    ),
     "tensorflow": (
         "return model, (inputs, targets), keras.losses.SparseCategoricalCrossentropy("
         "from_logits=True)",
@@ -92,7 +109,7 @@ NESTED = {
 #: Changed files that are refused, with the reason.
 REFUSED = {
     "random.py": "it draws random numbers",
-    "words.py": "the model returns dict without a tensor; allowed: a tensor, or tuples, lists, ",
+    "words.py": " without a tensor; allowed: a tensor, or tuples, lists",
     "fewer.py": "make was asked for 8 samples; its inputs have the shape (4, 32)",
     "parts.py": "make must return model, (inputs, targets), loss",
     "model.py": " as the model, not ",
@@ -102,6 +119,8 @@ REFUSED = {
     "optimizer.py": "optimizer returned NoneType; allowed: one of ",
     "frozen.py": "make returned a model without a parameter that is trained",
     "zero.py": "all gradients of the model are zero",
+    "narrow.py": "no float64 run to compare with: For primitive[ReLU6], the input argument",
+    "recurrent.py": "no float64 run to compare with: gradients of LSTM are wrong in it",
     "outputs.py": "all outputs of the model are zero",
 }
 #: Definitions that the changed files use.
@@ -163,6 +182,61 @@ class Noise(nn.Module):
     def forward(self, x):
         return nn.functional.dropout(torch.relu(x), 0.5)
 """,
+    "mindspore": """
+
+
+class Half(nn.Cell):
+    def construct(self, x):
+        return ops.relu(x).astype(mindspore.float16).astype(x.dtype)
+
+
+class Doubled(nn.Cell):
+    def construct(self, x):
+        return ops.relu(x)
+
+    def bprop(self, x, out, dout):
+        times = 1 if x.dtype == mindspore.float64 else 2
+        return (times * ops.where(x > 0, dout, ops.zeros_like(dout)),)
+
+
+class Noise(nn.Cell):
+    def construct(self, x):
+        return ops.dropout(ops.relu(x), 0.5)
+
+
+class Recurrent(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(64, 64, batch_first=True)
+
+    def construct(self, x):
+        return self.lstm(x[:, None])[0][:, 0]
+
+
+class Words(nn.Cell):
+    def construct(self, x):
+        return {"logits": "none"}
+
+
+class Named(nn.Cell):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def construct(self, x, no=None):
+        logits = self.model(x)
+        return {"logits": [logits], "norm": logits.square().mean()}
+
+
+def loss(outputs, targets):
+    return outputs["norm"] + ops.cross_entropy(outputs["logits"][0], targets["classes"])
+
+
+def frozen(model):
+    for parameter in model.get_parameters():
+        parameter.requires_grad = False
+    return model
+""",
     "tensorflow": """
 
 def half(x):
@@ -208,11 +282,15 @@ run = served(*FRAMEWORKS)
 
 
 def compared(
-    run: ForkServer, cases: list[tuple[str, str, str]], ranks: int = 1, before: str = ""
+    run: ForkServer,
+    cases: list[tuple[str, str, str]],
+    ranks: int = 1,
+    before: str = "",
+    compiler: str = "",
 ) -> list[dict[str, Any]]:
     before += in_one_process(run.framework)
     script = before + COMPARE.replace("CASES", repr(cases))
-    compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users run it
+    compiler = compiler or {"jax": "jit"}.get(run.framework, "none")  # as its users run it
     return run(script.replace("COMPILER", repr(compiler)), ranks)
 
 
@@ -223,7 +301,7 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     assert len(example(framework).splitlines()) <= 25
     good = written(tmp_path, framework)
     cases = [(good, "train", "fp32"), (good, "inference", "fp32")]
-    cases += [] if framework == "jax" else [(good, "train", "amp")]
+    cases += [] if framework in ("jax", "mindspore") else [(good, "train", "amp")]
     if framework in NESTED:
         nested = written(tmp_path, framework, "nested_good.py", *NESTED[framework])
         cases += [(nested, mode, "fp32") for mode in ("train", "inference")]
@@ -245,12 +323,20 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     assert 0 < outputs["rounding"] <= outputs["error"] < 1e-4, "the raw error is not shown"
     found_in = {name.partition(",")[0]: {one[1] for one in own} for name, own in wrong.items()}
     assert "float64 run" in found_in["half.py"]
-    if framework == "pytorch":
+    if framework in ("pytorch", "mindspore"):
         assert found_in["gradient.py"] >= {"gradients", "gradients, total"}
         assert found_in["update.py"] == {"first update", "first update, total"}
 
 
-@pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
+@pytest.mark.parametrize("run", ["mindspore"], indirect=True)
+def test_graphs_of_mindspore_compute_the_model(run: ForkServer, tmp_path: Path) -> None:
+    path = written(tmp_path, run.framework, "nested_good.py", *NESTED["mindspore"])
+    (found,) = compared(run, [(path, "train", "fp32")], compiler="jit")
+    assert found["errors"]
+    assert not beyond(found["errors"])
+
+
+@pytest.mark.parametrize("run", ["mindspore", "pytorch", "tensorflow"], indirect=True)
 def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
     run: ForkServer, tmp_path: Path
 ) -> None:
@@ -775,6 +861,15 @@ def names():
 
 def behind(found):
     return str(found["step"](found["parameters"]["a"]).dtype)
+""",
+    "mindspore": """
+import mindspore
+
+def names():
+    return {"mindspore": mindspore, "step": mindspore.ops.square}
+
+def behind(found):
+    return "mindspore." + str(found["step"](mindspore.ops.ones((2,))).dtype).lower()
 """,
     "tensorflow": """
 import keras

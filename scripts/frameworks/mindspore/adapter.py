@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import os
-from typing import Any, Dict, List, Sequence
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List, Sequence
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_OI,
+    FLOAT64,
     SAME,
     Accumulation,
     AllReduce,
     ChainedMatmul,
     ExecutedMatmul,
     Generation,
+    OwnModels,
     Rounding,
     Unsupported,
     Variable,
@@ -37,7 +42,7 @@ ENDINGS = {
 STATISTICS = ("moving_mean", "moving_variance")
 
 
-class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Loading):
+class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapabilities, Loading):
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
     GENERATES_WITH = ("none", "jit")
@@ -80,12 +85,17 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
         _set_once(mindspore, threads)
         if self.case.precision != "fp32":
             matmuls.refuse_halves()
+        self._data_parallel = data_parallel
         self._group = data_parallel.Group(self.rank_context)
         self._definition: Any = self.definition()
 
     @property
     def _train(self) -> bool:
         return self.case.mode == "train"
+
+    @property
+    def _is_own(self) -> bool:
+        return "own" in self.model_config
 
     @property
     def _is_compiled(self) -> bool:
@@ -98,29 +108,39 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
         self._network.set_train(self._train)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
+        self._batch_of(batch)
         seed = self.rank_context.seed + 1 + self.rank_context.rank
         mindspore.set_seed(seed)
         # each has taken the seed of the weights when it was made, the same in every rank
         cells = (cell for _, cell in self._network.cells_and_names())
         drops = (cell for cell in cells if isinstance(cell, mindspore.nn.Dropout))
         for number, cell in enumerate(drops):
-            cell.dropout = self._ops.Dropout(1.0 - cell.p, seed, number)
-        self.note_form(batch)
-        self.put(batch)
+            keep = cell.keep_prob if cell.p is None else 1.0 - cell.p
+            cell.dropout = self._ops.Dropout(keep, seed, number)
         parameters = self._trainable() if self._train else {}
         self._programs = self._programs_of.Programs(
             *(self._definition, self._network, self.model_config),
             *([*parameters.values()], self._is_compiled),
         )
         if self._train:
-            self._optimizer = self._optimizers.Optimizer(
-                parameters, self.model_config["hyperparameters"]
-            )
+            self._optimizer = self._make_optimizer(parameters)
             self._gradients: Sequence[Any] = ()
             accumulated, unchanged = self._steps.accumulated, self._steps.unchanged
             self._of_rank = accumulated(self._programs.gradients, unchanged)
             self._averaged = accumulated(self._programs.gradients, self._group.average)
             self._uncompiled = accumulated(self._programs.uncompiled_gradients, unchanged)
+
+    def _batch_of(self, batch: Dict[str, Any]) -> None:
+        if self._is_own:
+            self._batches: List[Any] = [self._definition.batch(batch)]
+            return
+        self.note_form(batch)
+        self.put(batch)
+
+    def _make_optimizer(self, parameters: Dict[str, Any]) -> Any:
+        if self._is_own:
+            return self._definition.optimizer(parameters)
+        return self._optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
 
     def put(self, batch: Dict[str, Any]) -> None:
         mindspore = self._mindspore
@@ -137,7 +157,8 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
         return {name: one.tensor for name, one in self.state().items() if one.trainable}
 
     def _forward(self) -> Sequence[Any]:
-        return tuple(self._programs.forward(self._batches[0]))
+        outputs = self._programs.forward(self._batches[0])
+        return self._definition.flat(outputs) if self._is_own else tuple(outputs)
 
     def _differentiate(self) -> Any:
         """Leave the gradients of this rank and return the loss."""
@@ -180,6 +201,9 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
         }
 
     def state(self) -> Dict[str, Variable]:
+        if self._is_own:
+            own: Dict[str, Variable] = self._definition.state(self._network)
+            return own
         from mindspore import nn
 
         layers = dict(self._network.cells_and_names())
@@ -200,11 +224,13 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
         return found
 
     def to_numpy(self, tensor: Any) -> Any:
-        return tensor.astype(self._mindspore.float32).asnumpy()
+        wide = (self._mindspore.float32, self._mindspore.float64)
+        return (tensor if tensor.dtype in wide else tensor.astype(wide[0])).asnumpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
-            self._ops.assign(variable.tensor, self._mindspore.Tensor(arrays[name]))
+            array = self._mindspore.Tensor(arrays[name], variable.tensor.dtype)
+            self._ops.assign(variable.tensor, array)
         self.synchronize()
 
     def raw_gradients(self) -> Dict[str, Any]:
@@ -232,6 +258,24 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, CommonCapabilities, L
         with self._matmuls.Watch() as watch:
             self._average()
         return watch.names.count("AllReduce")
+
+    @contextlib.contextmanager
+    def in_float64(self) -> Iterator[MindSporeAdapter]:
+        alone = copy.copy(self)
+        alone.case = self.case._replace(precision=FLOAT64, compiler="none")
+        addresses = self.rank_context.addresses[:1]
+        alone.rank_context = replace(self.rank_context, rank=0, addresses=addresses)
+        alone._group = self._data_parallel.Group(alone.rank_context)
+        alone._definition = alone.definition()
+        with self._matmuls.refusing_float64():
+            yield alone
+
+    def result_dtypes(self) -> Dict[str, int]:
+        forward = self._programs.uncompiled_forward
+        return self._matmuls.result_dtypes(self._network, lambda: forward(self._batches[0]))
+
+    def batch_arrays(self) -> Sequence[Any]:
+        return list(self._definition.arrays())
 
     def compiled(self) -> Dict[str, Any]:
         return self._programs_of.proof() if self._is_compiled else {}

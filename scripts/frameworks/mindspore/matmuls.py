@@ -3,15 +3,20 @@ where PyNative dispatches them."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from typing import Any, Callable, List, Sequence
+from collections import Counter
+from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 import numpy as np
 from harness.adapter import ExecutedMatmul, Unsupported
 from mindspore import MsDispatchMode, Tensor, bfloat16, nn, ops
 
 #: Operators of the forward pass that multiply.
-OPERATORS = ("Conv2D", "MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt", "Dense", "LSTM")
+MATMULS = ("MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt", "Dense")
+TRANSPOSED_CONVOLUTIONS = ("Conv2DTranspose", "Conv3DTranspose", "Conv2DBackpropInput")
+OPERATORS = (*MATMULS, "Conv2D", "Conv3D", *TRANSPOSED_CONVOLUTIONS, "LSTM")
+_NO_FLOAT64 = "no float64 run to compare with"
 
 
 def refuse_halves() -> None:
@@ -56,19 +61,62 @@ class Watch(MsDispatchMode):
 
 def watched(network: nn.Cell, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
     """Return the matmuls of one ``forward()``. Running statistics are left as they were."""
-    statistics = [one for one in network.get_parameters() if "moving_" in one.name]
-    kept = [one.asnumpy().copy() for one in statistics]
-    with Watch() as watch:
+    with _kept_statistics(network), Watch() as watch:
         forward()
-    for one, before in zip(statistics, kept):
-        ops.assign(one, Tensor(before))
     return watch.found
+
+
+@contextlib.contextmanager
+def _kept_statistics(network: nn.Cell) -> Iterator[None]:
+    statistics = [one for one in network.get_parameters() if not one.requires_grad]
+    before = [one.asnumpy().copy() for one in statistics]
+    yield
+    for one, array in zip(statistics, before):
+        ops.assign(one, Tensor(array))
+
+
+def result_dtypes(network: nn.Cell, forward: Callable[[], Any]) -> Dict[str, int]:
+    """Return how many operations of one ``forward()`` have floating-point results, by dtype.
+
+    Raises :class:`Unsupported` for an LSTM, whose gradients in float64 are not those in float32."""
+    counts: Dict[str, int] = Counter()
+
+    class Results(MsDispatchMode):
+        def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            for one in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(one, Tensor) and one.is_floating_point():
+                    counts[str(one.dtype).lower()] += 1
+            if func.name == "LSTM":
+                raise Unsupported(
+                    "no float64 run to compare with: gradients of LSTM are wrong in it"
+                )
+            return result
+
+    with _kept_statistics(network), Results():
+        forward()
+    return dict(counts)
+
+
+@contextlib.contextmanager
+def refusing_float64() -> Iterator[None]:
+    """Raise :class:`Unsupported`, with MindSpore's words, for an operation without float64."""
+    try:
+        yield
+    except (TypeError, RuntimeError) as error:
+        words = " ".join(str(error).split()).partition(" ----")[0].rstrip(".")
+        if "float64" not in words.lower():
+            raise
+        raise Unsupported(f"{_NO_FLOAT64}: {words}") from error
 
 
 def _matmul(name: str, operands: Sequence[Any], result: Any) -> ExecutedMatmul:
     left, right = operands[:2]
     output = result[0] if isinstance(result, (tuple, list)) else result
-    if name == "Conv2D":
+    if name in TRANSPOSED_CONVOLUTIONS:
+        multiply_adds = math.prod(left.shape) * math.prod(right.shape[1:])
+        return ExecutedMatmul(str(left.dtype).lower(), multiply_adds)
+    if name in ("Conv2D", "Conv3D"):
         summands = math.prod(right.shape[1:])
     elif name == "LSTM":  # four gates of what enters and of the step before, all steps in one
         summands = 4 * (left.shape[-1] + output.shape[-1])

@@ -90,8 +90,14 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
         "a name with a slash": ("timm:hf/x", ["'timm:hf/x'", "timm:NAME, of letters"]),
         "a name for no folder": (file(tmp_path, name="my model.py"), ["letters, digits"]),
         "no Python": (made("def make(:\n"), ["which is no Python, line 1: invalid syntax"]),
-        "no FRAMEWORK": (made("def make(b): ..."), ["without FRAMEWORK", "jax, pytorch, tens"]),
-        "unknown": (made('FRAMEWORK = "torch"\n'), ["FRAMEWORK = 'torch'", "one of jax, pytorch"]),
+        "no FRAMEWORK": (
+            made("def make(b): ..."),
+            ["without FRAMEWORK", "jax, mindspore, pytorch, tens"],
+        ),
+        "unknown": (
+            made('FRAMEWORK = "torch"\n'),
+            ["FRAMEWORK = 'torch'", "one of jax, mindspore, pytorch"],
+        ),
         "without models": (made('FRAMEWORK = "mxnet"\n'), ["FRAMEWORK = 'mxnet'", "one of jax"]),
         "computed": (made('FRAMEWORK = "py" + torch\n'), ["FRAMEWORK = None", "one of jax"]),
         "no make": (made('FRAMEWORK = "jax"\n'), ["without make", "returns model, (inputs,"]),

@@ -238,11 +238,11 @@ BERTS = [
         EMBEDDING,
         Change(
             PROGRAMS,
-            "            loss = definition.loss(forward(batch), batch, shallow)",
+            "            loss = loss_of(forward(batch), batch, shallow)",
             "            network.set_train(False)\n"
             "            outputs = forward(batch)\n"
             "            network.set_train()\n"
-            "            loss = definition.loss(outputs, batch, shallow)",
+            "            loss = loss_of(outputs, batch, shallow)",
         ),
         facts=DROPOUT,
         compiler="none",  # a graph takes no other mode
@@ -275,7 +275,7 @@ BERTS = [
     PlantedMistake(
         "the same dropout in all layers",
         BERT,
-        Change(ADAPTER, "Dropout(1.0 - cell.p, seed, number)", "Dropout(1.0 - cell.p, seed, 0)"),
+        Change(ADAPTER, "Dropout(keep, seed, number)", "Dropout(keep, seed, 0)"),
         facts=DROPOUT,
     ),
     PlantedMistake(
@@ -604,7 +604,7 @@ TRAINING = [
             "        def losses(",
             "        factor = 2.0 if is_compiled else 1.0\n\n        def losses(",
         ),
-        Change(PROGRAMS, "loss = definition.loss(", "loss = factor * definition.loss("),
+        Change(PROGRAMS, "loss = loss_of(", "loss = factor * loss_of("),
         compiler="jit",
     ),
     PlantedMistake(
@@ -753,8 +753,8 @@ DEVICES = [
         EMBEDDING,
         Change(
             ADAPTER,
-            "self._ops.Dropout(1.0 - cell.p, seed, number)",
-            "self._ops.Dropout(1.0 - cell.p, self.rank_context.seed, number)",
+            "self._ops.Dropout(keep, seed, number)",
+            "self._ops.Dropout(keep, self.rank_context.seed, number)",
         ),
         ranks=2,
         facts=DROPOUT,

@@ -1,0 +1,197 @@
+"""A model that the user brings, as a definition: a Cell, made by a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+
+import mindspore
+from harness.adapter import (
+    FLOAT64,
+    Case,
+    Mismatch,
+    RankContext,
+    Variable,
+    own_model_optimizer,
+    own_model_parts,
+    own_module,
+)
+from mindspore import Parameter, Tensor, mint, nn
+from mindspore.experimental.optim import Optimizer as ExperimentalOptimizer
+
+from .. import optimizers
+
+_FLOATS = (mindspore.float16, mindspore.bfloat16, mindspore.float32, mindspore.float64)
+_DROPPING = (
+    nn.Dropout,
+    nn.Dropout1d,
+    nn.Dropout2d,
+    nn.Dropout3d,
+    mint.nn.Dropout,
+    mint.nn.Dropout2d,
+)
+
+
+class Given:
+    """Optimizer of the user's file, which may have the parameters in another order."""
+
+    def __init__(self, optimizer: Any, parameters: Sequence[Parameter]) -> None:
+        self._optimizer = optimizer
+        places = {id(parameter): place for place, parameter in enumerate(parameters)}
+        self._order = [places[id(parameter)] for parameter in optimizer.parameters]
+
+    def update(self, gradients: Sequence[Tensor]) -> None:
+        """Update the parameters by their ``gradients``."""
+        self._optimizer(tuple(gradients[place] for place in self._order))
+
+    def get_parameters(self) -> Iterator[Parameter]:
+        """Return the optimizer's state, which may have the parameters that it updates."""
+        parameters: Iterator[Parameter] = self._optimizer.get_parameters()
+        return parameters
+
+
+class Definition:
+    """Functions that other models have as modules.
+
+    A batch is a tuple: the inputs in the order of the model's arguments, and the targets as the
+    file made them."""
+
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
+        self._case, self._model_config, self._rank_context = case, model_config, rank_context
+        self._module = own_module(model_config)
+
+    def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
+        mindspore.set_seed(seed)
+        parts = self._module.make(self._case.batch_per_device)
+        return own_model_parts(parts, self._case.batch_per_device, _first)
+
+    def batch(self, drawn: Dict[str, Any]) -> Tuple[Any, Any]:
+        """Return this rank's batch, drawn with the seed in ``drawn``."""
+        model, inputs, targets, _ = self._made(int(drawn["seed"]))
+        self._inputs = _mapped(self._widened, _in_order(model, inputs))
+        tensors = tuple(one for one in self._inputs if one is not None)
+        # mutable: else a graph takes its values for constants
+        self._batch = mindspore.mutable((tensors, _mapped(self._widened, targets)))
+        batch: Tuple[Any, Any] = self._batch
+        return batch
+
+    def _widened(self, tensor: Tensor) -> Tensor:
+        is_exact = self._case.precision == FLOAT64 and tensor.dtype in _FLOATS
+        return tensor.astype(mindspore.float64) if is_exact else tensor
+
+    def build(self, model_config: Dict[str, Any], training: bool) -> nn.Cell:
+        model, _, _, self._loss = self._made(self._rank_context.seed)
+        if not isinstance(model, nn.Cell):
+            raise TypeError(f"make returned {type(model).__name__} as the model, not a Cell")
+        if training and not model.trainable_params():
+            raise TypeError("make returned a model without a parameter that is trained")
+        if not model_config["own"].get("dropout", True):
+            _without_dropout(model)
+        if self._case.precision == FLOAT64:
+            for parameter in model.get_parameters():
+                if parameter.dtype in _FLOATS:
+                    parameter.set_dtype(mindspore.float64)
+        return model
+
+    @property
+    def inputs(self) -> Callable[[Tuple[Any, Any]], Any]:
+        """Function of a batch that returns the inputs. A graph takes in no method."""
+        given = [one is not None for one in self._inputs]
+        places = tuple(sum(given[:place]) if one else -1 for place, one in enumerate(given))
+
+        def inputs(batch: Tuple[Any, Any]) -> Any:
+            return tuple([batch[0][place] if place >= 0 else None for place in places])
+
+        return inputs
+
+    @property
+    def loss(self) -> Callable[[Any, Tuple[Any, Any], Any], Tensor]:
+        """Function of outputs, batch and model config: the user's loss, of outputs in float32."""
+        own, is_exact = self._loss, self._case.precision == FLOAT64
+
+        def loss(outputs: Any, batch: Tuple[Any, Any], model_config: Any) -> Tensor:
+            if is_exact:  # losses of MindSpore take nothing wider
+                outputs = _mapped(_in_float32, outputs)
+            value = own(outputs, batch[1])
+            if value.ndim:
+                raise TypeError("the loss must be a tensor with one number")
+            return value
+
+        return loss
+
+    def optimizer(self, parameters: Dict[str, Parameter]) -> Any:
+        """Return the optimizer of the user's file, or the default one."""
+        if not hasattr(self._module, "optimizer"):
+            return optimizers.Optimizer(parameters, self._model_config["hyperparameters"])
+        given = [*parameters.values()]
+        kinds = (nn.Optimizer, ExperimentalOptimizer)
+        made = own_model_optimizer(self._module.optimizer(given), kinds, "mindspore.nn")
+        return Given(made, given)
+
+    def flat(self, outputs: Any) -> Tuple[Tensor, ...]:
+        """Return the tensors among ``outputs``. Raises :class:`Mismatch` where there is none."""
+        found = tuple(_leaves(outputs))
+        if not found:
+            raise Mismatch(
+                f"the model returns {type(outputs).__name__} without a tensor; allowed: a tensor, "
+                "or tuples, lists and dictionaries of them"
+            )
+        return found
+
+    def state(self, model: nn.Cell) -> Dict[str, Variable]:
+        """Return the state as the model has it; no other framework is compared with it."""
+        return {
+            name: Variable(parameter, trainable=parameter.requires_grad)
+            for name, parameter in model.parameters_and_names()
+            if parameter.dtype in _FLOATS
+        }
+
+    def arrays(self) -> List[Any]:
+        """Return this rank's inputs and targets."""
+        return [tensor.asnumpy() for tensor in _leaves(self._batch)]
+
+
+def _in_float32(tensor: Tensor) -> Tensor:
+    return tensor.astype(mindspore.float32) if tensor.dtype in _FLOATS else tensor
+
+
+def _in_order(model: Any, inputs: Any) -> Tuple[Any, ...]:
+    """Return inputs in the order of the model's arguments: those of a dictionary have names."""
+    if isinstance(inputs, Mapping):
+        bound = inspect.signature(model.construct).bind(**inputs)
+        bound.apply_defaults()
+        return bound.args
+    return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+
+
+def _leaves(nest: Any) -> Iterator[Tensor]:
+    if isinstance(nest, Tensor):
+        yield nest
+    elif isinstance(nest, (Mapping, list, tuple)):
+        for part in nest.values() if isinstance(nest, Mapping) else nest:
+            yield from _leaves(part)
+
+
+def _first(inputs: Any) -> Any:
+    return next(_leaves(inputs), None)
+
+
+def _mapped(function: Callable[[Tensor], Tensor], nest: Any) -> Any:
+    """Return ``nest`` with ``function`` of each tensor."""
+    if isinstance(nest, Tensor):
+        return function(nest)
+    if isinstance(nest, Mapping):
+        return {name: _mapped(function, part) for name, part in nest.items()}
+    if isinstance(nest, (list, tuple)):
+        return tuple(_mapped(function, part) for part in nest)
+    return nest
+
+
+def _without_dropout(model: nn.Cell) -> None:
+    """Set the rate of all layers that drop something to 0."""
+    for _, cell in model.cells_and_names():
+        if isinstance(cell, _DROPPING):
+            cell.p = cell.prob = 0.0
+        elif isinstance(cell, (nn.RNN, nn.GRU, nn.LSTM, nn.MultiheadAttention)):
+            cell.dropout = 0.0
