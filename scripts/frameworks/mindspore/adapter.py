@@ -7,7 +7,7 @@ import contextlib
 import copy
 import os
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
@@ -334,17 +334,9 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         (prompts,) = self._definition.inputs(self._batches[0])
         self._generator = generator(self._network, prompts, new_tokens, compiled)
 
-    def _on_device(self, tokens: Any) -> Any:
-        return None if tokens is None else self._mindspore.Tensor(tokens, self._mindspore.int32)
-
-    def prefill(self, more: Any = None) -> Any:
-        return self._generator.prefill(self._on_device(more))
-
-    def decode(self, tokens: Any = None) -> Any:
-        return self._generator.decode(self._on_device(tokens))
-
-    def following_logits(self) -> Any:
-        return self._generator.logits
+    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
+        mindspore = self._mindspore
+        return run(None if tokens is None else mindspore.Tensor(tokens, mindspore.int32))
 
     def stop(self) -> None:
         self._group.leave()
