@@ -4,12 +4,11 @@ Standard library only: ``bootstrap`` uses it before anything is installed."""
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-
-from core import programs
 
 #: Locations of packages: pip's setting, uv's variable, and separator. Variables instead of
 #: arguments: an address may hold a password, and any user of the machine can read a command line.
@@ -71,7 +70,14 @@ def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> d
 def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
     """Return pip's merged settings, such as ``("find-links", "/w")``; PIP_* variables win over
     files."""
-    listed = programs.run([python, "-m", "pip", "config", "list"], check=True)
+    listed = subprocess.run(
+        [python, "-m", "pip", "config", "list"],
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+        errors="replace",
+    )
     return parse_settings(listed.stdout)
 
 
