@@ -80,7 +80,11 @@ def _within_budget(contest: Contest) -> Row:
     ends = repeated_intervals.ratio_interval(both.base, both.values)
     repeats = min(len(both.base), len(both.values))
     cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
-    open_ = [one for one, order in zip(entrants, orders, strict=True) if order is Order.OPEN]
+
+    def those(asked: Order) -> list[CaseResult]:
+        return [one for one, order in zip(entrants, orders, strict=True) if order is asked]
+
+    open_ = those(Order.OPEN)
     if not open_:
         equal = Order.NO_DIFFERENCE in orders
         return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER, "reason": ""}
@@ -92,12 +96,8 @@ def _within_budget(contest: Contest) -> Row:
         if (took := [run.wall_seconds for run in one.ok if run.wall_seconds])
     ]
     names = ", ".join(one.case.framework for one in contenders)
-    slower = [
-        one.case.framework
-        for one, order in zip(entrants, orders, strict=True)
-        if order is Order.SLOWER
-    ]
-    behind = f" ({', '.join(slower)} significantly slower)" if slower else ""
+    slower = ", ".join(one.case.framework for one in those(Order.SLOWER))
+    behind = f" ({slower} significantly slower)" if slower else ""
     reason = f"not settled between {names}{behind}: {count} repeats of each"
     reason += f", about {duration(sum(seconds))}"
     return {
