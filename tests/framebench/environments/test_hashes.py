@@ -138,19 +138,48 @@ def test_a_wheel_for_a_newer_glibc_is_locked(place: Place) -> None:
     assert "toy==1.0" in place.hashes.read_text()
 
 
-def test_a_lock_names_the_processors_that_it_holds_for(place: Place) -> None:
-    """Fail if a lock claims wheels that the index lacks, or the claim renames environments."""
+def test_a_lock_names_the_processors_that_it_holds_for(
+    place: Place, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Fail if a lock claims wheels that the index lacks, leaves out a processor without a word, or
+    the claim renames environments."""
     locking.lock(place.file)
     assert "\n# Machines: x86_64 aarch64\n" in place.hashes.read_text()
+    assert not capfd.readouterr().err
     wheel = place.wheels / "other-2.0-py3-none-any.whl"
     wheel.rename(wheel.with_name("other-2.0-py3-none-manylinux_2_17_x86_64.whl"))
     locking.lock(place.file)
     assert "\n# Machines: x86_64\n" in place.hashes.read_text()
+    assert "toy.hashes.txt: not for aarch64: other==2.0 has no wheels" in capfd.readouterr().err
     before = read_environment_file(place.file)
     assert before.hashes
     assert before.hashes.machines == {"x86_64"}
     place.hashes.write_text(place.hashes.read_text().replace("x86_64\n", "x86_64 aarch64\n"))
     assert read_environment_file(place.file).name == before.name
+
+
+def test_wheels_of_a_processor_in_another_index_are_pointed_out(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Fail if a lock made with a mirror of one processor's wheels seems complete."""
+    wheel = write_wheel(place.envs.parent / "any", "toy", "1.0")
+    mirrored = write_wheel(place.envs.parent / "mirrored", "toy", "1.0", module="compiled = True")
+    mirrored = mirrored.rename(mirrored.with_name("toy-1.0-py3-none-manylinux_2_17_x86_64.whl"))
+    for file in (wheel, mirrored):
+        page = file.parent / "toy" / "index.html"
+        page.parent.mkdir()
+        page.write_text(f'<a href="{file.as_uri()}">{file.name}</a>')
+    places = {"index-url": wheel, "extra-index-url": mirrored}
+    found = [(key, file.parent.as_uri()) for key, file in places.items()]
+    monkeypatch.setattr(uv, "pip_settings", lambda: found)
+    locking.lock(place.file)
+    assert "\n# Machines: x86_64\n" in place.hashes.read_text()
+    said = capfd.readouterr().err
+    assert "toy.hashes.txt: not for aarch64: found its wheels in another index" in said
+    assert "PIP_EXTRA_INDEX_URL=" in said
+    found.pop()
+    locking.lock(place.file)
+    assert "\n# Machines: x86_64 aarch64\n" in place.hashes.read_text()
 
 
 def test_a_plan_leaves_out_frameworks_without_wheels_for_the_processor(

@@ -21,6 +21,10 @@ from ..files.problem import cause
 SUFFIX = ".hashes.txt"
 #: Command that writes the hashes, followed by the name of the environment.
 COMMAND = ".venv/bin/python workflow/framebench hashes"
+#: How to leave out all indexes but the main one, which has the wheels for each processor.
+MAIN_INDEX = (
+    "PIP_EXTRA_INDEX_URL= PIP_FIND_LINKS= in front of the command, which leave only the main index"
+)
 WITHOUT = "require_hashes: false, which installs whatever the index has of these versions"
 _DIGEST = re.compile(r"^# .* sha256:([0-9a-f]{64})$", re.MULTILINE)
 #: Beginning of the line with the processors that the locked versions have wheels for.
@@ -120,8 +124,7 @@ def check(message: str, file: Path, environment: Path) -> None:
         why = (
             f"{file.name} has no hash of the build that your index or find-links offer: probably "
             "one for other devices, such as +cpu, which installers prefer. Nothing was installed; "
-            "allowed: PIP_EXTRA_INDEX_URL= PIP_FIND_LINKS= in front of the command, which leave "
-            f"only the main index, or {_remedy(environment)}"
+            f"allowed: {MAIN_INDEX}, or {_remedy(environment)}"
         )
     raise ConfigError(f"{file}: {package} is refused: {' '.join(message.split())}\n{why}")
 

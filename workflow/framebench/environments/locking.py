@@ -37,14 +37,20 @@ def lock(environment: Path) -> Path:
     failed = f"{environment}: cannot be locked"
     text = compiled(wanted, wanted.packages, (*_platform_arguments(MACHINES[0]), "--quiet"), failed)
     target = environment.with_name(environment.stem + _local(text) + hashes.SUFFIX)
-    write_whole(target, _header(wanted, machines(wanted, text)) + text)
+    missing = missing_machines(wanted, text)
+    for machine, reason in missing.items():
+        print(f"{target.name}: not for {machine}: {reason}", file=sys.stderr)
+    known = [machine for machine in MACHINES if machine not in missing]
+    write_whole(target, _header(wanted, known) + text)
     return target
 
 
-def machines(wanted: EnvironmentFile, text: str) -> list[str]:
-    """Return the processors that a lock holds for: the index has wheels of all its pins, whose
-    hashes are in its ``text``. Raises :class:`ConfigError` for another fault of uv's."""
-    found = [MACHINES[0]]
+def missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
+    """Return why a lock does not hold for a processor, for each such processor: the index lacks
+    wheels of its pins, or their hashes are not in its ``text``.
+
+    Raises :class:`ConfigError` for another fault of uv's."""
+    found = {}
     for machine in MACHINES[1:]:
         words, failed = (*_platform_arguments(machine), "--quiet"), f"{wanted.path} for {machine}"
         try:
@@ -52,9 +58,14 @@ def machines(wanted: EnvironmentFile, text: str) -> list[str]:
         except ConfigError as error:
             if _NO_WHEELS not in str(error):
                 raise
+            cause = str(error).split("Because ", 1)[-1].partition(" and you require ")[0]
+            found[machine] = " ".join(cause.split())
             continue
-        if {*_HASH.findall(other)} <= {*_HASH.findall(text)}:
-            found.append(machine)
+        if not {*_HASH.findall(other)} <= {*_HASH.findall(text)}:
+            found[machine] = (
+                f"found its wheels in another index than those for {MACHINES[0]}, whose hashes "
+                f"alone are written; allowed: {hashes.MAIN_INDEX}"
+            )
     return found
 
 
