@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from core import programs
+from core import bounded, programs
 
 #: Variable that names the GPUs that CUDA shows a process.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -19,6 +20,12 @@ _GPU = re.compile(r"^GPU \d+: .*\(UUID:\s*([^)\s]+)\)")
 #: Profile of MIG with its memory: ``3g.20gb``, ``1g.10gb+me``; SLURM has it in types of GPUs.
 _PROFILE = re.compile(r"\d+g\.(\d+)gb")
 _VERSION = re.compile(r"^\d+(\.\d+)+$")
+#: Exit status and lines for a memory of serial numbers and settings that is corrupted: GPUs work.
+_INFOROM, _WARNING = 14, "WARNING: infoROM"
+#: Is there while the driver is loaded.
+LOADED = Path("/proc/driver/nvidia/version")
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+_VENDOR, _DISPLAY = "0x10de", "0x03"  # NVIDIA, and the class of its GPUs
 
 
 class GpuError(Exception):
@@ -46,8 +53,10 @@ class Gpu(NamedTuple):
 def list_gpus(seconds: float = 60.0) -> List[Gpu]:
     """Return all GPUs that ``nvidia-smi`` lists; none without that command.
 
-    Raises GpuError where it fails or does not answer within ``seconds``."""
+    Raises GpuError where it fails, lists none or a broken one, or does not answer within
+    ``seconds``; and without it on a machine that has a GPU."""
     if shutil.which(_SMI) is None:
+        _require_no_gpu()
         return []
     fields = [*_FIELDS, _CAPABILITY]
     try:
@@ -56,13 +65,15 @@ def list_gpus(seconds: float = 60.0) -> List[Gpu]:
             fields = [*_FIELDS]
             status, text = _ask(_query(fields), seconds)
         _check(status, text)
-        gpus = [gpu for line in text.splitlines() for gpu in _parse(line, fields)]
+        gpus = _parse(text, fields)
         if not any(gpu.instances is not None for gpu in gpus):
             return gpus
         status, text = _ask(["-L"], seconds)
         _check(status, text)
     except subprocess.TimeoutExpired:
-        raise GpuError(f"{_SMI} fails: no answer within {seconds:g} s; {_DRIVER}") from None
+        raise _failure(f"no answer within {seconds:g} s") from None
+    except OSError as error:
+        raise _failure(str(error)) from None
     profiles = _profiles(text)
     return [
         gpu
@@ -80,14 +91,16 @@ def visible_gpus(gpus: Sequence[Gpu], visible: Optional[str]) -> List[Gpu]:
     ``visible``: value of CUDA_VISIBLE_DEVICES, None if it is not set. CUDA stops at the first entry
     that it does not know.
 
-    Raises GpuError for GPUs that are all hidden, for unknown ones, for a GPU that MIG divides
-    without a named instance, because CUDA would choose one, and for instances beside other
-    devices, because figures would be of either."""
+    Raises GpuError for GPUs that are all hidden, for unknown ones and those named twice, for a GPU
+    that MIG divides without a named instance, because CUDA would choose one, and for instances
+    beside other devices, because figures would be of either."""
     if visible is None:
         chosen = list(gpus)
     else:
         chosen = [_named(word.strip(), gpus, visible) for word in visible.split(",") if gpus]
-    for gpu in chosen:
+    for number, gpu in enumerate(chosen):
+        if gpu in chosen[:number]:
+            raise GpuError(f"{VISIBLE}={visible!r} names {gpu.uuid} twice; allowed: each GPU once")
         if gpu.instances is not None:
             raise GpuError(_undivided(gpu))
     kinds = sorted({gpu.name for gpu in chosen})
@@ -138,10 +151,33 @@ def _count(number: int) -> str:
 _DRIVER = "allowed: a driver that works"
 
 
+def _require_no_gpu() -> None:
+    """Raise GpuError if the driver is loaded, or NVIDIA's GPUs are on the PCI bus."""
+    found = (
+        [str(LOADED)] if LOADED.exists() else [*map(str, filter(_is_gpu, PCI_DEVICES.glob("*")))]
+    )
+    if found:
+        raise GpuError(
+            f"{found[0]} is a sign of NVIDIA's GPUs, and there is no {_SMI} to list them; allowed: "
+            "a driver with it (in containers NVIDIA_DRIVER_CAPABILITIES=compute,utility)"
+        )
+
+
+def _is_gpu(device: Path) -> bool:
+    try:
+        vendor, kind = (bounded.read_text(device / name).strip() for name in ("vendor", "class"))
+    except OSError:
+        return False
+    return vendor == _VENDOR and kind.startswith(_DISPLAY)
+
+
+def _failure(said: str) -> GpuError:
+    return GpuError(f"{_SMI} fails: {said}; {_DRIVER}")
+
+
 def _check(status: int, text: str) -> None:
-    if status:
-        said = " ".join(text.split()) or f"exit status {status}"
-        raise GpuError(f"{_SMI} fails: {said}; {_DRIVER}")
+    if status not in (0, _INFOROM):
+        raise _failure(" ".join(text.split()) or f"exit status {status}")
 
 
 def _query(fields: Sequence[str]) -> List[str]:
@@ -154,24 +190,34 @@ def _ask(arguments: Sequence[str], seconds: float) -> Tuple[int, str]:
     return ended.returncode, ended.stdout + (ended.stderr if ended.returncode else "")
 
 
-def _parse(line: str, fields: Sequence[str]) -> List[Gpu]:
-    """Return the GPU of a line of ``nvidia-smi --query-gpu``; [] for another line."""
-    words = [word.strip() for word in line.split(",")]
-    if len(words) != len(fields):
-        return []
-    values = dict(zip(fields, words))
-    mebibytes = values["memory.total"]
-    return [
-        Gpu(
-            values["name"],
-            int(mebibytes) * 2**20 if mebibytes.isdigit() else None,
-            _version(values["driver_version"]),
-            values["uuid"],
-            values["pci.bus_id"],
-            _version(values.get(_CAPABILITY, "")),
-            () if values["mig.mode.current"] == "Enabled" else None,
+def _parse(text: str, fields: Sequence[str]) -> List[Gpu]:
+    """Return the GPUs in the output of ``nvidia-smi --query-gpu``.
+
+    Raises GpuError, in its words, where it lists none or a GPU that it cannot ask."""
+    gpus, broken = [], []
+    for line in filter(str.strip, text.splitlines()):
+        words = [word.strip() for word in line.split(",")]
+        values = dict(zip(fields, words))
+        if line.startswith(_WARNING):
+            continue
+        if len(words) != len(fields) or values["uuid"].startswith("["):
+            broken.append(" ".join(line.split()))
+            continue
+        mebibytes = values["memory.total"]
+        gpus.append(
+            Gpu(
+                values["name"],
+                int(mebibytes) * 2**20 if mebibytes.isdigit() else None,
+                _version(values["driver_version"]),
+                values["uuid"],
+                values["pci.bus_id"],
+                _version(values.get(_CAPABILITY, "")),
+                () if values["mig.mode.current"] == "Enabled" else None,
+            )
         )
-    ]
+    if broken or not gpus:
+        raise _failure("; ".join(broken) or "it lists no GPU")
+    return gpus
 
 
 def _version(text: str) -> str:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from core import gpus
 from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
 from framebench.machine import local
 from harness.devices import devices
@@ -70,6 +71,9 @@ def test_cuda_shows_the_named_gpus(listed: list[Gpu], visible: str, uuids: list[
         ("NoDevFiles", "hides all 2 GPUs"),
         ("2", "names '2', which nvidia-smi does not list; allowed: 0, 1, MIG-b0b8"),
         ("GPU-9", "names 'GPU-9'"),
+        ("0,0", "names GPU-000 twice"),
+        ("0, GPU-0", "names GPU-000 twice"),
+        ("MIG-b0b8,MIG-b0b8", "names MIG-b0b8 twice"),
         ("GPU-", "names 'GPU-'"),
         ("MIG-b0b8, 0", "names NVIDIA A100-SXM4-40GB and NVIDIA A100-SXM4-40GB MIG 3g.20gb; allo"),
         ("MIG-b0b8,MIG-17c2", "MIG 1g.10gb.me and .* MIG 3g.20gb; allowed: instances of one pro"),
@@ -83,8 +87,11 @@ def test_what_cuda_would_not_show_is_refused(
 
 
 @pytest.mark.usefixtures("listed")
-def test_records_and_plans_name_an_instance_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-b0b8")
+@pytest.mark.parametrize("name", ["MIG-b0b8", " MIG-b0"])
+def test_records_and_plans_name_an_instance_alike(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", name)
     names = [gpu["name"] for gpu in hardware.hardware([0])["gpus"]]
     assert names == ["NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"]
     machine = local.detect()
@@ -148,4 +155,6 @@ def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
 
 def test_a_machine_without_gpus_hides_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(gpus, "LOADED", tmp_path / "none")
+    monkeypatch.setattr(gpus, "PCI_DEVICES", tmp_path)
     assert list_gpus() == visible_gpus([], "") == visible_gpus([], "0") == []

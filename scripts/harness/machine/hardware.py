@@ -42,10 +42,10 @@ def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:
     """Return the GPUs of a machine; of GPUs that MIG divides only the instances that a process with
     these variables may use, which compute less than the whole."""
     known = _listed()
-    names = [word.strip() for word in variables.get(VISIBLE, "").split(",")]
+    names = tuple(filter(None, map(str.strip, variables.get(VISIBLE, "").split(","))))
     found: List[Gpu] = []
     for gpu in known:
-        named = [one for one in gpu.instances or () if one.uuid in names]
+        named = [one for one in gpu.instances or () if one.uuid.startswith(names)]
         found += named or [gpu]
     return [_facts(gpu) for gpu in found]
 

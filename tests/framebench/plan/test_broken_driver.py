@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from core import gpus
 from framebench.cases.fitting import accelerator_of
 from framebench.config.validation import ConfigError
 from framebench.machine import local
 
 from ... import fake_gpus
 
+GPU = "NVIDIA A100-SXM4-40GB, 40960, 580.95.05, GPU-000, 0:10:00.0, Disabled, 8.0"
+LOST = "[GPU is lost]"
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
 
 
@@ -23,6 +27,16 @@ MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
         (f"echo '{MISMATCH}'; exit 18", MISMATCH),
         (f"echo '{MISMATCH}' >&2; exit 18", MISMATCH),
         ("exit 9", "exit status 9"),
+        ("exit 0", "it lists no GPU"),
+        ("echo 'No devices were found'", "No devices were found"),
+        (
+            f"echo '{GPU}'; echo '{LOST}, {LOST}, 580.95.05, {LOST}, 0:3B:00.0, {LOST}, {LOST}'",
+            LOST,
+        ),
+        (
+            f"echo '{GPU}'; echo 'Unable to determine the device handle'",
+            "determine the device handle;",
+        ),
         ("exec sleep 60", "no answer within 0.1 s"),
     ],
 )
@@ -35,9 +49,50 @@ def test_a_broken_driver_asks_for_the_cpu(
     machine = local.detect()
     for asked in ("auto", "cuda"):
         settings: Any = SimpleNamespace(accelerator=asked)
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=re.escape(said)):
             accelerator_of(settings, machine)
     cpu: Any = SimpleNamespace(accelerator="cpu")
     assert accelerator_of(cpu, machine) == "cpu"
     auto: Any = SimpleNamespace(accelerator="auto")
     assert accelerator_of(auto, replace(machine, fault="")) == "cpu"
+
+
+def test_a_command_that_cannot_be_started_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_gpus.write(tmp_path, "made for another processor")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert local.detect().fault.startswith("nvidia-smi fails: [Errno 8]")
+
+
+@pytest.mark.parametrize("status", [0, 14])
+def test_gpus_with_a_corrupted_inforom_are_used(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = "WARNING: infoROM is corrupted at gpu 0000:10:00.0"
+    fake_gpus.write(tmp_path, f"#!/bin/sh\necho '{GPU}'; echo '{warning}'; exit {status}\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    machine = local.detect()
+    assert (machine.gpus, machine.fault) == (1, "")
+
+
+def test_gpus_that_no_command_lists_ask_for_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container without the driver's utilities, and a machine without a driver."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(gpus, "LOADED", tmp_path / "version")
+    monkeypatch.setattr(gpus, "PCI_DEVICES", tmp_path / "devices")
+
+    def add(address: str, vendor: str, kind: str) -> None:
+        (tmp_path / "devices" / address).mkdir(parents=True)
+        (tmp_path / "devices" / address / "vendor").write_text(f"{vendor}\n")
+        (tmp_path / "devices" / address / "class").write_text(f"{kind}\n")
+
+    add("0000:00:02.0", "0x8086", "0x030000")  # Intel's GPU
+    add("0000:01:00.1", "0x10de", "0x040300")  # audio of NVIDIA's GPU
+    assert local.detect().fault == ""
+    add("0000:01:00.0", "0x10de", "0x030200")
+    assert "devices/0000:01:00.0 is a sign of NVIDIA's GPUs" in local.detect().fault
+    (tmp_path / "version").touch()
+    assert "version is a sign of NVIDIA's GPUs" in local.detect().fault
