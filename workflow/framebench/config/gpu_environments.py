@@ -24,6 +24,8 @@ FILE = Path("envs", "capabilities.csv")
 #: newest compute capability that they run on.
 IMAGES = "config/images-cuda.yaml"
 _OLDEST, _NEWEST = "6.0", "9.0"
+#: First CUDA whose compiler knows GPUs after compute capability 9.0, from its release notes.
+_BLACKWELL = (12, 8)
 _OWN = "a Python of your own (interpreters)"
 
 
@@ -51,13 +53,15 @@ class GpuEnvironment(NamedTuple):
         """Return whether the build has kernels of each GPU's generation, no newer than it.
 
         Machine code runs within a generation alone. The driver would compile PTX for later ones,
-        too, but a framework that generates code of its own does not know them.
+        too, but a framework that generates code of its own does not know them. Of an unknown build
+        no more is required than that its CUDA knows the GPU.
         """
         known = [version(one) for one in (*self.machine_code, *self.ptx)]
         wanted = [version(gpu.capability) for gpu in gpus if gpu.capability]
-        return not known or all(
-            any(own[0] == one[0] and own <= one for own in known) for one in wanted
-        )
+        if not known:
+            newer = version(self.cuda) >= _BLACKWELL
+            return all(newer or one <= version(_NEWEST) for one in wanted)
+        return all(any(own[0] == one[0] and own <= one for own in known) for one in wanted)
 
     def machine_code_for(self, capability: str) -> str:
         """Return the newest machine code that a GPU of this compute capability runs; "" if none."""
