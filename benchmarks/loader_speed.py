@@ -268,7 +268,7 @@ def mindspore(root: str, workers: int) -> Callable[[], int]:
     files = sorted(Path(root, "train").rglob("*.JPEG"))
     classes = sorted({path.parent.name for path in files})
 
-    class Images:
+    class DecodedImages:
         def __len__(self) -> int:
             return len(files)
 
@@ -277,7 +277,7 @@ def mindspore(root: str, workers: int) -> Callable[[], int]:
             return normalize(np.asarray(image)), classes.index(files[number].parent.name)
 
     def epoch() -> int:
-        loader = DataLoader(Images(), batch_size=BATCH, shuffle=True, num_workers=workers)
+        loader = DataLoader(DecodedImages(), batch_size=BATCH, shuffle=True, num_workers=workers)
         return sum(len(labels) for _, labels in loader)
 
     return epoch

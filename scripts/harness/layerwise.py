@@ -35,6 +35,6 @@ def factor(name: str, hyper: Mapping[str, Any]) -> float:
 
 
 def refuse(model_config: Dict[str, Any]) -> None:
-    """Raise :class:`Unsupported` where the model config has it: for frameworks that lack it."""
+    """Raise :class:`Unsupported` for a model config with a learning rate for each layer."""
     if decays(model_config):
         raise Unsupported("its optimizer has one learning rate for all layers here")

@@ -63,7 +63,7 @@ def folder(text: str) -> str:
 
 
 def request(text: str) -> int:
-    """Return the bytes of a request: the type of a parameter."""
+    """Parse the bytes of a read or write request. Raises ValueError for a fraction of a block."""
     value = at_least(_WHOLE)(text)
     if value % _WHOLE:
         raise ValueError(f"must be a multiple of {_WHOLE}: past the page cache go whole blocks")

@@ -47,7 +47,8 @@ def lines(plan: Plan) -> list[str]:
 
 
 def _seconds_of_round(plan: Plan) -> float:
-    """Return the seconds of a pair of each case: as the runs so far took, else as planned."""
+    """Return the seconds of one pair of every case, by the median of its runs so far or, without
+    any, by the plan."""
     made = pairing.by_folder(_here(plan, plan.settings.results))
     first = {run.case: run for run in plan.runs}
     for case, run in first.items():

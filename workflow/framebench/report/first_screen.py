@@ -47,7 +47,7 @@ class AnswerBar:
 
 
 @dataclass(frozen=True)
-class Block:
+class SettingBars:
     """The bars of one setting. ``reference``: place of a line that they are read against."""
 
     title: str
@@ -61,13 +61,13 @@ class Block:
 OwnPeak = Callable[[CaseResult], tuple[str, bool]]
 
 
-def blocks(found: Sequence[tuple[Answer, Contest]], own_peak: OwnPeak) -> list[Block]:
+def blocks(found: Sequence[tuple[Answer, Contest]], own_peak: OwnPeak) -> list[SettingBars]:
     """Return a block for each setting that has a figure, up to MAX_BLOCKS."""
     shown = [(answer, contest) for answer, contest in found if contest.entrants]
     return [_block(answer, contest, own_peak) for answer, contest in shown[:MAX_BLOCKS]]
 
 
-def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> Block:
+def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> SettingBars:
     first = contest.entrants[0]
     top = first.throughput or 1.0
 
@@ -91,7 +91,7 @@ def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> Block:
     ]
     bars += [AnswerBar(name, name, why="not measured yet") for name in contest.missing]
     bars += [AnswerBar(name, name, why="left out") for name in contest.left_out]
-    return Block(answer.setting, contest.setting.unit, bars)
+    return SettingBars(answer.setting, contest.setting.unit, bars)
 
 
 def left_out(found: Sequence[tuple[Answer, Contest]]) -> list[str]:
@@ -122,7 +122,7 @@ def _bar(
     )
 
 
-def variant_blocks(found: Sequence[tuple[VariantAnswer, Row]]) -> list[Block]:
+def variant_blocks(found: Sequence[tuple[VariantAnswer, Row]]) -> list[SettingBars]:
     """Return a block for each case, up to MAX_BLOCKS: the ratio of each variant to the first."""
     cases: dict[str, list[tuple[VariantAnswer, Row]]] = defaultdict(list)
     for answer, row in found:
@@ -130,7 +130,7 @@ def variant_blocks(found: Sequence[tuple[VariantAnswer, Row]]) -> list[Block]:
     return [_ratios(case, some) for case, some in [*cases.items()][:MAX_BLOCKS]]
 
 
-def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> Block:
+def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> SettingBars:
     ratios = [row["speedup"] for _, row in found if row["speedup"] is not None]
     highs = [row["speedup_ci_high"] for _, row in found if row["speedup_ci_high"] is not None]
     width = max([1.0, *ratios, *highs]) / 100
@@ -147,7 +147,7 @@ def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> Block:
         else:
             interval = (round(low / width, 1), round((high - low) / width, 1))
             bars.append(AnswerBar(*who, figure, end, interval))
-    return Block(
+    return SettingBars(
         case, f"against {found[0][0].base}", bars, round(1 / width, 1), axes_of(found[0][1])
     )
 

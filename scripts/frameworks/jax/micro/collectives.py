@@ -50,8 +50,9 @@ def collective(
     ranks: Ranks,
     note: Callable[[Any], None],
 ) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`. ``note`` is told each result. An all-reduce
-    takes what the one before gave; the others get it for nothing but to begin behind it."""
+    """See :class:`harness.communication.Communication`. ``note`` is called with each result.
+
+    An all-reduce sums the previous result; other programs take it only to start after it."""
     own = jax.device_put(array.astype(dtype), device)
     function = _functions(ranks.mesh.size)[operation]
     grows = operation == ALL_REDUCE
@@ -88,8 +89,9 @@ def sharded_matmul(
     ranks: Ranks,
     note: Callable[[Any], None],
 ) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`. ``note`` is told each result. Each
-    program gets what the one like it gave before, and so begins behind it."""
+    """See :class:`harness.communication.ShardedMatmuls`. ``note`` is called with each result.
+
+    Each program takes its own previous result, so that it starts after that."""
     a, b = (ranks.stacked(jax.device_put(array.astype(dtype), device)) for array in (left, right))
 
     def multiplied(a: jax.Array, b: jax.Array, before: jax.Array) -> jax.Array:

@@ -157,8 +157,10 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """Return vectors (batch x predictions,) and (batch,), of classes the latter alone, of spans one
-    (batch x 2,); the loss is the sum of their means."""
+    """Return vectors of losses, whose means add up to the loss.
+
+    They are (batch x predictions,) and (batch,) in pre-training, (batch,) of a classifier, and
+    (batch x 2,) of a model that finds spans."""
     if "spans" in batch:  # the classes are the tokens
         scores = F.flatten(outputs[0].transpose(0, 2, 1), 0, 1)
         pairs = [(scores, batch["spans"])]

@@ -182,8 +182,10 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """Return vectors (batch x predictions,) and (batch,), of classes the latter alone, of spans one
-    (batch x 2,); the loss is the sum of their means."""
+    """Return vectors of losses, whose means add up to the loss.
+
+    They are (batch x predictions,) and (batch,) in pre-training, (batch,) of a classifier, and
+    (batch x 2,) of a model that finds spans."""
     if "classes" in model_config["hyperparameters"]:
         return (F.cross_entropy(outputs[0].float(), batch["labels"], reduction="none"),)
     if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens

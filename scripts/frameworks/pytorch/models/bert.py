@@ -172,8 +172,9 @@ def heads_of(layer: Layer) -> List[int]:
 
 
 def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
-    """Have ``layer`` compute the heads of one of ``ranks``. None of its projections has several
-    below each other."""
+    """Have ``layer`` compute the heads of one of ``ranks``.
+
+    Returns the heads of each fused projection by its name; BERT has no such projection."""
     layer.attention.heads //= ranks
     return {}
 

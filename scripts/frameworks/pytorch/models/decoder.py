@@ -254,8 +254,9 @@ def heads_of(layer: Layer) -> List[int]:
 
 
 def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
-    """Have ``layer`` compute the heads of one of ``ranks``. Returns how many of each kind there are
-    in all, by the projection that has them below each other."""
+    """Have ``layer`` compute the heads of one of ``ranks``.
+
+    Returns the heads of queries, keys and values, of all ranks, by the name of their projection."""
     parts = layer.attention.parts
     layer.attention.parts = [heads // ranks for heads in parts]
     return {"attention.query_key_value": parts}

@@ -86,7 +86,7 @@ def replaced(tokens: tf.Tensor, positions: tf.Tensor, new: tf.Tensor) -> tf.Tens
 
 
 class Masked(layers.Layer):
-    """Token ids with most of the masked positions replaced by the token that says so."""
+    """Layer that replaces the token ids at most of the masked positions by the mask token."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

@@ -88,8 +88,8 @@ def _without_variant(result: CaseResult) -> tuple[Any, ...]:
 
 
 def _base(bases: Sequence[CaseResult], case: CaseResult) -> CaseResult | None:
-    """Return the base of a case: that of its own model and version of the framework, or the only
-    one."""
+    """Return the base with the model and framework version of ``case``, or the only base; None if
+    several are left."""
     of_model = [one for one in bases if one.case.model == case.case.model] or bases
     version = case.case.framework_version
     found = [one for one in of_model if one.case.framework_version == version] or of_model
