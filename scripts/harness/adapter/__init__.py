@@ -59,6 +59,7 @@ from harness.adapter.layout import (
     Axes,
     Variable,
     in_shared_layout,
+    inputs,
     state_of_modules,
 )
 from harness.adapter.matmul_dtypes import ExecutedMatmul, MatmulTrace, Rounding
@@ -102,6 +103,7 @@ __all__ = [
     "Unsupported",
     "Variable",
     "in_shared_layout",
+    "inputs",
     "is_mixed",
     "micro_batches",
     "mixed_dtype",

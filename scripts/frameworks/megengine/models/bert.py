@@ -11,6 +11,7 @@ import megengine
 import megengine.functional as F
 import megengine.module as M
 import numpy as np
+from harness.adapter import inputs as inputs
 from megengine import Tensor
 
 from ..operations import Multiplication
@@ -147,11 +148,6 @@ def build(model_config: Dict[str, Any]) -> M.Module:
         if isinstance(module, M.Linear):
             M.init.zeros_(module.bias)
     return model
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    return tuple(batch[name] for name in names if name in batch)
 
 
 def losses(

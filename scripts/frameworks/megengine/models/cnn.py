@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Set, Tuple
 import megengine.functional as F
 import megengine.module as M
 import networks
+from harness.adapter import inputs as inputs
 from megengine import Tensor
 from networks import Layer, LayerGraph
 from networks.schedule import BY_VALUE, Call, flattened, schedule
@@ -184,8 +185,8 @@ class CNN(M.Module):
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
         calls, places, outputs = self._plan_of(self.training)
         values: Any = [images] + [None] * (places - 1)
-        for operation, inputs, output, freed in calls:
-            values[output] = operation(*[values[number] for number in inputs])
+        for operation, sources, output, freed in calls:
+            values[output] = operation(*[values[number] for number in sources])
             for number in freed:
                 values[number] = None
         return tuple([values[number] for number in outputs])
@@ -215,10 +216,6 @@ def build(model_config: Dict[str, Any]) -> M.Module:
         distribution, value = drawn[name].initial
         INITIALIZERS[distribution](parameter, value)
     return model
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["images"],)
 
 
 def losses(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
+from harness.adapter import inputs as inputs
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
@@ -183,11 +184,6 @@ def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
     hyper = model_config["hyperparameters"]
     default = SpanFinder if hyper.get("head") == "span" else BertPretraining
     return (Classifier if "classes" in hyper else default)(hyper)
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    return tuple(batch[name] for name in names if name in batch)
 
 
 def loss(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Tuple
 
 import networks
+from harness.adapter import inputs as inputs
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Constant, Initializer, Normal, Uniform
 from networks import Layer
@@ -179,8 +180,8 @@ class CNN(nn.Cell):
     def construct(self, images: Tensor) -> Tuple[Tensor, ...]:
         # images are held anyway; a list whose items change their shapes has no gradient in a graph
         values = (images,) * self.places
-        for cell, inputs, output, freed in self.calls:
-            x = cell(*[values[number] for number in inputs])
+        for cell, sources, output, freed in self.calls:
+            x = cell(*[values[number] for number in sources])
             values = values[:output] + (x,) + values[output + 1 :]
             for number in freed:
                 values = values[:number] + (images,) + values[number + 1 :]
@@ -189,10 +190,6 @@ class CNN(nn.Cell):
 
 def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
     return CNN(networks.describe(model_config), training)
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["images"],)
 
 
 def loss(

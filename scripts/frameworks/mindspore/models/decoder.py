@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
+from harness.adapter import inputs as inputs
 from mindspore import Parameter, Tensor, float32, int32, nn, ops
 from mindspore.common.initializer import Normal
 
@@ -280,10 +281,6 @@ class Generator:
 
 def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
     return LanguageModel(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["token_ids"],)
 
 
 def loss(

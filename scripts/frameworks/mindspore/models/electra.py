@@ -7,16 +7,13 @@ from __future__ import annotations
 from typing import Any, Dict, Tuple
 
 import numpy as np
+from harness.adapter import inputs as inputs
 from mindspore import Parameter, Tensor, float32, int32, nn, ops
 
 from .bert import Embeddings, Layer, added_to_scores, at, dense, normalization
 
 DRAWS = 2**20  # as many values the noise of a word has
 WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
-INPUTS = (
-    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
-    *("mask_draws", "sampling_draws"),
-)
 
 
 class Noise(nn.Cell):
@@ -126,10 +123,6 @@ class Electra(nn.Cell):
 
 def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
     return Electra(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return tuple([batch[name] for name in INPUTS])
 
 
 def loss(

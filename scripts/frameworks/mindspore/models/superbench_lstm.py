@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
+from harness.adapter import inputs as inputs
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Uniform
 
@@ -25,10 +26,6 @@ class Classifier(nn.Cell):
 
 def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
     return Classifier(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["features"],)
 
 
 def loss(

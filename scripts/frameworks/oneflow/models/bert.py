@@ -9,6 +9,7 @@ from typing import Any, Dict, Tuple
 
 import oneflow
 import oneflow.nn.functional as F
+from harness.adapter import inputs as inputs
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
@@ -172,11 +173,6 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
     return model
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    return tuple(batch[name] for name in names if name in batch)
 
 
 def losses(

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Tuple
 import networks
 import oneflow
 import oneflow.nn.functional as F
+from harness.adapter import inputs as inputs
 from networks import Layer, LayerGraph
 from networks.fusing import fused
 from networks.schedule import Call, flattened, schedule
@@ -182,10 +183,10 @@ class CNN(nn.Module):
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
         calls, places, outputs = self.plans[self.training]
         values: Any = [images] + [None] * (places - 1)
-        for operation, inputs, output, freed in calls:
+        for operation, sources, output, freed in calls:
             # by name: a graph has modules of its own in the place of these
             run = self._modules[operation] if isinstance(operation, str) else operation
-            values[output] = run(*[values[number] for number in inputs])
+            values[output] = run(*[values[number] for number in sources])
             for number in freed:
                 values[number] = None
         return tuple([values[number] for number in outputs])
@@ -208,10 +209,6 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
         distribution, value = drawn[name].initial
         INITIALIZERS[distribution](parameter, value)
     return model
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["images"],)
 
 
 def losses(

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import oneflow
 import oneflow.nn.functional as F
+from harness.adapter import inputs as inputs
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
@@ -186,10 +187,6 @@ class LanguageModel(nn.Module):
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     return LanguageModel(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["token_ids"],)
 
 
 def losses(

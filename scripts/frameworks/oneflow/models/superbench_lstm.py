@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
+from harness.adapter import inputs as inputs
 from oneflow import Tensor, nn
 
 from .cnn import losses as losses
@@ -25,7 +26,3 @@ class Classifier(nn.Module):
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     return Classifier(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["features"],)

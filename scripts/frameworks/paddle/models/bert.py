@@ -9,6 +9,7 @@ from typing import Any, Dict, Tuple
 
 import paddle
 import paddle.nn.functional as F
+from harness.adapter import inputs as inputs
 from paddle import Tensor, nn
 
 FLASH = (8, 0)  # the first compute capability with flash attention
@@ -206,11 +207,6 @@ def build(model_config: Dict[str, Any]) -> nn.Layer:
     hyper = model_config["hyperparameters"]
     default = SpanFinder if hyper.get("head") == "span" else BertPretraining
     return (Classifier if "classes" in hyper else default)(hyper)
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    return tuple(batch[name] for name in names if name in batch)
 
 
 def loss(

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import paddle
 import paddle.nn.functional as F
+from harness.adapter import inputs as inputs
 from paddle import Tensor, nn
 
 from .bert import embedding
@@ -246,10 +247,6 @@ class Generator:
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
     return LanguageModel(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["token_ids"],)
 
 
 def loss(

@@ -8,6 +8,7 @@ from typing import Any, Dict, Tuple
 
 import paddle
 import paddle.nn.functional as F
+from harness.adapter import inputs as inputs
 from paddle import Tensor, nn
 
 from .bert import (
@@ -22,10 +23,6 @@ from .bert import (
 
 DRAWS = 2**20  # as many values the noise of a word has
 WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
-INPUTS = (
-    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
-    *("mask_draws", "sampling_draws"),
-)
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
@@ -125,10 +122,6 @@ class Electra(nn.Layer):
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
     return Electra(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return tuple(batch[name] for name in INPUTS)
 
 
 def loss(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
+from harness.adapter import inputs as inputs
 from paddle import Tensor, nn
 
 from .cnn import loss as loss
@@ -29,7 +30,3 @@ class Classifier(nn.Layer):
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
     return Classifier(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
-    return (batch["features"],)

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 import torch.nn.functional as F
+from harness.adapter import inputs as inputs
 from torch import Tensor, nn
 
 MEMORY_FORMAT = torch.contiguous_format
@@ -208,11 +209,6 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
     default = SpanFinder if hyper.get("head") == "span" else BertPretraining
     return drawn((Classifier if "classes" in hyper else default)(hyper), hyper)
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    return tuple(batch[name] for name in names if name in batch)
 
 
 def loss(

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
+from harness.adapter import inputs as inputs
 from torch import Tensor, nn
 
 MEMORY_FORMAT = torch.contiguous_format
@@ -269,10 +270,6 @@ def tied(model: LanguageModel) -> List[str]:
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     return LanguageModel(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return (batch["token_ids"],)
 
 
 def loss(

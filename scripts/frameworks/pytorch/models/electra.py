@@ -8,6 +8,7 @@ from typing import Any, Dict, Tuple
 
 import torch
 import torch.nn.functional as F
+from harness.adapter import inputs as inputs
 from torch import Tensor, nn
 
 from .bert import COLUMNS as COLUMNS
@@ -27,10 +28,6 @@ from .bert import share_heads as share_heads
 MEMORY_FORMAT = torch.contiguous_format
 DRAWS = 2**20  # as many values the noise of a word has
 WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
-INPUTS = (
-    *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
-    *("mask_draws", "sampling_draws"),
-)
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
@@ -116,10 +113,6 @@ class Electra(nn.Module):
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
     return drawn(Electra(hyper), hyper)
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor, ...]:
-    return tuple(batch[name] for name in INPUTS)
 
 
 def loss(

@@ -6,6 +6,7 @@ from typing import Any, Dict, Tuple
 
 import torch
 from harness.adapter import Unsupported
+from harness.adapter import inputs as inputs
 from torch import Tensor, nn
 
 from .cnn import loss as loss
@@ -39,7 +40,3 @@ class Classifier(nn.Module):
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     return Classifier(model_config["hyperparameters"])
-
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
-    return (batch["features"],)
