@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
-from core import axes, bounded
+from core import bounded, own_axes
 
 from harness import kinds
 from harness.adapter import Adapter, Case, Collectives, RankContext, Unsupported, require
@@ -132,7 +132,7 @@ def _measure(spec: Dict[str, Any], rank_context: RankContext, report: Report) ->
         if spec["preload"]:
             report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")
-        axes.load(spec["kinds"])
+        own_axes.load(spec["kinds"])
         kind = kinds.load(spec["kind"], spec["kinds"])
         workload = Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
         if kind.independent_ranks:

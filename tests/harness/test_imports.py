@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,30 @@ def test_imports_go_one_way(path: Path) -> None:
     module = path.relative_to(SCRIPTS / "harness").parts[0]
     if module != "__init__.py":
         assert against_the_order(module.removesuffix(".py"), path.read_text()) == []
+
+
+def imports_within(source: str, known: Collection[str]) -> set[str]:
+    """Return the ``known`` modules that ``source`` imports at any level; none is relative."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & {*known} or {str(node.module)}
+    return found & {*known}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    paths = {
+        ".".join(path.relative_to(SCRIPTS).with_suffix("").parts): path
+        for room in ("core", "harness", "networks", "reference", "tasks")
+        for path in SCRIPTS.joinpath(room).rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    graph = {name: imports_within(path.read_text(), paths) for name, path in paths.items()}
+    assert graph["core.case"], "no import was seen"
+    TopologicalSorter(graph).prepare()
 
 
 def test_adapters_import_their_interface_alone() -> None:

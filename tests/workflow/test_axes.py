@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from core import axes
+from core import axes, own_axes
 from framebench.config.validation import ConfigError
 from framebench.runs import verify
 
@@ -59,7 +59,7 @@ def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(axes, "REGISTERED", {})
-    axes.load(str(ROOT / "tests" / "axes"))
+    own_axes.load(str(ROOT / "tests" / "axes"))
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_a_figure_is_verified_with_its_value_of_an_axis(tmp_path: Path) -> None:
     verification_in(tmp_path, training)
     assert flag_of(tmp_path, plain) is None, "a record without the axis has its default"
     assert flag_of(tmp_path, other) == ("unverified", "")
-    axes.register(replace(axes.named(AXIS), computes=False))
+    own_axes.register(replace(axes.named(AXIS), computes=False))
     assert flag_of(tmp_path, other) is None, "the axis does not change what is computed"
-    axes.load(str(ROOT / "tests" / "axes"))
+    own_axes.load(str(ROOT / "tests" / "axes"))
     verification_in(tmp_path, {**training, AXIS: OTHER}, error=0.1)
     assert flag_of(tmp_path, other) == ("parity", "")
     assert flag_of(tmp_path, plain) is None

@@ -31,9 +31,9 @@ def run(arguments: list[str]) -> int:
     ``--kinds FOLDER`` before it names the folder of a user's axes, which are registered before
     modules that list axes are imported."""
     if arguments[:1] == ["--kinds"]:
-        from core import axes
+        from core import own_axes
 
-        axes.load(arguments[1])
+        own_axes.load(arguments[1])
         arguments = arguments[2:]
     # These commands run next to a benchmark: without libraries of other commands, and on any Python
     # of the harness, because a container may have no other.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from core import axes
+from core import own_axes
 
 from harness import kinds
 from harness.kind import REQUIRED, Parameter, SearchKind
@@ -21,7 +21,7 @@ def describe(asked: Mapping[str, Texts], folder: Optional[str] = None) -> Dict[s
     text}``. A search without faults also has ``"expect"``: the expected runs with the first value
     of each parameter. An unknown benchmark gives ``{"known": [names of known ones]}``.
     """
-    axes.load(folder)
+    own_axes.load(folder)
     return {name: _described(name, texts, folder) for name, texts in asked.items()}
 
 

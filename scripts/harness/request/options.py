@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any, Callable, Dict, Sequence, Tuple, TypeVar
 
-from core import axes, inputs, precisions
+from core import axes, inputs, own_axes, precisions
 
 from harness import kinds
 from harness.kind import above_zero, at_least
@@ -91,7 +91,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     try:
-        axes.load(folder_of_kinds)
+        own_axes.load(folder_of_kinds)
     except ValueError as error:
         parser.error(f"--kinds {folder_of_kinds}: {error}")
     kind = parser.add_argument_group("benchmark")

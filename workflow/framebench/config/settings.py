@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from core import axes
+from core import own_axes
 from pydantic import AfterValidator, Field, ValidationInfo, create_model, model_validator
 
 from .. import feature_registry as features
@@ -58,7 +58,7 @@ FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_b
 def _kinds(text: str) -> Path:
     folder = values.existing_folder(text)
     try:
-        axes.load(str(folder))
+        own_axes.load(str(folder))
     except Exception as error:
         shown = f"{show(text)}: {type(error).__name__}: {error}"
         raise NotAllowed("a folder whose axes.py can be imported", shown) from None
