@@ -83,6 +83,19 @@ def lacks_encoding(call: ast.Call) -> bool:
     return "b" not in mode.value if isinstance(mode, ast.Constant) else mode is None
 
 
+def test_a_class_name_is_used_once() -> None:
+    """Fail if a name means two classes. Frameworks name theirs alike, and users as they like."""
+    free = (ROOT / "scripts" / "frameworks", ROOT / "benchmarks" / "own_models")
+    places: dict[str, list[str]] = {}
+    for folder in ("benchmarks", "scripts", "workflow"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if not any(path.is_relative_to(one) for one in free):
+                for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                    if isinstance(node, ast.ClassDef):
+                        places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
 def test_no_module_of_tests_imports_a_test_module() -> None:
     """Fail if tests share code through a test module instead of a helper module."""
     sources = sorted((ROOT / "tests").rglob("*.py"))
