@@ -135,15 +135,15 @@ def make_report(
         found = load_records(source, results)
         digest = fingerprint(found, source, results)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
-    beside = load_sidecars(source, results)
-    problems = (*found.problems, *beside.problems)
+    sidecars = load_sidecars(source, results)
+    problems = (*found.problems, *sidecars.problems)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     home = source if source.is_dir() else source.parent
     references = [home / name for one in features.known() for name in one.record_files]
     if not found.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs = inputs_of(found, beside, results, parts)
+    inputs = inputs_of(found, sidecars, results, parts)
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
     for part in parts:
@@ -151,12 +151,12 @@ def make_report(
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
-    provenance = origin.describe_origin(found.runs, beside.called)
+    provenance = origin.describe_origin(found.runs, sidecars.called)
     files = frames.files(everything, folder, provenance.caption)
     files = {path: text for path, text in files.items() if path.stem not in leave}
     files[page] = html_report.render(
         replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, beside.interrupted, provenance, beside.called,
+        further, sidecars.interrupted, provenance, sidecars.called,
     )  # fmt: skip
     for part in parts:
         files.update(part.files(inputs, folder))
@@ -186,11 +186,11 @@ def write_overview(source: Path, into: Path | None) -> None:
     found = record_sets.load(source)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    beside = load_sidecars(source, source.parent)
-    inputs = inputs_of(found, beside, source.parent, report_parts())
+    sidecars = load_sidecars(source, source.parent)
+    inputs = inputs_of(found, sidecars, source.parent, report_parts())
     tables = frames.build(inputs)
     table = registry.known()["overview"]
-    of = origin.describe_origin(found.runs, beside.called)
+    of = origin.describe_origin(found.runs, sidecars.called)
     covered = coverage.sentences(coverage.rows_of(tables))
     text = markdown.crosstabs(table, tables[table], ". ".join([of.caption, *covered]))
     if into is None:
@@ -219,7 +219,7 @@ def _last(
 
 def inputs_of(
     record_set: record_sets.RecordSet,
-    beside: Sidecars,
+    sidecars: Sidecars,
     results: Path,
     parts: Sequence[ReportPart] = (),
 ) -> Inputs:
@@ -231,22 +231,22 @@ def inputs_of(
 
     models = catalog.load_catalog(PROJECT).models
     cases = grouping.group(
-        record_set.runs, verified.VerificationFlags(beside.verification_results, models)
+        record_set.runs, verified.VerificationFlags(sidecars.verification_results, models)
     )
     further: dict[str, Any] = {}
     for part in parts:
         further.update(part.inputs(record_set, cases, results))
     return Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
-        verification_results=beside.verification_results,
-        peaks=device_peaks.PeakFlopsLookup(beside.reached),
-        searches=beside.searched,
+        verification_results=sidecars.verification_results,
+        peaks=device_peaks.PeakFlopsLookup(sidecars.reached),
+        searches=sidecars.searched,
         models=models,
         datasheets=datasheets.load_datasheets(),
-        assumptions=beside.assumed,
+        assumptions=sidecars.assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
-        expected=[one for one in beside.asked if not one.left_out],
-        left_out=[one for one in beside.asked if one.left_out],
+        expected=[one for one in sidecars.asked if not one.left_out],
+        left_out=[one for one in sidecars.asked if one.left_out],
         of_features=further,
     )
 
@@ -272,8 +272,8 @@ def probes_of(source: Path) -> Path:
 
 def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
     """Return a digest of everything that tables and report below ``results`` depend on."""
-    beside = [verifications.folder_for(source), probes_of(source)]
-    files = [path for folder in beside for path in sorted(json_files.below(folder)[0])]
+    folders = [verifications.folder_for(source), probes_of(source)]
+    files = [path for folder in folders for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     noted = [source.parent / name for name in (interruptions.FILE, calls.FILE, expected.FILE)]
