@@ -27,7 +27,10 @@ def test_it_covers_all_modules_that_a_rank_imports() -> None:
     python[-1] += f"; {code}"
     printed = subprocess.run(python, check=True, capture_output=True, text=True).stdout
     imported = {name for name in json.loads(printed) if name.startswith("harness.")}
-    files = (f"harness.{name.replace('/', '.')}" for name in computation.MODULES)
+    harness = ROOT / "scripts" / "harness"
+    within = (path for name in computation.FOLDERS for path in (harness / name).glob("**/*.py"))
+    modules = [str(path.relative_to(harness).with_suffix("")) for path in within]
+    files = (f"harness.{name.replace('/', '.')}" for name in (*modules, *computation.MODULES))
     covered = {name[: -len(".__init__")] if name.endswith(".__init__") else name for name in files}
     names = (
         *("dali", "dali_gpu", "one_by_one", "pillow", "sequential"),
@@ -53,14 +56,17 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
     facts = facts_of(BERT)
     actual = [computation.digest(str(tmp_path / "pytorch"), facts)]
-    for name in ("pytorch/steps.py", "pytorch/inner/new.py", "harness/measuring/window.py"):
+    for name in (
+        *("pytorch/steps.py", "pytorch/inner/new.py"),
+        *("harness/measuring/window.py", "harness/adapter/base.py"),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
             file.write("# another\n")
         actual.append(computation.digest(str(tmp_path / "pytorch"), facts))
     facts["hyperparameters"]["layers"] = 11
     actual.append(computation.digest(str(tmp_path / "pytorch"), facts))
-    assert len(set(actual)) == 5
+    assert len(set(actual)) == 6
     (tmp_path / "harness" / "nodes" / "agent.py").write_text("")  # computes nothing
     (tmp_path / "pytorch" / "__pycache__").mkdir(exist_ok=True)
     (tmp_path / "pytorch" / "__pycache__" / "steps.py").write_text("")

@@ -12,21 +12,10 @@ from core import precisions
 
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-#: Modules of the harness that a rank imports for verified kinds and for verification, that loaders
-#: import, or that set a rank's variables.
+#: Folders and single modules of the harness that a rank imports for verified kinds and for
+#: verification, that loaders import, or that set a rank's variables.
+FOLDERS = ("adapter", "loader", "measuring/verification", "samples")
 MODULES = (
-    "adapter/__init__",
-    "adapter/base",
-    "adapter/case",
-    "adapter/cuda_driver",
-    "adapter/devices",
-    "adapter/generation",
-    "adapter/layout",
-    "adapter/matmul_dtypes",
-    "adapter/numerics",
-    "adapter/own_models",
-    "adapter/peak",
-    "adapter/training",
     "batch_input",
     "common_capabilities",
     "device_memory",
@@ -37,20 +26,6 @@ MODULES = (
     "kinds/parity",
     "kinds/train",
     "layerwise",
-    "loader/__init__",
-    "loader/dali",
-    "loader/dali_gpu",
-    "loader/encoded",
-    "loader/examples",
-    "loader/features",
-    "loader/ofrecords",
-    "loader/one_by_one",
-    "loader/pillow",
-    "loader/records",
-    "loader/sequential",
-    "loader/tensorflow_data",
-    "loader/tokens",
-    "loader/workers",
     "machine/__init__",
     "machine/allocator",
     "machine/cores",
@@ -70,15 +45,6 @@ MODULES = (
     "measuring/synchronous_steps",
     "measuring/synthetic",
     "measuring/token_pipeline",
-    "measuring/verification/__init__",
-    "measuring/verification/dropout",
-    "measuring/verification/errors",
-    "measuring/verification/float64_run",
-    "measuring/verification/generation",
-    "measuring/verification/micro_steps",
-    "measuring/verification/preflight",
-    "measuring/verification/rounding",
-    "measuring/verification/sharding",
     "measuring/warm_up",
     "measuring/window",
     "messages/__init__",
@@ -90,16 +56,6 @@ MODULES = (
     "processes/launch",
     "processes/parent_death",
     "rank",
-    "samples/__init__",
-    "samples/folder",
-    "samples/indexed",
-    "samples/masking",
-    "samples/order",
-    "samples/recorded",
-    "samples/recorded_tokens",
-    "samples/supply",
-    "samples/texts",
-    "samples/tokens",
     "sharded",
     "step_breakdown",
     "variables",
@@ -110,16 +66,17 @@ def digest(framework: str, model_config: Mapping[str, Any]) -> str:
     """Return the SHA-256 (hex) of all that computes a figure.
 
     It covers the adapter's folder, the model config, a rank's view of all precisions, because those
-    of one framework run the same code, ``scripts/core``, MODULES, and ``scripts/networks`` for
-    models described as networks.
+    of one framework run the same code, ``scripts/core``, FOLDERS and MODULES, and
+    ``scripts/networks`` for models described as networks.
     ``model_config``: of timing or of verification, which gives the same."""
     about = [_compared(model_config), precisions.of_ranks()]
     sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    shared = os.path.join(_SCRIPTS, "networks")
-    core = os.path.join(_SCRIPTS, "core")
-    described = _files(shared) if str(model_config.get("definition")).endswith("cnn") else ()
+    folders = [os.path.join(_SCRIPTS, "core")]
+    folders += [os.path.join(_SCRIPTS, "harness", name) for name in FOLDERS]
+    if str(model_config.get("definition")).endswith("cnn"):
+        folders.append(os.path.join(_SCRIPTS, "networks"))
     modules = ((name, os.path.join(_SCRIPTS, "harness", f"{name}.py")) for name in MODULES)
-    for name, path in [*_files(framework), *_files(core), *described, *modules]:
+    for name, path in [*(one for each in (framework, *folders) for one in _files(each)), *modules]:
         with open(path, "rb") as file:
             content = file.read()
         sha256.update(f"{name}\0{len(content)}\0".encode() + content)
@@ -147,11 +104,11 @@ def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
     return compared
 
 
-def _files(framework: str) -> Iterator[Any]:
+def _files(root: str) -> Iterator[Any]:
     """Yield name and path of all code and declarations in the folder, sorted."""
-    for folder, folders, names in os.walk(framework):
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):
             if name.endswith((".py", ".json")):
                 path = os.path.join(folder, name)
-                yield os.path.relpath(path, framework), path
+                yield os.path.relpath(path, root), path
