@@ -10,15 +10,3 @@ from __future__ import annotations
 from networks.description import describe, describe_images, forward_multiply_adds
 from networks.layers import IMAGES, Layer, LayerGraph, SampleShape
 from networks.weights import Weight, weights
-
-__all__ = [
-    "IMAGES",
-    "Layer",
-    "LayerGraph",
-    "SampleShape",
-    "Weight",
-    "describe",
-    "describe_images",
-    "forward_multiply_adds",
-    "weights",
-]
