@@ -11,14 +11,7 @@ from typing import Any
 import autograd.numpy as np
 
 from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, matmul
-from reference.transformers import (
-    Drop,
-    Dropout,
-    attention,
-    chained,
-    dropping,
-    initial_moments,
-)
+from reference.transformers import Drop, Dropout, attention, chained, dropping, initial_moments
 from reference.weights import Drawn, InitialMoments, trainable
 
 

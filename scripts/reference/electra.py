@@ -13,15 +13,7 @@ from typing import Any
 import autograd.numpy as np
 import numpy
 
-from reference.bert import (
-    embedded,
-    embeddings,
-    encoded,
-    layers,
-    linear,
-    norm,
-    vocabulary_logits,
-)
+from reference.bert import embedded, embeddings, encoded, layers, linear, norm, vocabulary_logits
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, dropping, initial_moments
 from reference.weights import Drawn, InitialMoments, trainable

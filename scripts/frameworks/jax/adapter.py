@@ -45,19 +45,8 @@ class JaxAdapter(
         import jax
 
         # all that imports JAX at its top: from here on it is there
-        from . import (
-            devices,
-            generation,
-            optimizers,
-            programs,
-            steps,
-        )
-        from .micro import (
-            collectives,
-            kernels,
-            operations,
-            overlap,
-        )
+        from . import devices, generation, optimizers, programs, steps
+        from .micro import collectives, kernels, operations, overlap
         from .parallel import data_parallel
 
         self._jax: Any = jax

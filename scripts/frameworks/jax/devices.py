@@ -11,10 +11,7 @@ import jax.numpy as jnp
 import optax
 from harness.adapter import RankContext, Unsupported, cuda_driver, require_tf32
 
-from .programs import (
-    TF32,
-    executed_dtypes,
-)
+from .programs import TF32, executed_dtypes
 
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"

@@ -8,13 +8,7 @@ import megengine
 import megengine.functional as F
 import megengine.module as M
 from harness import operations as names
-from harness.adapter import (
-    CONVOLUTION_OIHW,
-    DENSE_OI,
-    ExecutedMatmul,
-    Unsupported,
-    Variable,
-)
+from harness.adapter import CONVOLUTION_OIHW, DENSE_OI, ExecutedMatmul, Unsupported, Variable
 from harness.operations import Operation, Transposed
 from megengine import Tensor
 

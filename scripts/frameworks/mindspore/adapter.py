@@ -60,16 +60,8 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         from mindspore.graph.api import _pynative_executor
 
         # All that imports MindSpore at its top: from here on it is there.
-        from . import (
-            matmuls,
-            optimizers,
-            programs,
-            steps,
-        )
-        from .micro import (
-            collectives,
-            operations,
-        )
+        from . import matmuls, optimizers, programs, steps
+        from .micro import collectives, operations
         from .parallel import data_parallel
 
         if self.rank_context.accelerator != "cpu":

@@ -60,16 +60,8 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
-        from . import (
-            devices,
-            matmuls,
-            optimizers,
-            steps,
-        )
-        from .micro import (
-            kernels,
-            operations,
-        )
+        from . import devices, matmuls, optimizers, steps
+        from .micro import kernels, operations
 
         self._mx: Any = mx
         self._devices, self._optimizers, self._matmuls = devices, optimizers, matmuls

@@ -51,19 +51,8 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         import oneflow
 
         # All that imports OneFlow at its top: from here on it is there.
-        from . import (
-            devices,
-            graphs,
-            matmuls,
-            mixed_precision,
-            optimizers,
-            steps,
-        )
-        from .micro import (
-            collectives,
-            kernels,
-            operations,
-        )
+        from . import devices, graphs, matmuls, mixed_precision, optimizers, steps
+        from .micro import collectives, kernels, operations
         from .parallel import data_parallel
 
         self._oneflow: Any = oneflow

@@ -54,19 +54,8 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
             import paddle
 
         # all that imports Paddle at its top: from here on it is there
-        from . import (
-            compiler,
-            devices,
-            matmuls,
-            optimizers,
-            steps,
-        )
-        from .micro import (
-            collectives,
-            kernels,
-            operations,
-            overlap,
-        )
+        from . import compiler, devices, matmuls, optimizers, steps
+        from .micro import collectives, kernels, operations, overlap
         from .parallel import data_parallel
 
         self._paddle: Any = paddle

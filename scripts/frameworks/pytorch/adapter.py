@@ -52,14 +52,7 @@ class PyTorchAdapter(
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
-        from . import (
-            compiler,
-            devices,
-            float8,
-            matmuls,
-            optimizers,
-            steps,
-        )
+        from . import compiler, devices, float8, matmuls, optimizers, steps
         from .parallel import data_parallel
 
         self._torch: Any = torch

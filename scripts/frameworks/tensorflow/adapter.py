@@ -76,19 +76,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import (
-            devices,
-            generation,
-            graphs,
-            optimizers,
-            steps,
-        )
-        from .micro import (
-            collectives,
-            kernels,
-            operations,
-            overlap,
-        )
+        from . import devices, generation, graphs, optimizers, steps
+        from .micro import collectives, kernels, operations, overlap
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers

@@ -50,21 +50,8 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
 
         tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import (
-            compiler,
-            devices,
-            graphs,
-            mixed_precision,
-            optimizers,
-            steps,
-            variables,
-        )
-        from .micro import (
-            collectives,
-            kernels,
-            operations,
-            overlap,
-        )
+        from . import compiler, devices, graphs, mixed_precision, optimizers, steps, variables
+        from .micro import collectives, kernels, operations, overlap
 
         self._tf: Any = tf
         self._compiler, self._devices, self._graphs = compiler, devices, graphs

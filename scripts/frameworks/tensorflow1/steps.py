@@ -8,11 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 import tensorflow as tf
 
 from .compiler import Scope
-from .variables import (
-    Variables,
-    empty,
-    trainable,
-)
+from .variables import Variables, empty, trainable
 
 Tensors = List[tf.Tensor]
 

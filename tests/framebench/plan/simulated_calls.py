@@ -24,9 +24,7 @@ from ..statistics.distributions import (
     spread,
     three_modes,
 )
-from ..statistics.distributions import (
-    normal as steady,
-)
+from ..statistics.distributions import normal as steady
 
 #: Noise of repeats: factors of shape (rounds, frameworks), of which a round is measured together.
 Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]

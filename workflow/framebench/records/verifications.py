@@ -15,13 +15,7 @@ from core.precisions import Precision
 
 from ..files import json_files
 from ..machine.identities import Identity
-from .record_files import (
-    computation_of,
-    environment_digest,
-    machine_of,
-    read,
-    variables_of,
-)
+from .record_files import computation_of, environment_digest, machine_of, read, variables_of
 from .run import Problem, cause
 
 KIND = "parity"

@@ -17,11 +17,7 @@ from harness.communication import (
     MatmulCollective,
 )
 
-from ..parallel.data_parallel import (
-    AXIS,
-    Ranks,
-    local,
-)
+from ..parallel.data_parallel import AXIS, Ranks, local
 
 LACKING = "jax.lax has psum, all_gather, psum_scatter, all_to_all and ppermute"
 

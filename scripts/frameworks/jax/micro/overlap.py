@@ -9,11 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from harness.overlapping import Overlapped
 
-from ..parallel.data_parallel import (
-    AXIS,
-    Ranks,
-    local,
-)
+from ..parallel.data_parallel import AXIS, Ranks, local
 from .operations import FUNCTIONS
 
 

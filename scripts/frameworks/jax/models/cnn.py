@@ -12,15 +12,7 @@ from jax import Array, lax
 from networks import Layer
 from networks.schedule import Schedule, schedule
 
-from .layers import (
-    Arrays,
-    batch_norm,
-    convolution,
-    cross_entropy,
-    dense,
-    dropout,
-    relu,
-)
+from .layers import Arrays, batch_norm, convolution, cross_entropy, dense, dropout, relu
 
 
 class Model(NamedTuple):

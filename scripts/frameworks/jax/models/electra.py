@@ -22,12 +22,7 @@ from .bert import (
     model,
     vocabulary_logits,
 )
-from .layers import (
-    Arrays,
-    cross_entropy,
-    dense,
-    keys,
-)
+from .layers import Arrays, cross_entropy, dense, keys
 
 __all__ = [
     "COLUMNS",

@@ -10,12 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from .layers import (
-    Arrays,
-    cross_entropy,
-    dense,
-    hyperparameters,
-)
+from .layers import Arrays, cross_entropy, dense, hyperparameters
 
 model = hyperparameters  # which the functions below take
 

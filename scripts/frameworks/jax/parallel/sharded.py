@@ -17,21 +17,9 @@ from harness.adapter import ExecutedMatmul, Unsupported
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..models.layers import (
-    SHARING,
-    Arrays,
-)
-from ..steps import (
-    Differentiate,
-    Forward,
-    Own,
-)
-from .data_parallel import (
-    Arrangement,
-    local,
-    options_of,
-    side_by_side,
-)
+from ..models.layers import SHARING, Arrays
+from ..steps import Differentiate, Forward, Own
+from .data_parallel import Arrangement, local, options_of, side_by_side
 
 #: The mesh has these axes and the one of tensors, some with a single device. Replicas have samples
 #: of their own; those along `fsdp` share their parameters.

@@ -9,10 +9,7 @@ import mxnet as mx
 from harness.adapter import Unsupported
 from harness.operations import ConvolutionShape, ForwardBackward, Operation
 
-from ..devices import (
-    DTYPES,
-    name_of,
-)
+from ..devices import DTYPES, name_of
 
 #: Layout of the models' images, by type of device; axes of images and kernels, and back.
 _LAYOUTS = {

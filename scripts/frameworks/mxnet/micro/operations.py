@@ -20,10 +20,7 @@ from harness.operations import (
     Transposed,
 )
 
-from ..devices import (
-    DTYPES,
-    name_of,
-)
+from ..devices import DTYPES, name_of
 
 
 def operation(

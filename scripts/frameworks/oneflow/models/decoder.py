@@ -12,10 +12,7 @@ from harness.adapter import inputs as inputs
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
-from .bert import (
-    MASKED_SCORE,
-    dropout,
-)
+from .bert import MASKED_SCORE, dropout
 
 
 class RMSNorm(nn.Module):

@@ -11,15 +11,7 @@ import paddle.nn.functional as F
 from harness.adapter import inputs as inputs
 from paddle import Tensor, nn
 
-from .bert import (
-    Embeddings,
-    Layer,
-    added_to_scores,
-    at,
-    dense,
-    normalization,
-    tied_logits,
-)
+from .bert import Embeddings, Layer, added_to_scores, at, dense, normalization, tied_logits
 
 DRAWS = 2**20  # as many values the noise of a word has
 WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits

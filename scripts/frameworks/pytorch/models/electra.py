@@ -15,13 +15,7 @@ from .bert import COLUMNS as COLUMNS
 from .bert import LAYER as LAYER
 from .bert import NORMS as NORMS
 from .bert import ROWS as ROWS
-from .bert import (
-    Embeddings,
-    Layer,
-    at,
-    attendable,
-    drawn,
-)
+from .bert import Embeddings, Layer, at, attendable, drawn
 from .bert import heads_of as heads_of
 from .bert import share_heads as share_heads
 

@@ -26,18 +26,9 @@ from torch.distributed.pipelining import (
 
 from . import sharded
 from .data_parallel import all_reduce_together
-from .sharded import (
-    DATA,
-    FSDP,
-    TENSOR,
-)
+from .sharded import DATA, FSDP, TENSOR
 from .sharded import count_collectives as count_collectives
-from .stages import (
-    part_of,
-    register,
-    require_schedule,
-    spans_of,
-)
+from .stages import part_of, register, require_schedule, spans_of
 
 PIPELINE = "pipeline"
 #: Stages of each rank where they are interleaved: Megatron's virtual pipeline size.

@@ -8,10 +8,7 @@ import tensorflow as tf
 from harness.adapter import Unsupported
 from harness.operations import AttentionShape, ConvolutionShape, ForwardBackward, Layer, Operation
 
-from ..models.transformers import (
-    MASKED_SCORE,
-    attended,
-)
+from ..models.transformers import MASKED_SCORE, attended
 from ..steps import traced
 
 

@@ -8,10 +8,7 @@ import tensorflow as tf
 from harness.communication import ALL_REDUCE
 from harness.overlapping import Overlapped
 
-from .collectives import (
-    exchanged,
-    program,
-)
+from .collectives import exchanged, program
 from .operations import function_of
 
 

@@ -14,11 +14,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from .transformers import (
-    MASKED_SCORE,
-    initializer,
-    tied_logits,
-)
+from .transformers import MASKED_SCORE, initializer, tied_logits
 
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 

@@ -13,12 +13,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from .transformers import (
-    MASKED_SCORE,
-    attended,
-    initializer,
-    tied_logits,
-)
+from .transformers import MASKED_SCORE, attended, initializer, tied_logits
 
 #: Puts keys and values in a cache, and gives those that are seen.
 Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]

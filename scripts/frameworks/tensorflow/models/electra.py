@@ -13,13 +13,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from .bert import (
-    Embeddings,
-    dense,
-    encoded,
-    gelu,
-    masked_words,
-)
+from .bert import Embeddings, dense, encoded, gelu, masked_words
 
 DRAWS = 2**20  # as many values the noise of a word has
 WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits

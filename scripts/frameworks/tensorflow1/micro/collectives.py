@@ -9,10 +9,7 @@ import tensorflow as tf
 from harness.adapter import RankContext
 from harness.communication import CollectiveOperation, MatmulCollective
 
-from .. import (
-    devices,
-    variables,
-)
+from .. import devices, variables
 
 #: Each has a name and a key of its own: a server keeps a variable by its name, and a collective's
 #: shape by its key, whatever graph they are in.

@@ -8,10 +8,7 @@ import tensorflow as tf
 from harness.adapter import RankContext
 from harness.overlapping import Overlapped
 
-from .. import (
-    devices,
-    variables,
-)
+from .. import devices, variables
 from . import collectives
 from .operations import function_of
 

@@ -11,11 +11,7 @@ from typing import Any, Dict, List, Tuple
 import tensorflow as tf
 
 from ..compiler import Scope
-from ..variables import (
-    Variables,
-    constant,
-    normal,
-)
+from ..variables import Variables, constant, normal
 from . import layers
 
 

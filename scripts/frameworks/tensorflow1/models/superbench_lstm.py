@@ -11,10 +11,7 @@ from typing import Any, Dict, List, Tuple
 import tensorflow as tf
 
 from ..compiler import Scope
-from ..variables import (
-    Variables,
-    uniform,
-)
+from ..variables import Variables, uniform
 from .cnn import loss as loss
 from .layers import dense
 
