@@ -21,20 +21,6 @@ from .record_files import read, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
 
-__all__ = [
-    "STATUSES",
-    "Problem",
-    "RecordSet",
-    "RecordsError",
-    "Run",
-    "fingerprint",
-    "load",
-    "load_record",
-    "load_results",
-    "machine_label",
-    "of_arm",
-]
-
 CSV_NAME = "runs.csv"
 #: File of the index in a results folder.
 INDEX = ".index"

@@ -24,16 +24,6 @@ from .bert import (
 )
 from .layers import Arrays, cross_entropy, dense, keys
 
-__all__ = [
-    "COLUMNS",
-    "ROWS",
-    "forward",
-    "heads_of",
-    "loss",
-    "model",
-    "parameters",
-]
-
 DRAWS = 2**20  # as many values the noise of a word has
 WORD, MIXER = np.uint32(0x9E3779B1), np.uint32(0x45D9F3B)  # of a hash of 32 bits
 
