@@ -7,8 +7,9 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 import copy
+import importlib
 from abc import abstractmethod
-from typing import Any, ClassVar, Dict, Mapping, Tuple
+from typing import Any, ClassVar, Dict, Mapping, Sequence, Tuple
 
 from harness.adapter import Capability, Unsupported
 
@@ -98,16 +99,27 @@ class Checkpointing(LearningRateSchedule):
                 "after a checkpoint"
             )
 
-    @abstractmethod
+    def training_parts(self) -> Sequence[Any]:
+        """Return what ``save`` and ``load`` of the module ``checkpoints`` take after the path.
+
+        The module lies in the framework's folder."""
+        raise NotImplementedError
+
     def save_training(self, path: str) -> None:
         """Write all that decides the next steps to ``path``, a file or folder that does not exist
         yet.
 
         It has weights and running statistics, the optimizer's state, the loss scale, and the state
         of random numbers."""
+        self._checkpoints.save(path, *self.training_parts())
 
-    @abstractmethod
     def load_training(self, path: str) -> None:
         """Restore the state after :meth:`build` of the same case.
 
         The next step is, bit by bit, the one that would have followed :meth:`save_training`."""
+        self._checkpoints.load(path, *self.training_parts())
+
+    @property
+    def _checkpoints(self) -> Any:
+        package = type(self).__module__.rpartition(".")[0]
+        return importlib.import_module(f"{package}.checkpoints")

@@ -278,15 +278,8 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
             programs["all_reduce"] = self._average
         return program_parts(programs, self.step)
 
-    def save_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.save(path, self._network, self._optimizer)
-
-    def load_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.load(path, self._network, self._optimizer)
+    def training_parts(self) -> Sequence[Any]:
+        return self._network, self._optimizer
 
     def prepare_all_reduce(self, array: Any) -> AllReduce:
         held = self._mindspore.Tensor(array)

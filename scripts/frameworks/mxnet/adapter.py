@@ -148,15 +148,11 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     def set_learning_rate(self, rate: float) -> None:
         self._optimizers.set_rate(self._trainer, rate)
 
-    def save_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.save(path, {n: v.tensor for n, v in self.state().items()}, self._trainer)
+    def training_parts(self) -> Sequence[Any]:
+        return {n: v.tensor for n, v in self.state().items()}, self._trainer
 
     def load_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.load(path, {n: v.tensor for n, v in self.state().items()}, self._trainer)
+        super().load_training(path)
         self._forget_fused_weights()
 
     def _evaluation(self, forward: Any, labels: Tuple[Any, ...]) -> Any:

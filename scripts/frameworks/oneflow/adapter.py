@@ -108,15 +108,8 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         for group in groups:
             group["lr"] = rate
 
-    def save_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.save(path, self._model, self._optimizer)
-
-    def load_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.load(path, self._model, self._optimizer)
+    def training_parts(self) -> Sequence[Any]:
+        return self._model, self._optimizer
 
     def require_resumable(self) -> None:
         super().require_resumable()

@@ -125,15 +125,8 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
     def set_learning_rate(self, rate: float) -> None:
         self._optimizer.set_lr(rate)
 
-    def save_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.save(path, self._model, self._optimizer, self._scaler)
-
-    def load_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.load(path, self._model, self._optimizer, self._scaler)
+    def training_parts(self) -> Sequence[Any]:
+        return self._model, self._optimizer, self._scaler
 
     def _loss(self, network: Any, number: int) -> Any:
         """Return the loss of the micro-batch that has this number when the step runs."""

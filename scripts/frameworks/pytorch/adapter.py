@@ -238,18 +238,9 @@ class PyTorchAdapter(
     def set_learning_rate(self, rate: float) -> None:
         self._optimizers.set_rate(self._optimizer, rate)
 
-    def save_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.save(path, self._parts_of_training(), self._device)
-
-    def load_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.load(path, self._parts_of_training(), self._device)
-
-    def _parts_of_training(self) -> Dict[str, Any]:
-        return {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
+    def training_parts(self) -> Sequence[Any]:
+        parts = {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
+        return parts, self._device
 
     def read(self, handle: Outputs) -> float:
         # summed in float64 without a copy in it, which would count as the step's memory

@@ -140,15 +140,8 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         # a variable, which the traced step reads; what scales the loss has none of its own
         self._inner_optimizer.learning_rate = rate
 
-    def save_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.save(path, self._model, self._optimizer)
-
-    def load_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.load(path, self._model, self._optimizer)
+    def training_parts(self) -> Sequence[Any]:
+        return self._model, self._optimizer
 
     def _make_optimizer(self) -> Any:
         if "own" in self.model_config:

@@ -132,15 +132,8 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     def set_learning_rate(self, rate: float) -> None:
         self._rate.load(rate, self._run)
 
-    def save_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.save(path, self._lasting, self._run)
-
-    def load_training(self, path: str) -> None:
-        from . import checkpoints
-
-        checkpoints.load(path, self._lasting, self._run)
+    def training_parts(self) -> Sequence[Any]:
+        return self._lasting, self._run
 
     def inference_adapter(self) -> Any:
         if self._server:
