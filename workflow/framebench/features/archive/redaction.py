@@ -148,6 +148,7 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return a text with stand-ins."""
+        text = shapes.PROCESS.sub(self._process, text)
         text = self._credentials(text)
         text = shapes.FIELD.sub(self._field_of_text, text)
         text = self._places(text)
@@ -180,6 +181,9 @@ class Redaction:
         if kind == "path" and not shapes.is_personal(name):
             return match[0]
         return _parts(match, "keep") + self._stand_in(kind, name)
+
+    def _process(self, match: re.Match[str]) -> str:
+        return match["keep"] + self._stand_in("process", match["name"])
 
     def _host_of_text(self, match: re.Match[str]) -> str:
         return _parts(match, "keep") + self._stand_in("host", _parts(match, "name"))
@@ -264,7 +268,7 @@ def _fixed() -> _Fixed:
 
 _KINDS = (
     *("credential", "host", "person", "path", "url", "mail"),
-    *("account", "reservation", "serial", "uuid", "address"),
+    *("account", "reservation", "serial", "uuid", "address", "process"),
 )
 _STAND_IN = re.compile(rf"({'|'.join(_KINDS)})-\d+")
 

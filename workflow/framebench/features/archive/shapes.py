@@ -49,6 +49,10 @@ HOME = re.compile(
 MAIL = re.compile(
     r"(?<![\w.+-])(?P<person>[A-Za-z_][\w.+-]*)@(?P<host>[A-Za-z][\w-]*(?:\.[\w-]+)*)"
 )
+#: Process in the output of ``nvidia-smi -q``; its name may be a title without a path.
+PROCESS = re.compile(
+    r"(?P<keep>^\s+Process ID\s+: \d+\s+(?:Type\s+: .*\s+)?Name\s+: )(?P<name>\S.*)", re.MULTILINE
+)
 IDENTIFIER = re.compile(
     r"\b(?:(?:MIG-)?(?:GPU|MIG)-[0-9A-Fa-f-]{4,}"
     r"|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})\b"
