@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,13 @@ def test_the_plan_with_a_broken_driver(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(ConfigError, match=BROKEN) as refused:
         make_plan(load_settings(CONFIG, CATALOG), CATALOG, local.detect(), None)
     check("broken_driver", str(refused.value))
+
+
+def test_groups_of_cases_without_a_model_name_frameworks_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = on(tmp_path, monkeypatch, MACHINES["1_rtx_5090"], suite="gpu_check", frameworks="jax")
+    assert re.search(r"^  \d+ +jax; resnet50_v1.5 +needs 2 devices", said(plan), re.MULTILINE)
 
 
 def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(

@@ -189,8 +189,9 @@ def _misfit(case: Case, place: Capacity) -> str:
         return f"needs {case.nodes} nodes, here is {place.nodes}"
     if case.devices_per_node > place.devices_per_node:
         kind = "GPUs" if place.accelerator == "cuda" else f"x {place.cores_per_device} cores"
+        verb = "is" if place.devices_per_node == 1 else "are"
         return (
-            f"needs {case.devices_per_node} devices per node, here are "
+            f"needs {case.devices_per_node} devices per node, here {verb} "
             f"{place.devices_per_node} ({kind})"
         )
     return ""

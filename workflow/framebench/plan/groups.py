@@ -72,7 +72,8 @@ def _row(
 
 def _shared(cases: Sequence[Case]) -> str:
     names = zip(*((case.framework, case.model) for case in cases), strict=True)
-    return "; ".join(_listed(list(dict.fromkeys(one))) for one in names)
+    listed = [list(filter(None, dict.fromkeys(one))) for one in names]  # some kinds have no model
+    return "; ".join(_listed(one) for one in listed if one)
 
 
 def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:

@@ -21,7 +21,7 @@ from framebench.runs import snakemake_calls
 from ...made_up_records import record_of
 from ...settings import CATALOG, CONFIG
 
-NAMES = ("1652922001234", "1b4e28ba", "quokka", "0x6a3f12c09b7d44e1", "alice")
+NAMES = ("1652922001234", "1b4e28ba", "quokka", "0x6a3f12c09b7d44e1", "alice", "wombat")
 REPORT = """
 ==============NVSMI LOG==============
 Timestamp                                 : Fri Nov 27 15:06:20 2026
@@ -35,6 +35,11 @@ GPU 00000000:1A:00.0
     Processes
         Process ID                        : 4711
             Name                          : /home/alice/quokka/bin/python
+        GPU instance ID                   : N/A
+        Process ID                        : 4712
+            Type                          : C
+            Name                          : wombat: train 3 of 8
+            Used GPU Memory               : 4 MiB
 """
 #: Double of the command, for one GPU whose topology cannot be asked.
 SMI = f"""#!/bin/sh
@@ -95,12 +100,15 @@ def test_every_path_works_fails_or_is_not_tried(
     assert rows["bert_base train amp 1n1g inductor:reduce-overhead"] == "not tried"
     assert rows["resnet50_v1.5 train amp 1n2g"] == "not tried"
     assert "pytorch fails: failed: no kernel in /home/alice/x (bert_base train amp 1n1g)" in said
-    assert "needs 2 devices per node, here are 1 (GPUs)" in said
+    assert "needs 2 devices per node, here is 1 (GPUs)" in said
+    of_several = {name for name in rows if name.startswith("gpt2_small train amp 1n2g")}
+    assert {name.rpartition(" ")[2] for name in of_several} == {"fsdp", "tensor", "pipeline"}
     (archive,) = (tmp_path / "out" / "archives").glob("gpu_check-*-redacted.zip")
     with zipfile.ZipFile(archive) as file:
         texts = {name: file.read(name).decode() for name in file.namelist()}
     assert "Driver Version                            : 580.95.05" in texts["nvidia-smi.txt"]
     assert "96.00.74.00.01" in texts["nvidia-smi.txt"]
+    assert "Used GPU Memory               : 4 MiB" in texts["nvidia-smi.txt"]
     assert texts["topology.txt"] == "nvidia-smi topo -m: topology is not supported\n"
     assert "failed: no kernel in path-" in texts["gpu_check.txt"]
     assert {"suite.yaml", "envs/pytorch.yaml", "report.html"} <= {*texts}
