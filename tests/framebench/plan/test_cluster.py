@@ -131,7 +131,11 @@ def test_types_of_gpus_are_asked_for_as_nvml_names_them(kind: str) -> None:
     assert "--gpus-per-node" not in asked(gres=f"gpu:{kind}", cuda=False)["slurm_extra"]
 
 
-@pytest.mark.parametrize("option", ["--gpus", "--gpus-per-node", "--gpus-per-task"])
+@pytest.mark.parametrize(
+    "option",
+    ["--gpus", "--gpus-per-node", "--gpus-per-task", "--gpus-per-t", "--gpu-bind"]
+    + ["--tres-per-task", "--tres-bind"],
+)
 def test_gpus_are_asked_for_by_suite_and_description_alone(option: str, tmp_path: Path) -> None:
     """Fail if a task may get fewer GPUs than its run has devices: a node has one task."""
     for extra in (f"{option}=1", [option, "1"]):

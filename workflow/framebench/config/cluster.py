@@ -64,10 +64,11 @@ _OWNED = {
     **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
     **dict.fromkeys(("--qos", "-q"), "cluster.qos"),
     **dict.fromkeys(("--time", "-t"), "cluster.least_time (at least) or time_limit (at most)"),
-    **dict.fromkeys(("--mem", "--mem-per-cpu"), "cluster.memory_gib"),
+    **dict.fromkeys(("--mem", "--mem-per-cpu", "--mem-per-gpu"), "cluster.memory_gib"),
     **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
     **dict.fromkeys(
-        ("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket"),
+        ("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
+        + ("--gpu-bind", "--tres-per-task", "--tres-bind"),
         "cluster.gpus_per_node, cluster.gres and the suite",
     ),
     **dict.fromkeys(("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-gpu"), "the suite's"),
@@ -152,9 +153,12 @@ def _options(written: str | list[str]) -> tuple[str, ...]:
         ) from None
     for word in words:
         option = word.split("=")[0] if word.startswith("--") else word[:2]
-        if option in _OWNED:
+        # sbatch takes the beginning of a long option for it
+        is_long = option.startswith("--") and option != "--"
+        owned = [name for name in _OWNED if name == option or (is_long and name.startswith(option))]
+        if owned:
             raise NotAllowed(
-                f"options that are not said elsewhere: {option} is {_OWNED[option]}", show(word)
+                f"options that are not said elsewhere: {owned[0]} is {_OWNED[owned[0]]}", show(word)
             )
     return words
 
