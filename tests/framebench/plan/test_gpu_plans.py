@@ -141,7 +141,10 @@ def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
         ("pytorch", "470.82.01", "7.0", "driver 525 or newer"),
         ("jax", "535.183.01", "7.0", "jax-cuda12"),
         ("jax", "", "", "jax-cuda"),
-        ("tensorflow", "535.183.01", "9.0", "tensorflow-cuda"),
+        ("tensorflow", "570.26", "9.0", "tensorflow-cuda"),
+        ("tensorflow", "550.54.15", "9.0", "needs driver 555 or newer, found 550.54.15"),
+        ("tensorflow", "535.183.01", "8.0", "tensorflow-cuda"),
+        ("jax", "535.183.01", "9.0", "jax-cuda12"),
         ("tensorflow", "535.183.01", "7.0", "tensorflow-cuda-volta"),
         (
             "tensorflow",

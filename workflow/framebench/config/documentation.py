@@ -19,7 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from .. import feature_registry as features
 from ..files import marked_block
 from .catalog import load_catalog
-from .gpu_environments import load
+from .gpu_environments import PTX_DRIVERS, load
 from .settings import Configuration
 from .suite import SuiteFile
 from .suite_axes import Axes
@@ -114,7 +114,9 @@ def gpu_environments() -> str:
     """Return a Markdown table of the environments for CUDA and the GPUs that they work on."""
     rows = [("environment", "version", "CUDA", "oldest driver", "machine code for", "PTX for")]
     for one in load(PROJECT):
-        code = (" ".join(one.machine_code) or _unread(one.environment), " ".join(one.ptx))
+        ptx, driver = " ".join(one.ptx), PTX_DRIVERS.get(one.cuda)
+        ptx += f" (driver {driver})" if ptx and driver else ""
+        code = (" ".join(one.machine_code) or _unread(one.environment), ptx)
         rows.append((f"`{one.environment}`", one.version, one.cuda, one.minimum_driver, *code))
     return _markdown(rows)
 

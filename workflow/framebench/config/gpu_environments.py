@@ -26,6 +26,12 @@ IMAGES = "config/images-cuda.yaml"
 _OLDEST, _NEWEST = "6.0", "9.0"
 #: First CUDA whose compiler knows GPUs after compute capability 9.0, from its release notes.
 _BLACKWELL = (12, 8)
+#: Oldest driver that compiles the PTX of a release of CUDA: its own, by the table in its release
+#: notes. An older one of the same major release runs machine code alone.
+PTX_DRIVERS = {
+    "12.0": 525, "12.1": 530, "12.2": 535, "12.3": 545, "12.4": 550, "12.5": 555, "12.6": 560,
+    "12.8": 570, "12.9": 575, "13.0": 580,
+}  # fmt: skip
 _OWN = "a Python of your own (interpreters)"
 
 
@@ -45,9 +51,18 @@ class GpuEnvironment(NamedTuple):
     machine_code: tuple[str, ...]
     ptx: tuple[str, ...]
 
-    def has_driver(self, gpus: Iterable[Gpu]) -> bool:
-        """Return whether the drivers of these GPUs are new enough, as far as they are known."""
-        return all(_major(gpu) >= int(self.minimum_driver) for gpu in gpus if gpu.driver)
+    def driver_for(self, gpus: Sequence[Gpu]) -> int:
+        """Return the oldest driver for these GPUs; newer than ``minimum_driver`` where one has
+        kernels as PTX alone."""
+        capabilities = [gpu.capability for gpu in gpus if gpu.capability and self.ptx]
+        compiles = not all(map(self.machine_code_for, capabilities))
+        least = int(self.minimum_driver)
+        return max(least, PTX_DRIVERS.get(self.cuda, least)) if compiles else least
+
+    def works_on(self, gpus: Sequence[Gpu]) -> bool:
+        """Return whether kernels and drivers are for these GPUs, as far as they are known."""
+        driver = self.driver_for(gpus)
+        return self.has_kernels(gpus) and all(_major(gpu) >= driver for gpu in gpus if gpu.driver)
 
     def has_kernels(self, gpus: Iterable[Gpu]) -> bool:
         """Return whether the build has kernels of each GPU's generation, no newer than it.
@@ -128,9 +143,9 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
     known = {one.environment: one for one in load(root) if one.framework == framework}
     for file in files(root, framework):
         own = known.get(file.stem)
-        if own is None or (own.has_driver(gpus) and own.has_kernels(gpus)):
+        if own is None or own.works_on(gpus):
             return file, ""
-    drivers = [int(one.minimum_driver) for one in known.values() if one.has_kernels(gpus)]
+    drivers = [one.driver_for(gpus) for one in known.values() if one.has_kernels(gpus)]
     if drivers:
         found = min((gpu for gpu in gpus if gpu.driver), key=_major).driver
         return None, f"needs driver {min(drivers)} or newer, found {found}"
