@@ -11,60 +11,17 @@ from paddle import Tensor
 
 from ..devices import data_format
 
-Layout = Tuple[int, ...]
+#: Function of the operands, axes of operands and gradient as Paddle has them, and axes of the
+#: operands, or their gradients, back in the harness's layout; the first are the result's, too.
+Laid = Tuple[Callable[..., Tensor], Sequence[Sequence[int]], Sequence[Sequence[int]]]
 
 
 def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
-    if isinstance(layer, ConvolutionShape):
-        return _convolution(layer, arrays, dtype)
-    return _attention(layer, arrays, dtype)
-
-
-def _convolution(shape: ConvolutionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
-    images, kernel, gradient = arrays
-    layout = data_format()
-    last = layout == "NHWC"
-    to_images, back = ((0, 1, 2, 3),) * 2 if last else ((0, 3, 1, 2), (0, 2, 3, 1))
-    return _passes(
-        lambda x, weight: F.conv2d(
-            x,
-            weight,
-            stride=shape.stride,
-            padding=list(shape.padding),
-            groups=shape.groups,
-            data_format=layout,
-        ),
-        [images.transpose(to_images), kernel.transpose(3, 2, 0, 1)],
-        gradient.transpose(to_images),
-        dtype,
-        [back, (2, 3, 1, 0)],
-    )
-
-
-def _attention(shape: AttentionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
-    sharing = shape.heads // shape.key_value_heads
-
-    def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        if sharing > 1:  # a head of keys for each of queries
-            key, value = (paddle.repeat_interleave(heads, sharing, 2) for heads in (key, value))
-        return F.scaled_dot_product_attention(query, key, value, is_causal=shape.causal)
-
-    *operands, gradient = (array.transpose(0, 2, 1, 3) for array in arrays)
-    return _passes(attended, operands, gradient, dtype, 3 * [(0, 2, 1, 3)])
-
-
-def _passes(
-    function: Callable[..., Tensor],
-    arrays: Sequence[Any],
-    gradient: Any,
-    dtype: str,
-    shared: Sequence[Layout],
-) -> ForwardBackward:
-    """Return forward and backward kernels. ``shared``: the axes of each operand, or of its
-    gradient, in the layout of the harness's arrays; those of the first also the result's."""
-    operands = [paddle.to_tensor(array.copy()).astype(dtype) for array in arrays]
-    upstream = paddle.to_tensor(gradient.copy()).astype(dtype)
+    laid = _convolution(layer) if isinstance(layer, ConvolutionShape) else _attention(layer)
+    function, there, shared = laid
+    laid_out = (array.transpose(axes).copy() for array, axes in zip(arrays, there))
+    *operands, upstream = (paddle.to_tensor(array).astype(dtype) for array in laid_out)
     for operand in operands:
         operand.stop_gradient = False
 
@@ -85,7 +42,7 @@ def _passes(
         nonlocal gradients
         gradients = differentiated()
 
-    def result(axes: Layout, tensor: Tensor) -> Any:
+    def result(axes: Sequence[int], tensor: Tensor) -> Any:
         return tensor.astype("float32").numpy().transpose(axes)
 
     name = held.dtype.name.lower()
@@ -93,3 +50,28 @@ def _passes(
         Operation(forward, lambda: result(shared[0], held), name),
         Operation(backward, lambda: list(map(result, shared, gradients)), name),
     )
+
+
+def _convolution(shape: ConvolutionShape) -> Laid:
+    layout = data_format()
+    last = layout == "NHWC"
+    to_images, back = ((0, 1, 2, 3),) * 2 if last else ((0, 3, 1, 2), (0, 2, 3, 1))
+
+    def function(x: Tensor, weight: Tensor) -> Tensor:
+        return F.conv2d(
+            x, weight, stride=shape.stride, padding=list(shape.padding), groups=shape.groups,
+            data_format=layout,
+        )  # fmt: skip
+
+    return function, (to_images, (3, 2, 0, 1), to_images), (back, (2, 3, 1, 0))
+
+
+def _attention(shape: AttentionShape) -> Laid:
+    sharing = shape.heads // shape.key_value_heads
+
+    def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        if sharing > 1:  # a head of keys for each of queries
+            key, value = (paddle.repeat_interleave(heads, sharing, 2) for heads in (key, value))
+        return F.scaled_dot_product_attention(query, key, value, is_causal=shape.causal)
+
+    return attended, 4 * [(0, 2, 1, 3)], 3 * [(0, 2, 1, 3)]

@@ -15,39 +15,9 @@ from ..steps import traced
 def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
     """See :class:`harness.operations.LayerOperations`."""
     if isinstance(layer, ConvolutionShape):
-        return _convolution(layer, arrays, dtype)
-    return _attention(layer, arrays, dtype)
-
-
-def _convolution(shape: ConvolutionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
-    rows, columns = shape.padding
-    stride = (1, shape.stride, shape.stride, 1)
-    padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
-
-    def function(images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-        if shape.groups == shape.channels == shape.filters > 1:
-            kernel = tf.reshape(kernel, (*shape.kernel, shape.channels, 1))
-            return tf.nn.depthwise_conv2d(images, kernel, stride, padding)
-        return tf.nn.conv2d(images, kernel, stride, padding)
-
-    return _passes(function, arrays, dtype)
-
-
-def _attention(shape: AttentionShape, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
-    """Return the kernels of an attention that is written out, as in the models: TensorFlow has no
-    fused one."""
-    ones = tf.ones((shape.sequence, shape.sequence), dtype)
-    later = (ones - tf.linalg.band_part(ones, -1, 0)) * MASKED_SCORE
-
-    def function(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-        return attended(query, key, value, later if shape.causal else None)
-
-    return _passes(function, arrays, dtype)
-
-
-def _passes(
-    function: Callable[..., tf.Tensor], arrays: Sequence[Any], dtype: str
-) -> ForwardBackward:
+        function = _convolution(layer)
+    else:
+        function = _attention(layer, dtype)
     *operands, gradient = (tf.cast(tf.constant(array), dtype) for array in arrays)
     program = traced(function)
     with tf.GradientTape(persistent=True) as tape:
@@ -76,3 +46,28 @@ def _passes(
         Operation(forward, lambda: result(held), held.dtype.name),
         Operation(backward, lambda: list(map(result, gradients)), held.dtype.name),
     )
+
+
+def _convolution(shape: ConvolutionShape) -> Callable[..., tf.Tensor]:
+    rows, columns = shape.padding
+    stride = (1, shape.stride, shape.stride, 1)
+    padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
+
+    def function(images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        if shape.groups == shape.channels == shape.filters > 1:
+            kernel = tf.reshape(kernel, (*shape.kernel, shape.channels, 1))
+            return tf.nn.depthwise_conv2d(images, kernel, stride, padding)
+        return tf.nn.conv2d(images, kernel, stride, padding)
+
+    return function
+
+
+def _attention(shape: AttentionShape, dtype: str) -> Callable[..., tf.Tensor]:
+    """Return an attention that is written out, as in the models: TensorFlow has no fused one."""
+    ones = tf.ones((shape.sequence, shape.sequence), dtype)
+    later = (ones - tf.linalg.band_part(ones, -1, 0)) * MASKED_SCORE
+
+    def function(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
+        return attended(query, key, value, later if shape.causal else None)
+
+    return function
