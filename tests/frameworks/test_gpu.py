@@ -29,7 +29,7 @@ TEXT = small("gpt2_small")
 
 FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "tensorflow1")
 #: Frameworks that refuse GPUs before they ask for one, and need no double.
-REFUSES_GPUS = ("megengine",)
+REFUSES_GPUS = ("megengine", "mindspore")
 #: Frameworks that wait by a function of the device; others wait for an array, as on the CPU.
 WAITS_FOR_DEVICE = ("pytorch", "tensorflow", "paddle", "oneflow")
 TELLS_MEMORY = ("pytorch", "tensorflow", "paddle", "jax")
@@ -99,6 +99,24 @@ answer(ranks=[{calls}], observed=observed())
     assert (found["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
 
 
+def test_inference_attention_and_peak_run_on_a_gpu(run: ForkServer) -> None:
+    compiler = "jit" if run.framework == "jax" else "none"
+    (found,) = run(f"""
+from harness.kinds import peak
+peak.SIZES, peak.BLOCK_SECONDS = (16, 32), 1e-4
+inference = measured("inference", {EMBEDDING!r}, compiler={compiler!r})
+attention = raised(Unsupported, lambda: measured("attention", {MODEL!r}, {QUICK}))
+peak = measured("peak", sustained_seconds=1e-3)
+answer(inference=inference, peak=peak, attention=attention, observed=observed())
+""")
+    assert len(found["inference"]["step_seconds"]) == 2
+    assert [*found["peak"]["products"]] == ["float32"]
+    assert (found["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
+    has_none = run.framework in ("oneflow", "mxnet", "tensorflow1")
+    assert has_none == bool(found["attention"])
+    assert "CPU" not in (found["attention"] or "")
+
+
 @pytest.mark.parametrize("name", TOGETHER)
 def test_two_gpus_exchange_arrays(run: ForkServer, name: str) -> None:
     # Blocks of this size are too short to tell whether both together take longer than one.
@@ -145,6 +163,35 @@ answer(seconds=seconds, work=work, blocking=blocking, not_waited=not_waited,
     early = "synchronize() returned before the work was complete"
     assert early in found["not_synchronized"]
     assert (early if found["blocking"] else "wait() returned before") in found["not_waited"]
+
+
+#: Stands for a GPU that rounds float32 to TF32, which a processor cannot.
+IN_TF32 = """
+from harness.measuring.verification import rounding
+rounding.observe = lambda adapter: {"matrix product": 11, "convolution": 11}
+"""
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_operations_in_tf32_are_named_by_what_is_observed(run: ForkServer) -> None:
+    alone = {**ALONE, "matmul": f"shapes='16x16x16', {QUICK}"}
+    named = {name: given for name, given in alone.items() if name not in ("elementwise", "launch")}
+    calls = ", ".join(f"measured({name!r}, precision='tf32', {one})" for name, one in named.items())
+    (found,) = run(f"""{IN_TF32}
+from harness.kinds import sustained
+from harness.telemetry import meters
+sustained.device_meter = lambda context: meters.CpuMeter([0])
+answer(ranks=[{calls}])
+""")
+    assert [[*rank["products"]] for rank in found["ranks"]] == [["tf32"]] * len(named)
+    for name in ("sharded_matmul", "overlap"):
+        script = f"""{IN_TF32}
+from harness.kinds import overlap, sharded_matmul
+overlap.check_longer = sharded_matmul.check_longer = lambda seconds, runs: None
+answer(**measured({name!r}, precision='tf32', {TOGETHER[name]}))
+"""
+        for rank in run(script, ranks=2):
+            assert [*rank["products"]] == ["tf32"]
 
 
 @pytest.fixture(scope="module")
@@ -428,13 +475,14 @@ def kernels(*capability):
     CAPABILITY = capability
     return adapter._devices.kernels(adapter._gpu)
 answer(known=[kernels(8, 0), kernels(8, 6), kernels(9, 0)], size=os.environ["CUDA_CACHE_MAXSIZE"],
-       newer=raised(Unsupported, lambda: kernels(12, 0)))
+       outside=[raised(Unsupported, lambda: kernels(*one)) for one in ((12, 0), (5, 2))])
 """)
     exact, compatible, newer = found["known"]
     assert exact == compatible == "machine code"
     assert newer.startswith("PTX")
     assert int(found["size"]) == 2**32
-    assert "is built for sm_60, sm_70, sm_80, compute_90; the device is" in found["newer"]
+    for reason in found["outside"]:
+        assert "is built for sm_60, sm_70, sm_80, compute_90; the device is" in reason
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
@@ -467,11 +515,21 @@ answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA))
     )
 
 
-def test_megengine_is_refused_on_every_gpu(fork_servers: ForkServers) -> None:
-    (found,) = on_gpu(fork_servers, "megengine")(f"""
+@pytest.mark.parametrize(
+    ("framework", "why"), [("megengine", "on CPUs alone"), ("mindspore", "for CPUs only")]
+)
+def test_builds_for_cpus_are_refused_on_every_gpu(
+    fork_servers: ForkServers, framework: str, why: str
+) -> None:
+    (found,) = on_gpu(fork_servers, framework)(f"""
 answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA)))
 """)
-    assert "on CPUs alone" in found["reason"]
+    assert why in found["reason"]
+
+
+def test_every_framework_is_run_or_refused_on_a_gpu() -> None:
+    known = {path.parent.name for path in ROOT.glob("scripts/frameworks/*/framework.json")}
+    assert {*FRAMEWORKS, *REFUSES_GPUS} == known
 
 
 @pytest.fixture(scope="module")

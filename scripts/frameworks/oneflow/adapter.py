@@ -323,6 +323,6 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         if isinstance(layer, AttentionShape):
-            raise Unsupported("OneFlow has no attention with gradients as one operator on a CPU")
+            raise Unsupported("OneFlow has no attention with gradients as one operator")
         dtype = self._amp or self._oneflow.float32
         return self._kernels.convolution(layer, arrays, self._device, dtype)

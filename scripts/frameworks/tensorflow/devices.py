@@ -36,24 +36,26 @@ def capability_and_name(gpu: tf.config.PhysicalDevice) -> Tuple[Tuple[int, int],
 
 
 def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
-    """Return what TensorFlow's own kernels are on this GPU, MACHINE_CODE or PTX; None where the
-    build does not say.
+    """Return what TensorFlow's own kernels are on this GPU, MACHINE_CODE or PTX; None where
+    build or GPU do not say.
 
     Raises :class:`Unsupported` where the GPU is of a later generation than all that TensorFlow was
-    built for: XLA and the driver refuse its PTX there (tensorflow#111958)."""
+    built for, because XLA and the driver refuse its PTX there (tensorflow#111958), and where it is
+    older than all."""
     built: List[str] = tf.sysconfig.get_build_info().get("cuda_compute_capabilities", [])
     codes = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
     known = [(code[1], int(code[2]), int(code[3])) for code in codes if code]
-    if not known:
-        return None
     (major, minor), name = capability_and_name(gpu)
-    if major > max(generation for _, generation, _ in known):
+    if not known or not major:
+        return None
+    is_code = [kind == "sm" and one == major and m <= minor for kind, one, m in known]
+    is_ptx = [kind == "compute" and (one, m) <= (major, minor) for kind, one, m in known]
+    if major > max(generation for _, generation, _ in known) or not any(is_code + is_ptx):
         raise Unsupported(
             f"TensorFlow {tf.__version__} is built for {', '.join(built)}; the device is {name}, "
             f"compute capability {major}.{minor}"
         )
-    fits = any(kind == "sm" and generation == major and m <= minor for kind, generation, m in known)
-    return MACHINE_CODE if fits else PTX
+    return MACHINE_CODE if any(is_code) else PTX
 
 
 def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:
