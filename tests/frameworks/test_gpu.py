@@ -41,9 +41,9 @@ def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer
     return on_gpu(fork_servers, request.param)
 
 
-def on_gpu(fork_servers: ForkServers, framework: str) -> ForkServer:
-    """Return the server of a framework, behind the double of a GPU."""
-    double = [] if framework in REFUSES_GPUS else [DOUBLES / f"{framework}.py"]
+def on_gpu(fork_servers: ForkServers, framework: str, has_double: bool = True) -> ForkServer:
+    """Return the server of a framework, behind the double of a GPU if it has one."""
+    double = [DOUBLES / f"{framework}.py"] if has_double else []
     parts = [*double, DOUBLES / "running.py"]
     lines = f"GPU_LINES = {os.environ.get('FRAMEBENCH_GPU_LINES', '')!r}"
     return fork_servers(framework).after("\n".join([lines, *(part.read_text() for part in parts)]))
@@ -516,12 +516,15 @@ answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA))
 
 
 @pytest.mark.parametrize(
-    ("framework", "why"), [("megengine", "on CPUs alone"), ("mindspore", "for CPUs only")]
+    ("framework", "why"),
+    [("megengine", "on CPUs alone"), ("mindspore", "for CPUs only")]
+    + [("jax", "Unknown backend cuda"), ("oneflow", "OneFlow sees 0 CUDA devices")]
+    + [(name, "is a build without CUDA") for name in FRAMEWORKS if name not in ("jax", "oneflow")],
 )
 def test_builds_for_cpus_are_refused_on_every_gpu(
     fork_servers: ForkServers, framework: str, why: str
 ) -> None:
-    (found,) = on_gpu(fork_servers, framework)(f"""
+    (found,) = on_gpu(fork_servers, framework, has_double=False)(f"""
 answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA)))
 """)
     assert why in found["reason"]
