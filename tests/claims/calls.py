@@ -103,12 +103,28 @@ CALLS = (
             "::test_a_setting_is_settled_before_another_gets_the_time_for_it",
         ),
         violation(
-            "first repeats are planned without time for them",
+            "repeats are planned without time for them",
             f"{_DRIVER}/plan/budget.py",
-            "        left -= one.seconds_to(1)\n        if left < 0:\n            break\n",
+            "        if _with_margin(taken, measured) > costs.left:\n            break\n",
             "",
             "tests/framebench/plan/test_budget.py"
             "::test_the_cheapest_cases_come_first_where_there_is_no_time_for_all",
+        ),
+        violation(
+            "estimates are taken for exact",
+            f"{_DRIVER}/plan/budget.py",
+            "MARGIN = 2.0",
+            "MARGIN = 0.0",
+            "tests/framebench/plan/test_budget.py"
+            "::test_a_call_ends_in_time_where_runs_take_longer_than_expected[60.0-2.0]",
+        ),
+        violation(
+            "building environments is paid for",
+            f"{_DRIVER}/driver/internals.py",
+            'if self._is_apart(dict(said.get("wildcards") or {})):',
+            "if False:",
+            "tests/framebench/driver/test_internals.py"
+            "::test_time_is_counted_without_that_of_jobs_apart",
         ),
     ),
     claim(

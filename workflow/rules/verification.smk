@@ -6,6 +6,8 @@ rule reference:
         driver.comparisons.reference_log,
     wildcard_constraints:
         digest="[0-9a-f]{8}",
+    # Before environments: the run that comes before all others waits for its reference.
+    priority: driver.jobs.first + 3
     conda:
         "../envs/driver.yaml"
     threads: driver.resources.all_cores

@@ -208,11 +208,39 @@ def test_jobs_that_started_and_run_no_more_have_failed() -> None:
     logger = logging.getLogger("snakemake.logging")
     handlers, level = list(logger.handlers), logger.level
     try:
-        called.watch_jobs()
+        called.watch_jobs(lambda wildcards: False)
         logger.setLevel(logging.INFO)
         for number in (0, 1, 3):
             logger.info("job", extra={"event": LogEvent.JOB_INFO, "jobid": number})
         assert called.failed_jobs() == [jobs[0]]
+    finally:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+
+
+def test_time_is_counted_without_that_of_jobs_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = Snakemake(SimpleNamespace())
+    logger = logging.getLogger("snakemake.logging")
+    handlers, level = list(logger.handlers), logger.level
+    now = 100.0
+    monkeypatch.setattr(internals.time, "monotonic", lambda: now)
+    assert called.seconds == 0
+    try:
+        called.watch_jobs(lambda wildcards: "apart" in wildcards)
+        logger.setLevel(logging.INFO)
+        said = [
+            (5, LogEvent.JOB_INFO, {"jobid": 1, "wildcards": {}}),
+            (10, LogEvent.JOB_INFO, {"jobid": 2, "wildcards": {"apart": "a"}}),
+            (20, LogEvent.JOB_INFO, {"jobid": 3, "wildcards": {"apart": "b"}}),
+            (30, LogEvent.JOB_FINISHED, {"job_id": 2}),
+            (40, LogEvent.JOB_FINISHED, {"job_id": 1}),
+            (50, LogEvent.JOB_ERROR, {"jobid": 3}),
+        ]
+        for seconds, event, about in said:
+            now = 100.0 + seconds
+            logger.info("job", extra={"event": event, **about})
+        now = 160.0
+        assert called.seconds == 10 + 10
     finally:
         logger.handlers[:] = handlers
         logger.setLevel(level)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from core.case import Case
 from framebench.plan import budget
-from framebench.plan.budget import Costs
+from framebench.plan.budget import CLOSING, Costs
 from framebench.statistics import repeated_intervals
 from framebench.statistics.repeated_intervals import Order
 from framebench.statistics.verdicts import FALSE_WINNERS
@@ -29,8 +29,8 @@ from ..statistics.distributions import normal as steady
 #: Noise of repeats: factors of shape (rounds, frameworks), of which a round is measured together.
 Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 ROUNDS = 40
-#: Seconds of a run, of its checks, and of the budget.
-SECONDS, CHECKS, BUDGET = 7.0, 3.0, 600.0
+#: Seconds of a run, of its checks, around it, of a page, and of the budget.
+SECONDS, CHECKS, AROUND, PAGE, BUDGET = 5.5, 3.0, 1.0, 3.0, 600.0
 #: Speeds of seven frameworks at each of the settings of a suite: the first leads by 10 %.
 LEADING = (1.0, 1 / 1.1, 0.8, 0.7, 0.6, 0.4, 0.3)
 EQUAL = (1.0, 1.0, 0.8, 0.7, 0.6, 0.4, 0.3)
@@ -128,8 +128,8 @@ def table() -> str:
 
 
 class Outcome(NamedTuple):
-    """Result of a call: the framework that each setting names as winner (None: none), and seconds
-    spent."""
+    """Result of calls: the framework that each setting names as winner (None: none), and the
+    seconds of the longest call."""
 
     winners: list[int | None]
     spent: float
@@ -141,9 +141,13 @@ def call(
     noise: Noise,
     seconds: float = SECONDS,
     calls: int = 1,
+    slower: float = 1.0,
 ) -> Outcome:
     """Simulate ``calls`` calls, one after the other, on a suite of a setting per row of
-    ``speeds``."""
+    ``speeds``.
+
+    ``slower``: seconds of runs and checks over those that the plan expects.
+    """
     factors = [noise(random, (ROUNDS, len(row))) * np.asarray(row) for row in speeds]
     cases = {
         case_of(setting, framework): (setting, framework)
@@ -151,33 +155,37 @@ def call(
         for framework in range(len(row))
     }
     runs: dict[Case, list[Any]] = {case: [] for case in cases}
-    spent = 0.0
-    for number in range(calls):
+    longest = 0.0
+    for _ in range(calls):
+        spent = 0.0
         while True:
-            left = (number + 1) * BUDGET - spent
+            left = BUDGET - spent - CLOSING * PAGE
             costs = Costs(
                 dict.fromkeys(cases, 0), dict.fromkeys(cases, seconds),
-                dict.fromkeys(cases, CHECKS), left,
+                dict.fromkeys(cases, CHECKS), left, AROUND,
             )  # fmt: skip
             wanted = budget.wanted(runs, costs, ROUNDS)
             if all(wanted[case] == len(runs[case]) for case in cases):
                 break
             for case, count in wanted.items():
                 setting, framework = cases[case]
-                spent += CHECKS if count and not runs[case] else 0.0
+                spent += slower * CHECKS if count and not runs[case] else 0.0
                 for repeat in range(len(runs[case]), count):
                     figure = float(factors[setting][repeat, framework])
+                    took = slower * seconds
                     runs[case].append(
-                        SimpleNamespace(repeat=repeat + 1, figure=figure, wall_seconds=seconds)
+                        SimpleNamespace(repeat=repeat + 1, figure=figure, wall_seconds=took)
                     )
-                    spent += seconds
+                    spent += took + AROUND
+            spent += PAGE
+        longest = max(longest, spent + (CLOSING - 1) * PAGE)
     return Outcome(
         [
             winner([[run.figure for run in runs[case_of(setting, one)]] for one in range(len(row))],
                    len(speeds))
             for setting, row in enumerate(speeds)
         ],
-        spent,
+        longest,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from core.text import printable
 
 from ..config.validation import ConfigError
 from ..plan import labels, limits, noting, plan_text, side_by_side
-from ..plan.jobs import Job
+from ..plan.jobs import Job, kind_of
 from ..plan.planning import Plan
 from ..records.record_sets import RecordsError
 from ..records.sidecars import calls, interruptions
@@ -73,7 +73,7 @@ class Handlers:
         jobs = self._snakemake.jobs_to_run()
         self._start_no_more = signal.getsignal(signal.SIGTERM)
         self._signals.watch(self._stop)
-        self._snakemake.watch_jobs()
+        self._snakemake.watch_jobs(lambda wildcards: kind_of(wildcards) == "environment")
         self._judges = any(self._tables.outcome in map(str, job.output) for job in jobs)
         if not any(self._submitted(jobs)):
             return

@@ -152,7 +152,7 @@ class Snakemake:
         """``module``: name under which another workflow reads the rules; None if none does."""
         self._workflow = workflow
         self.is_module = module is not None
-        self._started = _StartedJobs()
+        self._watched = _WatchedJobs()
         #: Words of the command line, options without values. Snakemake does not know its targets
         #: while rules are read.
         self.words = frozenset(word.partition("=")[0] for word in sys.argv[1:])
@@ -319,14 +319,23 @@ class Snakemake:
         """Return the unfinished jobs."""
         return list(self._workflow.dag.needrun_jobs())
 
-    def watch_jobs(self) -> None:
-        """Note from now on which jobs start."""
-        _LOGGER.addHandler(self._started)
+    def watch_jobs(self, is_apart: Callable[[Mapping[str, str]], bool]) -> None:
+        """Note from now on which jobs start, and the time.
+
+        ``is_apart``: by its wildcards, whether the time of a job is not counted.
+        """
+        self._watched.begin(is_apart)
+        _LOGGER.addHandler(self._watched)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since jobs are watched, without those in which a job apart ran; 0 before."""
+        return self._watched.seconds
 
     def failed_jobs(self) -> list[SnakemakeJob]:
         """Return the failed jobs, those of groups one by one: unfinished ones that have started."""
         running = one_by_one(self.running_jobs())
-        started = (job for job in self.jobs_to_run() if job.jobid in self._started.ids)
+        started = (job for job in self.jobs_to_run() if job.jobid in self._watched.ids)
         return [job for job in started if job not in running]
 
     def running_jobs(self) -> list[SnakemakeJob]:
@@ -414,16 +423,37 @@ def asking_again(executor: Any) -> type:
     return AskingAgain
 
 
-class _StartedJobs(logging.Handler):
-    """Handler of Snakemake's log that collects the ids of started jobs."""
+class _WatchedJobs(logging.Handler):
+    """Handler of Snakemake's log that collects the ids of started jobs, and counts time."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ids: set[int] = set()
+        self._is_apart: Callable[[Mapping[str, str]], bool] = bool
+        #: Running jobs whose time is not counted.
+        self._apart: set[int] = set()
+        self._counted, self._since = 0.0, float("inf")
+
+    def begin(self, is_apart: Callable[[Mapping[str, str]], bool]) -> None:
+        self._is_apart, self._since = is_apart, time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        running = 0.0 if self._apart else max(0.0, time.monotonic() - self._since)
+        return self._counted + running
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, "event", None) == LogEvent.JOB_INFO:
-            self.ids.add(vars(record)["jobid"])
+        event, said = getattr(record, "event", None), vars(record)
+        if event == LogEvent.JOB_INFO:
+            self.ids.add(said["jobid"])
+            if self._is_apart(dict(said.get("wildcards") or {})):
+                self._counted, self._since = self.seconds, time.monotonic()
+                self._apart.add(said["jobid"])
+        elif event in (LogEvent.JOB_FINISHED, LogEvent.JOB_ERROR):
+            ended = said["job_id" if event == LogEvent.JOB_FINISHED else "jobid"]
+            if ended in self._apart:
+                self._apart.remove(ended)
+                self._since = time.monotonic()
 
 
 def one_by_one(jobs: Iterable[SnakemakeJob]) -> list[SnakemakeJob]:

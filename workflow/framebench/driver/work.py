@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
 from ..plan import labels, limits, noting, planning
+from ..plan.budget import NOTHING_SPENT, Spent
 from ..plan.forecast import Left
 from ..plan.jobs import FOLDERS, WILDCARDS, Job, kind_of, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
@@ -38,7 +40,7 @@ class Work:
         self, settings: Settings, catalog: Catalog, call: Invocation, snakemake: Snakemake
     ) -> None:
         """Lock the results, read the records and make the plan. Ends the call if there is none."""
-        self.catalog = catalog
+        self.catalog, self._snakemake = catalog, snakemake
         self._lock = _Lock(settings, call)
         self.cached: RecordSet | None = None
         minutes: dict[str, int] | None = None
@@ -239,12 +241,23 @@ class Work:
 
     def add_further_runs(self) -> list[PlannedRun]:
         """Move the runs of the next round from the reserve to the plan, and return them."""
-        spent = self._spending.seconds() if self._spending else 0.0
-        runs = planning.further(self.plan, spent)
+        runs = planning.further(self.plan, self._spent())
         self.plan = self.plan.with_runs(runs)
         if self._spending:
             self._name_checks()
         return runs
+
+    def _spent(self) -> Spent:
+        """Return what the call has spent of its time budget: node time on a cluster, else wall time
+        without that of environments."""
+        if not (spending := self._spending):
+            return NOTHING_SPENT
+        in_records = spending.seconds()
+        if self.plan.settings.cluster or not spending.newest:
+            return Spent(in_records)
+        seconds = self._snakemake.seconds
+        around = max(0.0, seconds - in_records) / max(1, spending.runs)
+        return Spent(seconds, around, max(0.0, time.time() - spending.newest))
 
     def add_runs_with_largest_batch(self) -> list[PlannedRun]:
         """Add the runs of cases whose batch search has ended to the plan, and return them."""

@@ -3,23 +3,39 @@
 Settings are decided one after the other: frameworks at equal settings compete, and repeats go to
 those whose order to the fastest is not settled. A stage of the suite begins when the settings of
 those before are settled, or when what is left of the budget does not reach their next look.
+
+On one machine the budget is wall time of the call, without that in which environments are built. A
+round gets no more than ends in time if estimates are too low by as much as they may be.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from core.case import Case
 
 from ..records.run import Run
 from ..statistics.verdicts import FALSE_WINNERS
+from .forecast import GUESSED, LEAST, MEASURED, WEIGHT
 
 if TYPE_CHECKING:  # numpy is slow to import, and most plans have no budget
     from ..statistics.repeated_intervals import Order
+
+#: Seconds around a run, for its interpreter, Snakemake and its part of the pages, until runs tell;
+#: and of a page before a round.
+AROUND, PAGE_SECONDS = 1.5, 3.0
+#: Seconds after a round over those of a page: its page, then tables and report by several rules.
+CLOSING = 4.0
+#: Standard deviations by which estimates may be too low: about one round in 40 takes longer.
+MARGIN = 2.0
+#: Relative deviation that repeats of measured cases share, as the machine changes.
+_DRIFT = 0.05
 
 
 @dataclass
@@ -60,14 +76,40 @@ class Costs(NamedTuple):
     """Expected seconds of all cases, and those left of the time budget.
 
     ``stages``: stage of each case; ``seconds``: expected of a repeat of each case, before any was
-    measured; ``checks``: of the verification and peak-FLOPS benchmark that a first repeat brings
-    along; ``left``: of the budget.
+    measured; ``checks``: of the verification that a first repeat brings along; ``left``: of the
+    budget, without what closing takes; ``around``: around a run; ``starts``: what the first run of
+    a framework brings along, and its first in a precision, by :func:`starts_of`.
     """
 
     stages: Mapping[Case, int]
     seconds: Mapping[Case, float]
     checks: Mapping[Case, float]
     left: float
+    around: float = 0.0
+    starts: Mapping[tuple[str, str], float] = MappingProxyType({})
+
+    def brought(self, case: Case, begun: Collection[tuple[str, str]]) -> float:
+        """Return the seconds of what starts with a case."""
+        return sum(self.starts.get(key, 0.0) for key in starts_of(case) if key not in begun)
+
+
+def starts_of(case: Case) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the keys of what may start with a case: its framework, and this in its precision."""
+    return (case.framework, ""), (case.framework, case.precision)
+
+
+class Spent(NamedTuple):
+    """What a call has spent of its time budget.
+
+    ``around``, ``page``: seconds around a run, and of a page before a round; None before any.
+    """
+
+    seconds: float = 0.0
+    around: float | None = None
+    page: float | None = None
+
+
+NOTHING_SPENT = Spent()
 
 
 def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> dict[Case, int]:
@@ -75,16 +117,89 @@ def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> di
 
     ``runs``: repeats of each case so far. ``at_most``: most repeats of a case.
     """
-    expected = _corrected(runs, costs.seconds)
+    expected, correction = _corrected(runs, costs.seconds)
+    begun = {key for case, some in runs.items() if some for key in starts_of(case)}
     known = [
-        MeasuredCase(case, stage, expected[case], costs.checks[case], runs.get(case, ()))
+        MeasuredCase(
+            case, stage, expected[case] + costs.around,
+            (costs.checks[case] + costs.brought(case, begun)) * correction, runs.get(case, ()),
+        )
         for case, stage in costs.stages.items()
+    ]  # fmt: skip
+    found = _round_in_time(known, costs, at_most)
+    return {one.case: max(one.repeats, found.get(one.case, 0)) for one in known}
+
+
+def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) -> dict[Case, int]:
+    """Return the part of the next round that ends in time; {} if nothing does.
+
+    Where the time does not suffice for any run of a round, others follow: without the cases that
+    have no run yet, or without the settings of these repeats.
+    """
+    going_on = list(known)
+    while True:
+        settings: dict[Case, list[MeasuredCase]] = defaultdict(list)
+        for one in going_on:
+            settings[one.case.setting].append(one)
+        wanted = _next_round([*settings.values()], costs.left, at_most)
+        asked = [one for one in going_on if wanted.get(one.case, 0) > one.repeats]
+        found = _fitting(wanted, known, costs)
+        if found or not asked:
+            return found
+        new = {one.case for one in asked if not one.runs}
+        given_up = {one.case.setting for one in asked if one.runs}
+        going_on = [
+            one for one in going_on if one.case not in new and one.case.setting not in given_up
+        ]
+
+
+def least(costs: Costs) -> float:
+    """Return the seconds that must be left for a first repeat of the shortest case."""
+    return min(
+        _with_margin([MeasuredCase(case, stage, costs.seconds[case] + costs.around, checks)], 0)
+        for case, stage in costs.stages.items()
+        for checks in [costs.checks[case] + costs.brought(case, ())]
+    )
+
+
+def _fitting(
+    wanted: Mapping[Case, int], known: Sequence[MeasuredCase], costs: Costs
+) -> dict[Case, int]:
+    """Return the part of a round that ends in time even if the estimates are too low.
+
+    Repeats are taken in turn, the shortest first, up to the first that does not fit.
+    """
+    measured = sum(bool(one.runs) for one in known)
+    further = [
+        (repeat, one)
+        for one in known
+        for repeat in range(one.repeats + 1, wanted.get(one.case, 0) + 1)
     ]
-    settings: dict[Case, list[MeasuredCase]] = defaultdict(list)
-    for one in known:
-        settings[one.case.setting].append(one)
-    next_round = _next_round([*settings.values()], costs.left, at_most)
-    return {one.case: max(one.repeats, next_round.get(one.case, 0)) for one in known}
+    found: dict[Case, int] = {}
+    taken: list[MeasuredCase] = []
+    for repeat, one in sorted(further, key=lambda some: (some[0], some[1].seconds_to(1))):
+        taken.append(one)
+        if _with_margin(taken, measured) > costs.left:
+            break
+        found[one.case] = repeat
+    return found
+
+
+def _with_margin(repeats: Sequence[MeasuredCase], measured: int) -> float:
+    """Return the seconds that so many repeats take at most, but for rare cases.
+
+    ``measured``: number of cases whose runs corrected the estimates. What corrects them is shared
+    by all cases without a run; each also has a deviation of its own.
+    """
+    shared = GUESSED / math.sqrt(1 + measured / WEIGHT) + LEAST
+    most, squares, begun = 0.0, 0.0, set()
+    for one in repeats:
+        is_first = not one.runs and one.case not in begun
+        begun.add(one.case)
+        seconds = one.seconds + one.checks * is_first
+        most += seconds * math.exp(MARGIN * (_DRIFT if one.runs else shared))
+        squares += (seconds * (MEASURED if one.runs else GUESSED)) ** 2
+    return most + MARGIN * math.sqrt(squares)
 
 
 class Reach(NamedTuple):
@@ -106,13 +221,17 @@ def reach(costs: Costs) -> list[Reach]:
     from ..statistics.repeated_intervals import FIRST_LOOK  # imports numpy
 
     left, found = costs.left, []
+    begun: set[tuple[str, str]] = set()
     for stage in sorted({*costs.stages.values()}):
         settings: dict[Case, list[float]] = defaultdict(list)
         for case, number in costs.stages.items():
             if number == stage:
-                settings[case.setting].append(costs.seconds[case])
+                settings[case.setting].append(costs.seconds[case] + costs.around)
         cases = [case for case, number in costs.stages.items() if number == stage]
-        once = sum(costs.seconds[case] + costs.checks[case] for case in cases)
+        once = sum(costs.seconds[case] + costs.around + costs.checks[case] for case in cases)
+        for case in cases:
+            once += costs.brought(case, begun)
+            begun.update(starts_of(case))
         contenders = [some for some in settings.values() if len(some) > 1]
         order = sum(2 * (FIRST_LOOK - 1) * statistics.mean(some) for some in contenders)
         left -= once + order
@@ -122,8 +241,9 @@ def reach(costs: Costs) -> list[Reach]:
 
 def _corrected(
     runs: Mapping[Case, Sequence[Run]], seconds: Mapping[Case, float]
-) -> dict[Case, float]:
-    """Return the expected seconds of a repeat: measured, else corrected by what others took."""
+) -> tuple[dict[Case, float], float]:
+    """Return the expected seconds of a repeat, measured or corrected by what others took, and this
+    correction."""
     took = {
         case: statistics.median(known)
         for case, some in runs.items()
@@ -131,7 +251,7 @@ def _corrected(
     }
     ratios = [took[case] / seconds[case] for case in took if seconds.get(case)]
     correction = statistics.median(ratios) if ratios else 1.0
-    return {case: took.get(case, one * correction) for case, one in seconds.items()}
+    return {case: took.get(case, one * correction) for case, one in seconds.items()}, correction
 
 
 def _next_round(
@@ -141,7 +261,7 @@ def _next_round(
     for stage in sorted({one.stage for some in settings for one in some}):
         reached = [[one for one in some if one.stage <= stage] for some in settings]
         reached = [some for some in reached if some]
-        for some in (_first_repeats(reached, left), _of_contenders(reached, left, at_most)):
+        for some in (_first_repeats(reached), _of_contenders(reached, left, at_most)):
             if some:
                 return some
     open_ = [one for some in settings for one in contenders(some, len(settings))]
@@ -153,23 +273,12 @@ def _next_round(
     return _whole(every, left, first_look) or _up_to(alone, left, first_look)
 
 
-def _first_repeats(settings: Sequence[Sequence[MeasuredCase]], left: float) -> dict[Case, int]:
-    """Return a first repeat of each case of the cheapest setting that lacks any.
-
-    The cheapest cases come first where the time does not suffice for all.
-    """
+def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int]:
+    """Return a first repeat of each case of the cheapest setting that lacks any."""
     missing = [[one for one in some if not one.runs] for some in settings]
     missing = [some for some in missing if some]
-    if not missing:
-        return {}
-    found: dict[Case, int] = {}
-    cheapest = min(missing, key=lambda some: sum(one.seconds_to(1) for one in some))
-    for one in sorted(cheapest, key=lambda one: one.seconds_to(1)):
-        left -= one.seconds_to(1)
-        if left < 0:
-            break
-        found[one.case] = 1
-    return found
+    cheapest = min(missing, key=lambda some: sum(one.seconds_to(1) for one in some), default=[])
+    return {one.case: 1 for one in cheapest}
 
 
 def _of_contenders(

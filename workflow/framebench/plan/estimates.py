@@ -31,9 +31,20 @@ SLOWER = 2.4
 EMULATED = 15
 #: Seconds to build an environment, of a run without a framework, and of a benchmark without steps.
 ENVIRONMENT_SECONDS, ALONE_SECONDS, MEASURING_SECONDS = 60.0, 1.5, 5.0
+#: Seconds of a verification besides building the model, and of the matmuls of the peak.
+VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
+#: Reading a framework from a disk that has not cached it, over its import from the cache.
+COLD = 1.2
+#: Seconds per parameter to make initial weights, and, on a CPU, to update them in a step: about 40
+#: bytes of weights, gradients and moments at 10 GB/s.
+BUILD_PARAMETER, UPDATE_PARAMETER = 3e-8, 4e-9
+#: Second window, with a wait after each step, over the first, for frameworks that run ahead.
+WAITED = 0.3
+#: Operations of a step with AdamW and dropout over those of one with SGD, to trace or to compile.
+TEXT_STEP = 2.0
 #: Steps computed for the step breakdown.
 _SPLIT_STEPS = 2
-#: Tracing and compilation of a small model over those of the model: it has fewer layers.
+#: Compilation of a small model over that of the model: it has fewer layers.
 _SMALL = 0.5
 _TRAINING = ("train", INDEPENDENT)
 
@@ -81,28 +92,54 @@ def slowness(place: Capacity) -> float:
 
 
 def start_of(
-    framework: str, mode: str, compiler: str, place: Capacity, is_small: bool = False
+    framework: str,
+    mode: str,
+    compiler: str,
+    place: Capacity,
+    is_small: bool = False,
+    is_text: bool = False,
 ) -> float:
-    """Return the seconds of a run apart from its steps; ``is_small``: its model is a small one."""
+    """Return the seconds of a run apart from its steps and from making weights.
+
+    ``is_small``: its model is a small one; ``is_text``: it reads sequences.
+    """
     if framework in ("", NONE):
         return ALONE_SECONDS
     declaration = framework_declaration(framework)
     seconds: dict[str, float] = {**START_SECONDS, **declaration.get("start_seconds", {})}
     is_compiled = compiler not in ("", "none", declaration.get("trained_with"))
     begun, part = (seconds["import"], _SMALL) if is_small else (seconds["start"], 1.0)
-    built = seconds["train"] * (mode in _TRAINING) + seconds["compile"] * is_compiled
-    return (begun + part * built) * slowness(place)
+    traced = seconds["train"] * (mode in _TRAINING) * (TEXT_STEP if is_text else 1.0)
+    return (begun + traced + part * seconds["compile"] * is_compiled) * slowness(place)
 
 
 def of_checks(case: Case, place: Capacity, follow: bool, in_baseline: bool) -> float:
-    """Return the seconds of verification and peak-FLOPS benchmark of a case.
+    """Return the seconds of the verification of a case.
 
-    ``follow``: they follow the first run in its process. ``in_baseline``: it is also verified in
+    ``follow``: it follows the first run in its process. ``in_baseline``: it is also verified in
     the baseline of its precision, in another process."""
-    start = start_of(case.framework, case.mode, case.compiler, place, is_small=True)
-    starts = start_of(case.framework, "", "", place, is_small=True)  # without a model
-    seconds = MEASURING_SECONDS + (start - starts if follow else start + starts)
+    is_text = case.sequence_length is not None
+    start = start_of(case.framework, case.mode, case.compiler, place, True, is_text)
+    seconds = VERIFYING_SECONDS + start - follow * _imported(case.framework, place)
     return seconds + start * in_baseline
+
+
+def of_peak(framework: str, place: Capacity, follow: bool) -> float:
+    """Return the seconds of the peak-FLOPS benchmark of a framework in a precision.
+
+    ``follow``: it follows a run in its process. A second process asks the library what it is.
+    """
+    return PEAK_SECONDS + _imported(framework, place) * (1 if follow else 2)
+
+
+def of_first_start(framework: str, place: Capacity) -> float:
+    """Return the seconds by which the first run of a framework takes longer."""
+    return COLD * _imported(framework, place)
+
+
+def _imported(framework: str, place: Capacity) -> float:
+    """Return the seconds to start a framework without a model."""
+    return start_of(framework, "", "", place, is_small=True)
 
 
 def _steps(case: Case, suite: Suite) -> int:
@@ -114,10 +151,9 @@ def _filling(case: Case, suite: Suite, place: Capacity, catalog: Catalog) -> flo
     """Return the seconds of steps beyond ``timed_steps`` that fill a timed region."""
     if not (case.is_step and suite.timed_seconds):
         return 0.0
-    samples = suite.timed_steps * case.samples_of_replica * case.replicas / case.devices
-    trains = case.mode in _TRAINING
-    least = samples * _seconds_of_sample(case, place, catalog, trains)
-    return max(0.0, suite.timed_seconds - least)
+    least = of_steps(case, suite.timed_steps, place, catalog)
+    window = max(suite.timed_seconds, least)
+    return window - least + WAITED * window
 
 
 def _breakdown(case: Case, suite: Suite, place: Capacity) -> float:
@@ -134,7 +170,16 @@ def of_steps(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float
         return 0.0
     # the samples of a replica are sharded over its devices
     samples = steps * case.samples_of_replica * case.replicas / case.devices
-    return samples * _seconds_of_sample(case, place, catalog, case.mode in _TRAINING)
+    trains = case.mode in _TRAINING
+    updates = 0.0
+    if trains and place.cores_per_device:
+        rate = place.cores_per_device / (UPDATE_PARAMETER * slowness(place))
+        updates = steps * _parameters(case, catalog) / rate
+    return samples * _seconds_of_sample(case, place, catalog, trains) + updates
+
+
+def _parameters(case: Case, catalog: Catalog) -> int:
+    return int(catalog.models[case.model].get("trainable_parameters") or 0)
 
 
 def _estimate(
@@ -145,7 +190,10 @@ def _estimate(
     learned: SampleCounts | Wrong | None = None,
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
-    start = start_of(case.framework, case.mode, case.compiler, place)
+    is_text = case.sequence_length is not None
+    start = start_of(case.framework, case.mode, case.compiler, place, is_text=is_text)
+    if case.is_step or case.mode == INDEPENDENT:
+        start += _parameters(case, catalog) * BUILD_PARAMETER * slowness(place)
     if case.is_step or case.mode == INDEPENDENT:
         return start + of_steps(case, steps, place, catalog)
     start += MEASURING_SECONDS * slowness(place)

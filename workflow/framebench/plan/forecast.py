@@ -12,9 +12,9 @@ from .jobs import Job
 
 #: Relative deviations of estimates: before a job of the kind has ended, the lower limit, and for a
 #: job whose case was measured before.
-_GUESSED, _LEAST, _MEASURED = 0.4, 0.08, 0.15
+GUESSED, LEAST, MEASURED = 0.4, 0.08, 0.15
 #: Number of ended jobs that count as much as the estimate.
-_WEIGHT = 2.0
+WEIGHT = 2.0
 #: Standard deviations on either side of a range that holds 80 % of a normal distribution.
 _RANGE = 1.28
 #: Expected rest of an overdue job, as a part of what it has taken.
@@ -91,17 +91,17 @@ class Forecast:
 
     def _correction(self, kind: str) -> float:
         """Return seconds taken over seconds estimated, drawn towards 1 while few have ended."""
-        prior = _WEIGHT * self._estimated[kind] / self._ended[kind]
+        prior = WEIGHT * self._estimated[kind] / self._ended[kind]
         return (self._took[kind] + prior) / (self._estimated[kind] + prior)
 
     def _expected(self, job: Job, correction: float) -> tuple[float, float]:
         """Return the expected seconds of a job and their relative deviation."""
         own = self._cases.get((job.kind, job.group))
         if own:
-            return statistics.median(own), _MEASURED
+            return statistics.median(own), MEASURED
         if job.is_measured:
-            return job.seconds, _MEASURED
-        spread = _GUESSED / math.sqrt(1 + self._ended[job.kind] / _WEIGHT) + _LEAST
+            return job.seconds, MEASURED
+        spread = GUESSED / math.sqrt(1 + self._ended[job.kind] / WEIGHT) + LEAST
         return job.seconds * correction, spread
 
     def _rate(self) -> float:

@@ -30,7 +30,7 @@ from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
 from . import batch_searches, budget, case_settings, estimates, limits, pairing, repeats
 from .batch_searches import BatchSearch
-from .budget import Costs
+from .budget import AROUND, CLOSING, NOTHING_SPENT, PAGE_SECONDS, Costs, Spent
 from .case_settings import asked_conditions, software
 from .side_by_side import Room
 from .slow_cases import too_slow
@@ -280,17 +280,16 @@ def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     return make_plan(settings, catalog, machine, cached)
 
 
-def further(plan: Plan, spent: float = 0.0) -> list[PlannedRun]:
+def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> list[PlannedRun]:
     """Return the next repeats of the cases that need more, by interval, margin or order.
 
-    All runs planned so far must have left their records. ``spent``: seconds of the time budget.
+    All runs planned so far must have left their records. ``spent``: of the time budget.
     """
     folder = plan.settings.results / "runs"
     found = record_sets.load_results(plan.settings.results)
     as_asked = _as_asked(found.runs if found else (), plan.folders, plan.settings, plan.place)
     runs = [run for run in as_asked if is_here(run.machine, plan.here)]
-    known = costs(plan)
-    needed = _needed(plan.folders, plan.settings, runs, known._replace(left=known.left - spent))
+    needed = _needed(plan.folders, plan.settings, runs, costs(plan, spent))
     return [
         run
         for run in plan.reserve
@@ -331,10 +330,10 @@ def _as_asked(
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 
 
-def costs(plan: Plan) -> Costs:
+def costs(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
     """Return what the time budget of a call on a plan is divided by."""
     seconds = {run.case: run.seconds for run in [*plan.reserve, *plan.runs]}
-    return _costs(plan.stages, seconds, plan.settings, plan.place)
+    return _costs(plan.stages, seconds, plan.settings, plan.place, spent)
 
 
 def _costs(
@@ -342,6 +341,7 @@ def _costs(
     seconds: Mapping[Case, float],
     settings: Settings,
     place: Capacity,
+    spent: Spent = NOTHING_SPENT,
 ) -> Costs:
     if settings.budget is None:  # nothing is divided
         return Costs(stages, seconds, {}, 0.0)
@@ -352,7 +352,18 @@ def _costs(
         )
         for case in stages
     }
-    return Costs(stages, seconds, checks, settings.budget)
+    starts: dict[tuple[str, str], float] = {}
+    for case in stages:
+        first, first_in_precision = budget.starts_of(case)
+        starts[first] = estimates.of_first_start(case.framework, place)
+        starts[first_in_precision] = estimates.of_peak(case.framework, place, in_process)
+    left = settings.budget - spent.seconds
+    if settings.cluster:  # node time, without what happens between the jobs
+        return Costs(stages, seconds, checks, left, 0.0, starts)
+    slowness = estimates.slowness(place)
+    around = AROUND * slowness if spent.around is None else spent.around
+    page = PAGE_SECONDS * slowness if spent.page is None else spent.page
+    return Costs(stages, seconds, checks, left - CLOSING * page, around, starts)
 
 
 def _lacks_baseline(case: Case, stages: Mapping[Case, int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -16,7 +17,7 @@ from ..config.validation import ConfigError
 from ..environments import trying
 from ..environments.software import PROVIDED
 from ..environments.soundness import is_sound
-from . import amounts
+from . import amounts, budget, planning
 from .amounts import Wrong
 from .case_settings import arm_settings, software, variables
 from .planning import Plan
@@ -151,10 +152,11 @@ def check_runs(plan: Plan) -> None:
     """Raise :class:`ConfigError` with the reasons if no case can be run, or none within the
     budget."""
     if plan.cases and plan.settings.budget and not plan.runs:
-        shortest = min(run.seconds for run in plan.reserve)
+        known = planning.costs(plan)
+        shortest = plan.settings.budget - known.left + budget.least(known)
         raise ConfigError(
             f"time_budget: found {plan.settings.budget:g} s, in which no run ends; allowed: more "
-            f"than the {shortest:.0f} s of the shortest, with its verification"
+            f"than the {math.ceil(shortest)} s of the shortest, with its verification and a page"
         )
     if plan.cases:
         return

@@ -1,4 +1,4 @@
-"""Time that a call has spent on measuring, from the records that it made."""
+"""Time that a call has spent in runs and checks, from the records that it made."""
 
 from __future__ import annotations
 
@@ -15,18 +15,26 @@ FOLDERS = ("runs", "parity", "probes", SEARCHES)
 
 
 class Spending:
-    """Node seconds of the records in a results folder that are made after this is."""
+    """Node seconds of the records in a results folder that are made after this is.
+
+    ``runs``: number of those of runs; ``newest``: time at which the latest record was written, None
+    before the first.
+    """
 
     def __init__(self, results: Path) -> None:
         self._results = results
         self._before = {*self._files()}
         self._seconds: dict[Path, float] = {}
+        self.runs = 0
+        self.newest: float | None = None
 
     def seconds(self) -> float:
         """Return the wall seconds of all new records, times their nodes."""
         for path in self._files():
             if path not in self._before and path not in self._seconds:
                 self._seconds[path] = _seconds(path)
+                self.runs += path.is_relative_to(self._results / "runs")
+                self.newest = max(self.newest or 0.0, path.stat().st_mtime)
         return sum(self._seconds.values())
 
     def _files(self) -> Iterator[Path]:

@@ -34,7 +34,7 @@ _AXES: dict[str, Callable[[Case], str]] = {
 
 
 #: Kinds of jobs that a time budget does not pay for.
-_BEYOND_BUDGET = ("environment", "tables")
+_BEYOND_BUDGET = ("environment",)
 
 
 class Less(NamedTuple):

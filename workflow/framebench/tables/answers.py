@@ -19,7 +19,7 @@ from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
 from .declared import coverage, own_model, own_peaks
-from .declared.fastest import DECIDED, FASTEST, too_few
+from .declared.fastest import DECIDED, FASTEST, percent, too_few
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
 from .declared.variants import VARIANTS
@@ -42,7 +42,8 @@ class Answer:
     """The fastest ``framework`` at one ``setting``.
 
     ``fastest``: its name with its compiler and variant. ``lead``: over the ``next``, with its
-    ``interval``; all "" if there is none. ``why``: why the lead is not significant, or why there is
+    ``interval``; all "" if there is none. ``within``: largest difference between the contenders of
+    an open order, "" if unknown. ``why``: why the lead is not significant, or why there is
     none. ``needs``: the repeats that a significant lead needs; None if there are enough."""
 
     setting: str
@@ -53,6 +54,7 @@ class Answer:
     lead: str
     interval: str
     verdict: str
+    within: str
     why: str
     needs: int | None
     marks: str
@@ -238,7 +240,9 @@ def _fastest_lines(answers: Answers, most: int) -> list[str]:
         return []
     chosen = answers.most_compared(most - 2)
     width = max((len(_shortened(one.setting)) for one in chosen), default=0)
-    alike = len({one.verdict or one.why for one in answers.fastest}) == 1  # the heading says it
+    alike = (
+        len({one.within or one.verdict or one.why for one in answers.fastest}) == 1
+    )  # the heading says it
     shown = [_line(one, width, not alike) for one in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
@@ -252,7 +256,7 @@ def _line(one: Answer, width: int, verdict: bool) -> str:
     if not one.lead:
         return f"{start}{marks}  {one.why if verdict or not one.fastest else ''}".rstrip()
     interval = f" ({one.interval})" if one.interval else ""
-    end = f" {one.next}{f', {one.verdict}' * verdict}{marks}"
+    end = f" {one.next}{f', {one.within or one.verdict}' * verdict}{marks}"
     texts = [f"{start}, {one.lead}x{more}{end}" for more in (interval, "")]
     return next((text for text in texts if len(text) <= WIDTH), texts[-1])
 
@@ -317,6 +321,7 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         "" if row["lead"] is None else f"{row['lead']:.2f}",
         _interval(row["lead_ci_low"], row["lead_ci_high"]),
         _verdict(row),
+        f"all within {percent(row['within'])}" if row["within"] else "",
         row["reason"],
         _needs(row),
         other_marks(row["marks"], everywhere),

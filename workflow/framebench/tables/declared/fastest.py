@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -98,14 +100,33 @@ def _within_budget(contest: Contest) -> Row:
     names = ", ".join(one.case.framework for one in contenders)
     slower = ", ".join(one.case.framework for one in those(Order.SLOWER))
     behind = f" ({slower} significantly slower)" if slower else ""
-    reason = f"not settled between {names}{behind}: {count} repeats of each"
+    within = _within(contenders)
+    so_far = f"within {percent(within)} of {entrants[0].case.framework}, " if within else ""
+    reason = f"{so_far}not settled between {names}{behind}: {count} repeats of each"
     reason += f", about {duration(sum(seconds))}"
     return {
         **cells,
         "verdict": CANNOT_TELL if ends else "",
         "repeats_to_show": repeated_intervals.next_look(repeats),
+        "within": within,
         "reason": reason,
     }
+
+
+def _within(contenders: Sequence[CaseResult]) -> float | None:
+    """Return the largest difference between the first contender and any other that the 95 %
+    interval of each ratio leaves, as a fraction; None while one has no interval."""
+    from ...statistics import repeated_intervals
+
+    first, *others = map(_ascending, contenders)
+    ends = [repeated_intervals.ratio_interval(other, first) for other in others]
+    known = [one for one in ends if one and one[0] > 0]
+    return max(max(high, 1 / low) for low, high in known) - 1 if len(known) == len(ends) else None
+
+
+def percent(within: float) -> str:
+    """Format a largest difference, rounded up."""
+    return f"{math.ceil(100 * within)} %"
 
 
 def _ascending(one: CaseResult) -> list[float]:
@@ -154,6 +175,7 @@ def _figures(contest: Contest, count: int) -> Row:
         "lead": lead,
         **interval_cells("lead", ends),
         "repeats_to_show": needed,
+        "within": None,
         "compared": len(contest.entrants),
         "tried": contest.tried,
         "missing": ", ".join(contest.missing),
@@ -261,6 +283,11 @@ FASTEST = Table(
             "repeats_to_show", COUNT, "fewest repeats of each side with which a lead can be "
             "significant, as the only comparison of the table", title="needs repeats",
             why=lambda row: "",
+        ),
+        Column(
+            "within", NUMBER, "where a time budget has not settled the order: largest difference "
+            "from a contender to the fastest that its 95 % interval leaves, as a fraction; each "
+            "interval is that of one ratio", hidden=True, form=THOUSANDTHS, why=lambda row: "",
         ),
         Column("compared", WHOLE, "frameworks with a figure", title="frameworks"),
         Column("tried", WHOLE, "frameworks that were tried"),
