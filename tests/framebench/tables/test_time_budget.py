@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from framebench.records.run import Run
 from framebench.records.sidecars.expected import ExpectedCase
+from framebench.report import first_screen
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import frames, grouping, view
+from framebench.tables import contests, frames, grouping, view
 from framebench.tables.columns import Row
 from framebench.tables.table import Inputs
 
@@ -25,8 +28,8 @@ def by(framework: str, factor: float, values: Sequence[float] = SEVEN) -> list[R
     return [replace(one, wall_seconds=30.0) for one in made]
 
 
-def fastest(*sides: list[Run], settings: int = 1) -> Row:
-    """Return the row of a setting, one of ``settings`` of a suite."""
+def measured(*sides: list[Run], settings: int = 1) -> Inputs:
+    """Return the inputs of tables with one of ``settings`` of a suite."""
     runs = [one for some in sides for one in some]
     asked = [
         ExpectedCase(
@@ -36,7 +39,12 @@ def fastest(*sides: list[Run], settings: int = 1) -> Row:
         for one in runs
         for batch in (32, *range(33, 32 + settings))
     ]  # fmt: skip
-    inputs = Inputs(grouping.group(runs, None), expected=asked)
+    return Inputs(grouping.group(runs, None), expected=asked)
+
+
+def fastest(*sides: list[Run], settings: int = 1) -> Row:
+    """Return the row of a setting, one of ``settings`` of a suite."""
+    inputs = measured(*sides, settings=settings)
     tables = {table.name: frame for table, frame in frames.build(inputs).items()}
     (row,) = view.records(tables["fastest"])
     return row
@@ -78,6 +86,18 @@ def test_an_open_order_says_how_far_contenders_may_be_apart() -> None:
     few = fastest(*two, by("mxnet", 0.97, wide[:2]))
     assert few["within"] is None, "one of them has no interval"
     assert fastest(by("jax", 1.2), by("pytorch", 1.0))["within"] is None
+
+
+def test_two_chosen_frameworks_have_the_interval_of_all_looks() -> None:
+    sides = by("jax", 1.05, (*SEVEN, *SEVEN)), by("pytorch", 1.0, (*SEVEN, *SEVEN))
+    row = fastest(*sides)
+    (contest,) = contests.find_contests(measured(*sides))
+    answer: Any = SimpleNamespace(setting="", short_verdict="")
+    data = first_screen.data(
+        [(answer, contest)], (), lambda one: ("", False), lambda runs: 0, lambda values: 0
+    )
+    (found,) = data["pairs"].values()
+    assert found == pytest.approx((row["lead_ci_low"], row["lead_ci_high"]))
 
 
 def test_settings_share_the_error_rate() -> None:

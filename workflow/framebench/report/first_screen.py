@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from ..cases.conditions import Key
-from ..statistics import intervals
+from ..statistics import intervals, repeated_intervals
 from ..tables import formatting
 from ..tables.answers import Answer, VariantAnswer
 from ..tables.columns import Row
@@ -190,7 +190,7 @@ def data(
         some = _fastest_by_compiler(contest)
         numbered = [*enumerate(some, len(entrants))]
         for (one, first), (other, second) in combinations(numbered, 2):
-            if ratio := _ratio_interval(first, second):
+            if ratio := _ratio_interval(first, second, contest.error is not None):
                 pairs[f"{one} {other}"] = ratio
         entrants += [(at, result) for result in some]
     ends = [result.interval for _, result in entrants]
@@ -234,12 +234,18 @@ def _fastest_by_compiler(contest: Contest) -> list[CaseResult]:
     return [*found.values()]
 
 
-def _ratio_interval(faster: CaseResult, slower: CaseResult) -> tuple[float, float] | None:
-    """Return the interval of the ratio of two frameworks, above 1 where the first is better."""
+def _ratio_interval(
+    faster: CaseResult, slower: CaseResult, is_budgeted: bool
+) -> tuple[float, float] | None:
+    """Return the interval of the ratio of two frameworks, above 1 where the first is better.
+
+    ``is_budgeted``: what was measured decided the number of repeats, so that it holds at all looks.
+    """
     if faster.case.framework == slower.case.framework or min(*faster.values, *slower.values) <= 0:
         return None
     below, above = (slower, faster) if faster.better == "higher" else (faster, slower)
-    ends = intervals.ratio_interval(below.values, above.values)
+    method = repeated_intervals if is_budgeted else intervals
+    ends = method.ratio_interval(below.values, above.values)
     return ends and (_short(ends[0]), _short(ends[1]))
 
 
