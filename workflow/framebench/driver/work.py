@@ -255,7 +255,7 @@ class Work:
         in_records = spending.seconds()
         if self.plan.settings.cluster or not spending.newest:
             return Spent(in_records)
-        seconds = self._snakemake.seconds
+        seconds = self._snakemake.seconds or in_records
         around = max(0.0, seconds - in_records) / max(1, spending.runs)
         return Spent(seconds, around, max(0.0, time.time() - spending.newest))
 
