@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from collections.abc import Collection
 from itertools import combinations
@@ -16,6 +17,7 @@ import pytest
 from ..csv_rows import read_rows
 from ..processes import PATIENCE, wait_for
 from ..workflow.snakemake_server import SnakemakeCall
+from . import isolation
 from .cluster import Job
 from .project import OnCluster, hosts, overlap, span
 
@@ -51,6 +53,33 @@ def expanded(names: str) -> set[str]:
     """Return the nodes of a list: ``n[1,3-4]`` -> n1, n3, n4."""
     parts = [[*map(int, part.split("-"))] for part in names.strip("n[]").split(",")]
     return {f"n{number}" for part in parts for number in range(part[0], part[-1] + 1)}
+
+
+def assert_cancelled(project: OnCluster, output: str) -> None:
+    """Check that nothing is left of an interrupted call on the cluster."""
+    assert "Cancelling snakemake on user request." in output
+    wait_for(
+        lambda: not project.cluster.command("squeue", "--noheader").stdout,
+        "the job to be cancelled",
+    )
+    assert not project.project.records()
+
+
+def slow_to_answer(project: OnCluster, command: str, answering: Path) -> dict[str, str]:
+    """Return variables with which a command of SLURM acts at once and answers after five seconds.
+
+    Meanwhile the file ``answering`` exists.
+    """
+    path = project.cluster.environment.get("PATH", isolation.SEARCHED)
+    real = shutil.which(command, path=path)
+    slow = project.folder / "slow" / command
+    slow.parent.mkdir()
+    slow.write_text(
+        f'#!/bin/sh\nanswer=$({real} "$@") || exit\n'
+        f'touch "{answering}"\nsleep 5\nrm "{answering}"\necho "$answer"\n'
+    )
+    slow.chmod(0o755)
+    return {"PATH": f"{slow.parent}{os.pathsep}{path}"}
 
 
 def interruptions(project: OnCluster) -> list[dict[str, str]]:
@@ -224,9 +253,20 @@ def test_an_interrupted_call_cancels_its_job(slurm_project: OnCluster) -> None:
         "a job to run",
     )
     os.killpg(workflow.pid, signal.SIGINT)
-    ended(workflow)
+    assert_cancelled(slurm_project, ended(workflow))
+
+
+@pytest.mark.parametrize("command", ["sbatch", "squeue"])
+def test_a_call_interrupted_while_slurm_answers_cancels_its_job(
+    slurm_project: OnCluster, command: str
+) -> None:
+    """The job is queued, but Snakemake has it in no list while it submits it or asks about it."""
+    slurm_project.suite(1)
+    answering = slurm_project.folder / "answering"
+    variables = slow_to_answer(slurm_project, command, answering)
+    workflow = slurm_project.start(*WORDS, toy="hang", **variables)
     wait_for(
-        lambda: not slurm_project.cluster.command("squeue", "--noheader").stdout,
-        "the job to be cancelled",
+        lambda: answering.exists() and slurm_project.cluster.queue(), f"{command} with a queued job"
     )
-    assert not slurm_project.project.records()
+    os.kill(workflow.pid, signal.SIGINT)
+    assert_cancelled(slurm_project, ended(workflow))

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from framebench.driver import internals
@@ -320,26 +321,81 @@ def test_what_has_no_value_in_this_call_is_known(monkeypatch: pytest.MonkeyPatch
     assert Snakemake(OnCluster()).why_unknown() == ""
 
 
+class Cluster:
+    """Remote executor that forgets jobs, as SLURM's does without its controller."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        errors = self.said.append
+        scheduler = SimpleNamespace(executor_error_callback=lambda error: errors(repr(error)))
+        self.workflow = SimpleNamespace(scheduler=scheduler)
+
+    def run_job(self, job: SimpleNamespace) -> None:
+        job.submit()
+        self.report_job_submission(job)
+
+    def report_job_submission(self, job: SimpleNamespace, register_job: bool = True) -> None:
+        self.said.append(f"{job.name} submitted")
+
+    def report_job_success(self, job: SimpleNamespace) -> None:
+        self.said.append(f"{job.name} ended")
+
+    def report_job_error(self, job: SimpleNamespace, msg: str | None = None) -> None:
+        self.said.append(f"{job.name} failed: {msg}")
+
+    async def check_active_jobs(self, jobs: list[SimpleNamespace]) -> AsyncIterator[object]:
+        yield jobs[0]
+        self.report_job_success(jobs[1])
+        self.report_job_error(jobs[2], msg="a reason")
+
+    def cancel_jobs(self, jobs: list[SimpleNamespace]) -> None:
+        self.said.append(" ".join(["cancelled", *(job.name for job in jobs)]))
+
+
+def submitted(*names: str) -> tuple[Any, list[SimpleNamespace]]:
+    """Return an executor that tracks its jobs, and jobs that it has submitted."""
+    executor = internals.tracking(Cluster, [])()
+    jobs = [SimpleNamespace(name=name, submit=lambda: None) for name in names]
+    for job in jobs:
+        executor.run_job(job)
+    executor.said.clear()
+    return executor, jobs
+
+
 def test_a_job_whose_state_could_not_be_learnt_is_asked_about_again() -> None:
-    """Fail if a job is lost that an executor forgets, as SLURM's does without its controller."""
-    reported: list[str] = []
+    executor, jobs = submitted("running", "done", "broken", "unknown")
 
-    class Forgetful:
-        def report_job_success(self, job: SimpleNamespace) -> None:
-            reported.append(f"{job.name} ended")
-
-        def report_job_error(self, job: SimpleNamespace, msg: str | None = None) -> None:
-            reported.append(f"{job.name} failed: {msg}")
-
-        async def check_active_jobs(self, jobs: list[SimpleNamespace]) -> AsyncIterator[object]:
-            yield jobs[0]
-            self.report_job_success(jobs[1])
-            self.report_job_error(jobs[2], msg="a reason")
-
-    async def checked(jobs: list[SimpleNamespace]) -> list[str]:
-        executor = internals.asking_again(Forgetful)()
+    async def checked() -> list[str]:
         return [job.name async for job in executor.check_active_jobs(jobs)]
 
-    jobs = [SimpleNamespace(name=name) for name in ("running", "done", "broken", "unknown")]
-    assert asyncio.run(checked(jobs)) == ["running", "unknown"]
-    assert reported == ["done ended", "broken failed: a reason"]
+    assert asyncio.run(checked()) == ["running", "unknown"]
+    assert executor.said == ["done ended", "broken failed: a reason"]
+
+
+def test_an_interruption_cancels_all_submitted_jobs() -> None:
+    """Fail if one is left out, such as those about which Snakemake asks at that moment."""
+    executor, jobs = submitted("one", "done", "other")
+    executor.report_job_success(jobs[1])
+    executor.stop()
+    assert executor.said == ["done ended", "cancelled one other", "KeyboardInterrupt()"]
+
+
+def test_a_job_that_is_being_submitted_is_cancelled_and_none_follows() -> None:
+    executor, _ = submitted()
+    late = SimpleNamespace(name="late", submit=executor.stop)
+    executor.run_job(late)
+    assert executor.said[-2:] == ["late submitted", "cancelled late"]
+    with pytest.raises(KeyboardInterrupt):
+        executor.run_job(late)
+
+
+def test_a_call_ends_with_the_error_of_a_cluster_that_cancels_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(executor: Cluster, jobs: list[SimpleNamespace]) -> None:
+        raise WorkflowError("the controller does not answer")
+
+    monkeypatch.setattr(Cluster, "cancel_jobs", refuse)
+    executor, _ = submitted("one")
+    executor.stop()
+    assert executor.said == ["WorkflowError('the controller does not answer')"]

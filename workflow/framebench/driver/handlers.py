@@ -65,8 +65,8 @@ class Handlers:
         self._interrupted: list[str] = []
         if call.starts and (work.plan.room or work.plan.settings.cluster):
             snakemake.select_among(self._startable)
-        if call.starts and work.plan.settings.cluster:
-            snakemake.ask_again()
+        if call.starts:
+            snakemake.track_submissions()
 
     def start(self, log: Sequence[str]) -> None:
         """Prepare the call for measuring, if it measures."""

@@ -153,6 +153,8 @@ class Snakemake:
         self._workflow = workflow
         self.is_module = module is not None
         self._watched = _WatchedJobs()
+        #: Remote executors that track their jobs.
+        self._executors: list[Any] = []
         #: Words of the command line, options without values. Snakemake does not know its targets
         #: while rules are read.
         self.words = frozenset(word.partition("=")[0] for word in sys.argv[1:])
@@ -343,19 +345,21 @@ class Snakemake:
         return list(self._workflow.scheduler.running)
 
     def stop(self, start_no_more: Callable[[int, None], object]) -> None:
-        """End the running jobs, from a signal handler.
+        """End the running jobs, from a signal handler; Snakemake then calls the handler of errors.
 
         ``start_no_more``: Snakemake's own signal handler. Local jobs end by a signal to their
-        processes, others as Snakemake does it. Snakemake then calls the handler of errors.
+        processes, submitted ones are cancelled.
         """
-        if not self.runs_here:
-            raise KeyboardInterrupt
+        # Outside the signal handler: it may have interrupted the holder of the scheduler's lock,
+        # and Python and Snakemake drop exceptions that handlers raise at some places.
         threading.Thread(target=self._end_jobs, args=(start_no_more,), daemon=True).start()
 
     def _end_jobs(self, start_no_more: Callable[[int, None], object]) -> None:
-        # Outside the signal handler, which may have interrupted the holder of the scheduler's lock.
-        start_no_more(signal.SIGTERM, None)
-        children.end_descendants(self.running_jobs)
+        if self.runs_here:
+            start_no_more(signal.SIGTERM, None)
+            children.end_descendants(self.running_jobs)
+        for executor in self._executors:
+            executor.stop()
 
     def rest_between_jobs(self) -> None:
         """Stop Snakemake's check of all waiting jobs once a second, for its submission limit.
@@ -386,41 +390,72 @@ class Snakemake:
 
             plugin.scheduler.select_jobs = selected
 
-    def ask_again(self) -> None:
-        """Have executors ask again about jobs whose state they could not learn.
+    def track_submissions(self) -> None:
+        """Have remote executors know all jobs that they submitted until they have ended.
 
-        The one for SLURM forgets them where the controller does not answer, and Snakemake would
-        wait for ever. To be called before Snakemake makes its scheduler.
+        To be called before Snakemake makes its scheduler.
         """
         for plugin in ExecutorPluginRegistry().plugins.values():
             if plugin.common_settings.non_local_exec:
-                plugin.executor = asking_again(plugin.executor)
+                plugin.executor = tracking(plugin.executor, self._executors)
 
 
-def asking_again(executor: Any) -> type:
-    """Return the class of remote executors with a check after which every job that has not been
-    reported as ended is asked about again."""
+def tracking(executor: Any, made: list[Any]) -> type:
+    """Return the class of remote executors that track their jobs; ``made`` gets its instances.
 
-    class AskingAgain(executor):  # type: ignore[misc]
-        ended: frozenset[int] = frozenset()
+    A job whose state could not be learnt is asked about again: the executor for SLURM forgets it
+    where the controller does not answer, and Snakemake would wait for ever. And all jobs are
+    cancelled: Snakemake alone leaves out those about which it asks at that moment.
+    """
+
+    class Tracking(executor):  # type: ignore[misc]
+        def __init__(self, *given: Any, **named: Any) -> None:
+            self.unfinished: dict[int, Any] = {}
+            self.is_stopped = False
+            super().__init__(*given, **named)
+            made.append(self)
+
+        def stop(self) -> None:
+            """Cancel all jobs, submit no more, and end the call; in any thread."""
+            self.is_stopped = True
+            reason: BaseException = KeyboardInterrupt()
+            try:
+                self.cancel_jobs(())
+            except WorkflowError as error:
+                reason = error
+            self.workflow.scheduler.executor_error_callback(reason)
+
+        def cancel_jobs(self, active_jobs: Sequence[Any]) -> None:
+            jobs, self.unfinished = self.unfinished, {}
+            super().cancel_jobs([*jobs.values()])
+
+        def run_job(self, job: Any) -> None:
+            if self.is_stopped:
+                raise KeyboardInterrupt
+            super().run_job(job)
+
+        def report_job_submission(self, job_info: Any, *others: Any, **named: Any) -> None:
+            self.unfinished[id(job_info)] = job_info
+            super().report_job_submission(job_info, *others, **named)
+            if self.is_stopped:  # it was being submitted meanwhile
+                self.cancel_jobs(())
 
         async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
-            self.ended = frozenset()
             async for _ in super().check_active_jobs(active_jobs):
                 pass
             for job in active_jobs:
-                if id(job) not in self.ended:
+                if id(job) in self.unfinished:
                     yield job
 
         def report_job_success(self, job_info: Any) -> None:
-            self.ended |= {id(job_info)}
+            self.unfinished.pop(id(job_info), None)
             super().report_job_success(job_info)
 
         def report_job_error(self, job_info: Any, *others: Any, **named: Any) -> None:
-            self.ended |= {id(job_info)}
+            self.unfinished.pop(id(job_info), None)
             super().report_job_error(job_info, *others, **named)
 
-    return AskingAgain
+    return Tracking
 
 
 class _WatchedJobs(logging.Handler):
