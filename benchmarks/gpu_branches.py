@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/gpu_branches.py [FRAMEWORK ..]
 
 Runs ``tests/frameworks/test_gpu.py`` and notes each executed line of the adapters. Prints the lines
-of branches for GPUs that were not among them, with the reason where one is known. Exits with 1 if a
-line has none.
+of branches for GPUs, and of functions that these alone call, that were not among them, with the
+reason where one is known. Exits with 1 if a line has none.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ CPU = re.compile(
 #: Why no double executes a line, by the beginning of its text.
 REASONS = {
     'raise Mismatch(f"parts of the model are in no CUDA graph': "TorchInductor counts them on GPUs",
+    'raise Unsupported(f"OneFlow {oneflow.__version__} is a build without': "no such wheel is here",
+    "return handle": "on the CPU, in a function that GPUs alone name",
 }
 
 
@@ -45,15 +47,49 @@ def branches(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from branches(getattr(statement, name, ()))
 
 
+def reached(trees: Sequence[ast.Module]) -> set[ast.stmt]:
+    """Return the statements of an adapter that only GPUs reach: of branches, and of functions that
+    these alone name."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    roots: list[ast.AST] = [statement for tree in trees for statement in branches(tree.body)]
+    for node in nodes:
+        if isinstance(node, ast.IfExp) and GPU.search(text := ast.unparse(node.test)):
+            roots.append(node.orelse if CPU.search(text) else node.body)
+    while True:
+        inside = {node for root in roots for node in ast.walk(root)}
+        named, elsewhere = names(inside), names(set(nodes) - inside)
+        more = [one for one in functions if one not in inside and one.name in named - elsewhere]
+        if not more:
+            return {node for node in inside if isinstance(node, ast.stmt)}
+        roots += more
+
+
+def names(nodes: set[ast.AST]) -> set[str]:
+    """Return the names and attributes among these nodes."""
+    plain = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return plain | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
 def missing(framework: str, executed: set[tuple[str, int]]) -> Iterator[tuple[str, int, str]]:
     """Yield file, number and text of each line that was not executed."""
-    for path in sorted((ADAPTERS / framework).rglob("*.py")):
-        text = path.read_text()
-        name, lines = str(path.relative_to(ADAPTERS)), text.splitlines()
-        numbers = {statement.lineno for statement in branches(ast.parse(text).body)}
-        for number in sorted(numbers):
-            if (name, number) not in executed:
-                yield name, number, lines[number - 1].strip()
+    trees = {
+        path: ast.parse(path.read_text()) for path in sorted((ADAPTERS / framework).rglob("*.py"))
+    }
+    only = reached([*trees.values()])
+    for path, tree in trees.items():
+        name, lines = str(path.relative_to(ADAPTERS)), path.read_text().splitlines()
+        for statement in ast.walk(tree):
+            if statement in only and not is_comment(statement):
+                number = statement.lineno
+                if (name, number) not in executed:
+                    yield name, number, lines[number - 1].strip()
+
+
+def is_comment(statement: ast.stmt) -> bool:
+    """Return whether a statement is executed without a trace: a docstring or a declaration."""
+    text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return text or isinstance(statement, (ast.Global, ast.Nonlocal, ast.Pass))
 
 
 def main() -> int:
@@ -66,8 +102,8 @@ def main() -> int:
         executed = set()
         for path in Path(folder).iterdir():
             for line in path.read_text().splitlines():
-                name, _, number = line.rpartition(":")
-                executed.add((name, int(number)))
+                file, _, place = line.rpartition(":")
+                executed.add((file, int(place)))
     unexplained = 0
     for framework in frameworks:
         for name, number, text in missing(framework, executed):

@@ -446,8 +446,13 @@ answer(restored=restored)
 def test_pytorch_says_that_instances_of_mig_need_names(pytorch: ForkServer) -> None:
     (found,) = pytorch(f"""
 DRIVERS_COUNT = 0  # NVML counts two
-answer(reason=raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA)))
+reason = raised(Unsupported, lambda: started({MODEL!r}, rank_context=CUDA))
+def broken(device):
+    raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
+torch.cuda.set_device = broken
+answer(reason=reason, other=raised(RuntimeError, lambda: started({MODEL!r}, rank_context=CUDA)))
 """)
+    assert found["other"] == "CUDA error: uncorrectable ECC error encountered"
     assert "counts 2 GPUs by NVML" in found["reason"]
     assert "name instances of MIG in CUDA_VISIBLE_DEVICES" in found["reason"]
 
