@@ -12,6 +12,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Dict, Mapping, Sequence, Tuple
 
 from harness.adapter import Capability, Unsupported
+from harness.loader import Loading
 
 #: Shape and dtype of each array of a batch, by its name.
 Form = Dict[str, Tuple[Tuple[int, ...], str]]
@@ -49,13 +50,15 @@ class BatchInput(Capability):
         """Copy ``batch`` to the device, where the next :meth:`step` computes with it.
 
         It has the same numpy arrays by name, shape and dtype as in :meth:`build`, and may be
-        overwritten when this returns. Raises ValueError otherwise."""
+        overwritten when this returns. Raises ValueError otherwise. Of a loader that decodes on the
+        GPU, it may have a :class:`harness.loader.DeviceArray`, which is not copied."""
         check_form(batch, self._form)
-        self.put(batch)
+        self.put(self.take_device_arrays(batch) if isinstance(self, Loading) else batch)
 
     @abstractmethod
     def put(self, batch: Dict[str, Any]) -> None:
-        """Copy a batch of the right form to the device, as :meth:`feed` does."""
+        """Copy a batch of the right form to the device, as :meth:`feed` does. What is a tensor of
+        the framework already lies there."""
 
 
 class LearningRateSchedule(BatchInput):

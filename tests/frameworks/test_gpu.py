@@ -227,46 +227,124 @@ answer(seconds=seconds_of_copy())
     assert found["seconds"] < 0.2
 
 
-#: Stands for DALI: the framework's own loader, whose images lie in memory that is overwritten.
+#: Stands for DALI: the framework's own loader, whose images lie in memory that is overwritten when
+#: nothing refers to them. Tests hand it to the adapter as on a GPU, and as arrays of numpy.
 DALI_ON_GPU = """
 import importlib
 import numpy
+import weakref
 from types import SimpleNamespace
 from harness.loader import DeviceArray, Loaded
 from harness.measuring.loading import PACKAGE
 
-load_adapter(f"{SCRIPTS}/frameworks/pytorch")
+load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
 own = importlib.import_module(PACKAGE + ".loader")
+DLPACK, copied = True, []
+
+class Tensor:
+    def __init__(self, images):
+        memory = numpy.empty(images.nbytes + 256, numpy.uint8)  # aligned, as a device's is
+        start = -memory.ctypes.data % 256
+        values = memory[start : start + images.nbytes].view(images.dtype).reshape(images.shape)
+        values[:] = images
+        self.images, self.shape = values, lambda: list(values.shape)
+        self.__dlpack_device__ = values.__dlpack_device__
+        weakref.finalize(self, values.fill, numpy.nan)
+
+    def as_cpu(self):
+        copied.append(self.images.shape)
+        return self.images
+
+    def __dlpack__(self, **options):
+        return self.images.__dlpack__(**options)
+
 def load(asked, accelerator):
     for batch in own.load(asked, accelerator):
-        images, labels, numbers = (numpy.array(array) for array in batch)
-        tensor = SimpleNamespace(
-            shape=lambda: list(images.shape),
-            as_cpu=lambda: images,
-            __dlpack__=images.__dlpack__,
-            __dlpack_device__=images.__dlpack_device__,
-        )
-        yield Loaded(DeviceArray(tensor), labels, numbers)
-        images[:] = numpy.nan
+        images, labels, numbers = map(numpy.array, batch)
+        yield Loaded(DeviceArray(Tensor(images)) if DLPACK else images, labels, numbers)
 sys.modules["harness.loader.dali_gpu"] = SimpleNamespace(
     load=load, pixels=own.pixels, settings=lambda accelerator: {"loader": "double"}
 )
 """
+FEEDS_FROM_DALI = ("pytorch", "tensorflow", "jax", "paddle", "mxnet", "oneflow")
 
 
-def test_pytorch_trains_with_images_that_dali_keeps_on_the_gpu(
-    pytorch: ForkServer, pictures: Path
+@pytest.mark.parametrize(("ranks", "steps"), [(1, 1), (1, 2), (2, 1)])
+@pytest.mark.parametrize("run", FEEDS_FROM_DALI, indirect=True)
+def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
+    run: ForkServer, pictures: Path, ranks: int, steps: int
 ) -> None:
-    (found,) = pytorch(f"""{DALI_ON_GPU}
-trained = measured("train", {small(RESNET)!r}, source="dali_gpu", data={str(pictures)!r})
-answer(trained=trained, waits=waits)
+    if steps > 1 and run.framework == "oneflow":
+        pytest.skip("OneFlow's adapter has no micro-steps")
+    compiler = "jit" if run.framework == "jax" else "none"
+    script = f"""{DALI_ON_GPU}
+def trained():
+    return measured("train", {small(RESNET)!r}, compiler={compiler!r}, steps={steps},
+                    source="dali_gpu", data={str(pictures)!r})
+found = [trained()]
+on_host, DLPACK = len(copied), False
+if WORLD == 1:  # ranks join once
+    found.append(trained())
+answer(found=found, on_host=on_host)
+"""
+    for rank in run(script, ranks):
+        for found in rank["found"]:
+            assert len(found["feeding"]["copy_seconds"]) == 2
+            assert found["loader"]["loader"] == "double"
+            assert found["feeding"]["loader_samples"] > 0
+            assert found["last_value"] == rank["found"][0]["last_value"]
+        assert rank["on_host"] == 2, "the check and the batch of build()"
+
+
+@pytest.mark.parametrize("run", FEEDS_FROM_DALI, indirect=True)
+def test_images_of_dali_are_kept_until_no_step_reads_them(run: ForkServer) -> None:
+    (found,) = run(f"""{DALI_ON_GPU}
+import gc
+adapter = built(small_images(), rank_context=CUDA)
+batch = batch_of(adapter.model_config)
+fed = []
+for number in range(5):
+    tensor = Tensor(batch["images"])
+    fed.append(weakref.ref(tensor))
+    adapter.feed({{**batch, "images": DeviceArray(tensor)}})
+    del tensor
+gc.collect()
+answer(kept=[tensor() is not None for tensor in fed])
 """)
-    trained = found["trained"]
-    assert len(trained["feeding"]["copy_seconds"]) == 2
-    assert trained["loader"]["loader"] == "double"
-    assert trained["feeding"]["loader_samples"] > 0
-    assert trained["last_value"] > 0, "not overwritten before it was copied"
-    assert "stream" in found["waits"]
+    assert found["kept"] == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("run", ["tensorflow1"], indirect=True)
+def test_who_takes_no_images_from_a_gpu_says_so(run: ForkServer, pictures: Path) -> None:
+    (found,) = run(f"""{DALI_ON_GPU}
+given = dict(source="dali_gpu", data={str(pictures)!r})
+answer(refused=raised(Unsupported, lambda: measured("train", small_images(), **given)))
+""")
+    assert "takes no images from DALI's GPU memory: module" in found["refused"]
+    assert "has no attribute 'dlpack'" in found["refused"]
+
+
+@pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
+def test_tensorflow_finds_images_on_its_only_gpu_by_its_own_number(run: ForkServer) -> None:
+    (found,) = run(f"""{DALI_ON_GPU}
+import ctypes, tensorflow
+class OnSecondGpu(Tensor):
+    def __dlpack__(self, **options):
+        capsule = super().__dlpack__(**options)
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+        device = (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor") + 8)
+        device[:] = [2, 1]  # CUDA's second
+        return capsule
+adapter = started(small_images(), rank_context=CUDA)
+array = DeviceArray(OnSecondGpu(numpy.ones((2, 4, 4, 3), "float32")))
+take = tensorflow.experimental.dlpack.from_dlpack
+errors = tensorflow.errors.InvalidArgumentError
+answer(as_it_is=raised(errors, lambda: take(array.__dlpack__())),
+       taken=raised(errors, lambda: adapter.device_tensor(array)))
+""")
+    assert "GPU:1 unknown device" in found["as_it_is"]
+    assert "GPU:0 unknown device" in found["taken"]
 
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)

@@ -40,6 +40,7 @@ class JaxAdapter(
     MODULE = "jax"
     GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
+    FROM_DLPACK = "dlpack.from_dlpack"
 
     def start(self) -> None:
         import jax

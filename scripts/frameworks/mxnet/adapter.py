@@ -24,7 +24,7 @@ from harness.adapter import (
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
-from harness.loader import Loading
+from harness.loader import DeviceArray, Loading
 from harness.operations import (
     NEITHER,
     AttentionShape,
@@ -47,6 +47,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     MODULE = "mxnet"
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
     KEEPS_RANDOM = False
+    FROM_DLPACK = "nd.from_dlpack"
 
     def start(self) -> None:
         # OpenMP reads it once; also in MXNet's own threads, which no function reaches
@@ -144,6 +145,9 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         for held, taken in zip(self._parts, self._taken(batch)):
             for array, values in zip(sum(held, ()), sum(map(tuple, taken), ())):
                 array[:] = self._devices.staged(values, self._context)
+
+    def device_tensor(self, array: DeviceArray) -> Any:
+        return self._from_dlpack()(array.__dlpack__())
 
     def set_learning_rate(self, rate: float) -> None:
         self._optimizers.set_rate(self._trainer, rate)

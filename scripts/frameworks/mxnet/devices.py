@@ -39,10 +39,11 @@ def take(rank_context: RankContext) -> mx.Context:
     return mx.gpu(rank_context.local_rank)
 
 
-def staged(values: np.ndarray, device: mx.Context) -> Any:
-    """Return ``values`` for an array of the device that a step may still be reading. To a GPU they
-    are copied at once, from page-locked memory: MXNet's engine copies while the step runs."""
-    if device.device_type == "cpu":
+def staged(values: Any, device: mx.Context) -> Any:
+    """Return ``values`` for an array of the device that a step may still be reading. Those of numpy
+    are copied to a GPU at once, from page-locked memory: MXNet's engine copies while the step
+    runs."""
+    if device.device_type == "cpu" or isinstance(values, mx.nd.NDArray):
         return values
     pinned = mx.nd.array(values, ctx=mx.cpu_pinned(device.device_id), dtype=values.dtype)
     return pinned.as_in_context(device)

@@ -20,7 +20,7 @@ from harness.adapter import (
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.communication import CollectiveOperation, MatmulCollective
-from harness.loader import Loading
+from harness.loader import DeviceArray, Loading
 from harness.operations import (
     NEITHER,
     AttentionShape,
@@ -90,9 +90,9 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             self._build_eager()
 
     def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:
-        # images come as (batch, height, width, channels)
-        axes = (0, 1, 2, 3) if self._channels_last else (0, 3, 1, 2)
-        arrays = {n: a.transpose(axes) if a.ndim == 4 else a for n, a in batch.items()}
+        arrays = batch
+        if not self._channels_last:  # as images come
+            arrays = {n: a.transpose((0, 3, 1, 2)) if a.ndim == 4 else a for n, a in batch.items()}
         return {name: self._devices.copied(array, self._device) for name, array in arrays.items()}
 
     def put(self, batch: Dict[str, Any]) -> None:
@@ -100,6 +100,9 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         if self._graph_mode and self.rank_context.world_size > 1:
             moved = self._data_parallel.join(moved, self._device)
         self._batch = moved
+
+    def device_tensor(self, array: DeviceArray) -> Any:
+        return self._from_dlpack()(array.__dlpack__())
 
     def set_learning_rate(self, rate: float) -> None:
         groups = self._optimizer.param_groups

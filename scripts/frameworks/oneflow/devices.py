@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-import numpy as np
 import oneflow
 from harness.adapter import RankContext, Unsupported, require_visible
 from oneflow import sysconfig
@@ -39,9 +39,12 @@ def take(rank_context: RankContext) -> oneflow.device:
     return device
 
 
-def copied(array: np.ndarray, device: oneflow.device) -> oneflow.Tensor:
+def copied(array: Any, device: oneflow.device) -> oneflow.Tensor:
     """Return a copy on the device; to a GPU from page-locked memory, which OneFlow's virtual
-    machine copies by a stream of its own while the step before runs."""
+    machine copies by a stream of its own while the step before runs. A tensor lies there already.
+    """
+    if isinstance(array, oneflow.Tensor):
+        return array
     if device.type == "cuda":
         return oneflow.tensor(array.copy()).pin_memory().to(device)
     return oneflow.tensor(array.copy(), device=device)

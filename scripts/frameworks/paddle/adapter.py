@@ -116,9 +116,12 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         self._step = self._steps.training(self._differentiate, self._update)
 
     def put(self, batch: Dict[str, Any]) -> None:
-        to_tensor, definition = self._paddle.to_tensor, self._definition
+        paddle, definition = self._paddle, self._definition
         parts = micro_batches(batch, self.case.accumulation)
-        moved = [{n: to_tensor(array) for n, array in part.items()} for part in parts]
+        moved = [
+            {n: a if isinstance(a, paddle.Tensor) else paddle.to_tensor(a) for n, a in part.items()}
+            for part in parts
+        ]
         self._micro_batches = [MicroBatch(part, definition.inputs(part)) for part in moved]
         self._inputs = self._micro_batches[0].inputs
 

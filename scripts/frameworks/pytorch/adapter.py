@@ -45,7 +45,6 @@ class PyTorchAdapter(
     Loading,
 ):
     MODULE = "torch"
-    TAKES_DEVICE_ARRAYS = True
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
     def start(self) -> None:

@@ -14,7 +14,6 @@ from harness.adapter import (
     require_tf32,
     require_visible,
 )
-from harness.loader import DeviceArray
 from torch import nn
 
 #: Precisions in which the model itself is kept.
@@ -75,34 +74,29 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
 
 class Copies:
     """Copy arrays to the device; to a GPU by a stream of its own, so that a copy takes place while
-    the step before it runs.
-
-    Arrays that lie on the GPU are taken by DLPack; their copy is waited for, because their owner
-    overwrites them."""
+    the step before it runs. Tensors lie on the device already."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
-    def __call__(self, arrays: Mapping[str, Any]) -> Dict[str, torch.Tensor]:
+    def __call__(self, batch: Mapping[str, Any]) -> Dict[str, torch.Tensor]:
+        there = {name: array for name, array in batch.items() if isinstance(array, torch.Tensor)}
+        arrays = {name: array for name, array in batch.items() if name not in there}
         if self._stream is None:
             # copied here, too, where the tensor would be the array that is overwritten
             return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}
         with torch.cuda.stream(self._stream):
             tensors = {
                 # from page-locked memory, which a device reads by itself
-                name: torch.from_dlpack(array).clone()
-                if isinstance(array, DeviceArray)
-                else torch.from_numpy(array).pin_memory().to(self._device, non_blocking=True)
+                name: torch.from_numpy(array).pin_memory().to(self._device, non_blocking=True)
                 for name, array in arrays.items()
             }
-        if any(isinstance(array, DeviceArray) for array in arrays.values()):
-            self._stream.synchronize()
         steps = torch.cuda.current_stream(self._device)
         steps.wait_stream(self._stream)
         for tensor in tensors.values():
             tensor.record_stream(steps)  # else its memory were free for the next copy too early
-        return tensors
+        return {**tensors, **there}
 
 
 def dtype_of(tensor: torch.Tensor, precision: torch.dtype) -> torch.dtype:

@@ -30,7 +30,7 @@ from harness.adapter import (
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.communication import CollectiveOperation, MatmulCollective
-from harness.loader import Loading
+from harness.loader import DeviceArray, Loading
 from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
 from harness.overlapping import Overlapped
 from harness.step_breakdown import StepPart, program_parts
@@ -62,6 +62,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     MODULE = "tensorflow"
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
+    FROM_DLPACK = "experimental.dlpack.from_dlpack"
 
     def start(self) -> None:
         # TensorFlow reads these when it is imported.
@@ -126,15 +127,23 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         self._proved = self._step
 
     def put(self, batch: Dict[str, Any]) -> None:
-        import numpy as np
-
-        tf = self._tf
-        parts = micro_batches(batch, self.case.accumulation)
+        tf, count = self._tf, self.case.accumulation
+        parts = micro_batches(batch, count)
         self._batch = {name: tf.constant(array) for name, array in parts[0].items()}
         self._step_batch = self._batch
-        if len(parts) > 1:
-            stacked = {name: np.stack([part[name] for part in parts]) for name in batch}
-            self._step_batch = {name: tf.constant(array) for name, array in stacked.items()}
+        if count > 1:
+            self._step_batch = {
+                name: tf.constant(self._of_steps(array)) for name, array in batch.items()
+            }
+
+    def _of_steps(self, array: Any) -> Any:
+        """Return the micro-batches of an array along a first axis, where the array lies."""
+        shape = (self.case.accumulation, -1, *array.shape[1:])
+        on_device = isinstance(array, self._tf.Tensor)
+        return self._tf.reshape(array, shape) if on_device else array.reshape(shape)
+
+    def device_tensor(self, array: DeviceArray) -> Any:
+        return self._from_dlpack()(self._devices.capsule(array))
 
     def set_learning_rate(self, rate: float) -> None:
         # a variable, which the traced step reads; what scales the loss has none of its own

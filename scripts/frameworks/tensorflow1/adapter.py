@@ -36,6 +36,7 @@ from harness.step_breakdown import StepPart, program_parts
 
 class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     MODULE = "tensorflow"
+    FROM_DLPACK = "experimental.dlpack.from_dlpack"
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     KEEPS_RANDOM = False
 

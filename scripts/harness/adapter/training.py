@@ -72,14 +72,18 @@ class MicroBatch(NamedTuple):
 
 
 def micro_batches(batch: Mapping[str, Any], count: int) -> List[Dict[str, Any]]:
-    """Split ``batch`` along the first axis of its arrays into ``count`` micro-batches of equal
-    size. Raises ValueError where the size does not divide."""
-    import numpy as np
-
+    """Split ``batch`` along the first axis of its arrays, of numpy or tensors of the framework,
+    into ``count`` micro-batches of equal size. Raises ValueError where the size does not divide."""
     if count == 1:
         return [dict(batch)]
-    if any(len(array) % count for array in batch.values()):
-        sizes = {name: len(array) for name, array in batch.items()}
+    sizes = {name: len(array) for name, array in batch.items()}
+    if any(size % count for size in sizes.values()):
         raise ValueError(f"samples of {count} micro-steps cannot be {sizes}")
-    parts = {name: np.split(array, count) for name, array in batch.items()}
-    return [{name: arrays[number] for name, arrays in parts.items()} for number in range(count)]
+    ends = [
+        {name: size * number // count for name, size in sizes.items()}
+        for number in range(count + 1)
+    ]
+    return [
+        {name: array[first[name] : last[name]] for name, array in batch.items()}
+        for first, last in zip(ends, ends[1:])
+    ]

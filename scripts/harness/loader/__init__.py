@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import math
 import multiprocessing
+import operator
 import os
-from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
 from core.inputs import DALI_GPU, OF_DALI
 
@@ -32,6 +33,9 @@ FOLDER, TFRECORD, RECORDIO = "folder", features.TFRECORD, "recordio"
 OFRECORD = features.OFRECORD
 #: Formats whose records a loader reads from the beginning of their file.
 SEQUENTIAL = (TFRECORD, OFRECORD)
+#: Batches on the GPU that are kept: the new one, the one of the step that runs, and the one before
+#: it, because a framework that waits for the loss may leave the last backward pass.
+KEPT = 3
 _CALLED = {
     FOLDER: "folders of image files",
     TFRECORD: "TFRecord",
@@ -74,8 +78,8 @@ class Loaded(NamedTuple):
 class DeviceArray:
     """Batch of images that DALI keeps on a GPU: float32 (batch, size, size, 3).
 
-    Frameworks take it by DLPack and copy it before the loader's next batch; numpy copies it to the
-    host. ``tensor``: DALI's."""
+    The images are complete. Frameworks take them by DLPack without a copy; DALI uses their memory
+    again when nothing refers to this object. numpy copies them to the host. ``tensor``: DALI's."""
 
     dtype = "float32"
 
@@ -137,8 +141,10 @@ class Loading(Capability):
     without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
-    #: Whether a :class:`DeviceArray` can be fed.
-    TAKES_DEVICE_ARRAYS: ClassVar[bool] = False
+    #: Function in the framework that takes an array by DLPack.
+    FROM_DLPACK: ClassVar[str] = "from_dlpack"
+    #: Batches that were taken last, whose images a step may still read.
+    _on_device: Sequence[Any] = ()
 
     def _loader(self, form: str = FOLDER) -> Any:
         """Return the loader's module. Raises :class:`Unsupported` where something that it imports
@@ -177,16 +183,38 @@ class Loading(Capability):
         _shorten_sockets()
         loader, accelerator = self._loader(asked.format), self.rank_context.accelerator
         if self.case.input == DALI_GPU:
-            self._require_gpu_images()
+            self._from_dlpack()
         batches: Iterator[Loaded] = loader.load(asked, accelerator)
         return watched(batches) if asked.workers else batches
 
-    def _require_gpu_images(self) -> None:
-        """Raise :class:`Unsupported` where images cannot be decoded on the GPU for a step."""
+    def _from_dlpack(self) -> Callable[[Any], Any]:
+        """Return the framework's function FROM_DLPACK. Raises :class:`Unsupported` where it has
+        none, or where there is no GPU."""
         if self.rank_context.accelerator != "cuda":
             raise Unsupported("dali_gpu decodes on a GPU, here is a CPU")
-        if not self.TAKES_DEVICE_ARRAYS:
-            raise Unsupported(f"{self.case.framework} takes no images from DALI's GPU memory here")
+        try:
+            function = operator.attrgetter(self.FROM_DLPACK)(importlib.import_module(self.MODULE))
+        except AttributeError as error:
+            raise Unsupported(
+                f"{self.case.framework} takes no images from DALI's GPU memory: {error}"
+            ) from None
+        taken: Callable[[Any], Any] = function
+        return taken
+
+    def device_tensor(self, array: DeviceArray) -> Any:
+        """Return the framework's tensor of the memory of ``array``, not copied."""
+        return self._from_dlpack()(array)
+
+    def take_device_arrays(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        """Return ``batch`` with the framework's tensors instead of each :class:`DeviceArray`, whose
+        memory is kept until no step reads it."""
+        taken = {
+            name: self.device_tensor(array) if isinstance(array, DeviceArray) else array
+            for name, array in batch.items()
+        }
+        if any(isinstance(array, DeviceArray) for array in batch.values()):
+            self._on_device = [*self._on_device, batch][-KEPT:]
+        return taken
 
     def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
         """Yield batches with each sequence once, in the requested order. Raises as :meth:`load`."""

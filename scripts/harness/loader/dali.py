@@ -18,6 +18,7 @@ import numpy as np
 import nvidia.dali
 from nvidia.dali import fn, types
 
+from harness.adapter import Unsupported
 from harness.loader import DEVIATION, MEAN, Loaded, Loads, centre, content_of, crop, is_flipped
 from harness.loader.encoded import size_of, whole_image
 
@@ -49,15 +50,20 @@ def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
 
 
 def batches(asked: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any, Any]]:
-    """Yield images as DALI's list of tensors, complete and valid until the next batch, with labels
-    and positions. ``gpu``: number of the GPU that decodes; None for the CPU."""
+    """Yield images as DALI's list of tensors, with labels and positions.
+
+    The images are complete, because ``run`` without a stream waits for them. They are valid while
+    something refers to them, also by DLPack. ``gpu``: number of the GPU that decodes; None for the
+    CPU. Raises :class:`Unsupported` for a DALI that reuses their memory at the next batch."""
     pipeline = _built(asked.batch, max(1, asked.workers), gpu, lambda: _samples(asked, gpu))
+    if gpu is not None and not getattr(pipeline, "exec_dynamic", False):
+        version = nvidia.dali.__version__
+        raise Unsupported(f"DALI {version} overwrites images on the GPU: exec_dynamic is not set")
     while True:
         try:
             images, labels, numbers = pipeline.run()
         except StopIteration:
             return
-        # DALI reuses its memory at the next call.
         yield images, np.array(labels.as_array()), np.array(numbers.as_array())
 
 

@@ -44,6 +44,7 @@ from harness.samples import folder, order, supply, tokens
 
 ROOTS, SIZE, BATCH, SEED, ODD = json.loads(sys.argv[1])
 class Adapter(Loading):
+    MODULE = "json"
     case = SimpleNamespace(input=DALI, framework="any")
     rank_context = SimpleNamespace(accelerator="cpu")
 Adapter.__abstractmethods__ = frozenset()  # what computes is not asked for
@@ -87,7 +88,7 @@ adapter.case.input = DALI_GPU
 found["refused"] = [reason(lambda: adapter.load(asked))]
 adapter.rank_context.accelerator = "cuda"
 found["refused"].append(reason(lambda: adapter.load(asked)))
-Adapter.TAKES_DEVICE_ARRAYS = True
+Adapter.MODULE = "numpy"
 os.environ["LOCAL_RANK"] = "1"
 wanted = [
     loaded_here._replace(decodes_only=alone) for loaded_here in here for alone in (False, True)
@@ -118,13 +119,16 @@ def without_gpu(pipeline, batch, threads, gpu, **options):
 Pipeline.__init__ = without_gpu
 on_gpu = []
 for one, images in zip(wanted, cpu):
-    arrays, agree = [], []
+    arrays, shared, agree = [], [], []
     for batch in adapter.load(one):
-        array, shared = np.asarray(batch.images), np.from_dlpack(batch.images)
+        array = np.asarray(batch.images)
         arrays.append(array)
-        agree.append(bool(np.array_equal(array, shared)))
+        shared.append(adapter.device_tensor(batch.images))
         agree.append((batch.images.shape, batch.images.dtype) == (array.shape, str(array.dtype)))
-    on_gpu.append([bool(np.array_equal(np.concatenate(arrays), images)), *agree])
+    kept = [bool(np.array_equal(*pair)) for pair in zip(arrays, shared)]  # when all are there
+    on_gpu.append([bool(np.array_equal(np.concatenate(arrays), images)), *kept, *agree])
+Pipeline.exec_dynamic = False
+found["overwritten"] = reason(lambda: next(adapter.load(wanted[0])))
 dali._own.__dict__.clear()  # a decoder for the CPU
 found["on_gpu"] = on_gpu
 found["levels on a GPU"] = supply.decoded(
@@ -226,7 +230,8 @@ def test_what_it_does_not_read_is_unsupported(found: dict[str, Any]) -> None:
 def test_images_of_a_gpu_are_refused_without_one(found: dict[str, Any]) -> None:
     assert found["refused"] == [
         "Unsupported: dali_gpu decodes on a GPU, here is a CPU",
-        "Unsupported: any takes no images from DALI's GPU memory here",
+        "Unsupported: any takes no images from DALI's GPU memory: module 'json' has no attribute "
+        "'from_dlpack'",
     ]
 
 
@@ -239,4 +244,5 @@ def test_images_are_decoded_and_kept_on_the_gpu_of_the_rank(found: dict[str, Any
 def test_batches_of_a_gpu_are_those_of_the_processor(found: dict[str, Any]) -> None:
     assert len(found["on_gpu"]) == 4
     assert all(all(one) for one in found["on_gpu"])
+    assert "overwrites images on the GPU: exec_dynamic is not set" in found["overwritten"]
     assert found["levels on a GPU"] == found["decoded"]

@@ -15,7 +15,7 @@ from harness.adapter import RankContext
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 Function = Callable[..., Any]
-Batches = Sequence[Dict[str, Any]]  # of the micro-steps of a rank, of numpy
+Batches = Sequence[Dict[str, Any]]  # of the micro-steps of a rank, of numpy or on the device
 
 AXIS = "rank"
 SHARED = PartitionSpec()  # the same in every rank
@@ -104,7 +104,10 @@ def options_of(device: jax.Device) -> Dict[str, Any]:
 
 def side_by_side(parts: Batches) -> Dict[str, Any]:
     """Return micro-batches along a first axis."""
-    return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+    return {
+        name: (jnp if isinstance(array, jax.Array) else np).stack([part[name] for part in parts])
+        for name, array in parts[0].items()
+    }
 
 
 class Arrangement:

@@ -237,9 +237,11 @@ def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that the model takes."""
-    axes = (0, 3, 1, 2) if layout() == "NCHW" else (0, 1, 2, 3)
-    return (np.ascontiguousarray(batch["images"].transpose(axes)),)
+    """Return the batch's arrays that the model takes."""
+    images = batch["images"]
+    if layout() == "NCHW":
+        images = np.ascontiguousarray(images.transpose((0, 3, 1, 2)))
+    return (images,)
 
 
 def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
