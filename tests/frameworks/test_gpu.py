@@ -314,6 +314,18 @@ answer(kept=[tensor() is not None for tensor in fed])
     assert found["kept"] == [False, False, True, True, True]
 
 
+@pytest.mark.parametrize("run", ["jax"], indirect=True)
+def test_micro_batches_on_the_gpu_are_joined_there(run: ForkServer) -> None:
+    (found,) = run("""
+import jax
+adapter = started(small_images(), rank_context=CUDA)
+part = {"images": jax.numpy.ones((2, 3))}
+joined = adapter._data_parallel.side_by_side([part, part])["images"]
+answer(shape=joined.shape, there=isinstance(joined, jax.Array))
+""")
+    assert found == {"shape": [2, 2, 3], "there": True}
+
+
 @pytest.mark.parametrize("run", ["tensorflow1"], indirect=True)
 def test_who_takes_no_images_from_a_gpu_says_so(run: ForkServer, pictures: Path) -> None:
     (found,) = run(f"""{DALI_ON_GPU}

@@ -75,6 +75,18 @@ def test_a_framework_without_it_is_unsupported() -> None:
         require(Numpy(), MatmulTrace, Accumulation)
 
 
+class OnDevice(list[int]):
+    """Tensor of a framework: it has a length and parts, and numpy cannot read it."""
+
+    def __array__(self, *arguments: object) -> None:
+        raise TypeError("it lies on a GPU")
+
+
+def test_tensors_are_split_without_numpy() -> None:
+    parts = micro_batches({"images": OnDevice(range(4))}, 2)
+    assert parts == [{"images": [0, 1]}, {"images": [2, 3]}]
+
+
 def test_micro_batches_have_all_samples_once() -> None:
     batch = {"x": np.arange(12).reshape(6, 2), "labels": np.arange(6)}
     parts = micro_batches(batch, 3)
