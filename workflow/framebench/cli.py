@@ -134,7 +134,7 @@ def _run(arguments: list[str]) -> int:
         )
     )
     containing = commands.add_parser("recipe", help="write Containerfiles from envs/NAME.yaml")
-    containing.add_argument("names", nargs="*", help="NAME (default: all in envs/)")
+    containing.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     containing.add_argument("--to", type=Path, default=Path("recipes"), help="folder to write to")
     containing.set_defaults(command=lambda given: upkeep.write_recipes(given.names, given.to))
     cleaning = commands.add_parser("clean-environments", help="remove what no file makes any more")

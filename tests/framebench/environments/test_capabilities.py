@@ -52,9 +52,13 @@ def test_capabilities_of_most_kernels_are_read_from_wheels_and_folders(
     for place in (wheel, folder):
         assert fat_binaries.read([place]) == (("8.0", "9.0"), ("9.0",), 3)
     assert fat_binaries.read([wheel, folder], "_C*").binaries == 3
-    (folder / "_C.cpython-311.so").write_bytes(b"no GPU code")
+    for name in ("_C.cpython-311.so", "_C.so"):
+        (folder / name).write_bytes(b"no GPU code")
     with pytest.raises(ConfigError, match=r"found no GPU code in .*installed"):
         fat_binaries.read([folder])
+    for place, reason in ((tmp_path / "none.whl", "No such file"), (folder / "_C.so", "not a zip")):
+        with pytest.raises(ConfigError, match=rf"PATH: {place}: cannot be read: .*{reason}"):
+            fat_binaries.read([place])
 
 
 def test_the_command_writes_the_row_of_an_environment(

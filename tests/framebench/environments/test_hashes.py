@@ -89,6 +89,14 @@ def test_what_was_locked_is_installed(place: Place) -> None:
     assert facts["hashes"] == "toy.hashes.txt"
 
 
+@pytest.mark.parametrize("name", ["pytorhc", "pytorhc.yaml"])
+def test_an_unknown_environment_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["hashes", name]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"framebench: NAME: found '{name}' (did you mean pytorch?); allowed: ")
+    assert "pytorch-cuda, " in said
+
+
 def test_added_packages_are_locked_installed_and_imported(
     place: Place, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +114,8 @@ def test_added_packages_are_locked_installed_and_imported(
         venvs.build(file, venvs_of / "toy" / MARKER)
     assert cli.main(["hashes", str(place.file), "--with", "toy==2.0", *words[2:]]) != 0
     assert "toy==1.0 and toy==2.0" in capfd.readouterr().err
+    assert cli.main(["hashes", str(place.file), "--with", "extra", *words[2:]]) == 1
+    assert "--with: found 'extra'; allowed: NAME==VERSION" in capfd.readouterr().err
 
 
 def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> None:

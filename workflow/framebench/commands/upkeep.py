@@ -27,11 +27,9 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
     With ``pins``, write files that add them to ``names``, with their hashes, to the folder
     ``environments``."""
     from ..environments import added_packages, hashes, locking
-    from ..environments.venvs import read_environment_file
+    from ..environments.venvs import files_of, read_environment_file
 
-    envs = PROJECT / "envs"
-    for name in names or sorted(path.stem for path in envs.glob("*.yaml")):
-        file = Path(name) if name.endswith(".yaml") else envs / f"{name}.yaml"
+    for file in files_of(PROJECT / "envs", names):
         if pins:
             own = read_environment_file(file, hashed=False)
             print(added_packages.lock(own, pins, environments), flush=True)

@@ -114,7 +114,9 @@ ImageEntry = Annotated[
         _image,
     ),
 ]
-Pin = text("NAME==VERSION", r"^[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+$")
+#: Pattern of a pinned package, as pip writes it.
+PIN = r"^[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+$"
+Pin = text("NAME==VERSION", PIN)
 ModulesEntry = Annotated[
     Modules,
     ReadAs(

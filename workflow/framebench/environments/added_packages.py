@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..config.provided import PIN
 from ..config.settings import SOURCE
 from ..config.validation import ConfigError, show
 from . import hashes, locking, other_version
@@ -35,8 +36,10 @@ def file_beside(prefix: Path) -> Path | None:
 def lock(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
     """Write the environment file with ``pins`` added, and its hashes, whose path is returned.
 
-    All pins of ``own`` stay. Raises :class:`ConfigError` with uv's message where that is
-    impossible."""
+    All pins of ``own`` stay. Raises :class:`ConfigError` for packages without a version, and with
+    uv's message where that is impossible."""
+    if loose := [pin for pin in pins if not re.match(PIN, pin)]:
+        raise ConfigError(f"--with: found {show(loose[0])}; allowed: NAME==VERSION")
     target = file_of(own, pins, environments)
     environments.mkdir(parents=True, exist_ok=True)
     other_version.write_with(own, pins, target)

@@ -20,6 +20,7 @@ from core import bounded
 
 from ..config.validation import ConfigError
 from ..files import temporary
+from ..files.problem import cause
 
 #: Header of a fat binary: magic number, version, size of the header, size of all entries.
 _BINARY = struct.Struct("<IHHQ")
@@ -49,7 +50,7 @@ def read(places: Sequence[Path], pattern: str = LIBRARIES) -> GpuCode:
     """Return the GPU code of the libraries in wheels and folders.
 
     ``pattern``: of the libraries' names, for wheels that hold CUDA's own libraries, too. Raises
-    :class:`ConfigError` if there is none, OSError and BadZipFile for unreadable files."""
+    :class:`ConfigError` if there is none, and for files that are no wheels."""
     counted: Counter[tuple[int, int]] = Counter()
     binaries = 0
     for library in (one for place in places for one in _libraries(place, pattern)):
@@ -74,11 +75,16 @@ def _libraries(place: Path, pattern: str = LIBRARIES) -> Iterator[Path]:
     if place.is_dir():
         yield from (path for path in sorted(place.rglob(pattern)) if path.is_file())
         return
-    with zipfile.ZipFile(place) as wheel:
-        for name in sorted(wheel.namelist()):
-            if fnmatch(Path(name).name, pattern):
-                with temporary.folder() as folder:
-                    yield Path(wheel.extract(name, folder))
+    try:
+        with zipfile.ZipFile(place) as wheel:
+            for name in sorted(wheel.namelist()):
+                if fnmatch(Path(name).name, pattern):
+                    with temporary.folder() as folder:
+                        yield Path(wheel.extract(name, folder))
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ConfigError(
+            f"PATH: {place}: cannot be read: {cause(error)}; allowed: a wheel or a folder"
+        ) from None
 
 
 def _fat_binaries(library: Path) -> Iterator[set[tuple[int, int]]]:

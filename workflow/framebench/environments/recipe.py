@@ -8,11 +8,10 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..config.validation import ConfigError, did_you_mean
 from ..config.yaml_files import read_mapping
 from ..files.whole_files import write_whole
 from . import hashes
-from .venvs import EnvironmentFile, read_environment_file
+from .venvs import EnvironmentFile, files_of, read_environment_file
 
 SUFFIX = ".Containerfile"
 #: Debian packages that Python packages need but lack: a compiler with the libraries of GCC.
@@ -24,16 +23,10 @@ def write(envs: Path, names: Sequence[str], folder: Path) -> list[Path]:
 
     Raises :class:`ConfigError` for an unknown name, and for hashes of other pins.
     """
-    known = sorted(path.stem for path in envs.glob("*.yaml"))
-    if wrong := [name for name in names if name not in known]:
-        raise ConfigError(
-            f"recipe: found {wrong[0]!r}{did_you_mean(wrong[0], known)}; allowed: "
-            f"{', '.join(known)}"
-        )
     targets = []
-    for name in names or known:
-        file = read_environment_file(envs / f"{name}.yaml")
-        targets.append(folder / f"{name}{SUFFIX}")
+    for path in files_of(envs, names):
+        file = read_environment_file(path)
+        targets.append(folder / f"{path.stem}{SUFFIX}")
         write_whole(targets[-1], text(file, targets[-1]))
     return targets
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from core import programs
 
-from ..config.validation import ConfigError, show
+from ..config.validation import ConfigError, did_you_mean, show
 from ..config.yaml_files import read_mapping
 from ..files import children
 from . import hashes, soundness, trying, uv
@@ -91,6 +91,19 @@ class EnvironmentFile:
             if name in pins:
                 return f"{name}=={pins[name]}"
         raise ConfigError(f"{self.path}: pip packages: found no {package}; allowed: {package}==..")
+
+
+def files_of(envs: Path, names: Sequence[str]) -> list[Path]:
+    """Return the environment files of ``names`` in the folder ``envs``, or at these paths; without
+    names, all in ``envs``. Raises :class:`ConfigError` for a name that is neither."""
+    known = {path.stem: path for path in sorted(envs.glob("*.yaml"))}
+    for name in names:
+        if name not in known and not Path(name).is_file():
+            raise ConfigError(
+                f"NAME: found {show(name)}{did_you_mean(name, known)}; allowed: "
+                f"{', '.join(known)}, or the path of an environment file"
+            )
+    return [known.get(name, Path(name)) for name in names] or [*known.values()]
 
 
 def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
