@@ -91,12 +91,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def build_environment(framework: str) -> str:
-    """Return the interpreter of ``envs/FRAMEWORK.yaml``, building the environment if needed.
+    """Return the interpreter of a framework's environment for CPUs, building it if needed.
     It lies where the workflow looks for it, so that it is built once for tests and ``snakemake``.
     """
+    from framebench.config.catalog import load_catalog
     from framebench.environments.venvs import MARKER, read_environment_file
 
-    file = read_environment_file(ROOT / "envs" / f"{framework}.yaml")
+    path, _ = load_catalog(ROOT).environment_file(framework, "cpu")
+    assert path
+    file = read_environment_file(path)
     marker = ROOT / ".venvs" / file.name / MARKER
     command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
     # Built once, though tests run in several processes.

@@ -19,7 +19,7 @@ from framebench.plan import plan_text
 from framebench.runs import commands
 
 from ...packages import write_source, write_wheel
-from ..settings import ROOT, SUITE, plan
+from ..settings import CATALOG, ROOT, SUITE, plan
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -204,6 +204,36 @@ def test_a_plan_leaves_out_frameworks_without_wheels_for_the_processor(
     assert not plan(tmp_path, suite, require_hashes=False).left_out
     provided = plan(tmp_path, suite, interpreters={"paddle": sys.executable})
     assert not provided.left_out
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_a_framework_has_an_environment_for_each_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str
+) -> None:
+    """Fail if TensorFlow is left out on aarch64, where its build for CPUs has another name."""
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    suite = {**SUITE, "axes": {**SUITE["axes"], "framework": ["tensorflow"]}}
+    made = plan(tmp_path, suite)
+    assert not made.left_out
+    file = made.software["tensorflow"].file
+    assert file
+    assert file.pin("tensorflow").startswith(
+        "tensorflow==" if machine == "aarch64" else "tensorflow-cpu=="
+    )
+    assert file.hashes
+    assert machine in file.hashes.machines
+
+
+def test_pins_for_other_processors_differ_in_the_build_alone() -> None:
+    for name in CATALOG.frameworks:
+        first, *others = CATALOG.environment_files(name, "cpu")
+        package, own = CATALOG.frameworks[name]["package"], read_environment_file(first)
+        for file in map(read_environment_file, others):
+            assert file.python == own.python
+            assert set(file.packages) - {file.pin(package)} == set(own.packages) - {
+                own.pin(package)
+            }
+            assert file.pin(package).partition("==")[2] == own.pin(package).partition("==")[2]
 
 
 @pytest.mark.usefixtures("fresh")

@@ -108,6 +108,19 @@ def test_an_environment_moves_to_another_python(
     assert f"toy: toy 2.0 is the newest for Python {NEXT}" in capsys.readouterr().out
 
 
+def test_pins_for_another_processor_move_too(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = project / "envs" / "toy-aarch64.yaml"
+    file.write_text(TEXT)
+    locking.lock(file)
+    assert cli.main(["update", "toy", "--results", str(project / "out"), "--pins-only"]) == 0
+    assert "toy-aarch64:\n" in capsys.readouterr().out
+    assert read_environment_file(file).pin("toy") == "toy==2.0"
+    words = upkeep._checks("toy", Moved(file, file, {}), project, [])["the gate"]
+    assert "accelerator=cpu" in words
+
+
 def test_hashes_of_builds_that_the_new_version_lacks_are_removed(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,7 +56,8 @@ def update(
         raise ConfigError(f"FRAMEWORK: found {framework!r}{hint}; allowed: {names}")
     package = known.frameworks[framework]["package"]
     failed = []
-    for one in updating.update(PROJECT, framework, package, folder, python):
+    files = [file for on in ("cpu", "cuda") for file in known.environment_files(framework, on)]
+    for one in updating.update(PROJECT, files, package, folder, python):
         if isinstance(one, str):
             print(one, flush=True)
             continue
@@ -78,7 +79,7 @@ def _checks(
     framework: str, moved: Moved, folder: Path, gate: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the commands that test an environment and measure it against the one before."""
-    accelerator = "cpu" if moved.file.stem == framework else "cuda"
+    accelerator = "cuda" if "-cuda" in moved.file.stem else "cpu"
     results = folder.resolve() / moved.file.stem
     words = ["--base", str(moved.before.resolve()), "--candidate", str(moved.file)]
     words += ["--results", str(results), "--config", f"frameworks={framework}"]

@@ -5,6 +5,7 @@ Only their JSON files are read; frameworks and adapters are never imported here.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -23,6 +24,8 @@ from .validation import ConfigError, show
 
 #: Words that a suite may use for a compiler, with the key of framework.json that names it.
 WORDS = {"native": "native_compiler", "usual": "trained_with"}
+#: Processors whose packages for CPUs may have other names: ``envs/FRAMEWORK-PROCESSOR.yaml``.
+PROCESSORS = ("aarch64",)
 
 
 @dataclass(frozen=True)
@@ -64,14 +67,20 @@ class Catalog:
         ``gpus``: those of the machine; for none of them the file that is preferred.
         """
         if accelerator == "cpu":
-            return self.root / "envs" / f"{framework}.yaml", ""
+            own = self._for_cpus(framework, platform.machine())
+            return own if own.is_file() else self._for_cpus(framework), ""
         return gpu_environments.choose(self.root, framework, gpus)
 
     def environment_files(self, framework: str, accelerator: str) -> list[Path]:
-        """Return the environment files of a framework in ``envs``, whatever the GPU."""
+        """Return the environment files of a framework in ``envs``, whatever processor and GPU."""
         if accelerator == "cpu":
-            return [self.root / "envs" / f"{framework}.yaml"]
+            others = (self._for_cpus(framework, processor) for processor in PROCESSORS)
+            return [self._for_cpus(framework), *(path for path in others if path.is_file())]
         return gpu_environments.files(self.root, framework)
+
+    def _for_cpus(self, framework: str, processor: str = "") -> Path:
+        name = f"{framework}-{processor}" if processor in PROCESSORS else framework
+        return self.root / "envs" / f"{name}.yaml"
 
 
 def load_catalog(root: Path) -> Catalog:

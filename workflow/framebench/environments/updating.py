@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from core import bounded
 
-from ..config.gpu_environments import files
 from ..config.validation import ConfigError
 from ..files import temporary
 from ..files.whole_files import write_whole
@@ -37,16 +36,16 @@ class Moved(NamedTuple):
 
 
 def update(
-    root: Path, framework: str, package: str, folder: Path, python: str = ""
+    root: Path, files: Iterable[Path], package: str, folder: Path, python: str = ""
 ) -> Iterator[Moved | str]:
-    """Move the pins of all environments of a framework, and write their hashes.
+    """Move the pins of a framework's environment ``files``, and write their hashes.
 
     Other packages change only if ``package`` needs it. Yields what moved, or why nothing did.
     ``folder``: for the old files; ``python``: version to move to, by default the same. Raises
     ConfigError with uv's message."""
     lines = bounded.read_text(root / HELD).splitlines()
     held = {row["environment"]: row for row in csv.DictReader(lines)}
-    for file in (root / "envs" / f"{framework}.yaml", *files(root, framework)):
+    for file in files:
         if row := held.get(file.stem):
             yield f"{file.stem}: held back ({row['date']}): {row['reason']}"
             continue
