@@ -28,6 +28,11 @@ def rows(draws: int) -> Iterator[PromiseRow]:
         found = float(np.mean([any(one is not None for one in made.winners) for made in again]))
         most = FALSE_WINNERS if name in NOISES else wrong + NEAR
         yield PromiseRow("a wrong winner among two equal ones", name, found, draws, 0, most)
+        if name in UNLIKE:
+            slower = int(np.argmin(noise(random, (100_000, len(EQUAL)))[:, :2].mean(axis=0)))
+            found = float(np.mean([slower in made.winners for made in again]))
+            what = "a winner of equal median whose mean is smaller"
+            yield PromiseRow(what, name, found, draws, 0, FALSE_WINNERS)
         once = [call(random, (LEADING,) * SETTINGS, noise) for _ in range(draws)]
         found = float(np.mean([one.winners == [0] * SETTINGS for one in once]))
         near = (max(0.0, lead - NEAR), min(1.0, lead + NEAR))

@@ -4,6 +4,9 @@ Repeats are added until an order is settled, and a later call adds more. A test 
 after each repeat would call false differences too often. Repeated confidence intervals (Jennison &
 Turnbull, "Interim Analyses: The Repeated Confidence Interval Approach", *JRSS B* 51, 1989) hold at
 all looks at once: each look takes a part of the error rate, and the parts add up to the rate.
+
+Later looks compare pairs: repeats of the same number follow each other, so that the state of the
+machine cancels in their ratio. At the first looks pairs are too few for their part of the rate.
 """
 
 from __future__ import annotations
@@ -12,13 +15,15 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
-from . import descriptive, intervals
+from . import descriptive, intervals, signed_rank
 from .verdicts import THRESHOLD
 
 #: Repeats of each side at the first looks, each with its part of the error rate: what intervals of
 #: medians take that end at the extremes (7, 8) and next to them (10).
 FIRST_LOOKS = {7: 0.32, 8: 0.16, 10: 0.43}
 FIRST_LOOK = min(FIRST_LOOKS)
+#: Repeats from which looks compare pairs.
+PAIRED_FROM = 10
 #: Repeats at the next look; each further one has half as many repeats more, and half of the rate
 #: that is left.
 LATER_LOOK = 14
@@ -55,26 +60,36 @@ def next_look(repeats: int) -> int:
 
 
 def ratio_interval(base: Sequence[float], candidate: Sequence[float]) -> intervals.Interval | None:
-    """Return a 95 % interval for the ratio of medians that holds at all looks so far.
+    """Return a 95 % interval for the ratio that holds at all looks so far.
 
-    ``base``, ``candidate``: positive figures of repeats, in the order in which they were made; a
-    look takes the first ones of both. None before the first look.
+    The ratio is that of the medians, and at looks at pairs the median of their ratios. ``base``,
+    ``candidate``: positive figures of repeats, in the order in which they were made; a look takes
+    the first ones of both. None before the first look.
     """
-    return _at_all_looks(intervals.ratio_interval, base, candidate, 1 - intervals.CONFIDENCE)
+    either, paired = intervals.ratio_interval, intervals.median_interval
+    return _at_all_looks(either, paired, base, candidate, 1 - intervals.CONFIDENCE)
 
 
 def _at_all_looks(
-    method: Callable[[Sequence[float], Sequence[float], float], intervals.Interval | None],
+    either: Callable[[Sequence[float], Sequence[float], float], intervals.Interval | None],
+    paired: Callable[[Sequence[float], float], intervals.Interval | None],
     base: Sequence[float],
     candidate: Sequence[float],
     error: float,
 ) -> intervals.Interval | None:
-    """Return what the intervals of all looks have in common, which miss with ``error`` together."""
+    """Return what the intervals of all looks have in common, which miss with ``error`` together.
+
+    ``either``, ``paired``: methods for two sides, and for ratios of pairs.
+    """
     low, high, found = 0.0, float("inf"), None
     for count, part in looks():
         if count > min(len(base), len(candidate)):
             break
-        found = method(base[:count], candidate[:count], 1 - error * part)
+        sides, confidence = (base[:count], candidate[:count]), 1 - error * part
+        if count < PAIRED_FROM:
+            found = either(*sides, confidence)
+        else:
+            found = paired([own / other for other, own in zip(*sides, strict=True)], confidence)
         if found is None:
             continue
         low, high = max(low, found[0]), min(high, found[1])
@@ -103,11 +118,12 @@ def orders(cases: Sequence[Sequence[float]], error: float) -> tuple[int, list[Or
 def _order(leader: Sequence[float], other: Sequence[float], error: float) -> Order:
     """Return the order by two intervals.
 
-    That of Moses shares the error rate of all settings, but holds only for sides that differ by a
-    factor. That of the ratio of medians holds for other shapes too, at 95 % for each comparison.
+    That of ranks shares the error rate of all settings, but holds only for sides that differ by a
+    factor. That of medians holds for other shapes too, at 95 % for each comparison.
     """
+    either, paired = intervals.moses_interval, signed_rank.interval
     both = (
-        _at_all_looks(intervals.moses_interval, other, leader, error),
+        _at_all_looks(either, paired, other, leader, error),
         ratio_interval(other, leader),
     )
     ends = [one for one in both if one is not None]

@@ -37,14 +37,14 @@ def estimate(ratios: Sequence[float]) -> float:
     return math.exp(float(np.median(_averages(ratios))))
 
 
-def interval(ratios: Sequence[float]) -> Interval | None:
-    """Return an interval for the factor, at CONFIDENCE.
+def interval(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """Return an interval for the factor.
     The ends are two of the sorted geometric means of every two ratios, chosen by the distribution
     of the statistic (Tukey, on logarithms). It excludes 1 exactly where :func:`p_value` is at most
-    1 - CONFIDENCE, unless two ratios are equally far from 1. None with too few pairs: even the
-    extreme ratios would not reach CONFIDENCE (see :func:`pairs_needed`)."""
+    1 - ``confidence``, unless two ratios are equally far from 1. None with too few pairs: even the
+    extreme ratios would not reach ``confidence`` (see :func:`pairs_needed`)."""
     below = _at_most(tuple(range(2, 2 * len(ratios) + 1, 2)))[::2]
-    rank = int(np.searchsorted(below, (1 - CONFIDENCE) / 2, side="right"))
+    rank = int(np.searchsorted(below, (1 - confidence) / 2, side="right"))
     if rank == 0:
         return None
     averages = _averages(ratios)
