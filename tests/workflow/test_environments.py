@@ -252,7 +252,7 @@ def test_a_first_figure_does_not_wait_for_the_environments_of_others(
     hashes = (envs / "toy.hashes.txt").read_text().replace("For toy.yaml", "For second.yaml")
     (envs / "second.hashes.txt").write_text(hashes)
     axes = {**ONE_RUN["axes"], "framework": ["toy", "second"]}
-    project.write_suite({"steps": ONE_RUN["steps"], "axes": axes, "time_budget": 300, "repeats": 1})
+    project.write_suite({"steps": ONE_RUN["steps"], "axes": axes, "time_budget": 900, "repeats": 1})
     output = runs_of(project, offline).stdout
     places = [
         output.index(words)

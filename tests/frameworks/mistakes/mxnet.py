@@ -193,7 +193,7 @@ MISTAKES = [
     PlantedMistake(
         "height for width",
         "resnet50_v1.5",
-        Change("models/cnn.py", "axes = (0, 3, 1, 2)", "axes = (0, 3, 2, 1)"),
+        Change("models/cnn.py", "images.transpose((0, 3, 1, 2))", "images.transpose((0, 3, 2, 1))"),
     ),
     PlantedMistake(
         "the batch's own statistics",
