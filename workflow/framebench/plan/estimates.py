@@ -194,7 +194,6 @@ def _estimate(
     start = start_of(case.framework, case.mode, case.compiler, place, is_text=is_text)
     if case.is_step or case.mode == INDEPENDENT:
         start += _parameters(case, catalog) * BUILD_PARAMETER * slowness(place)
-    if case.is_step or case.mode == INDEPENDENT:
         return start + of_steps(case, steps, place, catalog)
     start += MEASURING_SECONDS * slowness(place)
     if not isinstance(learned, SampleCounts):
