@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -99,7 +99,7 @@ def starts_of(case: Case) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 class Spent(NamedTuple):
-    """What a call has spent of its time budget.
+    """Seconds of the time budget that a call has spent.
 
     ``around``, ``page``: seconds around a run, and of a page before a round; None before any.
     """
@@ -156,7 +156,7 @@ def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) ->
 def least(costs: Costs) -> float:
     """Return the seconds that must be left for a first repeat of the shortest case."""
     return min(
-        _with_margin([MeasuredCase(case, stage, costs.seconds[case] + costs.around, checks)], 0)
+        next(_at_most([MeasuredCase(case, stage, costs.seconds[case] + costs.around, checks)], 0))
         for case, stage in costs.stages.items()
         for checks in [costs.checks[case] + costs.brought(case, ())]
     )
@@ -170,23 +170,25 @@ def _fitting(
     Repeats are taken in turn, the shortest first, up to the first that does not fit.
     """
     measured = sum(bool(one.runs) for one in known)
-    further = [
-        (repeat, one)
-        for one in known
-        for repeat in range(one.repeats + 1, wanted.get(one.case, 0) + 1)
-    ]
+    further = sorted(
+        (
+            (repeat, one)
+            for one in known
+            for repeat in range(one.repeats + 1, wanted.get(one.case, 0) + 1)
+        ),
+        key=lambda some: (some[0], some[1].seconds_to(1)),
+    )
     found: dict[Case, int] = {}
-    taken: list[MeasuredCase] = []
-    for repeat, one in sorted(further, key=lambda some: (some[0], some[1].seconds_to(1))):
-        taken.append(one)
-        if _with_margin(taken, measured) > costs.left:
+    ends = _at_most([one for _, one in further], measured)
+    for (repeat, one), seconds in zip(further, ends, strict=True):
+        if seconds > costs.left:
             break
         found[one.case] = repeat
     return found
 
 
-def _with_margin(repeats: Sequence[MeasuredCase], measured: int) -> float:
-    """Return the seconds that so many repeats take at most, but for rare cases.
+def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
+    """Yield the seconds that the repeats up to each one take at most, but for rare cases.
 
     ``measured``: number of cases whose runs corrected the estimates. What corrects them is shared
     by all cases without a run; each also has a deviation of its own.
@@ -199,7 +201,7 @@ def _with_margin(repeats: Sequence[MeasuredCase], measured: int) -> float:
         seconds = one.seconds + one.checks * is_first
         most += seconds * math.exp(MARGIN * (_DRIFT if one.runs else shared))
         squares += (seconds * (MEASURED if one.runs else GUESSED)) ** 2
-    return most + MARGIN * math.sqrt(squares)
+        yield most + MARGIN * math.sqrt(squares)
 
 
 class Reach(NamedTuple):
