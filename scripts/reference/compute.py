@@ -231,7 +231,7 @@ def _write(
             batches = [model.decided(exact, batch, hyper) for batch in batches]
         for batch in batches:
             if "images" in batch:
-                _decide(model, exact, batch, hyper)
+                decide(model, exact, batch, hyper)
         Jumps.nearest = math.inf
         outputs = _outputs(model, exact, batches, hyper)
         if Jumps.nearest > NEAREST:
@@ -293,7 +293,7 @@ def _write(
     _save_expected(partial, expected)
 
 
-def _decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:
+def decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:
     """Draw the pixels anew around which rounding to float32 decides about a gradient, again while
     that brings about others, and keep the images with the fewest such places: none in a small
     network. In a large one with batch normalisation, through which each pixel moves all else, a

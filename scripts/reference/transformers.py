@@ -82,7 +82,7 @@ def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -
     share one of keys and values. ``hidden`` (batch or 1, queries or 1, keys): 1 where a query does
     not see a key. One head after the other: the weights of all are many times what comes of them.
     """
-    head = _head_again if drop is all_kept else _head  # what drops is not to be drawn once more
+    head = head_again if drop is all_kept else attention_head  # dropout must not draw again
     shared = query.shape[1] // key.shape[1]
     return np.stack(
         [
@@ -95,7 +95,7 @@ def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -
     )
 
 
-def _head(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Array:
+def attention_head(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Array:
     """Return the attention of one head, (batch, sequence, size)."""
     scores = matmul(query, np.swapaxes(key, 1, 2)) / np.sqrt(query.shape[-1])
     return matmul(drop(softmax(scores - 1e9 * hidden)), value)
@@ -108,17 +108,18 @@ def chained(
     for name in names:
         own = {key: array for key, array in weights.items() if key.startswith(f"{name}.")}
         if drop is all_kept:
-            x = _layer_again(layer, name, tuple(own), x, *own.values())
+            x = layer_again(layer, name, tuple(own), x, *own.values())
         else:
             x = layer(x, own, name)
     return x
 
 
-def _layer(layer: Layer, name: str, keys: tuple[str, ...], x: Array, *arrays: Array) -> Array:
+def one_layer(layer: Layer, name: str, keys: tuple[str, ...], x: Array, *arrays: Array) -> Array:
+    """Return the output of a layer; ``arrays``: its parameters, named by ``keys``."""
     return layer(x, dict(zip(keys, arrays)), name)
 
 
-_head_again, _layer_again = recomputed(_head), recomputed(_layer)
+head_again, layer_again = recomputed(attention_head), recomputed(one_layer)
 
 
 #: Weights that show the dropout of attention's probabilities have this factor on the matrix of the

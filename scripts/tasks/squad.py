@@ -37,7 +37,7 @@ def data(options: DataOptions = DEFAULTS) -> Data:
         "skipped": len(train.skipped) + len(held_out.skipped),
         "skipped_first": [*train.skipped, *held_out.skipped][:100],
     }
-    return Data(arrays, scored, _Total(version == "2.0", held_out.questions, parts), notes)
+    return Data(arrays, scored, QuestionTotal(version == "2.0", held_out.questions, parts), notes)
 
 
 def amounts(options: DataOptions) -> Tuple[int, int]:
@@ -93,7 +93,7 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
     }
 
 
-class _Total(NamedTuple):
+class QuestionTotal(NamedTuple):
     """Function that scores questions by the scores of their windows.
 
     ``impossible``: whether a question may have no answer."""

@@ -210,7 +210,7 @@ def test_images_change_where_float32_could_take_another_gradient() -> None:
     images[0, 8:10, 8:10] = 0.0  # as after a ReLU: no gradient goes there
     images[0, 12, 12, 1] = operations.NEAREST / 2 - 9
     before = images.copy()
-    compute._decide(Pool, {}, {"images": images}, {})
+    compute.decide(Pool, {}, {"images": images}, {})
     changed = {(image, y, x) for image, y, x, _ in np.argwhere(images != before)}
     tied, jumping = ({(n, y, x) for y in at for x in at} for n, at in ((1, (4, 5)), (0, (11, 12))))
     assert changed <= tied | jumping

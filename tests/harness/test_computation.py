@@ -53,7 +53,7 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     shutil.copytree(PYTORCH, tmp_path / "pytorch")
     for name in ("core", "harness"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
-    monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
+    monkeypatch.setattr(computation, "SCRIPTS", str(tmp_path))
     facts = facts_of(BERT)
     actual = [computation.digest(str(tmp_path / "pytorch"), facts)]
     for name in (
@@ -78,7 +78,7 @@ def test_another_description_is_another_computation_of_what_is_described(
 ) -> None:
     for name in ("core", "harness", "networks"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
-    monkeypatch.setattr(computation, "_SCRIPTS", str(tmp_path))
+    monkeypatch.setattr(computation, "SCRIPTS", str(tmp_path))
     models = [facts_of("resnet18"), facts_of(BERT)]
     before = [computation.digest(str(PYTORCH), facts) for facts in models]
     (tmp_path / "networks" / "resnet.py").write_text("# another\n")

@@ -48,8 +48,8 @@ def growth() -> float:
 
 def test_a_layer_leaves_little_for_the_backward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     computed_again = growth()
-    monkeypatch.setattr(transformers, "_head_again", transformers._head)
-    monkeypatch.setattr(transformers, "_layer_again", transformers._layer)
+    monkeypatch.setattr(transformers, "head_again", transformers.attention_head)
+    monkeypatch.setattr(transformers, "layer_again", transformers.one_layer)
     all_kept = growth()
     assert computed_again < 6 < 30 < all_kept, f"{computed_again:.1f} of {all_kept:.1f} arrays"
 

@@ -81,7 +81,7 @@ def leased(locks: str, needed: int, available: Sequence[Device], seconds: float)
     try:
         yield lease
     finally:
-        _close(lease.files)
+        close(lease.files)
 
 
 def _wait(locks: str, needed: int, available: Sequence[Device], seconds: float) -> Lease:
@@ -92,12 +92,12 @@ def _wait(locks: str, needed: int, available: Sequence[Device], seconds: float) 
         while True:
             waited = time.monotonic() - start
             if turn is None:
-                turn = _lock(locks, _TURN)
+                turn = try_lock(locks, _TURN)
             if turn is not None:
-                taken, files = _take(locks, needed, available)
+                taken, files = take(locks, needed, available)
                 if len(taken) == needed:
                     return Lease(taken, len(available), files, waited)
-                _close(files)
+                close(files)
                 obstacle = f"others have all but {len(taken)}"
             if waited >= seconds:
                 reason = (
@@ -113,7 +113,7 @@ def _wait(locks: str, needed: int, available: Sequence[Device], seconds: float) 
             os.close(turn)
 
 
-def _take(locks: str, count: int, available: Sequence[Device]) -> Tuple[List[Device], List[int]]:
+def take(locks: str, count: int, available: Sequence[Device]) -> Tuple[List[Device], List[int]]:
     """Return the first ``count`` free devices, or all free ones, and the files that hold them."""
     taken: List[Device] = []
     files: Dict[str, int] = {}
@@ -122,13 +122,13 @@ def _take(locks: str, count: int, available: Sequence[Device]) -> Tuple[List[Dev
             break
         # Two devices of the same run may be threads of one physical core.
         needed = [name for name in device.locks if name not in files]
-        locked = {name: _lock(locks, name) for name in needed}
+        locked = {name: try_lock(locks, name) for name in needed}
         obtained = {name: file for name, file in locked.items() if file is not None}
         if len(obtained) == len(needed):
             taken.append(device)
             files.update(obtained)
         else:
-            _close(list(obtained.values()))
+            close(list(obtained.values()))
     return taken, list(files.values())
 
 
@@ -152,7 +152,7 @@ def _make_safe(locks: str) -> None:
         raise Unsafe(f"{locks}: found mode {stat.S_IMODE(status.st_mode):o}; {allowed}")
 
 
-def _lock(locks: str, name: str) -> Optional[int]:
+def try_lock(locks: str, name: str) -> Optional[int]:
     """Return the open file that has the lock; None where it is taken. Raises Unsafe, OSError."""
     path = path_of(locks, name)
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -181,6 +181,7 @@ def _is_at(path: str, file: int) -> bool:
         return False
 
 
-def _close(files: Sequence[int]) -> None:
+def close(files: Sequence[int]) -> None:
+    """Give back the devices that the open ``files`` hold."""
     for file in files:
         os.close(file)

@@ -158,12 +158,12 @@ class Converge(Kind):
         if folder != NONE:
             adapter.require_resumable()
         how = softening(workload.model_config, parameters["label_smoothing"], parameters["mixup"])
-        adapter.model_config = _with_recipe(workload)
+        adapter.model_config = with_recipe(workload)
         source = sources.in_steps(
             sources.training_data(context), parameters["epoch_steps"], context
         )
         source = sources.softening(source, how, context)
-        recipe = _recipe(workload)
+        recipe = recipe_of(workload)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
         if parameters["start"] != NONE:
@@ -260,7 +260,7 @@ def _target_of(workload: Workload) -> Optional[float]:
     return None if target == NONE else float(target)
 
 
-def _with_recipe(workload: Workload) -> Dict[str, Any]:
+def with_recipe(workload: Workload) -> Dict[str, Any]:
     """Return the model config with the optimizer's values of the parameters. Raises
     :class:`Unsupported` where the optimizer has no such value."""
     hyper = dict(workload.model_config.get("hyperparameters", {}))
@@ -274,7 +274,8 @@ def _with_recipe(workload: Workload) -> Dict[str, Any]:
     return {**workload.model_config, "hyperparameters": hyper}
 
 
-def _recipe(workload: Workload) -> Recipe:
+def recipe_of(workload: Workload) -> Recipe:
+    """Return the training recipe that the workload's parameters describe."""
     parameters, peak = workload.parameters, workload.parameters["learning_rate"]
     if peak == OF_MODEL:
         peak = workload.model_config["hyperparameters"]["learning_rate"]

@@ -117,14 +117,14 @@ class Storage(Kind):
             raise Unsupported("there is no fio here: install it (Debian: apt-get install fio)")
         fields["fio"] = {}
         start = time.perf_counter()
-        with _Files(place, parameters) as files:
+        with StorageFiles(place, parameters) as files:
             for job in JOBS:
                 work = functools.partial(run, files, job, parameters)
                 fields["fio"].update(context.phase(job, work))
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
 
 
-class _Files:
+class StorageFiles:
     """Temporary folder with a large file and small files, named as fio names those of a job. All
     are full of random bytes."""
 
@@ -162,8 +162,9 @@ def _on(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
     the one before."""
     if job != SMALL_FILES:
         return [
-            f"--filename={os.path.join(files, _Files.LARGE)}", f"--size={parameters['file_bytes']}",
-            "--time_based", "--ioengine=libaio", f"--iodepth={parameters['depth']}",
+            f"--filename={os.path.join(files, StorageFiles.LARGE)}",
+            f"--size={parameters['file_bytes']}", "--time_based", "--ioengine=libaio",
+            f"--iodepth={parameters['depth']}",
         ]  # fmt: skip
     # Loop over all files: time_based stays with the first and never closes it.
     return [

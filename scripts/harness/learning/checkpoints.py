@@ -41,7 +41,7 @@ class Checkpoint:
         self._stem = os.path.join(folder, hashlib.sha256(text).hexdigest()[:32] + part)
         self._folder, self._ranks = folder, ranks
         os.makedirs(folder, exist_ok=True)
-        self._locked = _locked(self._stem + ".lock", folder)
+        self.lock_file = lock_file(self._stem + ".lock", folder)
 
     def load(self, adapter: Checkpointing) -> Curve:
         """Restore the training and return its curve so far; empty where there is no checkpoint.
@@ -53,13 +53,13 @@ class Checkpoint:
             known = known[:epoch]
             self._write(known)
         if known:
-            adapter.load_training(self._state(epoch))
+            adapter.load_training(self.state_file(epoch))
         return known
 
     def save(self, adapter: Checkpointing, curve: Curve) -> None:
         """Save the state after an epoch, the last of ``curve``. Returns when all ranks have saved
         theirs."""
-        state = self._state(len(curve))
+        state = self.state_file(len(curve))
         for before in (state + ".part", state):  # of a process that was killed at this place
             self._drop(before)
         adapter.save_training(state + ".part")
@@ -67,17 +67,17 @@ class Checkpoint:
         self._write(curve)
         if self._ranks > 1:
             adapter.all_reduce(1.0)
-        self._drop(self._state(len(curve) - 1))
+        self._drop(self.state_file(len(curve) - 1))
 
     def remove(self) -> None:
         """Remove the checkpoint of a finished training."""
         known = self._read() or []
-        self._drop(self._curve)
+        self._drop(self.curve_file)
         self._drop(self._stem + _IDENTITY)
         for epoch in (len(known), len(known) - 1):
-            self._drop(self._state(epoch))
+            self._drop(self.state_file(epoch))
         self._drop(self._stem + ".lock")
-        self._locked.close()
+        self.lock_file.close()
 
     def another(self) -> str:
         """Return the most similar checkpoint of this model, framework and seed, and its
@@ -101,20 +101,22 @@ class Checkpoint:
         )
 
     def _write(self, curve: Curve) -> None:
-        for path, content in ((self._stem + _IDENTITY, self._identity), (self._curve, curve)):
+        for path, content in ((self._stem + _IDENTITY, self._identity), (self.curve_file, curve)):
             with open(path + ".part", "w", encoding="utf-8") as file:
                 json.dump(content, file)
             os.replace(path + ".part", path)
 
     @property
-    def _curve(self) -> str:
+    def curve_file(self) -> str:
+        """Path of the learning curve so far."""
         return self._stem + ".json"
 
-    def _state(self, epoch: int) -> str:
+    def state_file(self, epoch: int) -> str:
+        """Return the path of the state after ``epoch``."""
         return f"{self._stem}-{epoch}"
 
     def _read(self) -> Optional[Curve]:
-        curve: Optional[Curve] = _json(self._curve)
+        curve: Optional[Curve] = _json(self.curve_file)
         return curve
 
     @staticmethod
@@ -150,7 +152,7 @@ def _json(path: str) -> Any:
         return None
 
 
-def _locked(path: str, folder: str) -> Any:
+def lock_file(path: str, folder: str) -> Any:
     """Return the file ``path``, locked until this process closes it or ends. Raises
     :class:`Mismatch`.
 

@@ -114,7 +114,7 @@ def source(
     fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
     loaded = next(supply.batches(adapter, alone, root))
     first = {"images": np.array(loaded.images), "labels": loaded.labels}
-    mine = _part(held_out, rank_context.rank, ranks, case.batch_per_device, size, workers)
+    mine = part_of_rank(held_out, rank_context.rank, ranks, case.batch_per_device, size, workers)
     return (
         len(train.paths),
         first,
@@ -123,7 +123,7 @@ def source(
     )
 
 
-def _part(
+def part_of_rank(
     images: folder.Images, rank: int, ranks: int, batch: int, size: int, workers: int
 ) -> Loads:
     """Return every n-th image for each of n ranks. Raises :class:`folder.BadData` where there is

@@ -88,7 +88,7 @@ def softening(source: TrainingData, how: Optional[Softening], context: Context) 
     return source._replace(first=first, of_epoch=of_epoch)
 
 
-class _Rounds:
+class EpochsOfSteps:
     """Epochs of a number of ``steps``, each of which continues where the one before stopped.
 
     ``of_pass``: one pass through all samples, in ``whole`` steps."""
@@ -124,7 +124,7 @@ def in_steps(source: TrainingData, steps: int, context: Context) -> TrainingData
         )
     if not steps:
         return source._replace(steps=whole)
-    return source._replace(steps=steps, of_epoch=_Rounds(source.of_epoch, whole, steps))
+    return source._replace(steps=steps, of_epoch=EpochsOfSteps(source.of_epoch, whole, steps))
 
 
 def _of_task(context: Context) -> TrainingData:

@@ -21,7 +21,7 @@ from harness.operations import Operation
 
 #: Number of blocks at a point, and the least duration of each.
 BLOCKS, BLOCK_SECONDS = 5, 0.1
-_MOST_IN_A_BLOCK = 1000000
+MOST_IN_A_BLOCK = 1000000
 #: Work that continues after synchronization for more than this part of a block and more than these
 #: seconds proves that synchronization did not wait. window.py has the cost of honest reads.
 _LATE_PART, _LATE_SECONDS = 0.5, 0.1
@@ -79,12 +79,12 @@ def runs_of_block(adapter: Adapter, run: Callable[[], Any], seconds: float) -> i
     count = 1
     while True:
         taken = time_together(adapter, run, count)
-        if taken >= seconds or count >= _MOST_IN_A_BLOCK:
+        if taken >= seconds or count >= MOST_IN_A_BLOCK:
             return count
         needed = math.ceil(count * seconds / max(taken, 1e-9))
         if taken >= 0.5 * seconds:
-            return min(needed, _MOST_IN_A_BLOCK)
-        count = min(needed, 10 * count, _MOST_IN_A_BLOCK)
+            return min(needed, MOST_IN_A_BLOCK)
+        count = min(needed, 10 * count, MOST_IN_A_BLOCK)
 
 
 def measure(context: Context, operation: Operation, together: bool = True) -> Dict[str, Any]:

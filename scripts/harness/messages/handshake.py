@@ -23,7 +23,7 @@ _BYTES = 32  # of a challenge and of a proof
 _LAUNCHER, _NODE = b"framebench launcher", b"framebench node"
 
 #: Seconds that the other end may take to prove that it knows the token.
-_SECONDS = 10.0
+SECONDS = 10.0
 
 
 def new_token() -> str:
@@ -42,7 +42,7 @@ class Caller:
     def __init__(self, connected: socket.socket, token: str) -> None:
         """Send the challenge. Raises OSError where the caller is gone."""
         self._socket, self._token = connected, token
-        self._end = time.monotonic() + _SECONDS
+        self._end = time.monotonic() + SECONDS
         self._answer = b""
         self._challenge = secrets.token_bytes(_BYTES)
         connected.setblocking(False)
@@ -91,7 +91,7 @@ class Caller:
 
 def with_launcher(connected: socket.socket, token: str) -> Connection:
     """Perform the node's side. Raises Closed where the listener does not know the token."""
-    connected.settimeout(_SECONDS)
+    connected.settimeout(SECONDS)
     try:
         of_launcher, own = _read(connected), secrets.token_bytes(_BYTES)
         connected.sendall(own + _proof(token, _NODE, of_launcher, own))

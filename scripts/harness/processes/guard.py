@@ -191,7 +191,7 @@ def end(find: Callable[[], List[int]], seconds: float) -> List[int]:
     killed: Set[int] = set()
     left = find()
     while left and time.monotonic() < late:
-        at_work = [process for process in left if not _tracks(process)]
+        at_work = [process for process in left if not is_tracker(process)]
         killed.update(at_work)
         if not at_work and time.monotonic() > patience:
             at_work = left
@@ -204,7 +204,7 @@ def end(find: Callable[[], List[int]], seconds: float) -> List[int]:
     return left
 
 
-def _tracks(process: int) -> bool:
+def is_tracker(process: int) -> bool:
     """Return whether the process is a tracker of :mod:`multiprocessing`, which removes shared
     memory of dead processes, or has no command line yet and may become one."""
     try:

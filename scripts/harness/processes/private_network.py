@@ -17,7 +17,7 @@ import subprocess
 import sys
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-_HERE = os.path.realpath(__file__)
+HERE = os.path.realpath(__file__)
 _READY = "ready"
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
@@ -44,7 +44,7 @@ def private_network(addresses: Sequence[str]) -> Iterator[PrivateNetwork]:
     """Yield a private network that exists until the context ends, and as long as a process in it.
 
     ``addresses``: of this machine, which its loopback interface gets too."""
-    command = [sys.executable, "-I", "-S", _HERE, *addresses]
+    command = [sys.executable, "-I", "-S", HERE, *addresses]
     files: List[int] = []
     try:
         with subprocess.Popen(

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, Mapping
 
 from core import precisions
 
-_SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 #: Folders and single modules of the harness that a rank imports for verified kinds and for
 #: verification, that loaders import, or that set a rank's variables.
@@ -71,11 +71,11 @@ def digest(framework: str, model_config: Mapping[str, Any]) -> str:
     ``model_config``: of timing or of verification, which gives the same."""
     about = [_compared(model_config), precisions.of_ranks()]
     sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    folders = [os.path.join(_SCRIPTS, "core")]
-    folders += [os.path.join(_SCRIPTS, "harness", name) for name in FOLDERS]
+    folders = [os.path.join(SCRIPTS, "core")]
+    folders += [os.path.join(SCRIPTS, "harness", name) for name in FOLDERS]
     if str(model_config.get("definition")).endswith("cnn"):
-        folders.append(os.path.join(_SCRIPTS, "networks"))
-    modules = ((name, os.path.join(_SCRIPTS, "harness", f"{name}.py")) for name in MODULES)
+        folders.append(os.path.join(SCRIPTS, "networks"))
+    modules = ((name, os.path.join(SCRIPTS, "harness", f"{name}.py")) for name in MODULES)
     for name, path in [*(one for each in (framework, *folders) for one in _files(each)), *modules]:
         with open(path, "rb") as file:
             content = file.read()

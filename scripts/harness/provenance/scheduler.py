@@ -28,12 +28,12 @@ _TEXTS = re.compile(
     r"|MailUser|BurstBuffer|SubmitLine)="
 )
 #: Seconds to wait for SLURM's answer.
-_SECONDS = 10.0
+SECONDS = 10.0
 
 
 def scheduler(
     variables: Mapping[str, str],
-    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=_SECONDS),
+    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=SECONDS),
 ) -> Optional[Dict[str, Any]]:
     """Return this process's job and what SLURM reports of it; None without a job.
 
@@ -59,7 +59,7 @@ def scheduler(
 
 def limit_reached(
     variables: Mapping[str, str],
-    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=_SECONDS),
+    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=SECONDS),
 ) -> str:
     """Return a message that the job's time limit was reached; "" otherwise.
 

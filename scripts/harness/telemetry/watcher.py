@@ -28,7 +28,7 @@ MOST_SAMPLES = 1000
 RAW_BYTES = 20 * 20 * MOST_SAMPLES
 
 #: Seconds that ranks wait for the first sample, and the record for the last.
-_PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 10.0
 
 Sample = Dict[str, Any]
 
@@ -58,7 +58,7 @@ class Watcher:
     def __enter__(self) -> Watcher:
         self._thread.start()
         # Ranks start after the first sample, so processes on a GPU by then belong to others.
-        self._started.wait(_PATIENCE_SECONDS)
+        self._started.wait(PATIENCE_SECONDS)
         return self
 
     def __exit__(
@@ -68,9 +68,9 @@ class Watcher:
         trace: Optional[TracebackType],
     ) -> None:
         self._end.set()
-        self._thread.join(_PATIENCE_SECONDS)
+        self._thread.join(PATIENCE_SECONDS)
         if self._thread.is_alive():
-            self.sources.absent["watcher"] = f"no sensor answered for {_PATIENCE_SECONDS:g} s"
+            self.sources.absent["watcher"] = f"no sensor answered for {PATIENCE_SECONDS:g} s"
 
     def _work(self) -> None:
         try:

@@ -49,7 +49,7 @@ def cut(
         asked = [piece.number for piece in tokens.pieces(question.text)[:QUESTION]]
         head = [tokens.numbers[BEGIN], *asked, tokens.numbers[SEPARATOR]]
         answer = _answer(question, context)
-        for begin, end in _parts(len(context), length - len(head) - 1):
+        for begin, end in cut_windows(len(context), length - len(head) - 1):
             part = context[begin:end]
             ids = [*head, *(piece.number for piece in part), tokens.numbers[SEPARATOR]]
             padding = length - len(ids)
@@ -67,7 +67,7 @@ def cut(
     return {name: np.stack(rows.pop(name)) for name in [*rows]}, windows
 
 
-def _parts(pieces: int, room: int) -> List[Tuple[int, int]]:
+def cut_windows(pieces: int, room: int) -> List[Tuple[int, int]]:
     """Return the first piece and the one after the last of each window; one window of a context
     without any."""
     parts, begin = [], 0

@@ -71,7 +71,7 @@ def test_such_an_environment_is_not_built(tmp_path: Path, monkeypatch: pytest.Mo
         install(Path(python).parents[1])
         return ""
 
-    monkeypatch.setattr(venvs, "_install", installed)
+    monkeypatch.setattr(venvs, "install_packages", installed)
     file, marker = tmp_path / "mine.yaml", tmp_path / "mine" / venvs.MARKER
     file.write_text(PINS)
     with pytest.raises(ConfigError, match=r"mine.yaml: dependencies: found .*import bad: .*; all"):

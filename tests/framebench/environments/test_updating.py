@@ -117,7 +117,7 @@ def test_pins_for_another_processor_move_too(
     assert cli.main(["update", "toy", "--results", str(project / "out"), "--pins-only"]) == 0
     assert "toy-aarch64:\n" in capsys.readouterr().out
     assert read_environment_file(file).pin("toy") == "toy==2.0"
-    words = upkeep._checks("toy", Moved(file, file, {}), project, [])["the gate"]
+    words = upkeep.commands_of_checks("toy", Moved(file, file, {}), project, [])["the gate"]
     assert "accelerator=cpu" in words
 
 
@@ -138,7 +138,9 @@ def test_what_follows_tests_the_framework_and_compares_both_environments(tmp_pat
     before = tmp_path / "jax-before.yaml"
     before.write_text(re.sub("scipy==.*", "scipy==1.0.0", file.read_text()))
     moved = Moved(file, before, {})
-    testing, gate = upkeep._checks("jax", moved, tmp_path, ["suite=micro", "--pairs", "8"]).values()
+    testing, gate = upkeep.commands_of_checks(
+        "jax", moved, tmp_path, ["suite=micro", "--pairs", "8"]
+    ).values()
     assert testing[-2:] == ["-k", "jax"]
     assert (ROOT / testing[-3]).is_file()
     given = command.parser().parse_args(gate[3:])

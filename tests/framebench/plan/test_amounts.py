@@ -89,7 +89,7 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
     assert found == SampleCounts(80, 12)
     (tmp_path / "images" / "val" / "dog" / "note.txt").touch()
-    amounts._counted.cache_clear()
+    amounts.counts_of.cache_clear()
     with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
         targets.check_data(plan, CATALOG)
     skipping = {"data": str(tmp_path / "images"), "bad_images": "skip"}
@@ -116,7 +116,7 @@ def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path
     given = {"data": str(folder)}
     targets.check_data(plan_of(tmp_path / "good", given, **asked), CATALOG)
     (folder / "dev-v1.1.json").unlink()
-    amounts._counted.cache_clear()
+    amounts.counts_of.cache_clear()
     with pytest.raises(ConfigError, match=r"dev-v1\.1\.json: No such file"):
         targets.check_data(plan_of(tmp_path / "bad", given, **asked), CATALOG)
 

@@ -94,14 +94,14 @@ def test_what_is_started_gets_its_devices_at_once(
             threads = room.threads(wanted, cores)
             assert 1 <= threads <= cores
             if sum(used for used, _ in running) + threads <= cores:
-                taken, files = lease._take(str(tmp_path), wanted, available[wanted])
+                taken, files = lease.take(str(tmp_path), wanted, available[wanted])
                 assert len(taken) == wanted, "it was started and must wait"
                 running.append((threads, files))
                 most = max(most, len(running))
             elif running:
-                lease._close(running.pop(draw.randrange(len(running)))[1])
+                lease.close(running.pop(draw.randrange(len(running)))[1])
         for _, files in running:
-            lease._close(files)
+            lease.close(files)
         if cores >= count:
             assert most >= min(room.at_a_time, 2), "they followed each other"
 
@@ -111,9 +111,11 @@ def test_the_threads_of_a_core_are_counted(tmp_path: Path) -> None:
         folder = tmp_path / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(f"{core % 4},{core % 4 + 4}\n")
-    assert local._threads(range(8), tmp_path) == [2, 2, 2, 2]
-    assert local._threads(range(5), tmp_path) == [2, 1, 1, 1], "the others are not ours to use"
-    assert local._threads(range(8), tmp_path / "nothing") == [1] * 8
+    assert local.threads_of_cores(range(8), tmp_path) == [2, 2, 2, 2]
+    assert local.threads_of_cores(range(5), tmp_path) == [2, 1, 1, 1], (
+        "the others are not ours to use"
+    )
+    assert local.threads_of_cores(range(8), tmp_path / "nothing") == [1] * 8
 
 
 # ---- in which order ----------------------------------------------------------------

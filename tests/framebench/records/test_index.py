@@ -27,7 +27,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         return parse(content, kind)
 
     monkeypatch.setattr(record_files, "parse", noting)
-    monkeypatch.setattr(index, "_SETTLED_NS", -(10**9))
+    monkeypatch.setattr(index, "SETTLED_NS", -(10**9))
     return seen
 
 
@@ -119,9 +119,9 @@ def huge(path: Path) -> None:
         lambda path: path.write_bytes(b"x"),
         lambda path: path.write_bytes(path.read_bytes()[:-9]),
         lambda path: path.write_bytes(path.read_bytes().replace(b'"ok"', b'"ko"')),
-        lambda path: path.write_bytes(index._head(b"[" * 10**6) + b"\n" + b"[" * 10**6),
+        lambda path: path.write_bytes(index.first_line(b"[" * 10**6) + b"\n" + b"[" * 10**6),
         lambda path: path.write_bytes(
-            pickle.dumps((index.code_digest(index._CODE, index._SCHEMA), {}))
+            pickle.dumps((index.code_digest(index.CODE, index.SCHEMA), {}))
         ),
         fifo,
         endless,

@@ -230,7 +230,7 @@ def test_the_fast_way_to_read_a_file_takes_what_the_slow_one_takes(text: str) ->
         except ValueError as error:
             return str(error)
 
-    assert outcome(json_files.decode) == outcome(json_files._decode_slowly)
+    assert outcome(json_files.decode) == outcome(json_files.decode_slowly)
 
 
 def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:

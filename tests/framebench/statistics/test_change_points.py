@@ -114,7 +114,7 @@ def test_both_of_two_jumps_are_found() -> None:
 def test_neither_size_nor_slope_matters_to_whether_it_is_a_jump() -> None:
     values = jumping(np.random.default_rng(1), 24, 0.0)
     squares = [
-        change_points._scan(
+        change_points.scan(
             np.array([values * size + slope * np.arange(24)]), change_points.STEP_AND_LINE
         ).largest[0]
         for size, slope in ((1, 0), (50, 0), (1, 0.3))
@@ -126,7 +126,7 @@ def test_its_statistic_is_that_of_least_squares() -> None:
     """Fail if the statistic differs from a regression on level, line and step, for independent
     noise."""
     values = jumping(np.random.default_rng(2), 16, 0.0)
-    found = change_points._squares(values[np.newaxis], True, np.zeros(1))[0]
+    found = change_points.squares_of_step(values[np.newaxis], True, np.zeros(1))[0]
     for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
         columns = np.stack([np.ones(16), np.arange(16), np.arange(16) >= place], axis=1)
         size, rest, *_ = np.linalg.lstsq(columns, values)
@@ -137,7 +137,7 @@ def test_its_statistic_is_that_of_least_squares() -> None:
 
 def test_its_statistic_for_unequal_noise_is_that_of_welch() -> None:
     values = jumping(np.random.default_rng(2), 16, 0.0)
-    found = change_points._unequal_squares(values[np.newaxis])[0]
+    found = change_points.unequal_squares(values[np.newaxis])[0]
     for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
         short, long = sorted((values[:place], values[place:]), key=len)
         if short.var(ddof=1) >= long.var(ddof=1):
@@ -172,6 +172,6 @@ def test_too_few_points_and_equal_ones_say_nothing() -> None:
 def test_the_same_series_has_the_same_changes() -> None:
     values = np.exp(drifting(np.random.default_rng(4), 30, 0.3)).tolist()
     found = change_points.changes(values)
-    change_points._without_change.cache_clear()
+    change_points.without_change.cache_clear()
     assert found
     assert change_points.changes(values) == found

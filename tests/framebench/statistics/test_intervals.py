@@ -120,7 +120,7 @@ def test_the_interval_of_moses_and_the_test_agree() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(1, 1), (3, 4), (7, 7), (4, 9)])
 def test_rank_sums_are_distributed_as_all_orders_say(first: int, second: int) -> None:
-    counts = intervals._rank_sums(first, second)
+    counts = intervals.rank_sums(first, second)
     assert sum(counts) == comb(first + second, first)
     assert counts == counts[::-1]
     base, candidate = np.arange(first) + 1000.0, np.arange(second) + 0.5

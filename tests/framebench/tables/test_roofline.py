@@ -350,7 +350,7 @@ def test_points_lie_where_the_table_says() -> None:
     made = table(
         run(10.0, batch_per_device=1, **CPU), memory_bandwidth(0.4), peaks=(peak_flops(0.2),)
     )
-    (setting,) = roofline_panels._settings(list(made.itertuples()))
+    (setting,) = roofline_panels.settings_of(list(made.itertuples()))
     (point,) = setting.points
     assert (point.intensity, point.attained) == (pytest.approx(250), pytest.approx(0.06))
     roofs = roofline_panels.RoofLines(0.2, 0.4)

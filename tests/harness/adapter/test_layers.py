@@ -139,7 +139,7 @@ def test_rows_of_queries_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) 
     shape = AttentionShape(1, 2, 1, 20, 4, True)
     arrays = attentions.operands(shape, np.random.RandomState(3))
     whole = attentions.exact(shape, arrays, 0, 0)
-    monkeypatch.setattr(attentions, "_ROWS", 7)
+    monkeypatch.setattr(attentions, "ROWS", 7)
     for first, second in zip(attentions.exact(shape, arrays, 0, 0), whole, strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-12)
 

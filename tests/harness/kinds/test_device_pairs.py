@@ -84,7 +84,7 @@ def test_each_pair_is_copied_alone_and_the_slowest_is_reported(tmp_path: Path) -
 def test_what_did_not_arrive_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, reason: str
 ) -> None:
-    monkeypatch.setattr("harness.measuring.blocks._MOST_IN_A_BLOCK", 1000)
+    monkeypatch.setattr("harness.measuring.blocks.MOST_IN_A_BLOCK", 1000)
     with pytest.raises(Mismatch, match=reason):
         left_by(tmp_path, 0, workload_of(2), Three(**{wrong: True}))
 

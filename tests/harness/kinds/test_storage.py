@@ -104,7 +104,7 @@ def test_small_files_are_read_one_by_one_and_whole(tmp_path: Path, fio: str) -> 
     place.mkdir()
     with (
         pytest.MonkeyPatch.context() as patched,
-        storage._Files(str(place), parameters) as files,
+        storage.StorageFiles(str(place), parameters) as files,
     ):
         patched.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
         try:

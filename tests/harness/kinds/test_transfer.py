@@ -105,7 +105,7 @@ def test_the_node_of_the_memory_is_a_number_or_near() -> None:
 def test_what_did_not_arrive_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, reason: str
 ) -> None:
-    monkeypatch.setattr("harness.measuring.blocks._MOST_IN_A_BLOCK", 1000)
+    monkeypatch.setattr("harness.measuring.blocks.MOST_IN_A_BLOCK", 1000)
     with pytest.raises(Mismatch, match=reason):
         copied(tmp_path, CopyingDevice(**{wrong: True}))
 

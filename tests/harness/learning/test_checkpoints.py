@@ -46,16 +46,16 @@ def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
     Two were killed between their files: the first has two epochs, the second one."""
     first = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
     for epochs in (1, 2):
-        kept = first._state(epochs)
+        kept = first.state_file(epochs)
         Path(kept).write_text("state")
-    Path(first._curve).write_text(json.dumps(curve(2)))
+    Path(first.curve_file).write_text(json.dumps(curve(2)))
     adapter: Any = Trained(others=1.0)
     assert first.load(adapter) == curve(1)
-    assert adapter.taken == first._state(1)
-    reported = json.loads(Path(first._curve).read_text())
+    assert adapter.taken == first.state_file(1)
+    reported = json.loads(Path(first.curve_file).read_text())
     assert reported == curve(1), "killed again before its second epoch, it would look for its state"
     # planted: the other rank has both
-    Path(first._curve).write_text(json.dumps(curve(2)))
+    Path(first.curve_file).write_text(json.dumps(curve(2)))
     other: Any = Trained(others=2.0)
     assert first.load(other) == curve(2)
     nothing: Any = Trained(others=0.0)
@@ -127,7 +127,7 @@ def test_a_training_that_begins_anew_says_why_and_leaves_the_other(
     killed = Checkpoint(str(tmp_path), training())
     adapter: Any = Trained()
     killed.save(adapter, curve(1))
-    killed._locked.close()
+    killed.lock_file.close()
     left = sorted(tmp_path.iterdir())
     said = Checkpoint(str(tmp_path), training(**changes)).another()
     assert (differs in said) if differs else not said, said

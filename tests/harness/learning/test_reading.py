@@ -242,10 +242,10 @@ def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
 
 
 def test_windows_overlap_as_the_authors_cut_them() -> None:
-    assert windows._parts(300, 200) == [(0, 200), (128, 300)]
-    assert windows._parts(200, 200) == [(0, 200)]
-    assert windows._parts(0, 200) == [(0, 0)]
-    assert windows._parts(25, 10) == [(0, 10), (10, 20), (20, 25)]
+    assert windows.cut_windows(300, 200) == [(0, 200), (128, 300)]
+    assert windows.cut_windows(200, 200) == [(0, 200)]
+    assert windows.cut_windows(0, 200) == [(0, 0)]
+    assert windows.cut_windows(25, 10) == [(0, 10), (10, 20), (20, 25)]
 
 
 @pytest.mark.parametrize("version", squad.VERSIONS)
@@ -281,11 +281,11 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     actual = questions.read(str(path), skips=False).questions[:1]
     parts = [windows.TokenWindow(0, 3, [(4, 10)]), windows.TokenWindow(0, 3, [(0, 3)])]
     scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
-    text = squad._Total(True, actual, parts).predictions(scored)
+    text = squad.QuestionTotal(True, actual, parts).predictions(scored)
     assert text == ["The"], "the second window has the better span, and less for none"
     scored["none"] = [9.0, 6.0]
-    assert squad._Total(True, actual, parts).predictions(scored) == [""]
-    assert squad._Total(False, actual, parts).predictions(scored) == ["The"]
+    assert squad.QuestionTotal(True, actual, parts).predictions(scored) == [""]
+    assert squad.QuestionTotal(False, actual, parts).predictions(scored) == ["The"]
 
 
 def broken(change: Any) -> bytes:

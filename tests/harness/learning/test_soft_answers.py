@@ -87,16 +87,16 @@ def workload(**arguments: Any) -> Workload:
 
 def test_the_rate_follows_the_samples_of_a_step() -> None:
     arguments = {"learning_rate": 0.256, "learning_rate_batch": 256}
-    assert converge._recipe(workload(**arguments)).peak == pytest.approx(0.512)
-    assert converge._recipe(workload()).peak == 0.1
+    assert converge.recipe_of(workload(**arguments)).peak == pytest.approx(0.512)
+    assert converge.recipe_of(workload()).peak == 0.1
 
 
 def test_the_optimizer_has_the_numbers_of_the_recipe() -> None:
-    actual = converge._with_recipe(workload(weight_decay=1 / 32768, momentum=0.875))
+    actual = converge.with_recipe(workload(weight_decay=1 / 32768, momentum=0.875))
     hyper = actual["hyperparameters"]
     assert (hyper["weight_decay"], hyper["momentum"]) == (1 / 32768, 0.875)
     assert FACTS["hyperparameters"]["momentum"] == 0.9, "the facts stay what they are"
     adam = {**FACTS, "hyperparameters": {"learning_rate": 0.1}}
     other = workload(momentum=0.9)
     with pytest.raises(Unsupported, match="has no momentum"):
-        converge._with_recipe(Workload(other.case, adam, other.parameters, 1, None, 1))
+        converge.with_recipe(Workload(other.case, adam, other.parameters, 1, None, 1))

@@ -92,7 +92,7 @@ FRAMELESS = GOOD[: GOOD.index(b"\xff\xc0")] + GOOD[GOOD.index(b"\xff\xc4") :]
 def _no_image(root: Path) -> None:
     content = record_files.example(0, b"").replace(b"image/encoded", b"image/ENCODED")
     length = struct.pack("<Q", len(content))
-    sums = [record_files._checksum(entry) for entry in (length, content)]
+    sums = [record_files.checksum(entry) for entry in (length, content)]
     (root / PART).write_bytes(length + sums[0] + content + sums[1])
 
 

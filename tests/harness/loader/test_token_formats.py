@@ -127,14 +127,14 @@ def test_records_have_what_was_written(made: dict[str, Path], form: str) -> None
 
 def test_numbers_of_any_size_are_unpacked() -> None:
     numbers = [0, 1, 127, 128, 30521, 2**31 - 1, 2**35, 2**62]
-    assert examples.varints(b"".join(map(record_files._varint, numbers))).tolist() == numbers
+    assert examples.varints(b"".join(map(record_files.varint, numbers))).tolist() == numbers
     assert examples.varints(b"\xff" * 9 + b"\x01").tolist() == [-1]
     for cut in (b"\x80", b"\x01\xff", b"\xff" * 11):
         with pytest.raises(ValueError, match="no features"):
             examples.varints(cut)
-    single = b"".join(b"\x08" + record_files._varint(entry) for entry in (3, 300))  # not packed
-    feature = record_files._named({"a": record_files._field(3, single)})
-    content = record_files._field(1, feature)
+    single = b"".join(b"\x08" + record_files.varint(entry) for entry in (3, 300))  # not packed
+    feature = record_files.named({"a": record_files.field(3, single)})
+    content = record_files.field(1, feature)
     assert examples.of_tensorflow(content)["a"].tolist() == [3, 300]
 
 

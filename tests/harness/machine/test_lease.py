@@ -184,7 +184,7 @@ def test_more_than_there_are_is_no_reason_to_wait(tmp_path: Path) -> None:
 
 def is_taken(locks: str, name: str) -> bool:
     os.makedirs(locks, 0o700, exist_ok=True)
-    file = lease._lock(locks, name)
+    file = lease.try_lock(locks, name)
     if file is not None:
         os.close(file)
     return file is None

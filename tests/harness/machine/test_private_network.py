@@ -102,7 +102,7 @@ def test_a_kernel_that_gives_none_is_no_reason_not_to_measure(
 ) -> None:
     program = tmp_path / "maker.py"
     program.write_text("print('the kernel gives this user none')")
-    monkeypatch.setattr(module, "_HERE", str(program))
+    monkeypatch.setattr(module, "HERE", str(program))
     with private_network([]) as created:
         assert created.enter is None
         assert created.fields() == {"private": False, "reason": "the kernel gives this user none"}

@@ -160,7 +160,7 @@ def test_a_long_run_keeps_a_bounded_number_of_samples(monkeypatch: pytest.Monkey
 def test_a_sensor_that_hangs_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     forever = threading.Event()
     monkeypatch.setattr(watcher.Sources, "take", lambda self: forever.wait() and {})
-    monkeypatch.setattr(watcher, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(watcher, "PATIENCE_SECONDS", 0.05)
     with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
         pass
     forever.set()

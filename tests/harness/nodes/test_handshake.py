@@ -55,11 +55,11 @@ def test_a_node_without_the_token_is_hung_up_on(pair: Pair) -> None:
 def test_who_says_nothing_or_too_little_is_late(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handshake, "_SECONDS", 600)
+    monkeypatch.setattr(handshake, "SECONDS", 600)
     caller = handshake.Caller(pair[0], TOKEN)
     pair[1].sendall(b"x" * 63)
     assert (caller.proved(), caller.is_late) == (False, False)
-    monkeypatch.setattr(handshake, "_SECONDS", -1)
+    monkeypatch.setattr(handshake, "SECONDS", -1)
     caller = handshake.Caller(pair[0], TOKEN)
     pair[1].sendall(b"x" * 63)
     assert caller.is_late

@@ -152,7 +152,7 @@ def test_no_answer_fails_a_run(
     command.write_text(f"#!/bin/sh\n{script}\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setattr(module, "_SECONDS", 0.5 if "sleep" in script else 120)
+    monkeypatch.setattr(module, "SECONDS", 0.5 if "sleep" in script else 120)
     actual = scheduler(JOB)
     assert actual
     assert actual.get("qos") == ("high" if "QOS" in script else None)

@@ -253,9 +253,9 @@ def test_a_file_that_another_one_removes_meanwhile_keeps_none(
 def test_a_process_without_a_command_line_yet_may_become_a_tracker() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])  # like one that starts a program: no line
     os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-    assert guard._tracks(ended.pid)
+    assert guard.is_tracker(ended.pid)
     ended.wait()
-    assert not guard._tracks(os.getpid())
+    assert not guard.is_tracker(os.getpid())
 
 
 @pytest.mark.parametrize("by_group", [False, True])

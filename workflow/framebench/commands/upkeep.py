@@ -66,7 +66,7 @@ def update(
             *(f"  {name} {what}" for name, what in one.changes.items()),
             sep="\n",
         )
-        checks = {} if gate is None else _checks(framework, one, folder, gate)
+        checks = {} if gate is None else commands_of_checks(framework, one, folder, gate)
         for check, words in checks.items():
             print(f"$ {shlex.join(words)}", flush=True)
             if status := subprocess.run(words, check=False, cwd=PROJECT).returncode:
@@ -75,7 +75,7 @@ def update(
         raise ChecksFailed("; ".join(failed))
 
 
-def _checks(
+def commands_of_checks(
     framework: str, moved: Moved, folder: Path, gate: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the commands that test an environment and measure it against the one before."""

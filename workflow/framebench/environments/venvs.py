@@ -175,7 +175,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
         [uv.executable(), "venv", "--quiet", "--python", python, str(folder)], keep=keep
     )
     making.check_returncode()
-    by = _install(wanted, str(folder / "bin" / "python"), keep)
+    by = install_packages(wanted, str(folder / "bin" / "python"), keep)
     if fault := trying.import_fault(folder, [pin.partition("==")[0] for pin in wanted.packages]):
         raise ConfigError(
             f"{file}: dependencies: found packages that cannot be imported: {fault}; allowed: "
@@ -203,7 +203,7 @@ def _require_venv(folder: Path) -> None:
         )
 
 
-def _install(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
+def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
     """Install the packages. Returns the name of the file of hashes used, "" without hashes."""
     settings = uv.pip_settings()
     variables = {**os.environ, **uv.variables(settings, wanted.indexes)}

@@ -153,7 +153,7 @@ _STRICT_DECODER = json.JSONDecoder(**_LIMITS, object_pairs_hook=_unique_keys)
 def read(path: Path) -> Any:
     """Return the value of a JSON file, which may be written by hand.
     Raises OSError if it cannot be read, and ValueError as :func:`decode` and for a repeated key."""
-    return _decode_slowly(bounded.read_bytes(path), _STRICT_DECODER)
+    return decode_slowly(bounded.read_bytes(path), _STRICT_DECODER)
 
 
 def decode(content: bytes) -> Any:
@@ -169,10 +169,10 @@ def decode(content: bytes) -> Any:
             return from_json(content, allow_inf_nan=False)
         except ValueError:
             pass  # decode again for our own message
-    return _decode_slowly(content)
+    return decode_slowly(content)
 
 
-def _decode_slowly(content: bytes, decoder: json.JSONDecoder = _DECODER) -> Any:
+def decode_slowly(content: bytes, decoder: json.JSONDecoder = _DECODER) -> Any:
     """Decode any JSON text with ``decoder``; see :func:`decode`."""
     try:
         text = content.decode("utf-8")

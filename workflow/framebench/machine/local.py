@@ -59,7 +59,7 @@ def detect() -> Machine:
     # Rounded: kernels reserve different amounts of a few MiB.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
-    threads = _threads(cores)
+    threads = threads_of_cores(cores)
     return Machine(
         len(cores), len(devices), memory,
         threads_per_core=max(threads), physical_cores=len(threads),
@@ -120,7 +120,7 @@ def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
     return tuple(visible), len(hidden), sorted(kinds), ""
 
 
-def _threads(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:
+def threads_of_cores(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:
     """Return the number of these logical cores on each physical core.
     A core that the kernel does not describe counts as a physical core."""
     shared: Counter[str] = Counter()

@@ -46,7 +46,7 @@ def of_cases(
     """
     asked = {case: _asked(case, settings, catalog) for case in cases if case.mode == CONVERGE}
     texts = tuple(dict.fromkeys(asked.values()))
-    counted = dict(zip(texts, _counted(texts, catalog.root), strict=True))
+    counted = dict(zip(texts, counts_of(texts, catalog.root), strict=True))
     return {case: found for case, text in asked.items() if (found := counted[text])}
 
 
@@ -70,7 +70,8 @@ def _asked(case: Case, settings: Settings, catalog: Catalog) -> str:
 
 
 @cache
-def _counted(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong | None]:
+def counts_of(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong | None]:
+    """Return what each data set holds, by the harness; None for one that is not there."""
     if not texts:
         return []
     command = [sys.executable, str(root / "scripts" / "harness" / "describe.py"), "data"]

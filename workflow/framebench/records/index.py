@@ -25,13 +25,13 @@ from .run import Run
 
 _PACKAGE = Path(__file__).parents[1]
 #: Code that parses a run; an index of other code is ignored.
-_CODE = ("cases", "files", "machine", "records")
-_SCHEMA = _PACKAGE.parent / "schemas" / "record.schema.json"
+CODE = ("cases", "files", "machine", "records")
+SCHEMA = _PACKAGE.parent / "schemas" / "record.schema.json"
 #: Largest size in bytes; 10,000 runs of 100 steps take 58 MB.
 LARGEST = 2**29
 #: Age in ns from which a file is indexed. A younger file may change within the same clock tick,
 #: unnoticed.
-_SETTLED_NS = 2 * 10**9
+SETTLED_NS = 2 * 10**9
 
 #: Device, inode, size, and the last changes of content and inode (ns).
 State = tuple[int, int, int, int, int]
@@ -68,7 +68,7 @@ class Index:
     def add(self, file: Path, origin: str, read: Run, digest: str) -> None:
         """Add a run that was just read. Raises OSError if the file has vanished."""
         state = _state(file)
-        if time.time_ns() - max(state[3:]) > _SETTLED_NS:
+        if time.time_ns() - max(state[3:]) > SETTLED_NS:
             self._now[origin] = Entry(state, replace(read, record=None), digest)
             self._is_changed = True
 
@@ -76,7 +76,7 @@ class Index:
         """Write the index if it has changed. A folder that is not writable gets none."""
         if self._writes and (self._is_changed or len(self._now) != len(self._before)):
             entries = _entries().dump_json(self._now, exclude_defaults=True)
-            content = b"%s\n%s" % (_head(entries), entries)
+            content = b"%s\n%s" % (first_line(entries), entries)
             try:
                 if self._file.parent.is_dir():
                     whole_files.write_whole_bytes(self._file, content)
@@ -92,7 +92,7 @@ def _state(file: Path) -> State:
 def _load(file: Path) -> dict[str, Entry]:
     try:
         head, _, entries = bounded.read_bytes(file, LARGEST).partition(b"\n")
-        return _entries().validate_json(entries) if head == _head(entries) else {}
+        return _entries().validate_json(entries) if head == first_line(entries) else {}
     except (OSError, ValueError):  # missing, or arbitrary bytes
         return {}
 
@@ -103,10 +103,10 @@ def _entries() -> TypeAdapter[dict[str, Entry]]:
     return TypeAdapter(dict[str, Entry])
 
 
-def _head(entries: bytes) -> bytes:
+def first_line(entries: bytes) -> bytes:
     """Return the first line of the file: digest of the parsing code, and checksum of the
     entries."""
-    return f"{code_digest(_CODE, _SCHEMA)} {hashlib.sha256(entries).hexdigest()}".encode()
+    return f"{code_digest(CODE, SCHEMA)} {hashlib.sha256(entries).hexdigest()}".encode()
 
 
 def code_digest(packages: Sequence[str], *files: Path) -> str:

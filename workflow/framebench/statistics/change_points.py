@@ -115,15 +115,15 @@ def _within(values: Series, start: int, end: int, level: float) -> list[ChangePo
     if len(part) < FEWEST or np.ptp(part) < 1e-9:
         return []
     draws = max(DRAWS, math.ceil(5 / level))
-    stepped = _scan(part[np.newaxis], STEP)
+    stepped = scan(part[np.newaxis], STEP)
     p_value = _p_value(stepped, len(part), STEP, draws)
     if p_value > level:
         return []
-    unequal = _scan(part[np.newaxis], UNEQUAL)
+    unequal = scan(part[np.newaxis], UNEQUAL)
     p_value = max(p_value, _p_value(unequal, len(part), UNEQUAL, draws))
     if p_value > level:
         return []
-    beside = _scan(part[np.newaxis], STEP_AND_LINE)
+    beside = scan(part[np.newaxis], STEP_AND_LINE)
     smooth = _left_by_broken_line(part)
     if _p_value(beside, len(part), STEP_AND_LINE, DRAWS) <= LEVEL:
         at = int(beside.at[0])
@@ -224,13 +224,13 @@ def _p_value(found: _Scan, points: int, statistic: str, draws: int) -> float:
 
 
 def _tail(points: int, statistic: str, correlation: float, draws: int, value: float) -> float:
-    drawn = _without_change(points, statistic, correlation, draws)
+    drawn = without_change(points, statistic, correlation, draws)
     above = len(drawn) - int(np.searchsorted(drawn, value))
     return (above + 1) / (len(drawn) + 1)
 
 
 @lru_cache(maxsize=256)
-def _without_change(points: int, statistic: str, correlation: float, draws: int) -> Series:
+def without_change(points: int, statistic: str, correlation: float, draws: int) -> Series:
     """Return the sorted statistics of ``draws`` simulated series without a change.
     The statistic does not depend on level, slope or size of the noise."""
     random = np.random.default_rng(points)
@@ -238,7 +238,7 @@ def _without_change(points: int, statistic: str, correlation: float, draws: int)
     if statistic == UNEQUAL:
         loud[points - max(BESIDE, points // LAST) :] = LOUDER
     found = [
-        _scan(loud * noise(random, min(_CHUNK, draws - first), points, correlation), statistic)
+        scan(loud * noise(random, min(_CHUNK, draws - first), points, correlation), statistic)
         for first in range(0, draws, _CHUNK)
     ]
     return np.sort(np.concatenate([one.largest for one in found]))
@@ -253,19 +253,19 @@ def noise(random: np.random.Generator, series: int, points: int, correlation: fl
     return drawn
 
 
-def _scan(values: Series, statistic: str) -> _Scan:
+def scan(values: Series, statistic: str) -> _Scan:
     """Scan each row of ``values`` with one of the statistics."""
-    at = np.argmax(_squares(values, True, np.zeros(len(values))), axis=1)
+    at = np.argmax(squares_of_step(values, True, np.zeros(len(values))), axis=1)
     correlation, error = _correlation(values, at)
     if statistic == UNEQUAL:
-        squares = _unequal_squares(values)
+        squares = unequal_squares(values)
     else:
-        squares = _squares(values, statistic == STEP_AND_LINE, correlation)
+        squares = squares_of_step(values, statistic == STEP_AND_LINE, correlation)
     at = np.argmax(squares, axis=1)
     return _Scan(squares[np.arange(len(values)), at], at, correlation, error)
 
 
-def _unequal_squares(values: Series) -> Series:
+def unequal_squares(values: Series) -> Series:
     """Return Welch's squared statistic of a step at each point, for noise that changes its size.
 
     The shorter side's variance counts as at least that of the longer one: three points that happen
@@ -288,7 +288,7 @@ def _unequal_squares(values: Series) -> Series:
     return found
 
 
-def _squares(values: Series, line: bool, correlation: Series) -> Series:
+def squares_of_step(values: Series, line: bool, correlation: Series) -> Series:
     """Return the squared t-statistic of a step at each point, per row with its ``correlation``.
     It is 0 where fewer than BESIDE points lie on one side."""
     points = values.shape[1]

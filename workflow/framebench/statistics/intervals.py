@@ -114,7 +114,7 @@ def moses_interval(
     _check(confidence)
     if not base or not candidate:
         return None
-    counts = _rank_sums(len(base), len(candidate))
+    counts = rank_sums(len(base), len(candidate))
     tail = (1 - _exact(confidence)) / 2 * sum(counts)
     rank, below = 0, 0
     while below + counts[rank] <= tail:
@@ -152,7 +152,7 @@ def one_sided_rank_test(base: Sequence[float], candidate: Sequence[float]) -> tu
     """Return both one-sided p-values of the rank sum test; exact without ties.
     The first is small where the candidate is shown to be below the base, the second where above."""
     if len({*base, *candidate}) == len(base) + len(candidate):
-        counts = _rank_sums(len(base), len(candidate))
+        counts = rank_sums(len(base), len(candidate))
         above = int(np.greater.outer(np.asarray(candidate), np.asarray(base)).sum())
         below = len(counts) - 1 - above
         return sum(counts[: above + 1]) / sum(counts), sum(counts[: below + 1]) / sum(counts)
@@ -215,7 +215,7 @@ def _coverage(count: int, rank: int) -> Fraction:
 
 
 @lru_cache
-def _rank_sums(first: int, second: int) -> tuple[int, ...]:
+def rank_sums(first: int, second: int) -> tuple[int, ...]:
     """Count the orders of ``first`` and ``second`` values with each statistic 0 .. first x second.
 
     These are the coefficients of the Gaussian binomial."""

@@ -12,7 +12,7 @@ from harness.measuring.micro import samples
 from harness.operations import AttentionShape
 
 #: Rows of queries that are computed in float64 at a time.
-_ROWS = 512
+ROWS = 512
 
 
 def layer_counts(
@@ -67,8 +67,8 @@ def exact(shape: AttentionShape, arrays: Sequence[Any], n: int, group: int) -> L
     result, query_gradient = np.empty_like(query), np.empty_like(query)
     key_gradient, value_gradient = np.zeros_like(key), np.zeros_like(value)
     for head in range(sharing):
-        for first in range(0, shape.sequence, _ROWS):
-            rows = slice(first, first + _ROWS)
+        for first in range(0, shape.sequence, ROWS):
+            rows = slice(first, first + ROWS)
             q, g = query[head, rows], gradient[head, rows]
             scores = scale * q @ key.T
             if shape.causal:

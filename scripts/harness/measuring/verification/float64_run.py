@@ -77,7 +77,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     with adapter.in_float64() as exact:
         exact.build(model.seed_of_batch(rank_context.seed, rank_context.rank))
         dtypes = exact.result_dtypes()
-        expected = _observed(exact, train and ranks == 1)
+        expected = observe(exact, train and ranks == 1)
         del exact
     _check_not_zero(expected, train)
     own = expected
@@ -90,16 +90,16 @@ def compare(context: Context) -> List[Dict[str, Any]]:
             "compared"
         )
     context.report.enter("comparison")
-    actual = _observed(adapter, train and ranks == 1)
+    actual = observe(adapter, train and ranks == 1)
     outputs, *behind = _errors(adapter, actual, expected)
     context.report.enter("moved float64 runs")
     unit, error = _unit(context), outputs["error"]
-    with _moved(adapter, unit) as exact:
+    with moved_weights(adapter, unit) as exact:
         explained = measured("outputs", _distance(exact.outputs(), own.outputs))
         del exact
     units = min(max(1.0, error / max(explained["error"], 1e-300)), _FARTHEST)
     if train:
-        behind = _explained(adapter, behind, own, unit * units)
+        behind = explain(adapter, behind, own, unit * units)
     return [_narrow(dtypes), _with_rounding(outputs, explained), *behind]
 
 
@@ -113,7 +113,7 @@ def _check_not_zero(exact: Observed, train: bool) -> None:
         raise Mismatch(f"all {what} of the model are zero, so that a comparison says nothing")
 
 
-def _explained(
+def explain(
     adapter: OwnModels, errors: Sequence[Dict[str, Any]], own: Observed, unit: float
 ) -> List[Dict[str, Any]]:
     """Return the errors, without that of the outputs, each with the part that rounding explains.
@@ -125,8 +125,8 @@ def _explained(
     effects: List[Dict[str, Any]] = []
     explained = list(errors)
     for draw in range(_DRAWS):
-        with _moved(adapter, unit, draw) as exact:
-            moved = _observed(exact, own.step is not None)
+        with moved_weights(adapter, unit, draw) as exact:
+            moved = observe(exact, own.step is not None)
             del exact
         one = _errors(adapter, moved, own)[1:]
         effects = [max(pair, key=lambda some: some["error"]) for pair in zip(one, effects or one)]
@@ -142,7 +142,7 @@ def _is_within(bounds: Mapping[str, float], error: Dict[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def _moved(adapter: OwnModels, unit: float, draw: int = 0) -> Iterator[OwnModels]:
+def moved_weights(adapter: OwnModels, unit: float, draw: int = 0) -> Iterator[OwnModels]:
     """Yield the float64 run with each weight changed at random by up to ``unit`` of itself."""
     with adapter.in_float64() as exact:
         exact.build(model.seed_of_batch(adapter.rank_context.seed, adapter.rank_context.rank))
@@ -175,7 +175,7 @@ def _with_rounding(error: Dict[str, Any], explained: Dict[str, Any]) -> Dict[str
     return measured(error["quantity"], error["error"], error["where"], rounding)
 
 
-def _observed(adapter: OwnModels, with_step: bool) -> Observed:
+def observe(adapter: OwnModels, with_step: bool) -> Observed:
     """Compute outputs, gradients and a step, in the same order for every precision, because running
     statistics depend on all passes before."""
     outputs, again = adapter.outputs(), adapter.outputs()

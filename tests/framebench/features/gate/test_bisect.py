@@ -209,7 +209,7 @@ def test_versions_of_a_model_are_judged_though_their_names_differ(
     monkeypatch.setattr(measuring, "results", lambda folder: tuple(found))
     versions_of = candidates.ModelVersions("net.py", ["1", "2"], {}, {}, CATALOG)
     bench = BisectSetup(versions_of, "toy x", {}, 0.05, 12, [], [], tmp_path)
-    assert bench._judged("2", None).state == CHANGED
+    assert bench.judge("2", None).state == CHANGED
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
     base = str(write_set(tmp_path / "base", 1.0))
     assert gate("--base", base, "--candidate", base, results=tmp_path / "out") == 4
     assert "Traceback" not in capsys.readouterr().err
-    assert "in _gate" in (tmp_path / "out" / "gate-error.log").read_text()
+    assert "in run_gate" in (tmp_path / "out" / "gate-error.log").read_text()
     assert "**Framebench gate: broken**" in (tmp_path / "out" / "gate.md").read_text()
 
 
@@ -403,7 +403,7 @@ def test_an_interrupted_gate_says_how_it_goes_on(
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_gate", interrupted)
+    monkeypatch.setattr(command, "run_gate", interrupted)
     assert command.main(["--base", "a", "--candidate", "b", "--results", str(tmp_path)]) == 130
     assert "the same command goes on from here" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()), "nothing is broken"

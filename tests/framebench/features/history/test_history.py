@@ -85,7 +85,7 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
     assert points["model"].unique().tolist() == ["net"]
     assert points["model_version"].tolist() == ["0" * 8, "1" * 8, "2" * 8]
     one, other = (measured.point for measured in series.measured[:2])
-    assert f"model_version {'0' * 8} -> {'1' * 8}" in trends._differences(one, other)
+    assert f"model_version {'0' * 8} -> {'1' * 8}" in trends.describe_differences(one, other)
 
 
 @pytest.mark.parametrize(
@@ -278,13 +278,16 @@ def test_of_a_thousand_sets_that_are_known_nothing_takes_long(tmp_path: Path) ->
     (point,) = sources.read(source.path)[0]
     many = [sources.ResultSet(tmp_path / str(n), str(n), "state") for n in range(1000)]
     file = tmp_path / "index"
-    kept = index._connected(file)
+    kept = index.connected(file)
     for one in many:
         kept.execute(
             "INSERT INTO sets (path, state, problems) VALUES (?, 'state', '[]')",
-            (index._name(one),),
+            (index.name_of(one),),
         )
-    key, facts = index._text(kept, index._key_text(point.key)), index._text(kept, "{}")
+    key, facts = (
+        index.number_of_text(kept, index.text_of_key(point.key)),
+        index.number_of_text(kept, "{}"),
+    )
     row = (key, "higher", "1", "c", 1.0, "ok", "", 7, 100.0, 99.0, 101.0, "", facts)
     ids = [number for (number,) in kept.execute("SELECT id FROM sets")]
     kept.executemany(

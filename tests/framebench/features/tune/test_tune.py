@@ -168,7 +168,7 @@ def test_a_model_is_tried_as_it_is_trained_and_compiled(
 ) -> None:
     facts = load_catalog(ROOT).frameworks[framework]
     given = command.parser().parse_args(["--model", "my_model.py"])
-    axes = command._suite(given, facts, [1, 2], 1)["axes"]
+    axes = command.suite_of(given, facts, [1, 2], 1)["axes"]
     assert axes["compiler"] == compilers
     assert axes["precision"][0] == "fp32"
     assert {*axes["precision"]} == {*facts["precisions"]}
@@ -189,7 +189,7 @@ def test_what_the_framework_does_not_have_is_refused(option: str, name: str, sai
     facts = load_catalog(ROOT).frameworks["pytorch"]
     given = command.parser().parse_args(["--model", "my_model.py", option, name])
     with pytest.raises(ConfigError, match=said):
-        command._suite(given, facts, [1], 1)
+        command.suite_of(given, facts, [1], 1)
 
 
 def test_an_interrupted_search_shows_what_it_has(

@@ -92,45 +92,47 @@ def writing(form: str, target: Path) -> Iterator[Callable[[int, bytes], None]]:
 def example(label: int, image: bytes) -> bytes:
     """Return a ``tf.train.Example`` of a JPEG file and its label, in protocol buffers."""
     features = {
-        "image/class/label": _field(3, _packed([label])),
-        "image/encoded": _field(1, _field(1, image)),
-        "image/format": _field(1, _field(1, b"JPEG")),
+        "image/class/label": field(3, _packed([label])),
+        "image/encoded": field(1, field(1, image)),
+        "image/format": field(1, field(1, b"JPEG")),
     }
-    return _field(1, _named(features))
+    return field(1, named(features))
 
 
 def of_numbers(numbers: Mapping[str, Sequence[int]]) -> bytes:
     """Return a ``tf.train.Example`` of lists of integers by name."""
-    return _field(1, _named({name: _field(3, _packed(one)) for name, one in numbers.items()}))
+    return field(1, named({name: field(3, _packed(one)) for name, one in numbers.items()}))
 
 
 def oneflow_image(label: int, image: bytes) -> bytes:
     """Return an ``OFRecord`` of a JPEG file and its label, as in OneFlow's ImageNet."""
-    parts = {"class/label": _field(4, _packed([label])), "encoded": _field(1, _field(1, image))}
-    return _named(parts)
+    parts = {"class/label": field(4, _packed([label])), "encoded": field(1, field(1, image))}
+    return named(parts)
 
 
 def of_oneflow(numbers: Mapping[str, Sequence[int]]) -> bytes:
     """Return OneFlow's ``OFRecord`` of 32-bit integers by name.
     Format: oneflow/core/record/record.proto."""
-    return _named({name: _field(4, _packed(one)) for name, one in numbers.items()})
+    return named({name: field(4, _packed(one)) for name, one in numbers.items()})
 
 
-def _named(features: Mapping[str, bytes]) -> bytes:
+def named(features: Mapping[str, bytes]) -> bytes:
     """Return a map from names to features, in protocol buffers."""
-    entries = (_field(1, name.encode()) + _field(2, one) for name, one in features.items())
-    return b"".join(_field(1, entry) for entry in entries)
+    entries = (field(1, name.encode()) + field(2, one) for name, one in features.items())
+    return b"".join(field(1, entry) for entry in entries)
 
 
 def _packed(numbers: Sequence[int]) -> bytes:
-    return _field(1, b"".join(map(_varint, numbers)))
+    return field(1, b"".join(map(varint, numbers)))
 
 
-def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+def field(number: int, content: bytes) -> bytes:
+    """Return a field of protocol buffers that holds bytes."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """Return a number as protocol buffers write it: in base 128, least significant digit first."""
     found = bytearray()
     while value > 127:
         found.append(value & 127 | 128)
@@ -141,7 +143,7 @@ def _varint(value: int) -> bytes:
 def write_framed(file: BinaryIO, content: bytes) -> None:
     """Write a record in the framing of TFRecord."""
     length = struct.pack("<Q", len(content))
-    file.write(length + _checksum(length) + content + _checksum(content))
+    file.write(length + checksum(length) + content + checksum(content))
 
 
 def write_plain(file: BinaryIO, content: bytes) -> None:
@@ -149,7 +151,8 @@ def write_plain(file: BinaryIO, content: bytes) -> None:
     file.write(struct.pack("<Q", len(content)) + content)
 
 
-def _checksum(content: bytes) -> bytes:
+def checksum(content: bytes) -> bytes:
+    """Return the masked CRC-32C of the content in four bytes, little-endian."""
     return struct.pack("<I", masked_crc32c(content))
 
 

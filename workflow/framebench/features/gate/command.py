@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
         keep(given.results / NOTE, summary.broken_note(message, asked))
         keep(given.results / JUNIT, summary.broken_junit(message))
 
-    return run(parser(), arguments, _gate, ERRORS, note)
+    return run(parser(), arguments, run_gate, ERRORS, note)
 
 
 def run(
@@ -128,7 +128,8 @@ def keep(path: Path, text: str) -> None:
         print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
 
 
-def _gate(given: argparse.Namespace) -> int:
+def run_gate(given: argparse.Namespace) -> int:
+    """Measure or read both sides, decide about every case and return the exit status."""
     known = catalog.load_catalog(PROJECT)
     settings, suite = settings_of(given.config, known, RESERVED)
     base, candidate = sides.both(

@@ -82,13 +82,13 @@ def load(found: Sequence[ResultSet], file: Path) -> tuple[list[MeasuredPoint], l
     """Return the points of the sets, and problems with sets that could not be read.
     ``file``: the index, if its folder is writable. Raises RecordsError if no set can be read."""
     try:
-        with closing(_connected(file)) as kept:
+        with closing(connected(file)) as kept:
             return _load(kept, found)
     except RecordsError:
         raise
     except _BROKEN:
         file.unlink(missing_ok=True)  # make a missing or broken index anew
-    with closing(_connected(file)) as kept:
+    with closing(connected(file)) as kept:
         return _load(kept, found)
 
 
@@ -99,7 +99,7 @@ def _load(
     known = {path: (number, state) for path, number, state in told}
     failures: dict[str, Problem] = {}
     for source in found:
-        number, before = known.get(_name(source), (None, ""))
+        number, before = known.get(name_of(source), (None, ""))
         if before != source.state:
             try:
                 _read(kept, source, number)
@@ -122,14 +122,14 @@ def _read(kept: sqlite3.Connection, source: ResultSet, before: int | None) -> No
         told = json.dumps([(one.origin, one.message) for one in problems])
         number = kept.execute(
             "INSERT INTO sets (path, state, problems) VALUES (?, ?, ?)",
-            (_name(source), source.state, told),
+            (name_of(source), source.state, told),
         ).lastrowid
         rows = [
             (
-                number, _text(kept, _key_text(one.key)), one.better, one.version, one.commit,
-                one.started, one.status, one.reason, one.repeats, one.median,
+                number, number_of_text(kept, text_of_key(one.key)), one.better, one.version,
+                one.commit, one.started, one.status, one.reason, one.repeats, one.median,
                 *(one.interval or (None, None)), one.marks,
-                _text(kept, json.dumps(one.facts, sort_keys=True)),
+                number_of_text(kept, json.dumps(one.facts, sort_keys=True)),
             )
             for one in points
         ]  # fmt: skip
@@ -140,7 +140,7 @@ def _points(
     kept: sqlite3.Connection, found: Iterable[ResultSet]
 ) -> tuple[list[MeasuredPoint], list[Problem]]:
     texts = dict(kept.execute("SELECT id, text FROM texts"))
-    by_name = {_name(source): source for source in found}
+    by_name = {name_of(source): source for source in found}
     keys: dict[int, Key] = {}
     facts: dict[int, Any] = {}
     measured, problems = [], []
@@ -161,18 +161,20 @@ def _points(
     return measured, problems
 
 
-def _name(source: ResultSet) -> str:
+def name_of(source: ResultSet) -> str:
+    """Return the name of a set of records in the index: its absolute path."""
     return str(source.path.absolute())
 
 
-def _text(kept: sqlite3.Connection, text: str) -> int:
+def number_of_text(kept: sqlite3.Connection, text: str) -> int:
     """Return the number of a shared text."""
     kept.execute("INSERT OR IGNORE INTO texts (text) VALUES (?)", (text,))
     (number,) = kept.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()
     return int(number)
 
 
-def _key_text(key: Key) -> str:
+def text_of_key(key: Key) -> str:
+    """Return the key as JSON."""
     return json.dumps([key.case._asdict(), asdict(key.conditions), key.unit, key.metric])
 
 
@@ -181,7 +183,7 @@ def _key_of(text: str) -> Key:
     return Key(Case.from_json(case), Conditions(**conditions), unit, metric)
 
 
-def _connected(file: Path) -> sqlite3.Connection:
+def connected(file: Path) -> sqlite3.Connection:
     """Open the index; in memory if it cannot be kept, or is locked for too long."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -283,12 +283,12 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
         "ratio": ratio,
         **interval_cells("ratio", both),
         "p_adjusted": min(1.0, change.p_value * count),
-        "differences": _differences(one, other),
+        "differences": describe_differences(one, other),
         "marks": " ".join(sorted({*one.marks.split(), *other.marks.split()})),
     }
 
 
-def _differences(one: HistoryPoint, other: HistoryPoint) -> str:
+def describe_differences(one: HistoryPoint, other: HistoryPoint) -> str:
     """Return what else differs between two sets, as text."""
     if not one.facts or not other.facts:
         return "what they were measured under is not known"

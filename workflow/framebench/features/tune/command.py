@@ -87,7 +87,7 @@ def _tune(given: argparse.Namespace) -> int:
         return [one for key, one in found.items() if (key.case.model, key.case.mode) == wanted]
 
     def begin(batch: int) -> None:
-        suite = _suite(given, facts, [batch], 1)
+        suite = suite_of(given, facts, [batch], 1)
         for axis in ("precision", "compiler"):
             del suite["axes"][axis][1:]
         write_whole(path, yaml.safe_dump(suite, sort_keys=False))
@@ -97,7 +97,7 @@ def _tune(given: argparse.Namespace) -> int:
     def measure(
         batches: Sequence[int], cases: Sequence[str], repeats: int, seconds: float | None
     ) -> list[CaseResult]:
-        suite = _suite(given, facts, batches, repeats)
+        suite = suite_of(given, facts, batches, repeats)
         write_whole(path, yaml.safe_dump(suite, sort_keys=False))
         named = [f"cases={','.join(cases)}"] if cases else []
         if seconds is None or seconds > 0:
@@ -105,7 +105,7 @@ def _tune(given: argparse.Namespace) -> int:
         return results()
 
     batches = _numbers(given.batches) if given.batches else BATCHES
-    axes = _suite(given, facts, batches, 1)["axes"]
+    axes = suite_of(given, facts, batches, 1)["axes"]
     try:
         found = Search(begin, measure, time.monotonic, 60.0 * given.budget).run(batches)
         status = 0
@@ -115,7 +115,7 @@ def _tune(given: argparse.Namespace) -> int:
     if not found:
         return status or FAULTY
     tried = [batch for batch in batches if batch <= max(one.case.batch_per_device for one in found)]
-    write_whole(path, yaml.safe_dump(_suite(given, facts, tried, REPEATS), sort_keys=False))
+    write_whole(path, yaml.safe_dump(suite_of(given, facts, tried, REPEATS), sort_keys=False))
     again = snakemake_calls.command(path, [*config, f"cases={found[0].case}"], given.words)
     lines = report(found, own, facts, again)
     lines += not_tried(found, batches, len(axes["precision"]) * len(axes["compiler"]))
@@ -124,7 +124,7 @@ def _tune(given: argparse.Namespace) -> int:
     return status or (0 if found[0].throughput and WRONG not in found[0].marks else FAULTY)
 
 
-def _suite(
+def suite_of(
     given: argparse.Namespace, facts: Mapping[str, Any], batches: Sequence[int], repeats: int
 ) -> dict[str, Any]:
     """Return the suite of all combinations with ``batches``."""

@@ -99,7 +99,7 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
             found[(*filter(None, words), roofs)].append(row)
     drawn = []
     for (*labels, roofs), rows in list(found.items())[:MAX_PANELS]:
-        every = _settings(rows)
+        every = settings_of(rows)
         chosen = spread(every, lambda one: one.name.partition(",")[0], MAX_SETTINGS)
         chosen.sort(key=lambda one: one.intensity)
         drawn.append(
@@ -128,7 +128,7 @@ def _whole(value: Any) -> int | None:
     return None if pd.isna(value) else int(value)
 
 
-def _settings(rows: Sequence[Any]) -> list[RooflineSetting]:
+def settings_of(rows: Sequence[Any]) -> list[RooflineSetting]:
     """Return settings with their points, by rising intensity."""
     points: dict[tuple[str, float], list[RooflinePoint]] = defaultdict(list)
     for row in rows:

@@ -58,7 +58,7 @@ class BisectSetup:
             return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
         moved, folder = candidates.moved(version), self.folder / file_name(version)
         if there := _noted(folder):
-            step = self._judged(version, slower)
+            step = self.judge(version, slower)
             if step.state != OPEN or there >= self.pairs:
                 return replace(step, moved=moved)
         named = zip((BASE, CANDIDATE), (good, version), strict=True)
@@ -67,9 +67,10 @@ class BisectSetup:
         config = [*self.config, f"cases={','.join(cases)}"]
         Measuring(self.suite, until_decided, config, self.words, folder).measure(base, other)
         write_whole(folder / NOTED, json.dumps({"pairs": self.pairs}) + "\n")
-        return replace(self._judged(version, slower), moved=moved)
+        return replace(self.judge(version, slower), moved=moved)
 
-    def _judged(self, version: str, slower: bool | None) -> BisectStep:
+    def judge(self, version: str, slower: bool | None) -> BisectStep:
+        """Return the state of a version by the pairs measured so far."""
         good, other = map(principal, measuring.results(self.folder / file_name(version)))
         if isinstance(self.candidates, ModelVersions):
             name = self.candidates.subject
