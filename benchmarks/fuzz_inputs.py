@@ -17,14 +17,17 @@ sys.path[:0] = [str(ROOT), str(ROOT / "workflow"), str(ROOT / "scripts")]
 
 
 def main() -> int:
-    from tests.fuzzing import running
+    from tests.framebench.features import fuzz_targets
+    from tests.fuzzing import running, targets
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     given = parser.parse_args()
-    outcome = running.run(given.seed, range(given.first, given.first + given.inputs), print)
+    numbers = range(given.first, given.first + given.inputs)
+    kinds = (*targets.TARGETS, *fuzz_targets.TARGETS)
+    outcome = running.run(given.seed, numbers, kinds, print)
     print(running.report(outcome))
     return bool(outcome.faults)
 

@@ -32,11 +32,16 @@ LONG_FOLDERS = ("slurm", "frameworks", "workflow")
 SHARED = {"browser": "pages", "page": "pages", "quick": "pages", "finished": "finished"}
 
 
+def folder_of(item: pytest.Item) -> str:
+    """Return the folder of ``tests`` in which a test lies."""
+    return item.path.relative_to(ROOT / "tests").parts[0]
+
+
 def group_of(item: pytest.Item) -> str:
     """Return the group of a test, which runs in one process.
     Tests of a group thus build shared objects once: a cluster, a fixture, an environment of a
     framework, or those of a file."""
-    if item.path.parent.name == "slurm":
+    if folder_of(item) == "slurm":
         return "slurm"
     for fixture, group in SHARED.items():
         if fixture in getattr(item, "fixturenames", ()):
@@ -82,7 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def order(item: pytest.Item) -> list[bool]:
         return [group_of(item) != name for name in LONG_GROUPS] + [
-            item.path.parent.name != name for name in LONG_FOLDERS
+            folder_of(item) != name for name in LONG_FOLDERS
         ]
 
     items.sort(key=order)

@@ -8,25 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-_SCRIPT = """#!{python}
-import sys
-
-GPUS = {gpus}
-UNKNOWN = {unknown}
-if sys.argv[1] == "-L":
-    for number, gpu in enumerate(GPUS):
-        print(f"GPU {{number}}: {{gpu['name']}} (UUID: {{gpu['uuid']}})")
-        for place, (profile, uuid) in enumerate(gpu["instances"]):
-            print(f"  MIG {{profile}}     Device  {{place}}: (UUID: {{uuid}})")
-    sys.exit()
-fields = sys.argv[1].partition("=")[2].split(",")
-for field in fields:
-    if field in UNKNOWN:
-        print(f'Field "{{field}}" is not a valid field to query.\\n')
-        sys.exit(2)
-for gpu in GPUS:
-    print(", ".join(gpu[field] for field in fields))
-"""
+_PROGRAM = Path(__file__).parent / "programs" / "nvidia_smi.py"
 
 
 def gpus(
@@ -60,8 +42,9 @@ def install(folder: Path, listed: list[dict[str, Any]], unknown: Sequence[str] =
 
     ``unknown``: fields that its driver does not know."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = _SCRIPT.format(python=sys.executable, gpus=json.dumps(listed), unknown=[*unknown])
-    return write(folder, text)
+    known = folder / "nvidia-smi.json"
+    known.write_text(json.dumps([listed, [*unknown]]))
+    return write(folder, f"#!/bin/sh\nexec '{sys.executable}' '{_PROGRAM}' '{known}' \"$@\"\n")
 
 
 def write(folder: Path, text: str) -> str:

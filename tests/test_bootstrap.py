@@ -16,19 +16,8 @@ import pytest
 from framebench.environments import uv
 
 ROOT = Path(__file__).parents[1]
-#: Double of uv: installs a script, and fails while another one works.
-UV = f"""#!/bin/sh
-exec '{sys.executable}' - "$@" <<'END'
-import os, pathlib, sys
-python = pathlib.Path(sys.argv[sys.argv.index("--python") + 1])
-root = python.parents[2]
-os.close(os.open(root / "busy", os.O_CREAT | os.O_EXCL))
-with open(root / "calls", "a") as calls:
-    print(*sys.argv[1:], file=calls)
-(python.parent / "snakemake").write_text("#!/bin/sh\\nexec '%s'\\n" % python)
-os.remove(root / "busy")
-END
-"""
+PROGRAMS = ROOT / "tests" / "programs"
+UV = f"#!/bin/sh\nexec '{sys.executable}' '{PROGRAMS / 'uv.py'}' \"$@\"\n"
 
 
 def write_wheel(folder: Path) -> str:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import selenium_axe_python
-from framebench.features.audit import published
 from framebench.records import record_sets
 from framebench.records.sidecars.calls import CallEntry
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.grouping import group
-from framebench.tables.table import Inputs
+from framebench.tables.table import Inputs, Table
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
@@ -31,29 +30,15 @@ PACKAGES = ("chromium", "chromium-driver")
 def make(
     source: Path,
     target: Path,
-    compared: pd.DataFrame | None = None,
+    further: Mapping[Table, pd.DataFrame] | None = None,
     calls: Sequence[CallEntry] = (),
 ) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
     found = record_sets.load(source)
     grouped = group(found.runs, None)
     inputs = Inputs(grouped)
-    further = None if compared is None else {published.TABLE: compared}
     html_report.write(found, inputs, frames.build(inputs), target, "A report", further, calls=calls)
     return target.read_text()
-
-
-def published_cells() -> pd.DataFrame:
-    """Return cells as compare_published does: one that agrees, one that differs, one unknown."""
-    rows = [
-        ("a", "line 1", "throughput", "11.5", 11.5, 0.05, True, ""),
-        ("a", "line 2", "speedup", "2.18", 3.23, 0.005, False, "divided by the wrong row"),
-        ("a", "line 3", "speedup", "3.9", None, 0.05, None, "no runs for this cell"),
-    ]
-    names = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
-    cells = [dict(zip(names, row, strict=True)) for row in rows]
-    nothing = dict.fromkeys(published.TABLE.names, "")
-    return frames.frame(published.TABLE, ({**nothing, **cell} for cell in cells))
 
 
 class Browser:

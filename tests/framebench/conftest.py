@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from framebench.tables import declared, registry
 
-from .browser import Browser, make, published_cells
+from .browser import Browser, make
 from .figures import unpacked
 from .made_up_records import write_records
 
@@ -15,7 +16,7 @@ from .made_up_records import write_records
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    make(write_records(folder / "runs"), folder / "report.html", published_cells())
+    make(write_records(folder / "runs"), folder / "report.html")
     return folder / "report.html"
 
 
@@ -32,3 +33,13 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     opened = Browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.driver.quit()
+
+
+@pytest.fixture
+def weather(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Add a module with the table ``weather``."""
+    folder = str(Path(__file__).parent / "own_tables")
+    monkeypatch.setattr(declared, "__path__", [*declared.__path__, folder])
+    registry.known.cache_clear()
+    yield
+    registry.known.cache_clear()

@@ -2,79 +2,35 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from core import bounded
 from framebench.files import json_files, locks
 
-WORKFLOW = Path(__file__).parents[2] / "workflow"
+from .opening import WORKFLOW, opening_modules
+
 #: Modules that may open files, and how: the bounded reader, files written under a new name,
 #: folders, terminals and databases that were checked elsewhere, and words of the command line.
 OPENING = {
     "framebench/files/whole_files.py": {"os.open"},
-    "framebench/features/datasets/folders.py": {"os.open"},
-    "framebench/features/datasets/record_files.py": {"open"},
-    "framebench/features/datasets/image_folder.py": {"Image.open"},
     "framebench/runs/ensure_environment.py": {"os.open"},
-    "framebench/features/archive/contents.py": {"zipfile.ZipFile"},
     "framebench/files/archives.py": {"open", "zipfile.ZipFile", "tarfile.open", "entry.open"},
     "framebench/environments/fat_binaries.py": {"zipfile.ZipFile", "mmap.mmap"},
     "framebench/files/temporary.py": {"os.open"},
     "framebench/driver/signals.py": {"os.open"},
     "framebench/runs/snakemake_calls.py": {"yaml.load"},
-    "framebench/features/history/index.py": {"sqlite3.connect"},
 }
-#: Methods of any object, and functions by their full name.
-METHODS = {"open", "read_text", "read_bytes", "fromfile", "memmap", "ZipFile"}
-LIBRARIES = {
-    *("np.load", "numpy.load", "json.load", "pd.read_csv", "pd.read_json", "pd.read_parquet"),
-    *("sqlite3.connect", "mmap.mmap", "linecache.getlines", "shelve.open", "yaml.load"),
-}
-MODULES = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
-
-
-def name_of(function: ast.expr) -> str:
-    """Return the called name, with the object's name if it is a plain one."""
-    if isinstance(function, ast.Name):
-        return function.id
-    if not isinstance(function, ast.Attribute):
-        return ""
-    owner = function.value
-    return f"{owner.id}.{function.attr}" if isinstance(owner, ast.Name) else f"?.{function.attr}"
-
-
-def opening(path: Path) -> Iterator[str]:
-    """Yield all calls in a module that open a file, except those of the bounded reader."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in MODULES)
-        if isinstance(node, ast.ImportFrom) and node.module in MODULES:
-            yield str(node.module)
-        if not isinstance(node, ast.Call):
-            continue
-        name = name_of(node.func)
-        owner, _, method = name.rpartition(".")
-        is_reader = owner == "bounded"
-        is_of_text = name == "pd.read_csv" and "StringIO" in ast.dump(node.args[0])
-        opens = name == "open" or (owner and method in METHODS) or name in LIBRARIES
-        if opens and not (is_reader or is_of_text):
-            yield name
 
 
 def test_no_other_module_opens_a_file() -> None:
     """Fail if a module opens a file without core.bounded or a reason in OPENING."""
-    found = {
-        path.relative_to(WORKFLOW).as_posix(): set(opening(path))
-        for path in sorted(WORKFLOW.rglob("*.py"))
-    }
-    wrong = {name: how - OPENING.get(name, set()) for name, how in found.items()}
-    assert not {name: how for name, how in wrong.items() if how}
-    assert {name: how for name, how in found.items() if how} == OPENING, "no longer needed"
+    features = WORKFLOW / "framebench" / "features"
+    paths = (path for path in WORKFLOW.rglob("*.py") if features not in path.parents)
+    assert opening_modules(paths) == OPENING
 
 
 def fifo(path: Path) -> None:

@@ -49,16 +49,8 @@ def test_a_program_that_does_not_answer_is_refused(code: str, longest: float, sa
 def test_what_a_program_left_in_the_background_ends_with_it(tmp_path: Path) -> None:
     """Fail if a background process survives: it holds a lock of flock(2) while it lives."""
     lock = tmp_path / "lock"
-    code = f"""if True:
-        import fcntl, os, time
-        file = open({str(lock)!r}, "w")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        if os.fork():
-            print(1)
-        else:
-            time.sleep(9999)
-    """
-    assert ask(code) == "1\n"
+    program = ROOT / "tests/framebench/programs/leave_behind.py"
+    assert children.ask([sys.executable, str(program), str(lock)], "") == "1\n"
     with lock.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
 

@@ -198,20 +198,11 @@ def test_as_many_entries_as_are_allowed_are_unpacked_and_one_more_is_not(
         archives.unpack(path, tmp_path / "again")
 
 
-HOLDS = """
-import sys; sys.path.insert(0, {workflow!r})
-from framebench.files import temporary
-with temporary.folder() as folder:
-    (folder / "x").write_text("content")
-    print(folder, flush=True)
-    {ends}
-"""
-
-
 def held(folder: Path, ends: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", HOLDS.format(workflow=str(WORKFLOW), ends=ends)],
-        env={**os.environ, "TMPDIR": str(folder)}, stdout=subprocess.PIPE, text=True,
+        [sys.executable, WORKFLOW.parent / "tests/framebench/programs/hold_folder.py", ends],
+        env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(WORKFLOW)},
+        stdout=subprocess.PIPE, text=True,
         stderr=subprocess.DEVNULL, preexec_fn=heed_signals,
     )  # fmt: skip
 
@@ -219,17 +210,16 @@ def held(folder: Path, ends: str) -> subprocess.Popen[str]:
 @pytest.mark.parametrize(
     ("number", "ends", "status"),
     [
-        (signal.SIGTERM, "sys.stdin.read()", 143),
-        (signal.SIGINT, "while True: pass", 130),
-        (signal.SIGHUP, "while True: pass", 129),
-        (0, "1 / 0", 1),
-        (0, "sys.exit(5)", 5),
+        (signal.SIGTERM, "pause", 143),
+        (signal.SIGINT, "loop", 130),
+        (signal.SIGHUP, "loop", 129),
+        (0, "fail", 1),
+        (0, "5", 5),
     ],
 )
 def test_a_temporary_folder_goes_with_its_process(
     tmp_path: Path, number: int, ends: str, status: int
 ) -> None:
-    ends = ends.replace("sys.stdin.read()", "import signal; signal.pause()")
     process = held(tmp_path, ends)
     assert process.stdout
     assert process.stdout.readline()
@@ -243,7 +233,7 @@ def test_what_a_kill_left_is_removed_by_the_next_call_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    processes = [held(tmp_path, "import signal; signal.pause()") for _ in range(2)]
+    processes = [held(tmp_path, "pause") for _ in range(2)]
     killed, running = (Path(one.stdout.readline().strip()) for one in processes if one.stdout)
     processes[0].kill()
     processes[0].wait()

@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from framebench import cli
 from framebench.files.whole_files import write_together
 
-from .saved_records import ROW
-
-#: File size limit in bytes: more than a table of one case, less than a page.
-LIMIT = 40_000
-
-
-@contextmanager
-def full_disk(size: int = LIMIT) -> Iterator[None]:
-    """Limit files to ``size`` bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def write_runs(path: Path, throughput: float) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, ROW)
-        writer.writeheader()
-        for repeat in range(1, 4):
-            writer.writerow({**ROW, "repeat": repeat, "throughput": throughput + repeat})
-    return path
-
-
-def contents(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from .full_disk import check_full_disk, contents, full_disk
 
 
 def test_files_that_belong_together_are_replaced_together(tmp_path: Path) -> None:
@@ -59,31 +26,13 @@ def test_files_that_belong_together_are_replaced_together(tmp_path: Path) -> Non
     assert [name.read_text() for name in names[:2]] == ["new", "new"]
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "history"])
+@pytest.mark.parametrize("command", ["report", "compare"])
 def test_a_disk_that_fills_up_leaves_the_former_tables_and_page(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results = tmp_path / "results"
+    def words(runs: Path, earlier: Path) -> list[str | Path]:
+        if command == "report":
+            return [command, "--records", runs]
+        return [command, "--base", earlier.parents[1], "--candidate", runs]
 
-    def made_of(throughput: float) -> int:
-        runs = write_runs(tmp_path / "now" / "runs.csv", throughput)
-        earlier = write_runs(tmp_path / "earlier" / "runs" / "runs.csv", 3000)
-        words = {
-            "report": ["--records", runs],
-            # A folder with a folder ``runs`` counts as results.
-            "compare": ["--base", earlier.parents[1], "--candidate", runs],
-            "history": ["--by", "name", "--sets", earlier, runs],
-        }
-        return cli.main([command, *map(str, words[command]), "--results", str(results)])
-
-    assert made_of(3000) == 0
-    before = contents(results)
-    assert any(len(one) > LIMIT for one in before.values()), "nothing would fail"
-    with full_disk():
-        assert made_of(4000) == 1
-    assert "cannot write" in capsys.readouterr().err
-    tables = {path: text for path, text in before.items() if path.name[0] != "."}
-    after = contents(results)
-    assert {path: after[path] for path in tables} == tables, "new tables beside the former page"
-    assert made_of(4000) == 0
-    assert contents(results) != before
+    check_full_disk(tmp_path / "results", capsys, words)

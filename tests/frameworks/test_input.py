@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench.features.datasets import sequences
 from framebench.records import record_files
 from PIL import Image
 
@@ -110,27 +109,6 @@ def test_steps_are_fed_from_texts_and_what_is_no_utf8_is_left_out(tmp_path: Path
     (run,) = record_files.read_folder(bench.output.parent)[0]
     assert run.fed is not None
     assert run.fed.skipped == 1
-
-
-def test_a_loader_of_records_is_timed_alone(tmp_path: Path) -> None:
-    facts = facts_of("bert_base")
-    small = {"vocabulary": 12000, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}
-    facts["hyperparameters"].update(small)
-    facts["trainable_parameters"] = trained_parameters(facts)
-    model = tmp_path / "bert_base.json"
-    model.write_text(json.dumps(facts))
-    root = tmp_path / "data"
-    sequences.make(root, 9000, 5, "bert")
-    bench = Bench(tmp_path, build_environment("pytorch"))
-    case = {"model": model, "batch_per_device": 4, "sequence_length": 128}
-    record = measured(bench, "pytorch", root, **case, parameters={"workers": 1, "images": 50})
-    assert record["status"] == "ok", record["reason"]
-    (rank,) = record["ranks"]
-    assert rank["data_set"]["format"] == "tfrecord"
-    assert rank["loaded"]["sequences"] == rank["fed"]["sequences"] == 50
-    rates = {name: one["value"] for name, one in record["metrics"].items()}
-    assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
-    assert record["metrics"]["throughput"]["unit"] == "sequences/s"
 
 
 @pytest.mark.parametrize("framework", LOADERS)

@@ -22,7 +22,7 @@ from typing import Any
 from framebench.files.problem import cause
 
 from . import mutations
-from .targets import TARGETS, Target, make_input
+from .targets import Target, make_input
 
 #: Limits of one input: seconds, and bytes of memory.
 LONGEST = 60.0
@@ -38,7 +38,7 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
 
 
-def target_of(seed: int, number: int, targets: Sequence[Target] = TARGETS) -> Target:
+def target_of(number: int, targets: Sequence[Target]) -> Target:
     """Return the target of an input; targets take turns by their weight."""
     turns = [one for one in targets for _ in range(one.weight)]
     if number % 200 == 199:  # a process each
@@ -46,10 +46,10 @@ def target_of(seed: int, number: int, targets: Sequence[Target] = TARGETS) -> Ta
     return turns[number % len(turns)]
 
 
-def examine(seed: int, number: int, folder: Path) -> tuple[str, str]:
+def examine(seed: int, number: int, folder: Path, targets: Sequence[Target]) -> tuple[str, str]:
     """Make one input and read it. Returns "taken" or "refused" with "", or "fault" with
     its text."""
-    rng, target = random.Random(f"{seed}-{number}"), target_of(seed, number)
+    rng, target = random.Random(f"{seed}-{number}"), target_of(number, targets)
     made = make_input(rng, target, folder, mutations)
     before = _tree(folder, target.written)
     silent = io.StringIO()
@@ -102,6 +102,7 @@ def _tree(folder: Path, without: Sequence[str]) -> str:
 def run(
     seed: int,
     numbers: Sequence[int],
+    targets: Sequence[Target],
     tell: Callable[[str], None] = lambda fault: None,
     workers: int = 2,
 ) -> Outcome:
@@ -109,12 +110,15 @@ def run(
     An input that takes too long is killed, and is a fault."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
-        crews = [_Worker(seed, numbers[at::workers], Path(place, str(at))) for at in range(workers)]
+        crews = [
+            _Worker(seed, numbers[at::workers], Path(place, str(at)), targets)
+            for at in range(workers)
+        ]
         while busy := [one for one in crews if one.is_busy]:
             ready, _, _ = select.select([one.pipe for one in busy], [], [], 1.0)
             for one in busy:
                 for number, state, what in one.results(one.pipe in ready):
-                    name = target_of(seed, number).name
+                    name = target_of(number, targets).name
                     outcome.counts[f"{name}: {state}"] += 1
                     if state == "fault":
                         outcome.faults.append(f"seed {seed}, input {number}, {name}: {what}")
@@ -125,8 +129,11 @@ def run(
 class _Worker:
     """Process that examines its numbers one after the other; forked anew after a hang."""
 
-    def __init__(self, seed: int, numbers: Sequence[int], folder: Path) -> None:
+    def __init__(
+        self, seed: int, numbers: Sequence[int], folder: Path, targets: Sequence[Target]
+    ) -> None:
         self._seed, self._left, self._folder = seed, list(numbers), folder
+        self._targets = targets
         self.is_busy = bool(self._left)
         if self.is_busy:
             self._start()
@@ -146,7 +153,7 @@ class _Worker:
     def _work(self, writing: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
         for number in self._left:
-            state, what = examine(self._seed, number, self._folder)
+            state, what = examine(self._seed, number, self._folder, self._targets)
             os.write(writing, json.dumps([number, state, what]).encode() + b"\n")
 
     def results(self, is_ready: bool) -> Iterator[tuple[int, str, str]]:
@@ -179,3 +186,21 @@ def report(outcome: Outcome) -> str:
     for name, count in outcome.counts.items():
         total[name.rpartition(": ")[2]] += count
     return "\n".join([*lines, f"total: {dict(total)}"])
+
+
+def check_sample(target: Target, folder: Path) -> None:
+    """Fail if the valid sample of a target is not accepted."""
+    target.around(folder)
+    path = folder / target.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(target.sample)
+    assert not target.read(folder)
+
+
+def check_run(seed: int, inputs: int, targets: Sequence[Target]) -> None:
+    """Fail if an input of a run violates an invariant, or few of them are bad."""
+    outcome = run(seed, range(inputs), targets)
+    assert not outcome.faults, "\n".join(outcome.faults[:10])
+    assert sum(outcome.counts.values()) == inputs
+    refused = sum(count for name, count in outcome.counts.items() if name.endswith("refused"))
+    assert refused > inputs / 2, "hardly anything is spoiled"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import random
 import shutil
-import tarfile
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,12 +17,6 @@ from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.config.yaml_files import read_mapping
 from framebench.environments.venvs import read_environment_file
-from framebench.features.audit import lint
-from framebench.features.datasets import folders
-from framebench.features.formats import transfer
-from framebench.features.history import index, sources
-from framebench.features.node_health import kept_rules as node_health
-from framebench.features.node_health.rules import health
 from framebench.files import children
 from framebench.records import device_peaks, record_sets, searches, verifications
 from framebench.records.run import RecordsError
@@ -33,7 +24,6 @@ from framebench.records.sidecars import assumptions, calls, interruptions
 from harness.request import declaration, own_model
 
 from ..conftest import ROOT
-from ..framebench.features.formats import samples
 from ..framebench.saved_records import ROW, record, save
 
 CATALOG = catalog.load_catalog(ROOT)
@@ -104,16 +94,6 @@ def _kind(folder: Path) -> Said:
     return ()
 
 
-def _rules(folder: Path) -> Said:
-    health.health_of(health.read_rules(folder / "rules.yaml"), None, node_health.SHIPPED)
-    return ()
-
-
-def _baseline(folder: Path) -> Said:
-    health.read_baseline(folder / "baseline.json")
-    return ()
-
-
 def _environment(folder: Path) -> Said:
     file = read_environment_file(folder / "toy.yaml")
     file.name, file.digest  # noqa: B018
@@ -151,43 +131,16 @@ def _table(folder: Path) -> Said:
     return [f"{one.origin}: {one.message}" for one in found.problems]
 
 
-def _import(name: str) -> Callable[[Path], Said]:
-    def read(folder: Path) -> Said:
-        transfer.import_files(name, folder / "given", {}, folder / "out")
-        return ()
-
-    return read
-
-
-def _history(folder: Path) -> Said:
-    found = sources.find([folder / "sets"])
-    measured, problems = index.load(found, folder / ".history.sqlite")
-    assert {one.source.name for one in measured} >= {"good"}, "the good set is lost"
-    return [f"{one.origin}: {one.message}" for one in problems]
-
-
 def _beside(folder: Path) -> Said:
     problems = [
         *calls.load(folder)[1],
         *interruptions.load(folder)[1],
         *assumptions.load(folder)[1],
-        *node_health.load(folder)[1],
         *verifications.load(folder / "parity")[1],
         *device_peaks.load(folder / "probes")[1],
         *searches.load(folder / searches.FOLDER)[1],
     ]
     return [f"{one.origin}: {one.message}" for one in problems]
-
-
-def _manifest(folder: Path) -> Said:
-    with folders.claimed(folder / "data", {"images": 1}, ["x"]):
-        pass
-    return ()
-
-
-def _published(folder: Path) -> Said:
-    lint.check_folder(folder)
-    return ()
 
 
 def _with_suite(folder: Path) -> None:
@@ -197,10 +150,6 @@ def _with_suite(folder: Path) -> None:
 def _with_good_records(folder: Path) -> None:
     save(folder / "runs", "case/r1.json", record())
     save(folder / "runs", "case/r2.json", record(repeat=2))
-
-
-def _with_good_set(folder: Path) -> None:
-    save(folder / "sets" / "good", "runs/a/b/case/r1.json", record())
 
 
 def _with_kinds_suite(folder: Path) -> None:
@@ -226,27 +175,6 @@ def _rows() -> bytes:
     return f"{','.join(ROW)}\n{','.join(ROW.values())}\n".encode()
 
 
-def _archive(suffix: str) -> bytes:
-    target = io.BytesIO()
-    texts = {f"runs/a/b/case/r{n}.json": json.dumps(record(repeat=n)).encode() for n in (1, 2)}
-    if suffix == ".zip":
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as zipped:
-            for name, text in texts.items():
-                zipped.writestr(name, text)
-        return target.getvalue()
-    with tarfile.open(fileobj=target, mode="w" if suffix == ".tar" else "w:gz") as archive:
-        for name, text in texts.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text))
-    return target.getvalue()
-
-
-def _index(name: str) -> bytes:
-    """Return an index as it is written for the records of another folder."""
-    return b"version 0\n{}" if name == ".index" else b"SQLite format 3\0" + bytes(4000)
-
-
 def _copied(name: str) -> bytes:
     return (ROOT / name).read_bytes()
 
@@ -257,14 +185,6 @@ FRAMEWORK = json.dumps(
 ).encode()
 SAVED = "tests/data/records"
 RECORD = json.dumps(record(repeat=3)).encode()
-HEALTH = json.dumps(
-    {
-        "rules": {"source": "x", "content": read_mapping(node_health.SHIPPED)},
-        "baseline": None,
-    }
-).encode()
-#: File that history keeps, and target of a link in its place.
-KEPT = (".history.sqlite", "nothing-there")
 NOTED = b"noticed,run,job,status\n2030-01-01T00:00:00Z,a/b,7,FAILED\n"
 CALLS = b"started,suite,command\n2030-01-01T00:00:00Z,quick,snakemake --cores all\n"
 COSTS = b'{"price_per_hour": 1.5, "currency": "EUR", "grid_intensity": null, "pue": null}'
@@ -274,10 +194,6 @@ TARGETS: tuple[Target, ...] = (
            around=_with_suite, words=("config",), weight=3),
     Target("suite", "suite.yaml", SUITE.encode(), _suite, structured="yaml", weight=4,
            words=("suite",)),
-    Target("node rules", "rules.yaml", node_health.SHIPPED.read_bytes(), _rules,
-           structured="yaml", weight=2),
-    Target("node baseline", "baseline.json", b'{"figures of nodes": 1.5, "another": 2}', _baseline,
-           structured="json"),
     Target("environment", "toy.yaml", ENVIRONMENT, _environment, structured="yaml", weight=2,
            around=_with_hashes),
     Target("hashes", "toy.hashes.txt", _copied("envs/paddle-cuda.hashes.txt")[:3000], _environment,
@@ -296,34 +212,17 @@ TARGETS: tuple[Target, ...] = (
                _records, (), "json", _with_good_records)
         for name in ("train", "peak", "failed", "largest_batch")
     ),
-    Target("index", ".index", _index(".index"), _records, (), "", _with_good_records),
+    Target("index", ".index", b"version 0\n{}", _records, (), "", _with_good_records),
     Target("table of runs", "runs.csv", _rows(), _table, (RecordsError,), weight=3),
-    *(
-        Target(f"import of {name}", "given", sample().encode(), _import(name), (RecordsError,),
-               "lines" if name in ("superbench", "milabench") else
-               "json" if sample().lstrip().startswith("{") else "", weight=2)
-        for name, sample in samples.ALL.items()
-    ),
-    *(
-        Target(f"archive {suffix}", f"sets/bad{suffix}", _archive(suffix), _history,
-               (RecordsError,), "", _with_good_set, written=KEPT, words=("bad",))
-        for suffix in (".zip", ".tar", ".tar.gz")
-    ),
-    Target("index of history", ".history.sqlite", _index(".history.sqlite"), _history, (), "",
-           _with_good_set, written=KEPT),
     Target("calls", "calls.csv", CALLS, _beside, ()),
     Target("interruptions", "interruptions.csv", NOTED,
            _beside, ()),
     Target("assumptions", assumptions.FILE, COSTS, _beside, (), "json"),
-    Target("kept health", node_health.FILE, HEALTH, _beside, (), "json"),
     Target("verification", "parity/a/c.json", _copied(f"{SAVED}/mxnet-parity.json"), _beside, (),
            "json"),
     Target("peak", "probes/a/peak.json", _copied(f"{SAVED}/peak.json"), _beside, (), "json"),
     Target("search", f"{searches.FOLDER}/a/s.json", _copied(f"{SAVED}/largest_batch.json"), _beside,
            (), "json"),
-    Target("manifest", f"data/{folders.MANIFEST}",
-           b'{"format": "framebench-data-1", "asked": {"images": 1}, "made": null}', _manifest,
-           (folders.DataSetError, OSError), "json", words=("data",)),
 )  # fmt: skip
 
 

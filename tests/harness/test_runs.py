@@ -26,6 +26,7 @@ from harness.measuring import checks, step_timing
 from harness.messages import report
 
 from ..bench import ROOT, Bench
+from .starting import start_program
 from .validity import assert_valid
 
 RANK_KEYS_OF_A_MEASURED_RANK = {
@@ -432,22 +433,7 @@ def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
 
 
 def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> None:
-    script = f"""
-import sys, time
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "scripts")!r}]
-from harness.adapter import StepBreakdown
-from harness.measuring import extras, step_timing
-from harness.machine.processor import processor
-from harness.messages import report
-from tests.harness.recorder import Recorder
-class Hanging(StepBreakdown, Recorder):
-    def step_parts(self):
-        time.sleep(600)
-extras._LEAST_SECONDS = 1
-step_timing.time_step_parts(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
-"""
-    ended = subprocess.run([sys.executable, "-c", script, tmp_path], timeout=300, check=False)
-    assert ended.returncode == -signal.SIGALRM
+    assert start_program("hang_in_parts", tmp_path).wait(300) == -signal.SIGALRM
     _, final, fields, _ = report.read(str(tmp_path), 0)
     assert final, "the launcher must see a result"
     assert fields["status"] == "ok"

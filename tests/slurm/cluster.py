@@ -151,7 +151,7 @@ class Cluster:
     def nodes(self) -> dict[str, str]:
         """Return each node's state as in sinfo: ``idle``; with a ``*`` if it does not respond."""
         told = self._output_of("sinfo", "--noheader", "--Node", "--format=%N %T")
-        return dict(line.split() for line in told.splitlines())  # type: ignore[misc]
+        return dict(line.split() for line in told.splitlines())
 
     def down(self, name: str) -> None:
         """Take a node out of service, as an administrator does; its jobs end."""
@@ -261,9 +261,10 @@ class Cluster:
         shell = ("sh", "-c", script, "sh", name, str(place.folder), place.address(name), *slurmd)
         daemon = self._start_daemon(name, *isolation.UNSHARE, *shell, streams=subprocess.PIPE)
         assert daemon.stdin
-        assert daemon.stdout
-        with daemon.stdin, daemon.stdout:
-            self._wait(lambda: daemon.stdout.readline() == b"ready\n", f"{name} to be there")
+        output = daemon.stdout
+        assert output
+        with daemon.stdin, output:
+            self._wait(lambda: output.readline() == b"ready\n", f"{name} to be there")
             isolation.plug_in(place.bridge, place.link(name), daemon.pid)
             daemon.stdin.write(b"\n")
 

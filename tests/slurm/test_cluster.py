@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,24 +20,8 @@ from .cluster import NODES, Cluster, ClusterError
 from .place import PLACES, Place
 
 ROOT = Path(__file__).parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
 SOON = 300.0  # seconds; generous, because others may use the machine
-
-SERVE = """\
-import os, socket, sys
-with socket.create_server(("", 0)) as server:
-    with open(sys.argv[1] + ".part", "w") as file:
-        file.write(str(server.getsockname()[1]))
-    os.rename(sys.argv[1] + ".part", sys.argv[1])
-    for _ in range(2):
-        connection, (host, _) = server.accept()
-        connection.sendall(host.encode())
-        connection.close()
-"""
-CALL = """\
-import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as connection:
-    print(connection.recv(100).decode())
-"""
 
 
 class Jobs:
@@ -76,10 +59,8 @@ class Jobs:
         return self.cluster.submit(script, f"--output={self.folder}/%j.out", *options)
 
     def python(self, program: str, *arguments: str) -> str:
-        """Return the command that runs ``program``."""
-        file = self.folder / f"{len(list(self.folder.iterdir()))}.py"
-        file.write_text(program)
-        return " ".join([sys.executable, "-I", str(file), *arguments])
+        """Return the command that runs a program."""
+        return " ".join([sys.executable, "-I", str(PROGRAMS / program), *arguments])
 
     def output(self, number: int) -> str:
         file = self.folder / f"{number}.out"
@@ -197,9 +178,11 @@ def test_a_job_has_only_the_cores_it_asked_for(jobs: Jobs) -> None:
 
 def test_tcp_between_nodes_and_with_the_host(jobs: Jobs) -> None:
     place, port = jobs.cluster.place, jobs.folder / "port"
-    server = jobs.submit(jobs.python(SERVE, str(port)), "--nodelist=n2")
+    server = jobs.submit(jobs.python("serve_two.py", str(port)), "--nodelist=n2")
     wait_for(port.exists, "the server to listen")
-    client = jobs.submit(jobs.python(CALL, place.address("n2"), port.read_text()), "--nodelist=n1")
+    client = jobs.submit(
+        jobs.python("call.py", place.address("n2"), port.read_text()), "--nodelist=n1"
+    )
     assert jobs.completed(client).strip() == place.address("n1")
     with socket.create_connection((place.address("n2"), int(port.read_text())), 60) as connection:
         assert connection.recv(100).decode() == place.address()
@@ -211,7 +194,7 @@ def test_tcp_from_a_node_to_the_host(jobs: Jobs) -> None:
     with socket.create_server(("", 0)) as server:
         server.settimeout(SOON)
         port = server.getsockname()[1]
-        job = jobs.submit(jobs.python(CALL, place.address(), str(port)), "--nodelist=n4")
+        job = jobs.submit(jobs.python("call.py", place.address(), str(port)), "--nodelist=n4")
         connection, (host, _) = server.accept()
         with connection:
             connection.sendall(b"welcome")
@@ -309,17 +292,12 @@ def test_a_second_cluster_runs_next_to_it_and_leaves_nothing(
 def test_what_a_killed_session_left_is_removed_by_the_next(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    held = """
-        import time
-        from tests.slurm.cluster import Cluster
-        cluster = Cluster()
-        cluster.start()
-        cluster.submit("sleep 9999", "--output=/dev/null", "--nodes=2")
-        print(cluster.place.number, flush=True)
-        time.sleep(9999)
-    """
     session = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(held)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, PROGRAMS / "hold_cluster.py"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert session.stdout
     with session.stdout:

@@ -20,6 +20,7 @@ from ..processes import wait_for
 from .snakemake_server import SnakemakeCall, snakemake_server
 
 ROOT = Path(__file__).parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
 PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
 CASES, RUNS = 2, 4
 SUITE = {
@@ -163,31 +164,12 @@ def make_project(folder: Path) -> Project:
     return made
 
 
-#: Snakefile with the workflow as a module, whose handlers are not called. After planning it waits
-#: for some seconds, and while a file exists.
-HELD = """
-import os, time
-from pathlib import Path
-configfile: "config/config.yaml"
-module bench:
-    snakefile: "workflow/Snakefile"
-    config: config
-use rule * from bench
-onstart:
-    Path(os.environ["HELD"]).touch()
-    time.sleep(float(os.environ["HELD_SECONDS"]))
-    while os.path.exists(os.environ["HELD"] + ".hold"):
-        time.sleep(0.05)
-"""
-
-
 def held_call(
     project: Project, name: str, results: str, seconds: float, **variables: str
 ) -> SnakemakeCall:
     """Start a call that waits before its first job; the file NAME shows that it does."""
     # A separate one: another call may be reading its own.
-    snakefile = project.folder / f"{name}.smk"
-    snakefile.write_text(HELD)
+    snakefile = shutil.copy(PROGRAMS / "held.smk", project.folder / f"{name}.smk")
     variables |= {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
     words = ("--snakefile", str(snakefile), "--until", "benchmark")
     return project.start(*words, "--config", f"results={results}", **variables)

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from framebench import cli
 
 from ..conftest import ROOT
 from ..csv_rows import read_rows
@@ -58,5 +57,3 @@ def test_a_kind_from_elsewhere_gets_its_table(
     before = project.records()
     assert project.measure(f"kinds={kinds}").returncode == 0
     assert project.records() == before, "what is measured is measured again"
-    words = ["--sources", str(results / "runs"), "--results", str(results)]
-    assert cli.main(["lint", *words]) == 0, capsys.readouterr().out

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,23 +15,8 @@ from pathlib import Path
 import pytest
 
 from ..terminal_lines import visible_lines
-from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
+from .conftest import CASES, ONE_RUN, PROGRAMS, ROOT, RUNS, SUITE, Project
 
-DUMMY = """
-from snakemake_interface_logger_plugins.base import LogHandlerBase
-class LogHandler(LogHandlerBase):
-    def emit(self, record):
-        print("dummy has:", getattr(record, "event", ""), flush=True)
-    writes_to_stream = True
-    writes_to_file = has_filter = has_formatter = needs_rulegraph = False
-"""
-#: Snakemake of another Python, without our plugin on its path.
-ELSEWHERE = """
-import sys
-sys.path[:] = [one for one in sys.path if not one.endswith("logger")]
-from snakemake.cli import main
-main()
-"""
 LINE = re.compile(r"^\d/\d toy toy \w+ fp32 1n1g r\d .*$", re.MULTILINE)
 
 
@@ -119,10 +105,10 @@ def test_other_lines_where_ours_are_not_to_be_had_or_not_wanted(project: Project
     project.write_suite(ONE_RUN)
     plugin = project.folder / "plugins" / "snakemake_logger_plugin_dummy"
     plugin.mkdir(parents=True)
-    (plugin / "__init__.py").write_text(DUMMY)
+    shutil.copy(PROGRAMS / "dummy_logger.py", plugin / "__init__.py")
     words = ["--cores", "all", "--until", "benchmark"]
     wanted = "[-c]" if way == "no plugin" else ""
-    start = ["-c", ELSEWHERE] if wanted else ["-m", "snakemake"]
+    start = [str(PROGRAMS / "snakemake_elsewhere.py")] if wanted else ["-m", "snakemake"]
     words += [] if wanted else ["--logger", "dummy"]
     ran = subprocess.run(
         [sys.executable, *start, *words],

@@ -8,18 +8,8 @@ import sys
 from typing import Any
 
 from ..csv_rows import read_rows
-from .conftest import Project
+from .conftest import PROGRAMS, Project
 
-#: Adapter of a framework that is the toy, with other steps.
-OTHER = """
-import os
-
-os.environ["FRAMEBENCH_TOY"] = "exact,sleep={seconds}"
-from frameworks.toy.adapter import ToyAdapter
-
-class Other(ToyAdapter):
-    pass
-"""
 AXES = {
     "framework": ["toy", "slower", "slowest"],
     "model": "toy",
@@ -34,11 +24,11 @@ SUITE: dict[str, Any] = {
 }
 
 
-def add_framework(project: Project, name: str, seconds: float) -> None:
+def add_framework(project: Project, name: str) -> None:
     """Add the toy once more, under another name and with slower steps."""
     frameworks = project.folder / "scripts" / "frameworks"
     shutil.copytree(frameworks / "toy", frameworks / name)
-    (frameworks / name / "adapter.py").write_text(OTHER.format(seconds=seconds))
+    shutil.copy(PROGRAMS / "slower_adapter.py", frameworks / name / "adapter.py")
     facts = json.loads((frameworks / name / "framework.json").read_text())
     facts |= {"name": name, "title": name.title()}
     (frameworks / name / "framework.json").write_text(json.dumps(facts))
@@ -51,8 +41,8 @@ def order_of_runs(project: Project) -> list[str]:
 
 
 def test_repeats_go_where_they_settle_the_order(project: Project) -> None:
-    add_framework(project, "slower", 0.025)
-    add_framework(project, "slowest", 0.1)
+    add_framework(project, "slower")
+    add_framework(project, "slowest")
     names = ("toy", "slower", "slowest")
     project.configure(interpreters=dict.fromkeys(names, sys.executable))
     project.write_suite(SUITE)

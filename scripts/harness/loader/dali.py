@@ -23,22 +23,22 @@ from harness.loader import DEVIATION, MEAN, Loaded, Loads, centre, content_of, c
 from harness.loader.encoded import size_of, whole_image
 
 _SCALE = 255.0
-_own = threading.local()
+OWN = threading.local()
 
 
 def pixels(content: bytes, gpu: Optional[int] = None) -> Any:
     """See :class:`harness.loader.Loading`. ``gpu``: number of the GPU that decodes; None for the
     CPU."""
-    if not hasattr(_own, "decoder"):
-        _own.decoder = _built(
+    if not hasattr(OWN, "decoder"):
+        OWN.decoder = _built(
             1, 1, gpu, lambda: _decoded(fn.external_source(name="file"), gpu), ahead=False
         )
     file = _bytes(content)
     try:
-        _own.decoder.feed_input("file", [file])
-        (images,) = _own.decoder.run()
+        OWN.decoder.feed_input("file", [file])
+        (images,) = OWN.decoder.run()
     except Exception:
-        del _own.decoder  # nothing else can be decoded by it
+        del OWN.decoder  # nothing else can be decoded by it
         raise
     return np.array(images.as_cpu().at(0))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 from core.case import Case
 from framebench.config.catalog import load_catalog
 from framebench.config.validation import ConfigError
-from framebench.features.audit import lint_results
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
@@ -20,7 +17,6 @@ from framebench.records.run import Run
 from framebench.runs import commands, verify
 from framebench.tables import registry, view
 
-from ..made_up_records import record_of
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
 from ..saved_records import largest_batch_record
@@ -145,24 +141,6 @@ def test_an_older_record_has_single_steps(tmp_path: Path) -> None:
     assert [one.case.accumulation for one in (older, other, three)] == [1, 1, 3]
     assert older.key == other.key != three.key
     assert three.case.samples_per_step == 3 * older.case.samples_per_step
-
-
-def found_by_lint(tmp_path: Path, samples: int) -> list[Any]:
-    case = {**CASE, "mode": "train", "accumulation": 3}
-    record = record_of(random.Random(1), case, 1)
-    window = record["window_seconds"]
-    record["metrics"]["throughput"]["value"] = samples / window
-    path = tmp_path / "runs" / "case" / "r1.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({**record, "samples": samples}))
-    (run,) = record_sets.load(tmp_path / "runs").runs
-    return [*lint_results.record_agrees(run)]
-
-
-def test_lint_counts_the_samples_of_all_micro_steps(tmp_path: Path) -> None:
-    assert not found_by_lint(tmp_path / "right", 4 * 3 * 100)
-    ((*_, note),) = found_by_lint(tmp_path / "wrong", 4 * 100)
-    assert note == "samples of 4 x 1 devices x 3 micro-steps x 100 steps"
 
 
 def test_a_search_finds_the_largest_batch_of_its_own_micro_steps(tmp_path: Path) -> None:

@@ -27,18 +27,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.interfaces.dag import DAGSchedulerInterface
 
-SNAKEFILE = """
-import operator
-onstart:
-    for path in {paths}:
-        try:
-            operator.attrgetter(path)(workflow)
-        except AttributeError as error:
-            print(f"lacking: {{path}} ({{error}})")
-rule one:
-    output: "done"
-    shell: "touch {{output}}"
-"""
+SNAKEFILE = Path(__file__).parents[1] / "programs" / "attributes.smk"
 
 
 @pytest.mark.parametrize(
@@ -88,9 +77,10 @@ def test_options_that_start_no_job_are_known_by_all_their_names(
 
 
 def test_snakemake_has_all_that_is_used(tmp_path: Path) -> None:
-    (tmp_path / "Snakefile").write_text(SNAKEFILE.format(paths=sorted({*USED, *PUBLISHED})))
+    paths = ",".join(sorted({*USED, *PUBLISHED}))
+    words = ["--snakefile", str(SNAKEFILE), "--config", f"paths={paths}"]
     ran = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "1"],
+        [sys.executable, "-m", "snakemake", "--cores", "1", *words],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -15,10 +14,9 @@ from framebench.commands import upkeep
 from framebench.environments import locking, uv
 from framebench.environments.updating import Moved
 from framebench.environments.venvs import read_environment_file
-from framebench.features.gate import command, sides
 
 from ...packages import write_wheel
-from ..settings import CATALOG, ROOT
+from ..settings import ROOT
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 NEXT = f"{sys.version_info.major}.{sys.version_info.minor + 1}"
@@ -131,23 +129,6 @@ def test_hashes_of_builds_that_the_new_version_lacks_are_removed(
     assert not file.exists()
     assert read_environment_file(project / "envs/toy.yaml").is_hashed
     assert read_environment_file(project / "out" / "toy-before.yaml").is_hashed
-
-
-def test_what_follows_tests_the_framework_and_compares_both_environments(tmp_path: Path) -> None:
-    file = ROOT / "envs" / "jax.yaml"
-    before = tmp_path / "jax-before.yaml"
-    before.write_text(re.sub("scipy==.*", "scipy==1.0.0", file.read_text()))
-    moved = Moved(file, before, {})
-    testing, gate = upkeep.commands_of_checks(
-        "jax", moved, tmp_path, ["suite=micro", "--pairs", "8"]
-    ).values()
-    assert testing[-2:] == ["-k", "jax"]
-    assert (ROOT / testing[-3]).is_file()
-    given = command.parser().parse_args(gate[3:])
-    base, candidate = sides.both(given.base, given.candidate, {}, ["jax"], CATALOG)
-    assert {*base.settings["environments"]} == {*candidate.settings["environments"]} == {"jax"}
-    assert given.config == ["frameworks=jax", "accelerator=cpu", "suite=micro"]
-    assert given.pairs == 8
 
 
 def test_what_is_held_back_is_there_and_has_date_reason_and_source() -> None:

@@ -24,7 +24,7 @@ from framebench.tables import legend
 
 from ...processes import wait_for
 from ..made_up_runs import build, in_markdown, repeats
-from ..settings import CATALOG, SUITE, settings
+from ..settings import CATALOG, ROOT, SUITE, settings
 from ..table_rows import row
 from ..watched import GPU, as_suite_asks, made, save, watch
 
@@ -169,29 +169,9 @@ def test_what_is_disturbed_is_planned_again_within_bounds(
     assert plans(tmp_path, most) == [planned]
 
 
-HARNESS = """
-import json, pathlib, sys, time
-words = sys.argv[1:]
-output, log = (words[words.index(name) + 1] for name in ("--output", "--log"))
-attempts = json.loads(pathlib.Path("attempts.json").read_text())
-status, steal = attempts.pop(0)
-pathlib.Path("attempts.json").write_text(json.dumps(attempts))
-pathlib.Path(log).write_text("started")
-if status == "hang":
-    time.sleep(600)
-if status == "dies":
-    sys.exit(3)
-record = json.loads(pathlib.Path("record.json").read_text())
-record["status"] = status
-record["watch"]["steal"] = steal
-pathlib.Path(output).write_text(json.dumps(record))
-"""
-
-
 @pytest.fixture
 def harness(tmp_path: Path) -> Path:
     """Return a folder with a harness whose attempts end as attempts.json says."""
-    (tmp_path / "harness.py").write_text(HARNESS)
     save(tmp_path / "record.json", made(watch=watch()))
     return tmp_path
 
@@ -200,7 +180,8 @@ def command(folder: Path, *ends: tuple[str, float], most: int = 2) -> list[str]:
     (folder / "attempts.json").write_text(json.dumps(ends))
     output, log = folder / "out" / "r1.json", folder / "out" / "r1.log"
     output.parent.mkdir()
-    words = [sys.executable, "harness.py", "--repeat", "1", "--output", str(output)]
+    harness = ROOT / "tests/framebench/programs/attempted_harness.py"
+    words = [sys.executable, str(harness), "--repeat", "1", "--output", str(output)]
     entry = str(Path(attempts.__file__).parents[1])
     return [sys.executable, entry, "attempts", "--most", str(most), "--", *words, "--log", str(log)]
 

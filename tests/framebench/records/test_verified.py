@@ -281,7 +281,6 @@ def test_report_tells_how_many_figures_are_unverified(
     assert hint in capsys.readouterr().out
     summary = (tmp_path / "tables" / "summary.md").read_text()
     assert summary.count("unverified") == 2, "one figure, and the word explained"
-    assert cli.main(["lint", "--sources", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
     verification_in(tmp_path, {**CASE, "mode": "train"})
     verification_in(tmp_path, {**CASE, "mode": "train"}, dropout=True)
     assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench import cli
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.record_sets import RecordSet
 from framebench.report import html_report, plots, stacked_bars
@@ -23,7 +22,6 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ..browser import AXE, Browser, choose
-from ..comparison.made_up_sides import write_set
 from ..made_up_peaks import (
     CPU,
     FORWARD_MATMULS,
@@ -191,24 +189,6 @@ def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick
         assert how == ["", "", *["with the next under way"] * 8, *["waited for"] * behind]
         ahead += 1
     assert ahead, "of no framework whose steps run ahead"
-
-
-def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
-    browser: Browser, tmp_path: Path
-) -> None:
-    for number in range(2):
-        write_set(tmp_path / "sets" / str(number), 1.0, number)
-    words = ["--sets", str(tmp_path / "sets"), "--results", str(tmp_path)]
-    assert cli.main(["history", *words]) == 0
-    browser.driver.get_log("browser")
-    browser.open(tmp_path / "history.html")
-    assert browser.driver.get_log("browser") == [], "its script ended in an error"
-    assert browser.evaluate("document.querySelectorAll('.unfold').length") == 2
-    said = browser.evaluate(
-        "[...document.querySelectorAll('figure [data-tip]')].map(one => one.dataset.tip)"
-    )
-    assert len(said) == 2
-    assert all(re.match(r".+: [\d.]+", one) for one in said), said
 
 
 # ---- rooflines and curves of learning -----------------------------------------------------------

@@ -5,111 +5,36 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.run import Run
 from framebench.report import html_tables, page_data
 from framebench.report.record_links import RowLinks
 from framebench.tables import frames, registry
-from framebench.tables.grouping import group
-from framebench.tables.table import Inputs, Table
+from framebench.tables.table import Table
 
-from ..made_up_runs import repeats
-from ..made_up_trainings import trained
-
-FRAMEWORKS = ("jax", "mxnet", "pytorch", "tensorflow")
-COMPILERS = {"jax": "jit", "mxnet": "hybridize", "pytorch": "inductor", "tensorflow": "xla"}
-ENDS = ("unsupported", "failed", "missing")
-PLACES = {"first": FRAMEWORKS[:1], "middle": FRAMEWORKS[1:3], "last": FRAMEWORKS[-1:]}
-
-
-class Of(NamedTuple):
-    """Axes that distinguish the cases of this module."""
-
-    framework: str
-    mode: str
-    precision: str
-    compiled: bool
-    devices: int
-
-    def but(self, **other: Any) -> Of:
-        return self._replace(**other)
-
-
-#: Throughput by case, None without a figure. Each framework has its own range of a thousand.
-Known = Mapping[Of, float | None]
-
-
-def known_of(frameworks: tuple[str, ...], end: str) -> dict[Of, float | None]:
-    """Return the known throughputs.
-    ``frameworks``: those whose mixed precision ended with the status ``end``."""
-    known: dict[Of, float | None] = {}
-    axes = product(FRAMEWORKS, ("train", "inference"), ("fp32", "amp"), (False, True), (1, 2))
-    for number, of in enumerate(Of(*values) for values in axes):
-        if of.precision == "amp" and of.framework in frameworks:
-            if end != "missing":
-                known[of] = None
-        else:
-            known[of] = 1000.0 * (FRAMEWORKS.index(of.framework) + 1) + 7 * number
-    return known
-
-
-def runs_of(known: Known, end: str) -> list[Run]:
-    runs = []
-    for of, value in known.items():
-        case = {
-            "framework": of.framework,
-            "mode": of.mode,
-            "precision": of.precision,
-            "compiler": COMPILERS[of.framework] if of.compiled else "none",
-            "devices_per_node": of.devices,
-        }
-        made = repeats(value, value, **case)
-        if value is None:
-            made = [replace(run, status=end, reason=f"why {of}") for run in made]
-        runs += made
-    return runs
-
-
-def trainings_of(frameworks: tuple[str, ...], end: str) -> tuple[list[Run], dict[Any, float]]:
-    """Return trainings, and their mean score in percent by framework and precision."""
-    runs, scores = [], {}
-    for framework, precision in product(FRAMEWORKS, ("fp32", "amp")):
-        ends = precision == "amp" and framework in frameworks
-        if ends and end == "missing":
-            continue
-        score = 0.9 + FRAMEWORKS.index(framework) / 100 + (precision == "amp") / 1000
-        for seed in range(2):
-            run = trained(0.5, score, seed=seed, framework=framework, precision=precision)
-            if ends:
-                nothing = tuple(one._replace(value=None) for one in run.metrics)
-                run = replace(run, status=end, reason="why", metrics=nothing, curve=None)
-            runs.append(run)
-        if not ends:
-            scores[framework, precision] = 100 * score
-    return runs, scores
+from ..known_cells import (
+    ENDS,
+    FRAMEWORKS,
+    PLACES,
+    Known,
+    KnownTables,
+    Of,
+    close,
+    known_tables,
+    markdown_rows,
+    number,
+    ratio,
+)
 
 
 @pytest.fixture(scope="module", params=list(product(ENDS, PLACES)), ids=lambda pair: " ".join(pair))
-def made(request: pytest.FixtureRequest) -> tuple[Known, dict[Any, float], dict[Table, Any]]:
-    end, place = request.param
-    known = known_of(PLACES[place], end)
-    runs, scores = trainings_of(PLACES[place], end)
-    inputs = Inputs(group(runs_of(known, end), None), others=group(runs, None))
-    return known, scores, frames.build(inputs)
-
-
-def ratio(known: Known, of: Of, base: Of) -> float | None:
-    """Return one throughput over another."""
-    over, under = known.get(of), known.get(base)
-    return None if over is None or under is None else over / under
+def made(request: pytest.FixtureRequest) -> KnownTables:
+    return known_tables(*request.param)
 
 
 def setting_of(of: Of) -> Of:
@@ -153,20 +78,6 @@ def of_row(row: Mapping[str, Any]) -> Of:
     )  # fmt: skip
 
 
-def number(text: str) -> float | None:
-    """Return the first number of a cell; None without any."""
-    match = re.match(r"\d+(\.\d+)?", text.replace("*", ""))
-    return float(match[0]) if match else None
-
-
-def close(text: str, value: float | None) -> bool:
-    """Return whether a rounded cell has a value, or has no number for None."""
-    if value is None:
-        return number(text) is None
-    shown = number(text)
-    return shown is not None and shown == pytest.approx(value, rel=2e-3, abs=6e-3)
-
-
 @pytest.mark.parametrize("name", EXACT)
 def test_the_csv_has_each_figure_in_the_row_of_its_case(made: Any, name: str) -> None:
     known, _, tables = made
@@ -182,20 +93,6 @@ def test_the_csv_has_each_figure_in_the_row_of_its_case(made: Any, name: str) ->
                 of,
                 column,
             )
-
-
-def markdown_rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each row of a file's tables by heading, with the title above it."""
-    title = ""
-    header: list[str] = []
-    for line in text.splitlines():
-        if line.startswith("#"):
-            title, header = line.lstrip("# "), []
-        elif line.startswith("|") and not line.startswith("|-"):
-            cells = [one.strip() for one in line.strip("|").split(" | ")]
-            if header:
-                yield title, dict(zip(header, cells, strict=True))
-            header = header or cells
 
 
 def page_rows(table: Table, rows: Any) -> Iterator[dict[str, str]]:
@@ -268,47 +165,6 @@ def test_the_overview_has_each_figure_under_its_setting(made: Any) -> None:
         if value is not None:
             (line,) = (one for one in tex.splitlines() if f" {value:.4g} (" in one)
             assert line.startswith(of.framework), (of, line)
-
-
-def layout_rows(tables: Mapping[Table, Any], name: str) -> Iterator[dict[str, str]]:
-    """Yield our rows in a layout of NVIDIA's, from the file and then from the page."""
-    ((table, rows),) = ((t, rows) for t, rows in tables.items() if t.name == name)
-    text = frames.files({table: rows}, Path("t"))[Path("t", f"{name}.md")]
-    yield from (row for title, row in markdown_rows(text) if "Framework" in row)
-    for layout, lines in html_tables.of_frame(table, rows).layouts:
-        for _, cells in lines:
-            yield {title: cells[title].text for title in layout.header}
-
-
-def test_nvidias_layout_of_training_has_both_precisions_of_one_case(made: Any) -> None:
-    known, _, tables = made
-    found = list(layout_rows(tables, "nvidia_training"))
-    amps = [of for of in known if of.precision == "amp" and of.mode == "train"]
-    assert len(found) == 2 * len(amps)
-    for row in found:
-        framework, _, *compiler = row["Framework"].split()
-        of = Of(framework, "train", "amp", bool(compiler), int(row["GPUs"]))
-        full = of.but(precision="fp32")
-        assert close(row["Throughput - mixed precision"], known[of]), row
-        assert close(row["Throughput - FP32"], known[full]), row
-        assert close(row["Throughput speedup (FP32 - mixed precision)"], ratio(known, of, full))
-        weak = ratio(known, of, of.but(devices=1))
-        assert close(row.get("Weak scaling - mixed precision", ""), weak), row
-
-
-def test_nvidias_layouts_of_scores_have_both_precisions_of_one_case(made: Any) -> None:
-    _, scores, tables = made
-    for name, title in (("nvidia_accuracy", "Accuracy - {}"), ("nvidia_seeds", "{} avg accuracy")):
-        ((table, rows),) = ((t, rows) for t, rows in tables.items() if t.name == name)
-        assert len(html_tables.of_frame(table, rows).layouts) == 1, "one table of one title"
-        found = list(layout_rows(tables, name))
-        assert len(found) % 2 == 0
-        assert found
-        for row in found:
-            framework = row["Framework"].split()[0]
-            for precision, words in (("amp", "mixed precision"), ("fp32", "FP32")):
-                value = scores.get((framework, precision))
-                assert close(row[title.format(words)], value), (name, row)
 
 
 def test_no_row_of_any_table_has_a_figure_of_another_framework(made: Any) -> None:

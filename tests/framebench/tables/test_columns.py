@@ -5,15 +5,11 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
-from framebench import cli
 from framebench.comparison import compare
-from framebench.features.audit import findings, published
 from framebench.tables import columns, frames, measured, registry
 from framebench.tables.table import Table
 
-from ...conftest import ROOT
-
-TABLES = (*registry.known().values(), compare.TABLE, published.TABLE, findings.TABLE)
+TABLES = (*registry.known().values(), compare.TABLE)
 
 
 def test_a_name_means_the_same_in_every_table() -> None:
@@ -24,10 +20,6 @@ def test_a_name_means_the_same_in_every_table() -> None:
     assert [name for name, meanings in meant.items() if len(meanings) > 1] == []
 
 
-def test_every_shared_column_is_in_a_table() -> None:
-    assert columns.COLUMNS.keys() <= {name for table in TABLES for name in table.names}
-
-
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_what_a_declaration_names_is_there(table: Table) -> None:
     assert len(set(table.names)) == len(table.names)
@@ -35,12 +27,6 @@ def test_what_a_declaration_names_is_there(table: Table) -> None:
         named = {column.to, column.share, *({column.follows} & set(table.names))} - {""}
         assert named <= set(table.names), column.name
     assert table.needs in {"", *table.names}
-
-
-def test_the_page_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["columns"]) == 0
-    page = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
-    assert page == capsys.readouterr().out, "python workflow/framebench columns > docs/columns.md"
 
 
 def test_a_column_that_is_not_in_the_register_is_refused() -> None:

@@ -215,10 +215,10 @@ def test_what_failed_has_a_status_and_no_figure() -> None:
 
 def test_a_kind_takes_no_other_table_s_name() -> None:
     runs = [
-        of_kind(name, [MetricValue("rate", 1.0, "1/s")]) for name in ("summary", "lint", "copy")
+        of_kind(name, [MetricValue("rate", 1.0, "1/s")]) for name in ("summary", "compare", "copy")
     ]
     names = [table.name for table in registry.tables_of(Inputs({}, others=group(runs, None)))]
-    assert {"summary", "summary_kind", "lint_kind", "copy"} <= {*names}
+    assert {"summary", "summary_kind", "compare_kind", "copy"} <= {*names}
     assert len(set(names)) == len(names)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from core import precisions
-from framebench import cli
 from framebench.cases import matrix
 from framebench.config import catalog
 from framebench.config.settings import load_settings
@@ -29,7 +28,6 @@ from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
-from ..made_up_records import write_records
 from ..made_up_runs import in_markdown, run
 from ..saved_records import peak_flops_record
 from ..table_rows import only
@@ -398,86 +396,3 @@ def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:
     assert {(one.model, one.mode) for one in steps} == {
         (model, mode) for model in ("resnet50_v1.5", "bert_base") for mode in ("train", "inference")
     }
-
-
-# ---- from records to files ----------------------------------------------------------------------
-
-
-def write_measured(runs: Path, step: dict[str, Any], kind: str, devices: int, **other: Any) -> None:
-    """Write the record of a micro-benchmark on the machine of the record ``step``."""
-    case = dict.fromkeys(step["case"])
-    case |= {"nodes": 1, "devices_per_node": devices, **other.pop("case", {})}
-    settings = {key: step["settings"][key] for key in ("accelerator", "cores_per_device")}
-    rank = {"host": "node-1", "status": "ok", "reason": ""}
-    made = {
-        **step, "kind": kind, "case": case, "parameters": other.pop("parameters", {}),
-        "settings": {**settings, "time_limit": 60, "seed": 1}, "samples": None,
-        "window_seconds": None, "ranks": [{**rank, "rank": n} for n in range(devices)],
-        "metrics": {
-            name: {"value": value, "unit": unit, "better": "higher", **where}
-            for name, (value, unit, where) in other["metrics"].items()
-        },
-    }  # fmt: skip
-    home = runs / f"{kind} {devices}"
-    home.mkdir()
-    (home / "r1.json").write_text(json.dumps(made))
-
-
-def test_records_make_tables_and_lint_finds_what_was_changed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = write_records(tmp_path / "runs", 1, frameworks=("pytorch",))
-    for name in ("truncated.json", "foreign.json"):
-        (runs / name).unlink()
-    files = sorted(runs.rglob("r1.json"))
-    for file in files:
-        made = json.loads(file.read_text())
-        for rank in made["ranks"] if len(made["ranks"]) > 1 else ():
-            rank["gradient_exchange"] = {"reason": "", "bytes": [4000, 8], "seconds": [0.25]}
-        file.write_text(json.dumps(made))
-    step = json.loads(files[0].read_text())
-    framework = {"framework": "pytorch"}
-    write_measured(runs, step, "memory", 1, metrics={"triad": (9.0, "GB/s", {})})
-    products = {"case": {**framework, "precision": "fp32"}}
-    shape = {"quantity": "rate", "at": {"batch": 1, "m": 512, "k": 768, "n": 3072}}
-    write_measured(
-        runs, step, "matmul", 1, **products,
-        metrics={"highest_rate": (5.0, "TFLOP/s", {}), "rate at x": (0.2, "TFLOP/s", shape)},
-    )  # fmt: skip
-    times = {
-        f"time at {size}": (100.0 + size, "us", {"quantity": "time", "at": {"bytes": size}})
-        for size in (8, 4096)
-    }
-    write_measured(
-        runs, step, "collective", 2, case=framework, parameters={"operation": "all_reduce"},
-        metrics={"average_bus_bandwidth": (1.0, "GB/s", {}), **times},
-    )  # fmt: skip
-    words = ["--results", str(tmp_path)]
-    assert cli.main(["report", "--records", str(runs), *words]) == 0
-    tables = {
-        name: pd.read_csv(tmp_path / "tables" / f"{name}.csv")
-        for name in ("roofline", "exchange", "products")
-    }
-    reached = tables["roofline"].query("precision == 'fp32' and devices_per_node == 1")
-    assert len(reached)
-    assert (reached["reached"] > 0).all()
-    exchanged = tables["exchange"].dropna(subset="expected_exchange_ms")
-    assert set(exchanged["expected_exchange_ms"].round(6)) == {4.2 - 0.1 + 0.108}, "of 4000 and 8"
-    assert set(exchanged["exchange_alone_ms"]) == {250.0}
-    assert " 512x3072x768 " in " ".join(tables["products"]["reason"]), "what to measure"
-    page = (tmp_path / "report.html").read_text()
-    assert "Roofline: fp32, 1n1g, 1 core" in page
-    for name, table in tables.items():
-        assert f'id="table-{name}"' in page
-        assert len(table)
-    assert cli.main(["lint", "--sources", str(runs), *words]) == 0
-    for name, column in (("roofline", "bound_tflops"), ("exchange", "exchange_alone_ms"),
-                         ("products", "covered")):  # fmt: skip
-        file = tmp_path / "tables" / f"{name}.csv"
-        whole = file.read_text()
-        changed = pd.read_csv(file, dtype=str, keep_default_na=False)
-        changed.loc[changed[column] != "", column] = "7.5"
-        changed.to_csv(file, index=False)
-        assert cli.main(["lint", "--sources", str(runs), *words]) == 1, name
-        file.write_text(whole)
-    capsys.readouterr()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from dataclasses import replace
@@ -11,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import cli
 from framebench.records import record_sets
 from framebench.records.fields.communication import AllReduceTiming, GradientExchange
 from framebench.records.run import Run
@@ -262,34 +260,6 @@ def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
         if cells["devices_per_node"].text != "1n1g"
     }
     assert notes == {"64": "needs 7 repeats", "128": ""}
-
-
-def test_lint_recomputes_strong_scaling(tmp_path: Path) -> None:
-    runs = write_records(tmp_path / "runs", 4, frameworks=("pytorch",), batches=(2, 4))
-    for name in ("truncated.json", "foreign.json"):
-        (runs / name).unlink()
-    with without_charts():
-        assert cli.main(["report", "--records", str(runs), "--results", str(tmp_path)]) == 0
-    path = tmp_path / "tables" / "strong_scaling.csv"
-    with path.open(newline="") as file:
-        listed = list(csv.DictReader(file))
-    changed = next(one for one in listed if one["communication_estimate"])
-    for column, check in (("efficiency", "ratio"), ("communication_estimate", "communication")):
-        before = changed[column]
-        changed[column] = "0.987654"
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(changed), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(listed)
-        changed[column] = before
-        assert cli.main(["lint", "--sources", str(runs), "--results", str(tmp_path)]) == 1
-        with (tmp_path / "tables" / "lint.csv").open(newline="") as file:
-            (finding,) = csv.DictReader(file)
-        assert (finding["table"], finding["check"]) == ("strong_scaling", check)
-        assert (finding["printed"], finding["recomputed"]) == ("0.987654", before)
-
-
-# ---- communication ------------------------------------------------------------------------------
 
 
 def test_bus_bandwidth_has_the_factor_of_nccl_tests() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from harness.adapter import Mismatch
 from harness.learning.checkpoints import Checkpoint
 
-from ...bench import ROOT
+from ..starting import start_program
 
 IDENTITY = {"case": "digits"}
 
@@ -81,23 +80,12 @@ def test_an_epoch_is_kept_until_all_ranks_have_the_next(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-HOLDER = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from harness.learning.checkpoints import Checkpoint
-held = Checkpoint(sys.argv[2], {"case": "digits"})
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
 def test_a_second_user_of_the_same_training_is_refused(tmp_path: Path) -> None:
     """Fail if a second user of the same training is accepted.
     Another training in the folder is accepted, and so is anyone after a kill -9."""
-    arguments = [sys.executable, "-c", HOLDER, str(ROOT / "scripts"), str(tmp_path)]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with start_program("hold_checkpoint", tmp_path, stdin=subprocess.PIPE) as holder:
         assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
+        assert holder.stdout.readline() == "held\n"
         with pytest.raises(Mismatch, match=r"another run trains the same .*name another folder"):
             Checkpoint(str(tmp_path), IDENTITY)
         Checkpoint(str(tmp_path), {"case": "letters"}).remove()

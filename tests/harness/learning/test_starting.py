@@ -12,7 +12,7 @@ import pytest
 from harness.learning import bundle, safetensors, starting
 from tasks import TaskError
 
-from ...conftest import build_environment
+from ...conftest import ROOT, build_environment
 from .small_squad import write_small_squad
 
 LAYER = {
@@ -48,33 +48,6 @@ def google_name(ours: str, body: str) -> str:
     return f"{theirs}/{(norm if theirs.endswith('LayerNorm') else dense)[kind]}"
 
 
-#: Merges two checkpoints of TensorFlow into one with two data files.
-WRITE = """
-import sys
-import numpy as np
-import tensorflow as tf
-
-arrays, folder = dict(np.load(sys.argv[1])), sys.argv[2]
-names = sorted(arrays)
-
-def saved(stem, names, dtype=None):
-    tensors = [tf.constant(arrays[name]) for name in names]
-    tensors = [tf.cast(tensor, dtype) for tensor in tensors] if dtype else tensors
-    prefix = f"{folder}/{stem}"
-    tf.raw_ops.SaveV2(
-        prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors
-    )
-    return prefix
-
-parts = [saved("a", names[::2]), saved("b", names[1::2])]
-tf.raw_ops.MergeV2Checkpoints(
-    checkpoint_prefixes=parts, destination_prefix=f"{folder}/model.ckpt", delete_old_dirs=False
-)
-for name, dtype in (("half", tf.float16), ("brain", tf.bfloat16), ("double", tf.float64)):
-    saved(f"{name}.ckpt", [one for one in names if not one.startswith("many/")], dtype)
-"""
-
-
 class Written:
     """Written checkpoints. ``weights``: by our names; ``folder``: of the checkpoints."""
 
@@ -90,7 +63,8 @@ class Written:
         arrays |= {f"many/{number}/{'long' * 90}": np.ones(1) for number in range(MANY)}
         variables = folder / "arrays.npz"
         np.savez(variables, **{name: array.astype(np.float32) for name, array in arrays.items()})
-        arguments = [build_environment("tensorflow"), "-c", WRITE, str(variables), str(folder)]
+        program = ROOT / "tests/harness/programs/write_checkpoints.py"
+        arguments = [build_environment("tensorflow"), program, variables, folder]
         subprocess.run(arguments, check=True, capture_output=True)
 
     def read(self, name: str) -> starting.Start:

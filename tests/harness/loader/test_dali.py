@@ -34,109 +34,6 @@ BAD = {
     "empty": b"",
     "odd": PHOTO.replace(b"\xff\xc0\x00\x11\x08", b"\xff\xc0\x00\x11\x07"),  # of 7 bits per value
 }
-SCRIPT = """
-import json, os, sys
-from types import SimpleNamespace
-import numpy as np
-from core.inputs import DALI, DALI_GPU
-from harness.loader import Loading, dali
-from harness.samples import folder, order, supply, tokens
-
-ROOTS, SIZE, BATCH, SEED, ODD = json.loads(sys.argv[1])
-class Adapter(Loading):
-    MODULE = "json"
-    case = SimpleNamespace(input=DALI, framework="any")
-    rank_context = SimpleNamespace(accelerator="cpu")
-Adapter.__abstractmethods__ = frozenset()  # what computes is not asked for
-adapter = Adapter.__new__(Adapter)
-
-def loaded(root, split, workers):
-    images = folder.scan(root, split, "refuse")
-    asked = order.loads(
-        images, order.epoch(images, split, 0, SEED, 0, 1), split, 0, SEED, BATCH, SIZE, workers
-    )
-    return asked, supply.checked(adapter, asked, root)
-
-def reason(call):
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-found, here, cpu = {}, [], []
-for split in ("train", "val"):
-    asked, found[split] = loaded(ROOTS["good"], split, 0)
-    kept = list(adapter.load(asked))  # looked at when all are there
-    np.save(split, np.concatenate([one.images for one in kept]))
-    alone = list(adapter.load(asked._replace(decodes_only=True)))
-    np.save(split + "-pixels", np.concatenate([one.images for one in alone]))
-    here.append(asked)
-    cpu += [np.concatenate([one.images for one in each]) for each in (kept, alone)]
-found["again"] = loaded(ROOTS["good"], "train", 2)[1]
-found["decoded"] = supply.decoded(adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD])
-found["bad"] = {
-    name: reason(lambda: loaded(root, "train", 0)) for name, root in ROOTS.items() if name != "good"
-}
-images = folder.scan(ROOTS["odd"], "train", "skip")
-kept = supply.without_broken(adapter, images, range(len(images.paths)), 1)
-found["skipped"] = [one.path for one in kept.skipped]
-found["settings"] = adapter.loader_settings()
-found["records"] = reason(lambda: list(adapter.load(asked._replace(format="tfrecord"))))
-found["tokens"] = reason(lambda: list(adapter.load_tokens(None)))
-
-adapter.case.input = DALI_GPU
-found["refused"] = [reason(lambda: adapter.load(asked))]
-adapter.rank_context.accelerator = "cuda"
-found["refused"].append(reason(lambda: adapter.load(asked)))
-Adapter.MODULE = "numpy"
-os.environ["LOCAL_RANK"] = "1"
-wanted = [
-    loaded_here._replace(decodes_only=alone) for loaded_here in here for alone in (False, True)
-]
-
-# DALI checks operators and their arguments before it asks for a GPU.
-from nvidia.dali import Pipeline, fn
-made, set_outputs = [], Pipeline.set_outputs
-def note(pipeline, *outputs):
-    made.append([pipeline.device_id, *(output.device for output in outputs)])
-    raise RuntimeError("defined")
-Pipeline.set_outputs = note
-found["defined"] = [reason(lambda: next(adapter.load(one))) for one in wanted]
-found["made"], Pipeline.set_outputs = made, set_outputs
-
-def on_cpu(operator):
-    def decode(*arguments, device, **options):
-        assert device == "mixed"
-        return operator(*arguments, device="cpu", **options)
-    return decode
-fn.decoders.image, fn.decoders.image_slice = map(
-    on_cpu, (fn.decoders.image, fn.decoders.image_slice)
-)
-start = Pipeline.__init__
-def without_gpu(pipeline, batch, threads, gpu, **options):
-    assert gpu == 1
-    start(pipeline, batch, threads, None, **options)
-Pipeline.__init__ = without_gpu
-on_gpu = []
-for one, images in zip(wanted, cpu):
-    arrays, shared, agree = [], [], []
-    for batch in adapter.load(one):
-        array = np.asarray(batch.images)
-        arrays.append(array)
-        shared.append(adapter.device_tensor(batch.images))
-        agree.append((batch.images.shape, batch.images.dtype) == (array.shape, str(array.dtype)))
-    kept = [bool(np.array_equal(*pair)) for pair in zip(arrays, shared)]  # when all are there
-    on_gpu.append([bool(np.array_equal(np.concatenate(arrays), images)), *kept, *agree])
-Pipeline.exec_dynamic = False
-found["overwritten"] = reason(lambda: next(adapter.load(wanted[0])))
-dali._own.__dict__.clear()  # a decoder for the CPU
-found["on_gpu"] = on_gpu
-found["levels on a GPU"] = supply.decoded(
-    adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD]
-)
-found["gpu_settings"] = adapter.loader_settings()
-print("ANSWER " + json.dumps(found))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +69,11 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def found(python: Path, roots: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Any:
     place = tmp_path_factory.mktemp("answers")
     done = subprocess.run(
-        [python, "-c", SCRIPT, json.dumps([roots, SIZE, BATCH, SEED, [*ODD]])],
+        [
+            python,
+            ROOT / "tests/harness/programs/read_by_dali.py",
+            json.dumps([roots, SIZE, BATCH, SEED, [*ODD]]),
+        ],
         env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
         cwd=place,
         capture_output=True,

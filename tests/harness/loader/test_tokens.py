@@ -14,7 +14,7 @@ from harness.loader import LoadedTokens, TokenLoads
 from harness.samples import folder, tokens
 from harness.samples.folder import REFUSE, SKIP, TRAIN, BadData
 
-from . import record_folder
+from . import token_folder
 from .numpy_tokens import NumpyTokenLoader
 
 
@@ -24,7 +24,7 @@ def asked_of(root: Path, batch: int = 4, length: int = 16, rank: int = 0) -> Tok
 
 
 def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
-    root = record_folder.tokens(tmp_path)
+    root = token_folder.tokens(tmp_path)
     asked = [asked_of(root, rank=rank) for rank in range(2)]
     starts = np.concatenate([entry.starts for entry in asked])
     assert sorted(starts.tolist()) == list(range(0, 992, 16))
@@ -67,13 +67,13 @@ def test_a_mistake_of_a_loader_is_found(
     mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]],
     words: str,
 ) -> None:
-    asked = asked_of(record_folder.tokens(tmp_path))
+    asked = asked_of(token_folder.tokens(tmp_path))
     with pytest.raises(Mismatch, match=words):
         tokens.checked(NumpyTokenLoader(mistake), asked)
 
 
 def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
-    asked = asked_of(record_folder.tokens(tmp_path))
+    asked = asked_of(token_folder.tokens(tmp_path))
 
     def broken(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
         yield next(batch)
@@ -115,16 +115,16 @@ def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_p
 def test_a_bad_token_file_is_refused(
     tmp_path: Path, spoil: Callable[[Path], object], words: str
 ) -> None:
-    spoil(record_folder.tokens(tmp_path))
+    spoil(token_folder.tokens(tmp_path))
     with pytest.raises(BadData, match=words):
         asked_of(tmp_path)
 
 
 def test_too_few_tokens_for_a_batch_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"1000 tokens, 4 sequences of 100 .* too few .* batch of 5"):
-        asked_of(record_folder.tokens(tmp_path), batch=5, length=100)
+        asked_of(token_folder.tokens(tmp_path), batch=5, length=100)
 
 
 def test_another_token_file_has_another_identity(tmp_path: Path) -> None:
-    roots = [record_folder.tokens(tmp_path / str(count), train=count) for count in (500, 501)]
+    roots = [token_folder.tokens(tmp_path / str(count), train=count) for count in (500, 501)]
     assert len({folder.identity(str(root)) for root in roots}) == 2

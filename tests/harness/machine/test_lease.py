@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,8 +21,9 @@ from harness.devices.lease import leased
 from harness.machine import cores
 from harness.processes import memory
 
-from ...bench import ROOT, Bench
+from ...bench import Bench
 from ...processes import PATIENCE, wait_for
+from ..starting import start_program
 
 ALL = cores.allowed()
 PHYSICAL = {min([core, *cores.siblings(core)]) for core in ALL}
@@ -265,33 +265,13 @@ def test_who_waits_in_vain_learns_who_has_the_devices(tmp_path: Path) -> None:
         assert f"fuser {lease.path_of(str(tmp_path), '*')} tells who" in waited.refused[1]
 
 
-STRESS = """
-import os, random, sys, time
-scripts, locks, rounds, held = sys.argv[1:]
-sys.path.insert(0, scripts)
-from harness.devices.devices import Device
-from harness.devices.lease import leased
-# Each shares its cores with others.
-devices = [Device(str(n), [n], [f"core-{n % 4}", f"core-{(n + 1) % 4}"]) for n in range(6)]
-for _ in range(int(rounds)):
-    with leased(locks, random.randint(1, 6), devices, 600) as lease:
-        assert lease.refused is None, lease.refused
-        own = {name for device in lease.devices for name in (device.name, *device.locks)}
-        for name in own:
-            os.close(os.open(f"{held}/{name}", os.O_CREAT | os.O_EXCL))
-        time.sleep(random.uniform(0, 0.005))
-        for name in own:
-            os.unlink(f"{held}/{name}")
-"""
-
-
 def test_no_device_is_ever_held_twice(tmp_path: Path) -> None:
     """Fail if a device is held twice.
     Eight processes take and release random numbers of devices, for random times; one that finds a
     mark of another on its device fails."""
     (tmp_path / "held").mkdir()
-    command = [sys.executable, "-c", STRESS, str(ROOT / "scripts"), str(tmp_path / "locks")]
-    running = [subprocess.Popen([*command, "10", str(tmp_path / "held")]) for _ in range(8)]
+    arguments = (tmp_path / "locks", 10, tmp_path / "held")
+    running = [start_program("lease_devices", *arguments) for _ in range(8)]
     for process in running:
         assert process.wait(PATIENCE) == 0, "a device was held twice, or one never got any"
 

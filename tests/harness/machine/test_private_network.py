@@ -22,17 +22,7 @@ from harness.request.declaration import read_framework
 
 from ...bench import ROOT, Bench
 from ...processes import PATIENCE
-
-# Listens at the address, and answers one caller: itself, if told to call.
-SERVER = """
-import socket, sys
-server = socket.create_server((sys.argv[1], 0))
-print(server.getsockname()[1], flush=True)
-if sys.argv[2] == "call":
-    socket.create_connection(server.getsockname()).close()
-server.accept()
-print("called", flush=True)
-"""
+from ..starting import start_program
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +39,7 @@ def addresses() -> list[str]:
 
 
 def served(address: str, call: str, enter: Callable[[], None] | None) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", SERVER, address, call],
-        preexec_fn=enter,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return start_program("accept_one", address, call, preexec_fn=enter)
 
 
 def reached(address: str, enter: Callable[[], None] | None) -> bool:
@@ -188,26 +173,11 @@ def test_without_namespaces_no_stranger_gets_at_files(framework: str) -> None:
         assert not launcher.exposed_by(task, "")  # type: ignore[arg-type]
 
 
-WITHOUT_NAMESPACES = """
-import contextlib, sys
-sys.path.insert(0, sys.argv[1])
-from harness import launcher
-from harness.processes.private_network import PrivateNetwork
-
-@contextlib.contextmanager
-def none(addresses):
-    yield PrivateNetwork(None, "the kernel gives none")
-
-launcher.private_network = none
-sys.exit(launcher.main(sys.argv[2:]))
-"""
-
-
 def test_a_run_without_a_network_of_its_own_is_refused_before_a_rank_starts(toy: Bench) -> None:
     folder = framework_with_open_ports(toy)
     arguments = toy.command(framework=folder, devices_per_node=2)[2:]
-    start = [sys.executable, "-c", WITHOUT_NAMESPACES, str(ROOT / "scripts")]
-    subprocess.run([*start, *arguments], env=toy.environment(""), check=True)
+    variables = toy.environment("")
+    assert not start_program("run_without_namespaces", *arguments, env=variables).wait()
     record = toy.read_record()
     assert (record["status"], record["ranks"]) == ("unsupported", [])
     assert "open to others (the kernel gives none), and it gives its toys" in record["reason"]

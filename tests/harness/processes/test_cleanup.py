@@ -18,6 +18,7 @@ from harness.processes.cleanup import temporary_folder
 
 from ...bench import Bench
 from ...processes import wait_for
+from ..starting import start_program
 
 
 def start_hanging(
@@ -228,17 +229,6 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
     toy.assert_nothing_left()
 
 
-SHARES = """
-import os, sys, time
-from multiprocessing import resource_tracker, shared_memory
-shared_memory.SharedMemory(create=True, size=64, name=sys.argv[1])
-for name in ("paddle_%d_0_1" % os.getpid(), "mx_%x_1" % os.getpid()):
-    open("/dev/shm/" + name, "w").close()
-print(os.getpid(), flush=True)
-time.sleep(600)
-"""
-
-
 def test_a_file_that_another_one_removes_meanwhile_keeps_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,13 +254,9 @@ def test_shared_memory_of_those_that_are_killed_goes_and_no_other(by_group: bool
     named, stranger = f"test_{run}", Path(guard.SHARED, f"paddle_{os.getpid()}_0_{run}")
     stranger.touch()
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-c", SHARES, named],
-            env={**os.environ, guard.RUN_VARIABLE: run},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
+        variables = {**os.environ, guard.RUN_VARIABLE: run}
+        process = start_program(
+            "share_memory", named, env=variables, stderr=subprocess.DEVNULL, start_new_session=True
         )
         assert process.stdout is not None
         number = int(process.stdout.readline())

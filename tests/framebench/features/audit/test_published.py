@@ -16,11 +16,15 @@ from framebench.features.audit.published import CELL, compare_published
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, Run
 from framebench.tables import frames
+from framebench.tables.arrangement import UNFOLDED
+from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
 from framebench.tables.results import CaseResults
 
 from ....csv_rows import read_rows
+from ...browser import Browser, make
 from ...figures import DLPERF
+from ...made_up_records import write_records
 from ...made_up_runs import build
 
 
@@ -216,3 +220,23 @@ def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_p
     text = (tmp_path / "published.md").read_text()
     assert "393 printed cells; 30 with runs, of which 28 agree and 2 differ; 363 without" in text
     assert len(read_rows(tmp_path / "published.csv")) == 393
+
+
+def published_cells() -> pd.DataFrame:
+    """Return cells as compare_published does: one that agrees, one that differs, one unknown."""
+    rows = [
+        ("a", "line 1", "throughput", "11.5", 11.5, 0.05, True, ""),
+        ("a", "line 2", "speedup", "2.18", 3.23, 0.005, False, "divided by the wrong row"),
+        ("a", "line 3", "speedup", "3.9", None, 0.05, None, "no runs for this cell"),
+    ]
+    names = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
+    cells = [dict(zip(names, row, strict=True)) for row in rows]
+    nothing = dict.fromkeys(published.TABLE.names, "")
+    return frames.frame(published.TABLE, ({**nothing, **cell} for cell in cells))
+
+
+def test_unknown_cells_are_dashes_in_a_report(browser: Browser, tmp_path: Path) -> None:
+    cells = published_cells()
+    make(write_records(tmp_path / "runs"), tmp_path / "report.html", {published.TABLE: cells})
+    recomputed = browser.open(tmp_path / "report.html").column("published", "recomputed")
+    assert recomputed == ["3.23", "11.50", f"{DASH} {UNFOLDED}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import tarfile
@@ -22,6 +23,9 @@ from framebench.features.history import index, sources, trends
 from framebench.features.history.trends import CaseHistory
 from framebench.records.run import RecordsError
 
+from ...browser import Browser
+from ...comparison import made_up_sides
+from ...full_disk import check_full_disk
 from .result_sets import write_set
 
 SETS, CHANGED = 14, 7
@@ -340,3 +344,30 @@ def test_few_sets_are_shown_and_said_to_be_too_few(
     table = pd.read_csv(tmp_path / "out" / "tables" / "history.csv")
     assert table["median_ci_low"].notna().all(), "a point with seven repeats has no interval"
     assert table["repeats"].tolist() == [7, 7, 7]
+
+
+def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for number in range(2):
+        made_up_sides.write_set(tmp_path / "sets" / str(number), 1.0, number)
+    words = ["--sets", str(tmp_path / "sets"), "--results", str(tmp_path)]
+    assert cli.main(["history", *words]) == 0
+    browser.driver.get_log("browser")
+    browser.open(tmp_path / "history.html")
+    assert browser.driver.get_log("browser") == [], "its script ended in an error"
+    assert browser.evaluate("document.querySelectorAll('.unfold').length") == 2
+    said = browser.evaluate(
+        "[...document.querySelectorAll('figure [data-tip]')].map(one => one.dataset.tip)"
+    )
+    assert len(said) == 2
+    assert all(re.match(r".+: [\d.]+", one) for one in said), said
+
+
+def test_a_disk_that_fills_up_leaves_the_former_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def words(runs: Path, earlier: Path) -> list[str | Path]:
+        return ["history", "--by", "name", "--sets", earlier, runs]
+
+    check_full_disk(tmp_path / "results", capsys, words)

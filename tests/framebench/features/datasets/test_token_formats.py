@@ -18,8 +18,8 @@ from harness.samples import folder, masking, recorded_tokens, tokens
 from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
 from harness.samples.masking import BERT, ELECTRA, RUNNING, MaskingPlan
 
-from ...frameworks.models import facts_of
-from .numpy_tokens import NumpyTokenLoader
+from ....frameworks.models import facts_of
+from ....harness.loader.numpy_tokens import NumpyTokenLoader
 
 SEED, LENGTH = 5, sequences.LENGTH
 RECORDS = ("bert", "electra", "ofrecord")

@@ -17,11 +17,15 @@ from harness.loader import content_of
 from harness.loader.pillow import PillowImages
 from harness.samples import folder, order, tokens
 
-from ..harness.loader import images as made
-from ..harness.loader import record_folder
-from ..harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expected, levels_of
-from ..harness.loader.numpy_tokens import NumpyTokenLoader
-from .fork_server import ForkServer, served
+from ...bench import Bench
+from ...conftest import ROOT, build_environment
+from ...framebench.features.datasets import record_folder
+from ...harness.loader import images as made
+from ...harness.loader import token_folder
+from ...harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expected, levels_of
+from ...harness.loader.numpy_tokens import NumpyTokenLoader
+from ..fork_server import ForkServer, served
+from ..models import facts_of, trained_parameters
 
 run = served(
     *("pytorch", "paddle", "oneflow", "mxnet", "jax", "mindspore", "tensorflow", "tensorflow1"),
@@ -222,8 +226,8 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     base = tmp_path_factory.mktemp("data")
     found = {
         "folder": made.folder(base / "folder", train=5, val=5),
-        "tokens": record_folder.tokens(base / "tokens"),
-        "wide": record_folder.tokens(base / "wide", dtype="uint32"),
+        "tokens": token_folder.tokens(base / "tokens"),
+        "wide": token_folder.tokens(base / "wide", dtype="uint32"),
     }
     for name, form in (("bert", "bert"), ("ofrecord", "ofrecord"), ("bert-damaged", "bert")):
         found[name] = base / name
@@ -396,3 +400,27 @@ class PillowRecords:
             paths.append(str(copy))
         plain = PillowImages(asked._replace(paths=paths))
         self.images = np.stack([plain[number][0] for number in range(len(paths))])
+
+
+def test_a_loader_of_records_is_timed_alone(tmp_path: Path) -> None:
+    facts = facts_of("bert_base")
+    small = {"vocabulary": 12000, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}
+    facts["hyperparameters"].update(small)
+    facts["trainable_parameters"] = trained_parameters(facts)
+    model = tmp_path / "bert_base.json"
+    model.write_text(json.dumps(facts))
+    root = tmp_path / "data"
+    sequences.make(root, 9000, 5, "bert")
+    bench = Bench(tmp_path, build_environment("pytorch"))
+    case = {"model": model, "batch_per_device": 4, "sequence_length": 128, "kind": "input"}
+    framework = ROOT / "scripts/frameworks/pytorch"
+    asked = {"precision": None, "compiler": None, "parameters": {"workers": 1, "images": 50}}
+    record = bench.run("", **case, **asked, framework=framework, data=root, time_limit=600).record
+    assert record is not None
+    assert record["status"] == "ok", record["reason"]
+    (rank,) = record["ranks"]
+    assert rank["data_set"]["format"] == "tfrecord"
+    assert rank["loaded"]["sequences"] == rank["fed"]["sequences"] == 50
+    rates = {name: one["value"] for name, one in record["metrics"].items()}
+    assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
+    assert record["metrics"]["throughput"]["unit"] == "sequences/s"

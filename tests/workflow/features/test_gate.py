@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 
-from .conftest import SUITE, Project
+from ..conftest import SUITE, Project
 
 SIDES = {
     "fast": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.01"}},

@@ -1,14 +1,12 @@
-"""Small images as records, and token files, as make-data writes them."""
+"""Small images as records, as make-data writes them."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 from framebench.features.datasets import record_files
 
-from .images import jpeg
+from ....harness.loader.images import jpeg
 
 
 def records(root: Path, form: str, train: int = 7, val: int = 4, classes: int = 2) -> Path:
@@ -28,14 +26,4 @@ def records(root: Path, form: str, train: int = 7, val: int = 4, classes: int = 
             with record_files.writing(form, root / name) as add:
                 for number in numbers:
                     add(number % classes, contents[number])
-    return root
-
-
-def tokens(root: Path, train: int = 1000, val: int = 300, dtype: str = "uint16") -> Path:
-    """Write tokens below 257."""
-    root.mkdir(parents=True, exist_ok=True)
-    for split, count in (("train", train), ("val", val)):
-        drawn = np.random.RandomState(count).randint(0, 257, count)
-        (root / f"{split}.bin").write_bytes(drawn.astype(dtype).tobytes())
-        (root / f"{split}.json").write_text(json.dumps({"dtype": dtype, "vocabulary": 257}))
     return root

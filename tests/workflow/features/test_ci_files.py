@@ -12,19 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ..conftest import ROOT
+from ...conftest import ROOT
 
-MODEL = """
-import torch
-
-FRAMEWORK = "pytorch"
-
-
-def make(batch_size):
-    model = torch.nn.Linear(4, 2)
-    batch = torch.randn(batch_size, 4), torch.randint(2, (batch_size,))
-    return model, batch, torch.nn.CrossEntropyLoss()
-"""
+MODEL = (ROOT / "tests/workflow/programs/linear_model.py").read_text()
 SUITE = {
     "steps": {"warmup": 1, "timed": 2},
     "repeats": 1,

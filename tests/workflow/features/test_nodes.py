@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from framebench import cli
 
-from ..conftest import ROOT
-from ..csv_rows import read_rows
-from .conftest import Project
+from ...conftest import ROOT
+from ...csv_rows import read_rows
+from ..conftest import Project
 
 
 def test_nodes_of_a_suite_are_measured_and_judged(
@@ -34,8 +34,10 @@ def test_nodes_of_a_suite_are_measured_and_judged(
     )  # fmt: skip
     assert row["reason"] == "needs 3 nodes of one kind of hardware, or a baseline"
     text = table.read_text()
+    results = str(project.folder / "results")
+    assert cli.main(["lint", "--sources", f"{results}/runs", "--results", results]) == 0
     # The rules are kept with the results.
-    words = ["--results", str(project.folder / "results"), "--fail-on", "5%"]
+    words = ["--results", results, "--fail-on", "5%"]
     assert cli.main(["nodes", *words]) == 5
     assert "cannot tell: of none of 1 nodes it can be told" in capsys.readouterr().err
     assert table.read_text() == text

@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 from framebench.environments.hashes import digest_of
 
-from ..packages import write_wheel
-from .conftest import SUITE, Project
+from ...packages import write_wheel
+from ..conftest import SUITE, Project
 
 #: Needs of each version: 1.1 needs a missing package, so it cannot be installed; 1.3 is slower.
 NEEDS = {"1.0": "helper==1.0", "1.1": "helper==9.0", "1.2": "helper==2.0", "1.3": "helper==2.0"}

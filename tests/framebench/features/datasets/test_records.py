@@ -13,8 +13,8 @@ from harness.loader import RECORDIO, TFRECORD, sequential
 from harness.samples import folder, order
 from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
 
+from ....harness.loader.images import jpeg
 from . import record_folder
-from .images import jpeg
 
 PART, REC = "train-00000-of-00002.tfrecord", "train.rec"
 OFRECORD, OF_ONEFLOW = record_files.OFRECORD, "train/part-00000"

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import yaml
 
-from ..packages import write_wheel
-from .conftest import ONE_RUN, Project
-
-#: Contract test of the toy in the copied project: it is to see the pins that have moved.
-TESTS = """
-from pathlib import Path
-
-def test_pins_of_toy():
-    assert "toy==2.0" in Path("envs/toy.yaml").read_text()
-
-def test_pins_of_others():
-    raise AssertionError("other frameworks' tests do not run")
-"""
+from ...packages import write_wheel
+from ..conftest import ONE_RUN, PROGRAMS, Project
 
 
 def test_pins_move_are_tested_and_measured_against_the_old_ones(project: Project) -> None:
@@ -35,7 +25,7 @@ def test_pins_move_are_tested_and_measured_against_the_old_ones(project: Project
     adapter.write_text(adapter.read_text().replace('return "1.0"', installed))
     tests = project.folder / "tests" / "frameworks"
     tests.mkdir(parents=True)
-    (tests / "test_contract.py").write_text(TESTS)
+    shutil.copy(PROGRAMS / "contract_of_toy.py", tests / "test_contract.py")
     project.configure(interpreters={})
     project.write_suite(ONE_RUN)
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")

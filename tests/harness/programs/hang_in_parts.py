@@ -1,0 +1,23 @@
+"""Time the parts of a step that hangs, with a limit of a second."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from harness.adapter import StepBreakdown
+from harness.measuring import extras, step_timing
+from harness.messages import report
+from harness.step_breakdown import StepPart
+
+from tests.harness.recorder import Recorder
+
+
+class Hanging(StepBreakdown, Recorder):
+    def step_parts(self) -> list[StepPart]:
+        time.sleep(600)
+        return []
+
+
+extras.LEAST_SECONDS = 1
+step_timing.time_step_parts(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))

@@ -1,0 +1,137 @@
+"""Read images with DALI, on the CPU and as on a GPU; print what was found as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+from core.inputs import DALI, DALI_GPU
+from harness.loader import Loading, dali
+from harness.samples import folder, order, supply
+from nvidia.dali import Pipeline, fn
+
+ROOTS, SIZE, BATCH, SEED, ODD = json.loads(sys.argv[1])
+
+
+class Adapter(Loading):
+    MODULE = "json"
+
+
+Adapter.__abstractmethods__ = frozenset()  # what computes is not asked for
+adapter: Any = object.__new__(cast(Any, Adapter))
+adapter.case = SimpleNamespace(input=DALI, framework="any")
+adapter.rank_context = SimpleNamespace(accelerator="cpu")
+
+
+def loaded(root: str, split: str, workers: int) -> tuple[Any, Any]:
+    images = folder.scan(root, split, "refuse")
+    asked = order.loads(
+        images, order.epoch(images, split, 0, SEED, 0, 1), split, 0, SEED, BATCH, SIZE, workers
+    )
+    return asked, supply.checked(adapter, asked, root)
+
+
+def reason(call: Callable[..., Any], *arguments: Any) -> str | None:
+    try:
+        call(*arguments)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def take_first(asked: Any) -> None:
+    next(adapter.load(asked))
+
+
+found: dict[str, Any] = {}
+here, cpu = [], []
+for split in ("train", "val"):
+    asked, found[split] = loaded(ROOTS["good"], split, 0)
+    kept = list(adapter.load(asked))  # looked at when all are there
+    np.save(split, np.concatenate([one.images for one in kept]))
+    alone = list(adapter.load(asked._replace(decodes_only=True)))
+    np.save(split + "-pixels", np.concatenate([one.images for one in alone]))
+    here.append(asked)
+    cpu += [np.concatenate([one.images for one in each]) for each in (kept, alone)]
+found["again"] = loaded(ROOTS["good"], "train", 2)[1]
+found["decoded"] = supply.decoded(adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD])
+found["bad"] = {
+    name: reason(loaded, root, "train", 0) for name, root in ROOTS.items() if name != "good"
+}
+scanned = folder.scan(ROOTS["odd"], "train", "skip")
+whole = supply.without_broken(adapter, scanned, range(len(scanned.paths)), 1)
+found["skipped"] = [one.path for one in whole.skipped]
+found["settings"] = adapter.loader_settings()
+found["records"] = reason(lambda: list(adapter.load(asked._replace(format="tfrecord"))))
+found["tokens"] = reason(lambda: list(adapter.load_tokens(None)))
+
+adapter.case.input = DALI_GPU
+found["refused"] = [reason(lambda: adapter.load(asked))]
+adapter.rank_context.accelerator = "cuda"
+found["refused"].append(reason(lambda: adapter.load(asked)))
+Adapter.MODULE = "numpy"
+os.environ["LOCAL_RANK"] = "1"
+wanted = [
+    loaded_here._replace(decodes_only=alone) for loaded_here in here for alone in (False, True)
+]
+
+# DALI checks operators and their arguments before it asks for a GPU.
+made: list[Any] = []
+set_outputs = Pipeline.set_outputs
+
+
+def note(pipeline: Any, *outputs: Any) -> None:
+    made.append([pipeline.device_id, *(output.device for output in outputs)])
+    raise RuntimeError("defined")
+
+
+Pipeline.set_outputs = note
+found["defined"] = [reason(take_first, one) for one in wanted]
+found["made"], Pipeline.set_outputs = made, set_outputs
+
+
+def on_cpu(operator: Any) -> Any:
+    def decode(*arguments: Any, device: str, **options: Any) -> Any:
+        assert device == "mixed"
+        return operator(*arguments, device="cpu", **options)
+
+    return decode
+
+
+fn.decoders.image, fn.decoders.image_slice = map(
+    on_cpu, (fn.decoders.image, fn.decoders.image_slice)
+)
+start = Pipeline.__init__
+
+
+def without_gpu(pipeline: Any, batch: int, threads: int, gpu: int, **options: Any) -> None:
+    assert gpu == 1
+    start(pipeline, batch, threads, None, **options)
+
+
+Pipeline.__init__ = without_gpu
+on_gpu = []
+for one, images in zip(wanted, cpu, strict=True):
+    arrays, shared, agree = [], [], []
+    for batch in adapter.load(one):
+        array = np.asarray(batch.images)
+        arrays.append(array)
+        shared.append(adapter.device_tensor(batch.images))
+        agree.append((batch.images.shape, batch.images.dtype) == (array.shape, str(array.dtype)))
+    # Looked at when all are there.
+    kept = [bool(np.array_equal(*pair)) for pair in zip(arrays, shared, strict=True)]
+    on_gpu.append([bool(np.array_equal(np.concatenate(arrays), images)), *kept, *agree])
+Pipeline.exec_dynamic = False
+found["overwritten"] = reason(take_first, wanted[0])
+dali.OWN.__dict__.clear()  # a decoder for the CPU
+found["on_gpu"] = on_gpu
+found["levels on a GPU"] = supply.decoded(
+    adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD]
+)
+found["gpu_settings"] = adapter.loader_settings()
+print("ANSWER " + json.dumps(found))

@@ -1,0 +1,10 @@
+"""Snakemake of another Python, without our logger plugin on its path."""
+
+from __future__ import annotations
+
+import sys
+
+from snakemake.cli import main
+
+sys.path[:] = [one for one in sys.path if not one.endswith("logger")]
+main()
