@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GOAL = 1.01
-SPLIT_GOAL = 1.005
+BREAKDOWN_GOAL = 1.005
 
 
 def measure(batch_size: int, steps: int, rounds: int) -> None:
@@ -70,12 +70,12 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     def harness_loop(count: int) -> list[float]:
         return window.measure(adapter, count, window.run_ahead(adapter)).step_seconds
 
-    def split_loop(count: int) -> list[float]:
+    def breakdown_loop(count: int) -> list[float]:
         seconds = window.measure(adapter, count, window.run_ahead(adapter)).step_seconds
         step_timing.measure(adapter, 1, 0.0)
         return seconds
 
-    loops = {"harness": harness_loop, "bare": bare_loop, "split": split_loop}
+    loops = {"harness": harness_loop, "bare": bare_loop, "step breakdown": breakdown_loop}
     found: dict[str, list[list[float]]] = {name: [] for name in loops}
     for loop in loops.values():
         loop(3)
@@ -125,9 +125,9 @@ def main() -> int:
         f"ratio: {ratio:.4f} (goal: at most {GOAL}); of {len(pairs)} pairs of blocks: "
         f"median {statistics.median(pairs):.4f}, {min(pairs):.4f} to {max(pairs):.4f}"
     )
-    split_ratio = medians["split"] / medians["harness"]
-    print(f"with a step breakdown: {split_ratio:.4f} (goal: at most {SPLIT_GOAL})")
-    return 0 if ratio <= GOAL and split_ratio <= SPLIT_GOAL else 1
+    breakdown_ratio = medians["step breakdown"] / medians["harness"]
+    print(f"with a step breakdown: {breakdown_ratio:.4f} (goal: at most {BREAKDOWN_GOAL})")
+    return 0 if ratio <= GOAL and breakdown_ratio <= BREAKDOWN_GOAL else 1
 
 
 if __name__ == "__main__":

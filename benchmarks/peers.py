@@ -229,7 +229,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--models", nargs="+", choices=BATCHES, default=list(BATCHES))
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
-    parser.add_argument("--tuned", action="store_true", help="with the variables of that arm")
+    parser.add_argument("--tuned", action="store_true", help="with the variables of that variant")
     parser.add_argument("--inside", nargs=2, metavar=("MODEL", "MODE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.inside:

@@ -64,7 +64,9 @@ def keep(model: str, tokens: int | None, peak: float) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL")
-    parser.add_argument("--steps", type=int, default=1, help="of the optimizer; parity takes 5")
+    parser.add_argument(
+        "--steps", type=int, default=1, help="of the optimizer; verification takes 5"
+    )
     parser.add_argument("--tokens", type=int, help="another length of sequences")
     parser.add_argument("--keep", action="store_true", help="for the test that bounds all")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)

@@ -31,7 +31,7 @@ ACCELERATOR = "cpu"
 BATCH, SEQUENCE = {False: 2, True: 1}, 128  # batch of images and of sequences, and their length
 
 
-def arms(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
+def variants(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield name, required compiler and harness arguments of each setting that acts here."""
     for one in settings:
         if ACCELERATOR in one.accelerators:
@@ -96,7 +96,7 @@ def main() -> int:
         if given.frameworks and framework not in given.frameworks:
             continue
         usual = catalog.frameworks[framework].get("trained_with", "none")
-        for name, compiler, own in arms(tuned.settings(framework)):
+        for name, compiler, own in variants(tuned.settings(framework)):
             if not any(part in name for part in given.only):
                 continue
             compiled = ["--compiler", compiler or usual]

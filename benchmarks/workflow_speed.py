@@ -37,7 +37,7 @@ rule one:
 """
 SIZES = (1000, 10000)
 #: Folders of results with what verifies all sizes alike.
-CHECKS = ("reference", "parity", "probes")
+CHECKS = ("reference", "verification", "peak_flops")
 MEMORY = 0.4 * 2**30
 
 

@@ -72,7 +72,7 @@ class Bench:
             "time_limit": 600,
             "seed": 0,
             "repeat": 1,
-            "way": "hand",
+            "install_method": "hand",
             "output": self.output,
             "log": self.log,
         }

@@ -65,7 +65,7 @@ _SETTINGS = (
         words=lambda seconds: f"{seconds} s",
     ),
     _condition(
-        "arm",
+        "suite_variant",
         "variant of the suite, in an A/B test",
         title="variant",
         setting="variant",
@@ -134,4 +134,4 @@ _AXES = tuple(filter(_is_condition, BUILT_IN))
 #: Conditions, with the axes that are no columns of every table; a user's axes follow them.
 CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *_AXES, *_SETTINGS)
 #: Fields of :class:`core.case.Case` that hold some of them, by name.
-IN_CASE = {**{axis.name: axis.name for axis in _AXES}, "arm": "variant", "node": "node"}
+IN_CASE = {**{axis.name: axis.name for axis in _AXES}, "suite_variant": "variant", "node": "node"}

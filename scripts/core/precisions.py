@@ -39,13 +39,12 @@ class Precision(NamedTuple):
     that its speed-up is relative to, None for a baseline itself. ``bounds``: largest relative error
     that counts as the same computation, by quantity of the verification. ``gradient_floor``: a
     parameter's gradient is compared with at least this fraction of its share of the norm of all
-    gradients, see :mod:`harness.kinds.parity`. ``updates``: whether updates, and the losses after
-    them, are compared. ``variables``: allowed values by environment variable. ``storage``: dtype of
-    the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks use on a CPU, "" for a
-    precision that no CPU emulates; ``instructions``: instruction sets, any of which computes in it.
-    ``usual_on``: accelerators and instruction sets with units of their own for it. ``capability``:
-    least compute capability of a GPU that has it, "" for any.
-    """
+    gradients, see :mod:`harness.kinds.verification`. ``updates``: whether updates, and the
+    losses after them, are compared. ``variables``: allowed values by environment variable.
+    ``storage``: dtype of the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks use
+    on a CPU, "" for a precision that no CPU emulates; ``instructions``: instruction sets, any of
+    which computes in it. ``usual_on``: accelerators and instruction sets with units of their own
+    for it. ``capability``: least compute capability of a GPU that has it, "" for any."""
 
     name: str
     title: str
@@ -83,7 +82,7 @@ def default() -> str:
     return next(name for name, precision in known().items() if precision.baseline is None)
 
 
-def usual(accelerator: str, instruction_sets: Collection[str]) -> str:
+def default_for(accelerator: str, instruction_sets: Collection[str]) -> str:
     """Return the precision that a machine is made for; the first baseline without such."""
     has = {accelerator, *instruction_sets}
     return next((name for name, one in known().items() if has & {*one.usual_on}), default())
@@ -162,7 +161,7 @@ def version(text: str) -> Tuple[int, ...]:
 def _precision(path: str) -> Precision:
     with open(path, encoding="utf-8") as file:
         declared = json.load(file)
-    matmuls, compared, cpu = declared["products"], declared["parity"], declared.get("cpu", {})
+    matmuls, compared, cpu = declared["matmuls"], declared["verification"], declared.get("cpu", {})
     return Precision(
         name=declared["name"],
         title=declared["title"],

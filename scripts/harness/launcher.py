@@ -267,7 +267,7 @@ def measure(
     task = setup.task
     request, framework = task.request, task.framework
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
-    where = environment.capture(request.way, setup.cores, installed, setup.common)
+    where = environment.capture(request.install_method, setup.cores, installed, setup.common)
     where.update(software.fields(request, setup.common))
     where["dropped_variables"] = node.dropped_variables(request)
     if setup.lease and setup.lease.devices and request.accelerator == "cuda":

@@ -17,7 +17,7 @@ from typing import Any
 import autograd
 import numpy as np
 from core.parallelism import FEWEST_PARTS
-from harness.kinds.parity import LAST_RATE, STEPS, UPDATES
+from harness.kinds.verification import LAST_RATE, STEPS, UPDATES
 from harness.measuring.synthetic import make_batch, shape_of
 from harness.measuring.verification import dropout
 from harness.measuring.verification.errors import OF_TOKEN, relative, worst_token
@@ -46,14 +46,14 @@ PART_CLIPPED = 0.8
 Arrays = dict[str, Any]
 
 
-def parity_model_config(model_config: dict[str, Any], with_dropout: bool) -> dict[str, Any]:
+def verification_model_config(model_config: dict[str, Any], with_dropout: bool) -> dict[str, Any]:
     """Return the model config with the hyper-parameters of the comparison: others than those that
     are timed, so that none can be hard-coded, and large enough for each to show within two steps.
     ``with_dropout``: with the model's own rates of dropout, not without."""
     changed = copy.deepcopy(model_config)
     own = model_config["hyperparameters"]
     changed.pop("of_sequence_length", None)  # it would replace some of them
-    changed["hyperparameters"].update(model_config["parity"]["hyperparameters"])
+    changed["hyperparameters"].update(model_config["verification"]["hyperparameters"])
     if with_dropout:
         rates = {key: rate for key, rate in own.items() if "dropout" in key}
         changed["hyperparameters"].update(rates)
@@ -85,15 +85,15 @@ def with_extremes(
 
 
 def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
-    """Return the model config made smaller, by ``parity.small``, so that a comparison takes a
-    moment, or by ``parity.reduced``, so that one fits into memory: other hyper-parameters and
+    """Return the model config made smaller, by ``verification.small``, so that a comparison takes a
+    moment, or by ``verification.reduced``, so that one fits into memory: other hyper-parameters and
     inputs, and others of the ``comparison``: a deep model diverges at a rate that is right for a
     small one. They say which they were reduced from, and how many parameters are left. Raises
     KeyError for a model that has no such reduction."""
     small = copy.deepcopy(model_config)
-    changes = model_config["parity"][way]
+    changes = model_config["verification"][way]
     small["hyperparameters"].update(changes.get("hyperparameters", {}))
-    small["parity"]["hyperparameters"].update(changes.get("comparison", {}))
+    small["verification"]["hyperparameters"].update(changes.get("verification_hyperparameters", {}))
     for item in small["inputs"]:
         item.update(changes.get("inputs", {}).get(item["name"], {}))
     drawn = module_of(model_config).parameters(small)
@@ -117,8 +117,8 @@ def write(
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
     complete. ``parts``: batches whose gradients are averaged, of ranks or micro-steps.
 
-    ``facts.json`` and ``facts-dropout.json`` (the model config to run with, without dropout and
-    with the model's own), ``weights.npz``, ``batch-RANK.npz``,
+    ``model_config.json`` and ``model_config-dropout.json`` (to run with, without
+    dropout and with the model's own), ``weights.npz``, ``batch-RANK.npz``,
     ``outputs.npz`` (``train`` or ``inference``, rank, number),
     ``gradients-BATCHES.npz`` (averaged over the first one or all batches),
     ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these, see UPDATES),
@@ -141,10 +141,14 @@ def write_generation(
 ) -> None:
     """Write the comparison of generated text into ``folder``, as :func:`write` does.
 
-    ``facts.json``, ``facts-dropout.json``, ``weights.npz``, ``batch-0.npz`` with the prompts,
-    ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them. The model
-    configs alone where the model generates no text, or has no positions for more tokens."""
-    without, model = parity_model_config(model_config, with_dropout=False), module_of(model_config)
+    ``model_config.json``, ``model_config-dropout.json``, ``weights.npz``, ``batch-0.npz`` with the
+    prompts, ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them.
+    The model configs alone where the model generates no text, or has no positions for more
+    tokens."""
+    without, model = (
+        verification_model_config(model_config, with_dropout=False),
+        module_of(model_config),
+    )
     with _completed(folder) as partial:
         _save_model_configs(partial, without, model_config)
         if not hasattr(model, "continued"):
@@ -154,7 +158,7 @@ def write_generation(
             return
         parameters = model.parameters(without)
         weights = draw(parameters, seed)
-        size = model_config["parity"]["batch_per_device"]
+        size = model_config["verification"]["batch_per_device"]
         batch = make_batch(model_config["inputs"], size, sequence_length, seed, 0)
         exact = {name: array.astype(np.float64) for name, array in weights.items()}
         prompts, hyper = batch["token_ids"], without["hyperparameters"]
@@ -182,11 +186,11 @@ def _completed(folder: Path) -> Iterator[Path]:
 
 
 def _save_model_configs(folder: Path, without: Arrays, model_config: Arrays) -> None:
-    """Write ``facts.json`` with the model config ``without`` dropout, and ``facts-dropout.json`` if
-    the model has some."""
-    configs = {"facts": without}
+    """Write ``model_config.json``, the model config ``without`` dropout, and
+    ``model_config-dropout.json`` if the model has some."""
+    configs = {"model_config": without}
     if model_config["hyperparameters"].get("dropout"):
-        configs["facts-dropout"] = parity_model_config(model_config, with_dropout=True)
+        configs["model_config-dropout"] = verification_model_config(model_config, with_dropout=True)
     for name, config in configs.items():
         (folder / f"{name}.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 
@@ -208,12 +212,12 @@ def _write(
     partial: Path,
     parts: int,
 ) -> None:
-    without = parity_model_config(model_config, with_dropout=False)
+    without = verification_model_config(model_config, with_dropout=False)
     hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
     model = module_of(model_config)
     parameters = model.parameters(without)
     weights = draw(parameters, seed)
-    size = model_config["parity"]["batch_per_device"]
+    size = model_config["verification"]["batch_per_device"]
     if hasattr(model, "calibrated"):
         batch = make_batch(inputs, size, sequence_length, seed, 0)
         weights = model.calibrated(weights, batch, hyper)
@@ -286,7 +290,7 @@ def _write(
             )
             expected["rounding"] = {**outputs, **rounding}
     if model_config["hyperparameters"].get("dropout"):
-        with_dropout = parity_model_config(model_config, with_dropout=True)
+        with_dropout = verification_model_config(model_config, with_dropout=True)
         exact = {name: array.astype(np.float64) for name, array in weights.items()}
         expected["dropout"] = _dropout(model, exact, batches[0], with_dropout, partial)
     _save_model_configs(partial, without, model_config)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.kinds.parity import LAST_RATE, LOSSES, OF_STATISTICS, STEPS, UPDATES
+from harness.kinds.verification import LAST_RATE, LOSSES, OF_STATISTICS, STEPS, UPDATES
 from harness.measuring.verification.errors import OF_TOKEN, relative, worst_token
 
 from reference.optimizers import OPTIMIZERS, update

@@ -26,7 +26,7 @@ _OF_PROOFS = f"{_TESTS}/records/test_verified.py"
 _OF_BASELINES = f"{_TESTS}/records/test_verified_in_fp32.py"
 _OF_LINT = f"{_TESTS}/features/audit/test_lint.py"
 _OF_ERRORS = "tests/harness/kinds/test_errors.py"
-_OF_PARITY = "tests/frameworks/test_parity.py"
+_OF_VERIFICATION = "tests/frameworks/test_verification.py"
 
 STATISTICS = (
     claim(
@@ -92,8 +92,8 @@ STATISTICS = (
         violation(
             "flags of the candidate only",
             _RATIOS,
-            "marks=[marks_of(*both) for both in sides]",
-            "marks=[marks_of(case) for case, _ in sides]",
+            "flags=[flags_of(*both) for both in sides]",
+            "flags=[flags_of(case) for case, _ in sides]",
             f"{_OF_TABLES}::test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides",
         ),
         violation(
@@ -148,7 +148,7 @@ STATISTICS = (
         ),
         violation(
             "the fastest of several devices gives their peak",
-            "scripts/harness/kinds/peak.py",
+            "scripts/harness/kinds/peak_flops.py",
             'Metric("TFLOP/s", "higher", "min", _tflops)',
             'Metric("TFLOP/s", "higher", "max", _tflops)',
             "tests/harness/test_runs.py::test_of_several_devices_the_slowest_tells_the_peak",
@@ -159,8 +159,8 @@ STATISTICS = (
         violation(
             "the rest does not subtract communication",
             f"{_DRIVER}/tables/losses.py",
-            "None if communication is None else exchange - communication",
-            "None if communication is None else exchange",
+            "None if communication is None else together - communication",
+            "None if communication is None else together",
             f"{_TESTS}/tables/test_losses.py::test_the_loss_is_split_by_the_control",
         ),
     ),
@@ -334,13 +334,13 @@ VERIFICATION = (
         ),
     ),
     claim(
-        "`parity` appears if one error of a verification exceeds its bound",
+        "`incorrect` appears if one error of a verification exceeds its bound",
         violation(
             "one error within its bound is enough",
             f"{_DRIVER}/records/verifications.py",
             'self.status == "ok" and bool(within) and all(within)',
             'self.status == "ok" and any(within)',
-            f"{_OF_PARITY}::test_a_failed_certificate_marks_what_was_timed",
+            f"{_OF_VERIFICATION}::test_a_failed_certificate_marks_what_was_timed",
         ),
     ),
     claim(

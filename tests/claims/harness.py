@@ -202,7 +202,7 @@ TIMING = (
             _STEPS,
             '    ahead = fields["run_ahead"] = run_ahead(adapter)\n',
             '    ahead = fields["run_ahead"] = run_ahead(adapter)\n'
-            '    for _ in range(workload.parameters.get("split_steps", 0)):\n'
+            '    for _ in range(workload.parameters.get("breakdown_steps", 0)):\n'
             "        adapter.step()\n",
             f"{_RUNS}::test_parts_of_a_step_are_timed_behind_everything_that_counts",
         ),
@@ -373,7 +373,7 @@ CHECKED = (
             "micro_steps.check_all_reduces(context)",
             "pass",
             "tests/harness/adapter/test_accumulation.py::test_what_is_not_so_is_no_measurement"
-            "[exchange_each-2-gradient messages, not the 1 of one all-reduce]",
+            "[all_reduce_each-2-gradient messages, not the 1 of one all-reduce]",
         ),
     ),
     claim(

@@ -91,7 +91,7 @@ def record_of(
         "command": ["python", "-m", "harness", "--framework", case["framework"]],
         "ranks": ranks,
         "environment": {
-            "way": "venv",
+            "install_method": "venv",
             "python": "3.11.7",
             "prefix": "/venvs/" + case["framework"],
             "packages": {"numpy": "2.3.4", case["framework"]: "1"},

@@ -69,8 +69,8 @@ def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **o
     ranks = [
         {
             **{key: rank[key] for key in ("rank", "host", "status", "reason")},
-            "products": {precisions.known()[case["precision"]].dtypes[0]: 9},
-            "parity": [{"quantity": quantity, "error": error, "where": ""}],
+            "matmul_dtypes": {precisions.known()[case["precision"]].dtypes[0]: 9},
+            "verification": [{"quantity": quantity, "error": error, "where": ""}],
         }
         for rank in record["ranks"]
     ]
@@ -78,12 +78,12 @@ def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **o
     record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
     if "refused" in other:
         record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
-    path = folder / "parity" / f"{len(list(folder.rglob('*.json')))}.json"
+    path = folder / "verification" / f"{len(list(folder.rglob('*.json')))}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record))
 
 
 def flag_of(folder: Path, run: Run) -> tuple[str, str] | None:
-    verification_results, problems = verifications.load(folder / "parity")
+    verification_results, problems = verifications.load(folder / "verification")
     assert not problems
     return verified.VerificationFlags(verification_results, MODELS).flag(run)

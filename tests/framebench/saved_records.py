@@ -78,7 +78,7 @@ def record(repeat: int = 1, seconds: tuple[float, ...] = (0.5, 0.5), **changes: 
             {**rank, "rank": 1, "step_seconds": list(seconds), "window_seconds": window},
         ],
         "environment": {
-            "way": "venv",
+            "install_method": "venv",
             "python": "3.11.7",
             "prefix": "env",
             "packages": {"torch": "2.8.0"},
@@ -161,15 +161,15 @@ def peak_flops_record(**changes: Any) -> dict[str, Any]:
                 "host": "node-1",
                 "status": "ok",
                 "reason": "",
-                "products": {"float32": 1},
+                "matmul_dtypes": {"float32": 1},
                 "matmuls": [
-                    {"size": 500, "products": 1, "seconds": [1.0]},
-                    {"size": 1000, "products": 100, "seconds": [5.0, 4.0, 4.5]},
+                    {"size": 500, "count": 1, "seconds": [1.0]},
+                    {"size": 1000, "count": 100, "seconds": [5.0, 4.0, 4.5]},
                 ],
             }
         ],
         "environment": {
-            "way": "venv",
+            "install_method": "venv",
             "python": "3.11.7",
             "prefix": "/venv",
             "packages": {},

@@ -28,7 +28,7 @@ ORDER = (
     "plan",
     "runs",
     "tables",
-    "comparison",
+    "verification",
     "report",
     "terminal",
     "commands",

@@ -52,7 +52,7 @@ def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     )
     own = {"bandwidth": {"value": 12.0, "unit": "GB/s"}}
     assert line(metrics=own) == "12/84 pytorch fp32 bandwidth 12 GB/s 8 s"
-    assert line(metrics={}, kind="parity") == "12/84 pytorch fp32 ok 8 s"
+    assert line(metrics={}, kind="verification") == "12/84 pytorch fp32 ok 8 s"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1], "wall_seconds": "x"}'])
@@ -63,7 +63,10 @@ def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: st
 
 
 def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_is_none() -> None:
-    done, total = {"run": 12, "probe": 3}, {"run": 84, "probe": 21, "comparison": 49, "tables": 1}
+    done, total = (
+        {"run": 12, "peak_flops": 3},
+        {"run": 84, "peak_flops": 21, "verification": 49, "tables": 1},
+    )
     running = ["jax bert_base train fp32 1n1g r1", "another"]
     assert status_lines.status(done, total, 2, running, LEFT) == (
         "12/84 runs, 2 failed, 3/21 peak benchmarks, 0/49 verifications; "
@@ -76,9 +79,9 @@ def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_i
         if width > 60:
             assert text.startswith("12/84 runs, 2 failed")
             assert text.endswith("about 12 min (9 to 16) left")
-    assert status_lines.status({"run": 84, "probe": 21}, {"run": 84, "probe": 21}, 0, [], LEFT) == (
-        "84/84 runs; about 12 min (9 to 16) left"
-    )
+    assert status_lines.status(
+        {"run": 84, "peak_flops": 21}, {"run": 84, "peak_flops": 21}, 0, [], LEFT
+    ) == ("84/84 runs; about 12 min (9 to 16) left")
 
 
 def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:

@@ -93,15 +93,15 @@ def facts_of_block(name: str) -> dict[str, Any]:
     facts["hyperparameters"].update(block.hyperparameters)
     layers = list(_alone(networks.describe(facts), block))
     hyper = {**facts["hyperparameters"], "family": "layers", "layers": layers}
-    parity = {**facts["parity"]["hyperparameters"], "learning_rate": block.rate}
+    verification = {**facts["verification"]["hyperparameters"], "learning_rate": block.rate}
     drops = any(one["op"] == "dropout" and one.get("key") == "dropout" for one in layers)
-    for given in (hyper, parity):
+    for given in (hyper, verification):
         if not drops:  # otherwise the amount of dropout would be compared
             given.pop("dropout", None)
     images, labels = facts["inputs"]
     images = {**images, "shape": ["batch", *block.size, 3]}
     facts.update(name=name, inputs=[images, labels], hyperparameters=hyper)
-    facts["parity"] = {**facts["parity"], "hyperparameters": parity}
+    facts["verification"] = {**facts["verification"], "hyperparameters": verification}
     del facts["reduced_from"]
     return counted(facts)
 

@@ -59,7 +59,7 @@ def in_one_process(framework: str) -> str:
 
 COMPARE = """
 import json
-from harness.kinds.parity import Comparison, compare
+from harness.kinds.verification import ReferenceFolder, compare
 errors = {}
 for folder, name, mode, precision, wrong in COMPUTATIONS:
     with open(f"{folder}/{name}.json") as file:
@@ -69,7 +69,7 @@ for folder, name, mode, precision, wrong in COMPUTATIONS:
     if "layers" in wrong:
         changed = [{**one, **wrong["layers"].get(one["name"], {})} for one in hyper["layers"]]
         hyper["layers"] = [{k: v for k, v in one.items() if v is not None} for one in changed]
-    reference = Comparison(folder)
+    reference = ReferenceFolder(folder)
     adapter = started(facts, mode=mode, precision=precision)
     with planted(adapter._definition, *wrong.get("code", ())):
         adapter.build(reference.prepare(adapter))
@@ -81,7 +81,7 @@ answer(errors=errors)
 
 
 #: Model config with the model's own dropout.
-DROPOUT = "facts-dropout"
+DROPOUT = "model_config-dropout"
 
 
 class Mistake(NamedTuple):
@@ -125,7 +125,7 @@ def compared(
         for precision in precisions
     ]
     computations += [
-        (str(one.folder), "facts", "train", precision, one.given)
+        (str(one.folder), "model_config", "train", precision, one.given)
         for one in mistakes
         for precision in precisions
     ]
@@ -139,10 +139,10 @@ def compared(
 def _compared(folder: Path, modes: Sequence[str], training_only: bool) -> list[tuple[str, str]]:
     """Return names of model configs and the modes in which they are compared."""
     if training_only:
-        return [("facts", "train")]
+        return [("model_config", "train")]
     has_dropout = (folder / f"{DROPOUT}.json").exists()
-    inference = DROPOUT if has_dropout else "facts"  # which has none then, as it is timed
-    plain = [({"train": "facts", "inference": inference}[mode], mode) for mode in modes]
+    inference = DROPOUT if has_dropout else "model_config"  # which has none then, as it is timed
+    plain = [({"train": "model_config", "inference": inference}[mode], mode) for mode in modes]
     return [*plain, *[(DROPOUT, "train")] * has_dropout]
 
 
@@ -153,7 +153,7 @@ def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[An
         (computation, one["quantity"], one["where"]): one["error"]
         for computation, (precision, measured) in errors.items()
         for one in measured
-        if not verifications.ComparisonError(**one).is_within(
+        if not verifications.QuantityError(**one).is_within(
             own.get(one["quantity"], verifications.bound(precision, one["quantity"]))
         )
     }

@@ -50,7 +50,7 @@ SERVER = """
 import functools, json, os, signal, sys, time, traceback
 IMPORTS
 sys.path.insert(0, SCRIPTS)
-import harness.adapter, harness.kinds.parity, harness.measuring.synthetic
+import harness.adapter, harness.kinds.verification, harness.measuring.synthetic
 
 def await_ranks(rank, ranks):
     # One that ends earlier takes others along in their last collective, or leaves them waiting.

@@ -68,7 +68,7 @@ def trained_parameters(facts: dict[str, Any]) -> int:
 def small(model: str, **hyperparameters: object) -> dict[str, Any]:
     """Return the model's small config, if it defines one, with changed ``hyperparameters``."""
     facts = facts_of(model)
-    if "small" in facts.get("parity", {}):
+    if "small" in facts.get("verification", {}):
         facts = compute.reduced(facts)
         del facts["reduced_from"]
     facts["hyperparameters"].update(hyperparameters)

@@ -37,7 +37,7 @@ def facts_with(optimizer: str) -> dict[str, Any]:
     own = HYPER[optimizer]
     left_out = {"no_weight_decay": ["bias", "norm"], "dropout": 0.0}
     facts = small(BERT, layers=0, optimizer=optimizer, **left_out, **own)
-    facts["parity"]["hyperparameters"].update(own)
+    facts["verification"]["hyperparameters"].update(own)
     facts.update(name=BRANCHES[optimizer], definition=definition_of(BERT))
     return facts
 

@@ -31,12 +31,12 @@ PYTORCH = ADAPTERS / "pytorch"
 
 COMPARE = """
 import json
-from harness.kinds.parity import Comparison, compare, compare_generation
+from harness.kinds.verification import ReferenceFolder, compare, compare_generation
 load = load_adapter
 load_adapter = lambda folder: load(ADAPTER)
 with open(f"{FOLDER}/{FACTS}.json") as file:
     facts = json.load(file)
-reference = Comparison(FOLDER)
+reference = ReferenceFolder(FOLDER)
 adapter = started(facts, **OPTIONS)
 adapter.build(reference.prepare(adapter))
 answer(errors=(compare_generation if GENERATED else compare)(adapter, reference, print))

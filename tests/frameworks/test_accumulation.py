@@ -28,11 +28,11 @@ run = served(*COMPILERS)
 PREPARED = """
 import inspect
 import numpy as np
-from harness.kinds.parity import Comparison, compare, compare_arrays
+from harness.kinds.verification import ReferenceFolder, compare, compare_arrays
 from harness.measuring.verification.micro_steps import check_micro_steps
 
-reference = Comparison("FOLDER")
-with open("FOLDER/facts.json") as file:
+reference = ReferenceFolder("FOLDER")
+with open("FOLDER/model_config.json") as file:
     facts = json.load(file)
 
 def prepared(compiler, planted=None, **options):

@@ -14,7 +14,7 @@ from ..bench import Bench
 from ..conftest import ROOT
 from .models import BERT, MODELS, SEQUENCE, facts_of, sequence_of, small
 
-PEAK: dict[str, object] = {"kind": "peak", "batch_per_device": None, "compiler": None}
+PEAK: dict[str, object] = {"kind": "peak_flops", "batch_per_device": None, "compiler": None}
 AUTOGRAD = ROOT / "tests" / "frameworks" / "autograd"
 
 
@@ -24,13 +24,15 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def run(bench: Bench, **options: object) -> Any:
-    model = bench.folder / "facts.json"
+    model = bench.folder / "model_config.json"
     model.write_text(json.dumps(small(BERT)))
     given = {"framework": AUTOGRAD, "model": model, "sequence_length": SEQUENCE, **options}
     return bench.run("", **given).record
 
 
-@pytest.mark.parametrize(("mode", "parameters"), [("train", {"split_steps": 1}), ("inference", {})])
+@pytest.mark.parametrize(
+    ("mode", "parameters"), [("train", {"breakdown_steps": 1}), ("inference", {})]
+)
 def test_the_core_and_the_operators_are_enough_to_be_timed(
     bench: Bench, mode: str, parameters: dict[str, object]
 ) -> None:
@@ -39,12 +41,12 @@ def test_the_core_and_the_operators_are_enough_to_be_timed(
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert rank["trainable_parameters"] == small(BERT)["trainable_parameters"]
-    assert set(rank["products"]) == {"float32"}
+    assert set(rank["matmul_dtypes"]) == {"float32"}
     assert rank["device"] == "cpu"
     assert rank["compiled"] == {}
     if parameters:
         reason = "autograd does not split its training step into parts"
-        assert rank["split"] == {"reason": reason, "parts": []}
+        assert rank["step_breakdown"] == {"reason": reason, "parts": []}
 
 
 @pytest.mark.parametrize(
@@ -67,10 +69,10 @@ def test_what_needs_more_is_unsupported(
 def test_it_is_the_same_computation(bench: Bench, references: dict[str, Path], model: str) -> None:
     bench.run(
         framework=AUTOGRAD,
-        model=references[model] / "facts.json",
-        batch_per_device=facts_of(model)["parity"]["batch_per_device"],
+        model=references[model] / "model_config.json",
+        batch_per_device=facts_of(model)["verification"]["batch_per_device"],
         sequence_length=sequence_of(facts_of(model)),
-        kind="parity",
+        kind="verification",
         parameters={"mode": "train", "reference": references[model]},
     )
     (verification,), problems = verifications.load(bench.output.parent)

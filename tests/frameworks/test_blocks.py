@@ -101,10 +101,10 @@ OF_LAYERS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
 SLOW = ("jax", "tensorflow", "tensorflow1")
 WITHOUT_STEP = f"""
 import types
-from harness.kinds import parity
+from harness.kinds import verification
 if FRAMEWORK in {SLOW}:
-    parity.compare_training = lambda adapter, reference: []
-    parity.compare_dropout = lambda adapter, reference: []
+    verification.compare_training = lambda adapter, reference: []
+    verification.compare_dropout = lambda adapter, reference: []
 start_whole = started
 def started(facts, **options):
     adapter = start_whole(facts, **options)

@@ -69,7 +69,7 @@ SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
 
 STEPS = {"warmup_steps": 1, "timed_steps": 7}
 BATCH = 2  # per device, as in the verifications
-SPLIT_STEPS = 3
+BREAKDOWN_STEPS = 3
 # Loss of a guess, for every model with weights drawn around zero: of ten classes, or of few words.
 GUESS = {RESNET: math.log(10), BERT: math.log(50) + math.log(2)}
 
@@ -263,11 +263,11 @@ ahead = window.run_ahead(adapter)
 window.measure(adapter, 4, ahead)
 throughput, calls[:] = list(calls), []
 window.measure(adapter, 4, 0)
-waited, splits = list(calls), []
-for _ in range(3 if SPLIT else 0):
+waited, breakdowns = list(calls), []
+for _ in range(3 if STEP_BREAKDOWN else 0):
     steps = window.measure(adapter, 4, 0).step_seconds
-    splits.append({"steps": steps, "parts": step_timing.measure(adapter, 3, 1e9)})
-answer(first=first, ahead=ahead, throughput=throughput, waited=waited, splits=splits,
+    breakdowns.append({"steps": steps, "parts": step_timing.measure(adapter, 3, 1e9)})
+answer(first=first, ahead=ahead, throughput=throughput, waited=waited, breakdowns=breakdowns,
        compiled=compiler_evidence(adapter))
 adapter.stop()
 """
@@ -291,7 +291,7 @@ try:
 except Unsupported as error:
     answer(unsupported=str(error))
 else:
-    answer(first_value=first, last_value=last, products=products,
+    answer(first_value=first, last_value=last, matmul_dtypes=products,
            trainable_parameters=adapter.trainable_parameters())
     adapter.stop()
 """
@@ -303,37 +303,37 @@ adapter.stop()
 """
 # Peak benchmark with short blocks.
 PEAK = """
-from harness.kinds import peak
+from harness.kinds import peak_flops
 # by sizes, not by a time that a busy machine has used up before the second
-peak.SECONDS, peak.BLOCK_SECONDS, peak.SIZES = 600, 0.02, peak.SIZES[:2]
+peak_flops.SECONDS, peak.BLOCK_SECONDS, peak.SIZES = 600, 0.02, peak.SIZES[:2]
 products = set()
 try:
     adapter = started(small_bert(), mode="inference", precision=PRECISION)
-    matmuls = peak.measure(adapter, products.add)
+    matmuls = peak_flops.measure(adapter, products.add)
 except Unsupported as error:
     answer(unsupported=str(error))
 else:
-    fastest = max(matmuls, key=peak.tflops_of)
-    sustained = peak.sustain(adapter, fastest, 0.2)
-    answer(products=sorted(products), matmuls=matmuls, sustained=sustained)
+    fastest = max(matmuls, key=peak_flops.tflops_of)
+    sustained = peak_flops.sustain(adapter, fastest, 0.2)
+    answer(matmul_dtypes=sorted(products), matmuls=matmuls, sustained=sustained)
     adapter.stop()
 """
 # Verification against the reference in FOLDER, as by the command line, in each rank.
 VERIFICATION = """
 import types
 from harness.kind import Context, Workload
-from harness.kinds.parity import Parity
-with open(f"{FOLDER}/facts.json") as file:
+from harness.kinds.verification import ReferenceVerification
+with open(f"{FOLDER}/model_config.json") as file:
     facts = json.load(file)
 report = types.SimpleNamespace(fields={}, enter=print)
 try:
-    adapter = started(facts, mode=Parity().mode({"mode": MODE}), compiler=COMPILER)
+    adapter = started(facts, mode=ReferenceVerification().mode({"mode": MODE}), compiler=COMPILER)
     workload = Workload(adapter.case, facts, {"mode": MODE, "reference": FOLDER}, 0, None, 0)
-    Parity().measure(Context(workload, adapter.rank_context, adapter, [], report))
+    ReferenceVerification().measure(Context(workload, adapter.rank_context, adapter, [], report))
 except Unsupported as error:
     answer(unsupported=str(error))
 else:
-    errors = {facts["name"]: [adapter.case.precision, report.fields["parity"]]}
+    errors = {facts["name"]: [adapter.case.precision, report.fields["verification"]]}
     answer(errors=errors, checksum=report.fields["weights_checksum"])
     adapter.stop()
 """
@@ -366,7 +366,7 @@ class Runs:
         """Return the record of a training through the command line."""
         # its loss falls within STEPS; each part of a step is compiled by itself
         facts = small(BERT, learning_rate=0.01, layers=0)
-        written = self.folder / "facts.json"
+        written = self.folder / "model_config.json"
         written.write_text(json.dumps(facts))
         bench = Bench(self.folder, self.python)
         finished = bench.run(
@@ -377,9 +377,9 @@ class Runs:
             batch_per_device=BATCH,
             sequence_length=sequence_of(facts),
             compiler=self.compiler,
-            way="venv",
+            install_method="venv",
             prefix=Path(self.python).parents[1],
-            parameters={"split_steps": SPLIT_STEPS},
+            parameters={"breakdown_steps": BREAKDOWN_STEPS},
             **STEPS,
         )
         assert finished.status == 0, finished.stderr
@@ -416,8 +416,8 @@ class Runs:
 
     def alone(self, compiler: str | None = None) -> dict[str, Any]:
         """Return the answers of one rank to ALONE; ``compiler``: replaces the usual."""
-        split = issubclass(self.adapter, StepBreakdown)
-        (answer,) = self.script(ALONE, COMPILER=compiler or self.compiler, SPLIT=split)
+        parts = issubclass(self.adapter, StepBreakdown)
+        (answer,) = self.script(ALONE, COMPILER=compiler or self.compiler, STEP_BREAKDOWN=parts)
         return answer
 
     @property
@@ -543,19 +543,27 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     # of several nodes or devices, of concurrent runs, of a search, and of a user's model
     assert known - set(record) == {"nodes", "lease", "attempts", "own_model", "network"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
-    elsewhere = {"traceback", "processes", "preflight", "parity", "matmuls", "sustained"}
-    elsewhere |= {"gradient_exchange", "preloaded", "micro_steps", "step_exchanges"}
-    elsewhere |= {"held_parameters", "exchanges"}  # where devices share a step
+    elsewhere = {"traceback", "processes", "preflight", "verification", "matmuls", "sustained"}
+    elsewhere |= {"gradient_all_reduce", "preloaded", "micro_steps", "step_all_reduces"}
+    elsewhere |= {"held_parameters", "collectives"}  # where devices share a step
     elsewhere |= {"blocks", "threads", "last_cache_bytes", "fio", "network"}  # of micro-benchmarks
     elsewhere |= {"link", "links"}  # of copies
     elsewhere |= {"library"}  # of peak-FLOPS benchmarks
     elsewhere |= {"sample_work"}  # of a user's model
-    elsewhere |= {"feeding", "fed", "loaded", "loader", "decoded", "decoded_alone", "data_set"}
+    elsewhere |= {
+        "input_pipeline",
+        "loader_output",
+        "loaded",
+        "loader",
+        "decoded",
+        "decoded_alone",
+        "data_set",
+    }
     elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
     elsewhere |= {"started_from", "weights_file", "other_checkpoint"}
     elsewhere |= {"listens", "batch_checksum"}  # of several ranks
     elsewhere |= {
-        "split",
+        "step_breakdown",
         "significant_bits",
         "allocated_memory_bytes",
         "peak_reserved_memory_bytes",
@@ -577,12 +585,12 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     assert throughput == pytest.approx(record["samples"] / record["window_seconds"])
     assert rank["peak_host_memory_bytes"] > 50 << 20
     assert rank["peak_device_memory_bytes"] is None
-    assert set(rank["products"]) == {"float32"}
+    assert set(rank["matmul_dtypes"]) == {"float32"}
     assert rank["first_value"] == pytest.approx(GUESS[BERT], abs=1.2)
     assert rank["last_value"] < rank["first_value"]
-    split = step_parts.split_of(rank)
-    assert split is not None
-    assert split.seconds or split.reason
+    parts = step_parts.step_parts_of(rank)
+    assert parts is not None
+    assert parts.seconds or parts.reason
 
 
 def test_training_starts_at_a_guess_and_learns_the_batch(runs: Runs) -> None:
@@ -591,7 +599,7 @@ def test_training_starts_at_a_guess_and_learns_the_batch(runs: Runs) -> None:
     facts = shallow(RESNET)
     found = runs.training(facts, "fp32", 4)
     assert found["trainable_parameters"] == facts["trainable_parameters"]
-    assert set(found["products"]) == {"float32"}
+    assert set(found["matmul_dtypes"]) == {"float32"}
     assert found["first_value"] == pytest.approx(GUESS[RESNET], abs=1.2)
     assert found["last_value"] < found["first_value"]
 
@@ -634,8 +642,8 @@ def test_amp_runs_in_a_half_precision_or_is_refused(runs: Runs) -> None:
     found = runs.amp()
     if is_refused(found):
         return
-    half = sum(found["products"].get(dtype, 0) for dtype in HALVES)
-    assert half >= 0.75 * sum(found["products"].values())
+    half = sum(found["matmul_dtypes"].get(dtype, 0) for dtype in HALVES)
+    assert half >= 0.75 * sum(found["matmul_dtypes"].values())
     assert found["first_value"] == pytest.approx(GUESS[BERT], rel=0.3)
 
 
@@ -664,7 +672,7 @@ def test_what_a_device_computes_is_that_of_the_reference(
     assert not beyond(errors)
     quantities = {one["quantity"] for _, measured in errors.values() for one in measured}
     expected = {"multiply-adds", "outputs", "gradients", "first update", "losses"}
-    if precision == "fp32" and (runs.reference(model) / "facts-dropout.json").exists():
+    if precision == "fp32" and (runs.reference(model) / "model_config-dropout.json").exists():
         expected |= {"dropout"}
     assert quantities > expected
 
@@ -704,18 +712,18 @@ def test_generated_text_is_that_of_the_reference(runs: Runs, tmp_path: Path) -> 
 
 def seconds_of(parts: list[dict[str, Any]]) -> dict[str, float]:
     """Return the seconds of each part of a step."""
-    split = step_parts.split_of({"split": {"reason": "", "parts": parts}})
-    assert split is not None
-    return dict(split.seconds)
+    parts = step_parts.step_parts_of({"step_breakdown": {"reason": "", "parts": parts}})
+    assert parts is not None
+    return dict(parts.seconds)
 
 
-@pytest.mark.parametrize("compiler", ["usual", "native"])
+@pytest.mark.parametrize("compiler", ["default", "native"])
 def test_the_parts_of_a_step_add_up_to_it(runs: Runs, compiler: str) -> None:
     runs.require(StepBreakdown)
-    found = runs.alone() if compiler == "usual" else runs.natively
+    found = runs.alone() if compiler == "default" else runs.natively
     if is_refused(found):
         return
-    seen = [(one["steps"], seconds_of(one["parts"])) for one in found["splits"]]
+    seen = [(one["steps"], seconds_of(one["parts"])) for one in found["breakdowns"]]
     assert all(list(parts) == ["forward", "backward", "optimizer"] for _, parts in seen)
     assert any(
         min(steps) / 4 < sum(parts.values()) < 4 * max(steps) and parts["forward"] > 0
@@ -810,13 +818,13 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
     if precision == "amp" and "unsupported" in rank:
         assert len(rank["unsupported"].split()) >= 4, "no reason"
         return
-    assert set(rank["products"]) <= ({"float32"} if precision == "fp32" else HALVES)
+    assert set(rank["matmul_dtypes"]) <= ({"float32"} if precision == "fp32" else HALVES)
     found = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
     assert len(found) > 1, "a single size says nothing"
     assert max(found.values()) < CORE_TFLOPS[precision]
     sustained = device_peaks.tflops_of(rank["sustained"])
     assert max(found.values()) / 10 < sustained < CORE_TFLOPS[precision]
-    taken = [min(block["seconds"]) / block["products"] for block in rank["matmuls"]]
+    taken = [min(block["seconds"]) / block["count"] for block in rank["matmuls"]]
     slower = [larger > smaller / 2 for smaller, larger in itertools.pairwise(taken)]
     assert all(slower), f"larger products take far less, {taken} s: some were not waited for"
 

@@ -33,7 +33,7 @@ UNSUPPORTED = {
 IN_AMP = ["llama_8b"]
 
 REFUSED = """
-with open(FOLDER + "/facts.json") as file:
+with open(FOLDER + "/model_config.json") as file:
     facts = json.load(file)
 answer(reason=raised(Unsupported, lambda: built(facts, precision="amp")))
 """
@@ -117,7 +117,7 @@ LARGEST = 130_000_000
 @pytest.mark.parametrize("model", [*DECODERS, *ENCODERS])
 def test_the_reference_of_no_model_is_too_large(model: str) -> None:
     facts = load_catalog(ROOT).models[model]
-    if "reduced" in facts["parity"]:
+    if "reduced" in facts["verification"]:
         assert facts["trainable_parameters"] > LARGEST
         facts = compute.reduced(facts, "reduced")
     assert facts["trainable_parameters"] <= LARGEST

@@ -105,7 +105,7 @@ def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> No
 @pytest.fixture(scope="module")
 def batches() -> tuple[dict[str, Any], ...]:
     """Return small weights, a batch, the batch as compared, and the config."""
-    facts = compute.parity_model_config(
+    facts = compute.verification_model_config(
         compute.reduced(facts_of("electra_base")), with_dropout=False
     )
     weights = compute.draw(electra.parameters(facts), 0)

@@ -59,17 +59,17 @@ def test_gpt2_has_such_products_and_a_layer_of_another_size_stops_no_other(
     SuperBench converts none of its GPT-2, and no layer after the first unsuitable one."""
     (found,) = run(f"""
 import torch
-with open({str(decoder_references / "superbench_gpt2_small" / "facts.json")!r}) as file:
+with open({str(decoder_references / "superbench_gpt2_small" / "model_config.json")!r}) as file:
     facts = json.load(file)
 adapter = built(facts, precision="fp8")
 model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
 adapter._float8.convert(model, "fp8", torch.bfloat16)
-answer(products=adapter.matmul_dtypes(), layers=facts["hyperparameters"]["layers"],
+answer(matmul_dtypes=adapter.matmul_dtypes(), layers=facts["hyperparameters"]["layers"],
        kinds=[type(layer).__name__ for layer in model])
 """)
     # queries, keys and values are one matmul
-    assert found["products"]["float8_e4m3fn"] == 4 * found["layers"]
-    assert set(found["products"]) == {"float8_e4m3fn", "bfloat16"}
+    assert found["matmul_dtypes"]["float8_e4m3fn"] == 4 * found["layers"]
+    assert set(found["matmul_dtypes"]) == {"float8_e4m3fn", "bfloat16"}
     assert found["kinds"] == ["Linear", "Float8Linear"]
 
 

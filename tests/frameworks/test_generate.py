@@ -45,12 +45,12 @@ COMPARE = """
 import json
 import sys
 from harness.kinds.generate import cache_error
-from harness.kinds.parity import Comparison, compare_generation
+from harness.kinds.verification import ReferenceFolder, compare_generation
 
 def compared(folder, precision="fp32"):
-    with open(folder + "/facts.json") as file:
+    with open(folder + "/model_config.json") as file:
         facts = json.load(file)
-    reference = Comparison(folder)
+    reference = ReferenceFolder(folder)
     adapter = started(facts, mode="inference", precision=precision)
     adapter.build(dict(reference.arrays("batch-0")))
     errors = compare_generation(adapter, reference, print)
@@ -157,7 +157,7 @@ def test_nothing_is_compiled_behind_the_second_token(
     compiler: str,
 ) -> None:
     names = {
-        "FACTS": str(decoder_references / "gpt2_small" / "facts.json"),
+        "FACTS": str(decoder_references / "gpt2_small" / "model_config.json"),
         "DUMPED": str(tmp_path / "dumped"),
         "COMPILER": compiler,
     }
@@ -177,7 +177,7 @@ def generated(tmp_path: Path, references: Path, **options: Any) -> Any:
     )
     given: dict[str, object] = {
         "framework": framework,
-        "model": references / "gpt2_small" / "facts.json",
+        "model": references / "gpt2_small" / "model_config.json",
         "kind": "generate",
         "batch_per_device": 2,
         "sequence_length": 8,

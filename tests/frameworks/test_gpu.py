@@ -62,7 +62,7 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
     for number, rank in enumerate(found):
         assert rank["device"] == f"cuda:{number} {NAMES.get(run.framework, NAME)}".rstrip()
         assert len(rank["step_seconds"]) == 2
-        assert list(rank["products"]) == ["float32"]
+        assert list(rank["matmul_dtypes"]) == ["float32"]
         assert set(rank["significant_bits"].values()) == {24}
         # A session of TensorFlow 1 returns when all is complete.
         assert rank["run_ahead"] == (run.framework != "tensorflow1")
@@ -82,7 +82,7 @@ ALONE = {
 TOGETHER = {
     "collective": f"operation='{ALL_REDUCE}', largest_bytes=64, {QUICK}",
     "sharded_matmul": f"shapes='16x16x16', {QUICK}",
-    "overlap": f"shape='16x16x16', products=2, message_bytes=64, {QUICK}",
+    "overlap": f"shape='16x16x16', matmuls=2, message_bytes=64, {QUICK}",
 }
 
 
@@ -102,15 +102,15 @@ answer(ranks=[{calls}], observed=observed())
 def test_inference_attention_and_peak_run_on_a_gpu(run: ForkServer) -> None:
     compiler = "jit" if run.framework == "jax" else "none"
     (found,) = run(f"""
-from harness.kinds import peak
+from harness.kinds import peak_flops
 peak.SIZES, peak.BLOCK_SECONDS = (16, 32), 1e-4
 inference = measured("inference", {EMBEDDING!r}, compiler={compiler!r})
 attention = raised(Unsupported, lambda: measured("attention", {MODEL!r}, {QUICK}))
-peak = measured("peak", sustained_seconds=1e-3)
+peak = measured("peak_flops", sustained_seconds=1e-3)
 answer(inference=inference, peak=peak, attention=attention, observed=observed())
 """)
     assert len(found["inference"]["step_seconds"]) == 2
-    assert [*found["peak"]["products"]] == ["float32"]
+    assert [*found["peak"]["matmul_dtypes"]] == ["float32"]
     assert (found["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
     has_none = run.framework in ("oneflow", "mxnet", "tensorflow1")
     assert has_none == bool(found["attention"])
@@ -183,7 +183,7 @@ from harness.telemetry import meters
 sustained.device_meter = lambda context: meters.CpuMeter([0])
 answer(ranks=[{calls}])
 """)
-    assert [[*rank["products"]] for rank in found["ranks"]] == [["tf32"]] * len(named)
+    assert [[*rank["matmul_dtypes"]] for rank in found["ranks"]] == [["tf32"]] * len(named)
     for name in ("sharded_matmul", "overlap"):
         script = f"""{IN_TF32}
 from harness.kinds import overlap, sharded_matmul
@@ -191,7 +191,7 @@ overlap.check_longer = sharded_matmul.check_longer = lambda seconds, runs: None
 answer(**measured({name!r}, precision='tf32', {TOGETHER[name]}))
 """
         for rank in run(script, ranks=2):
-            assert [*rank["products"]] == ["tf32"]
+            assert [*rank["matmul_dtypes"]] == ["tf32"]
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ fed = measured("train", {EMBEDDING!r}, compiler={compiler!r}, source="synthetic_
 answer(loaded=loaded, fed=fed)
 """)
     assert found["loaded"]["loaded"]["images"] == 6
-    assert len(found["fed"]["feeding"]["copy_seconds"]) == 2
+    assert len(found["loader_output"]["input_pipeline"]["copy_seconds"]) == 2
 
 
 @pytest.mark.parametrize("run", ["pytorch", "jax", "mxnet", "oneflow"], indirect=True)
@@ -289,9 +289,9 @@ answer(found=found, on_host=on_host)
 """
     for rank in run(script, ranks):
         for found in rank["found"]:
-            assert len(found["feeding"]["copy_seconds"]) == 2
+            assert len(found["input_pipeline"]["copy_seconds"]) == 2
             assert found["loader"]["loader"] == "double"
-            assert found["feeding"]["loader_samples"] > 0
+            assert found["input_pipeline"]["loader_samples"] > 0
             assert found["last_value"] == rank["found"][0]["last_value"]
         assert rank["on_host"] == 2, "the check and the batch of build()"
 
@@ -369,7 +369,7 @@ def test_text_is_generated_on_a_gpu(run: ForkServer) -> None:
 def test_matmuls_run_on_a_gpu_without_a_model(run: ForkServer) -> None:
     parameters = "shapes='16x16x16', blocks=1, block_seconds=1e-3"
     (rank,) = measured(run, f"'matmul', {parameters}")
-    assert rank["products"] == {"float32": 1}
+    assert rank["matmul_dtypes"] == {"float32": 1}
     assert (rank["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
 
 
@@ -379,7 +379,7 @@ def test_a_gpu_without_bfloat16_trains_in_float16_and_scales_its_loss(run: ForkS
     (rank,) = run(script)
     assert rank["settings"]["amp_dtype"] == "float16"
     assert rank["settings"].get("grad_scaler", rank["settings"].get("loss_scaling")) is True
-    assert list(rank["products"]) == ["float16"]
+    assert list(rank["matmul_dtypes"]) == ["float16"]
 
 
 #: Starts adapters on the double unless a test names another device.
@@ -417,7 +417,7 @@ CAPABILITY = (7, 0)
 answer(float16=float16, bfloat16=bfloat16, refused=raised(Unsupported, lambda: trained('amp_bf16')))
 """)
     for dtype in ("float16", "bfloat16"):
-        assert list(found[dtype]["products"]) == [dtype]
+        assert list(found[dtype]["matmul_dtypes"]) == [dtype]
         assert found[dtype]["settings"]["amp_dtype"] == dtype
     assert "is in float16, not in bfloat16" in found["refused"]
 

@@ -58,13 +58,13 @@ for name, module in adapter._model.named_modules():
         if array.is_floating_point():
             dtypes.setdefault(kind, set()).add(str(array.dtype))
 moments = {str(one.dtype) for kept in adapter._optimizer.state.values() for one in kept.values()}
-answer(products=sorted(adapter.matmul_dtypes()), moments=sorted(moments),
+answer(matmul_dtypes=sorted(adapter.matmul_dtypes()), moments=sorted(moments),
        scaler=adapter.settings()["grad_scaler"],
        **{kind: sorted(found) for kind, found in dtypes.items()})
 """
     (found,) = pytorch_run(script.replace("PRECISION", repr(precision)))
     half = HALVES[precision]
-    assert found["products"] == [half]
+    assert found["matmul_dtypes"] == [half]
     assert found["other"] == [f"torch.{half}"]
     assert found["norm"] == ["torch.float32"], "running statistics lose what they add up"
     assert f"torch.{half}" in found["moments"]
@@ -79,7 +79,7 @@ def test_an_epsilon_below_what_float16_resolves_makes_no_weight_a_nan(
     SuperBench's is 1e-8; the gradients of words in no batch are zero, too."""
     (found,) = pytorch_run(f"""
 import numpy as np
-with open({str(decoder_references / "superbench_gpt2_small" / "facts.json")!r}) as file:
+with open({str(decoder_references / "superbench_gpt2_small" / "model_config.json")!r}) as file:
     facts = json.load(file)
 facts["hyperparameters"]["epsilon"] = 1e-8
 adapter = started(facts, precision="fp16")

@@ -77,10 +77,12 @@ def test_steps_are_fed_from_files_and_a_bad_one_is_named_or_left_out(
     assert record["case"]["input"] == "data"
     (rank,) = record["ranks"]
     assert (rank["data_set"]["images"], rank["data_set"]["skipped"]) == (13, 1)
-    assert len(rank["feeding"]["wait_seconds"]) == 3
-    assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
+    assert len(rank["input_pipeline"]["wait_seconds"]) == 3
+    assert rank["input_pipeline"]["loader_samples"] == 4 * len(
+        rank["input_pipeline"]["compute_step_seconds"]
+    )
     (run,) = record_files.read_folder(bench.output.parent)[0]
-    assert run.fed is not None
+    assert run.input_pipeline is not None
     assert run.conditions.input == f"data@{record['settings']['data']['identity'][:8]}"
 
 
@@ -103,12 +105,14 @@ def test_steps_are_fed_from_texts_and_what_is_no_utf8_is_left_out(tmp_path: Path
     (rank,) = record["ranks"]
     assert (rank["data_set"]["tokens"], rank["data_set"]["skipped"]) == (30 * 40 + 1, 1)
     assert rank["data_set"]["skipped_first"][0]["reason"].startswith("is no UTF-8 at byte 10")
-    assert rank["fed"]["sequences"] == 4
-    assert rank["fed"]["window_labels_crc32"] > 0
-    assert rank["feeding"]["loader_samples"] == 4 * len(rank["feeding"]["compute_step_seconds"])
+    assert rank["loader_output"]["sequences"] == 4
+    assert rank["loader_output"]["window_labels_crc32"] > 0
+    assert rank["input_pipeline"]["loader_samples"] == 4 * len(
+        rank["input_pipeline"]["compute_step_seconds"]
+    )
     (run,) = record_files.read_folder(bench.output.parent)[0]
-    assert run.fed is not None
-    assert run.fed.skipped == 1
+    assert run.input_pipeline is not None
+    assert run.input_pipeline.skipped == 1
 
 
 @pytest.mark.parametrize("framework", LOADERS)
@@ -121,9 +125,9 @@ def test_every_image_comes_once_and_is_decoded_as_by_pillow(
     (rank,) = record["ranks"]
     for name, metric in record["metrics"].items():
         assert metric["value"] > 0, name
-    counts = [rank[name]["images"] for name in ("fed", "loaded", "decoded_alone")]
+    counts = [rank[name]["images"] for name in ("loader_output", "loaded", "decoded_alone")]
     assert counts == [13, 13, 13]
-    assert abs(rank["fed"]["mean"]) < 2, "normalised"
+    assert abs(rank["loader_output"]["mean"]) < 2, "normalised"
     for one in rank["decoded"]:
         with Image.open(data / one["path"]) as image:
             assert (one["width"], one["height"]) == image.size
@@ -138,4 +142,4 @@ def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) ->
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert rank["data_set"]["images"] == 6
-    assert len(rank["feeding"]["wait_seconds"]) == 2
+    assert len(rank["input_pipeline"]["wait_seconds"]) == 2

@@ -86,10 +86,10 @@ adapter.build(batch_of(adapter.model_config))
 master = sorted({{str(a.dtype) for a in adapter._shared.parameters.values()}})
 outputs = adapter._jax.eval_shape(adapter._logits, *adapter._local_arguments())
 logits = sorted({{str(output.dtype) for output in outputs}})
-answer(products=adapter.matmul_dtypes(), master=master, logits=logits,
+answer(matmul_dtypes=adapter.matmul_dtypes(), master=master, logits=logits,
        amp=adapter.settings()["amp_dtype"])
 """)
-    assert found["products"] == products
+    assert found["matmul_dtypes"] == products
     assert found["master"] == ["float32"]
     assert found["logits"] == list({"fp32": ["float32"], "amp": ["bfloat16"]}[precision])
     assert found["amp"] == (None if precision == "fp32" else "bfloat16")

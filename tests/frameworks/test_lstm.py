@@ -21,11 +21,11 @@ FRAMEWORKS = sorted(
 #: Returns the errors of both modes, or the reason of a refusal.
 COMPARE = """
 import json
-from harness.kinds.parity import Comparison, compare
+from harness.kinds.verification import ReferenceFolder, compare
 from harness.measuring.checks import check_matmuls, compiler_evidence
-with open("FOLDER/facts.json") as file:
+with open("FOLDER/model_config.json") as file:
     facts = json.load(file)
-reference = Comparison("FOLDER")
+reference = ReferenceFolder("FOLDER")
 errors, refused = {}, {}
 for mode in ("train", "inference"):
     try:

@@ -109,11 +109,11 @@ before = state()
 products = adapter.matmul_dtypes()
 kept = all(map(np.array_equal, before, state()))
 adapter.step()
-answer(products=products, again=adapter.matmul_dtypes(), kept=kept,
+answer(matmul_dtypes=products, again=adapter.matmul_dtypes(), kept=kept,
        compiled="{compiler}" != "none" and adapter.compiled(),
        fused=adapter._hybridize.get("backend"))
 """)
-    assert found["products"] == found["again"] == {"float32": PRODUCTS[facts]}
+    assert found["matmul_dtypes"] == found["again"] == {"float32": PRODUCTS[facts]}
     assert found["kept"], "looking at the products changed the model"
     assert bool(found["compiled"]) == (compiler == "hybridize")
     assert (found["fused"] == "MKLDNN") == (mode == "inference")
@@ -123,10 +123,10 @@ answer(products=products, again=adapter.matmul_dtypes(), kept=kept,
 def test_bfloat16_on_the_cpu(run: ForkServer, bfloat16: None, compiler: str) -> None:
     (found,) = run(f"""
 adapter = built(small_images(), precision="amp", compiler="{compiler}")
-answer(products=adapter.matmul_dtypes(), loss=adapter.read(adapter.step()),
+answer(matmul_dtypes=adapter.matmul_dtypes(), loss=adapter.read(adapter.step()),
        logits=str(adapter._forward()[0].dtype), amp=adapter.settings()["amp_dtype"])
 """)
-    assert found["products"] == {"bfloat16": RESNET_PRODUCTS}
+    assert found["matmul_dtypes"] == {"bfloat16": RESNET_PRODUCTS}
     assert math.isfinite(found["loss"])
     assert "bfloat16" in found["logits"]
     assert found["amp"] == "bfloat16"
@@ -137,9 +137,9 @@ def test_amp_without_effect_is_seen(run: ForkServer, bfloat16: None, compiler: s
     (found,) = run(f"""
 from mxnet.contrib import amp
 amp.init = lambda *arguments, **options: None
-answer(products=built(small_images(), precision="amp", compiler="{compiler}").matmul_dtypes())
+answer(matmul_dtypes=built(small_images(), precision="amp", compiler="{compiler}").matmul_dtypes())
 """)
-    assert found["products"] == {"float32": RESNET_PRODUCTS}
+    assert found["matmul_dtypes"] == {"float32": RESNET_PRODUCTS}
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
@@ -149,9 +149,9 @@ def test_a_product_that_mxnet_lacks_in_bfloat16_stays_in_float32(
     (found,) = run(f"""
 adapter = built(small_bert(), precision="amp", compiler="{compiler}")
 losses = [adapter.read(adapter.step()) for _ in range(8)]
-answer(products=adapter.matmul_dtypes(), losses=losses)
+answer(matmul_dtypes=adapter.matmul_dtypes(), losses=losses)
 """)
-    assert found["products"] == {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}  # attention's
+    assert found["matmul_dtypes"] == {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}  # attention's
     assert math.isfinite(found["losses"][-1])
 
 

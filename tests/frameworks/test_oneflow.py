@@ -129,8 +129,8 @@ compiled = adapter.compiled()
 adapter._graph._is_compiled = False
 answer(compiled=compiled, reason=raised(Mismatch, adapter.compiled))
 """)
-    assert found["compiled"]["products"] == 3 * HEADS_PRODUCTS
-    assert found["compiled"]["operators"] > found["compiled"]["products"]
+    assert found["compiled"]["matmuls"] == 3 * HEADS_PRODUCTS
+    assert found["compiled"]["operators"] > found["compiled"]["matmuls"]
     assert found["reason"], "a step that was not compiled counts as compiled"
 
 

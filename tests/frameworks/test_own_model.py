@@ -367,7 +367,7 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     assert record["samples"] == 4 * 5
     assert record["metrics"]["throughput"]["unit"] == "samples/s"
     assert record["ranks"][0]["trainable_parameters"] == 32 * 64 + 64 + 64 * 10 + 10
-    assert record["ranks"][0]["products"] == {"bfloat16": 2}
+    assert record["ranks"][0]["matmul_dtypes"] == {"bfloat16": 2}
     work = {
         "multiply_adds": 32 * 64 + 64 * 10,
         "tokens": None,

@@ -142,7 +142,7 @@ adapter = built({facts}, compiler="{compiler}")
 fixed = [p.numpy() for p in adapter._model.parameters()]
 counted = adapter.matmul_dtypes()
 answer(
-    products=counted,
+    matmul_dtypes=counted,
     multiply_adds=sum(one.multiply_adds for one in adapter.matmuls(True)),
     kept=all((a == p.numpy()).all() for a, p in zip(fixed, adapter._model.parameters())),
     random=paddle.rand([4]).tolist() == expected,
@@ -150,7 +150,7 @@ answer(
     first=adapter.read(adapter.step()),
 )
 """)
-    assert found["products"] == {"float32": products}
+    assert found["matmul_dtypes"] == {"float32": products}
     assert found["kept"], "looking at the products changed the running statistics"
     assert found["random"], "looking at the products drew random numbers"
     assert found["gradients"] == 0
@@ -196,7 +196,7 @@ exact = built(small_bert(), mode="inference").outputs()
 adapter = built(small_bert(), mode="inference", precision="amp", compiler="to_static")
 adapter.step()
 answer(
-    products=adapter.matmul_dtypes(),
+    matmul_dtypes=adapter.matmul_dtypes(),
     compiled=adapter.compiled(),
     weights=sorted({str(p.dtype) for p in adapter._model.parameters()}),
     difference=max(float(abs(a - b).max()) for a, b in zip(exact, adapter.outputs())),
@@ -205,7 +205,7 @@ answer(
     normalization=reason(small_images(), "inference"),
 )
 """)
-    assert found["products"] == {"bfloat16": BERT_PRODUCTS}
+    assert found["matmul_dtypes"] == {"bfloat16": BERT_PRODUCTS}
     assert found["weights"] == ["paddle.float32"]
     assert 0 < found["difference"] < 0.05 * found["scale"]
     assert found["compiled"]["programs"] == 1
@@ -278,7 +278,7 @@ answer(
     assert found == {"memory": True, "shape": False, "program": True}
 
 
-@pytest.mark.parametrize("frozen", [False, True], ids=["usual", "in a timed window"])
+@pytest.mark.parametrize("frozen", [False, True], ids=["default", "in a timed window"])
 def test_no_worker_of_a_loader_ends_inherited_garbage(run: ForkServer, frozen: bool) -> None:
     """Fail if a loader's worker finalises an inherited reader: it waits forever for parent
     threads."""

@@ -197,9 +197,9 @@ def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, 
     for rank, one in enumerate(of_ranks):
         stages = range(rank // inner, last + 1, size)
         neighbours = sum((stage > 0) + (stage < last) for stage in stages)
-        assert one["exchanges"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
+        assert one["collectives"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
     if "fsdp" in way and "tensor" not in way:  # gradients are sent once, whatever the micro-steps
-        sums = {one["exchanges"]["reduce_scatter"] for one in of_ranks}
+        sums = {one["collectives"]["reduce_scatter"] for one in of_ranks}
         assert max(sums) <= 2 * 2 + 2, f"{way} {model}"
 
 

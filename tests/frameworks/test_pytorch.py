@@ -153,7 +153,7 @@ buffers = [b.clone() for b in adapter._model.buffers()]
 state = torch.get_rng_state()
 products = adapter.matmul_dtypes()
 answer(
-    products=products,
+    matmul_dtypes=products,
     kept=all(map(torch.equal, buffers, adapter._model.buffers())),
     random=torch.equal(state, torch.get_rng_state()),
     gradients=sum(p.grad is not None for p in adapter._model.parameters()),
@@ -171,7 +171,7 @@ def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
     run: ForkServer, facts: str, products: int
 ) -> None:
     (found,) = run(PRODUCTS.replace("FACTS", facts))
-    assert found["products"] == {"bfloat16": products}
+    assert found["matmul_dtypes"] == {"bfloat16": products}
     assert found["kept"], "looking at the products changed the running statistics"
     assert found["random"], "looking at the products drew random numbers"
     assert found["gradients"] == 0

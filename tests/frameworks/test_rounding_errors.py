@@ -10,7 +10,7 @@ import autograd.numpy as np
 import numpy
 import pytest
 from core import precisions
-from harness.kinds.parity import LOSSES, UPDATES, Comparison
+from harness.kinds.verification import LOSSES, UPDATES, ReferenceFolder
 from reference import compute, operations
 from reference.rounding import rounded, to_half
 
@@ -49,7 +49,7 @@ def test_rounding_is_in_proportion_to_the_precision(
     precision: str, part: float, references: dict[str, Path]
 ) -> None:
     assert precisions.known()[precision].coarseness == part
-    comparison = Comparison(str(references[BERT]))
+    comparison = ReferenceFolder(str(references[BERT]))
     for quantity, norms in comparison.expected["rounding"].items():
         found = comparison.rounding(quantity, precision)
         assert found == {name: part * norm for name, norm in norms.items()}

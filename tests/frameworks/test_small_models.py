@@ -18,7 +18,7 @@ from .models import DEFINITIONS, facts_of, reference_module
 NETWORKS = sorted(CNNS)
 #: Transformers and LSTMs, whose layers are numbered.
 NUMBERED = [
-    name for name in sorted({*DEFINITIONS} - {*CNNS}) if "small" in facts_of(name)["parity"]
+    name for name in sorted({*DEFINITIONS} - {*CNNS}) if "small" in facts_of(name)["verification"]
 ]
 
 
@@ -65,7 +65,7 @@ def test_a_lost_stage_block_or_residual_is_found() -> None:
 @pytest.mark.parametrize("model", ["resnet18", "resnet50_v1.5", "mobilenet_v2", "digits_resnet"])
 def test_each_activation_has_values_on_both_sides_of_its_jumps(model: str) -> None:
     """Fail if an activation of the comparison changes nothing: one that is missing is not found."""
-    facts = compute.parity_model_config(compute.reduced(CNNS[model]), with_dropout=False)
+    facts = compute.verification_model_config(compute.reduced(CNNS[model]), with_dropout=False)
     hyper, drawn = facts["hyperparameters"], compute.draw(cnn.parameters(facts), 0)
     batch = compute.make_batch(facts["inputs"], 2, None, 0, 0)
     weights = cnn.calibrated(drawn, batch, hyper)

@@ -244,10 +244,10 @@ adapter = built({facts}, precision="amp")
 state = flat(adapter._model.variables)
 counted = adapter.matmul_dtypes()
 kept = bool(np.array_equal(state, flat(adapter._model.variables)))
-answer(products=counted, kept=kept, loss=adapter.read(adapter.step()),
+answer(matmul_dtypes=counted, kept=kept, loss=adapter.read(adapter.step()),
        settings=adapter.settings())
 """)
-    assert found["products"] == {"bfloat16": products}
+    assert found["matmul_dtypes"] == {"bfloat16": products}
     assert found["kept"], "looking at the products changed the model"
     assert math.isfinite(found["loss"])
     settings = found["settings"]
@@ -271,11 +271,11 @@ losses = [adapter.read(adapter.step()) for _ in range(3)]
 scale.assign(1e38)
 before = weights(adapter)
 adapter.step()
-answer(products=adapter.matmul_dtypes(), losses=losses, scale=float(scale.numpy()),
+answer(matmul_dtypes=adapter.matmul_dtypes(), losses=losses, scale=float(scale.numpy()),
        unscaled=float(np.linalg.norm(much - once) / np.linalg.norm(once)),
        kept=bool(np.array_equal(before, weights(adapter))))
 """)
-    assert found["products"] == {"float16": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
+    assert found["matmul_dtypes"] == {"float16": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
     assert found["unscaled"] < 1e-2, "the scale of the loss is in the gradients"
     assert found["losses"][-1] < found["losses"][0]
     assert found["kept"], "an overflow reached the weights"

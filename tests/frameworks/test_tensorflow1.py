@@ -49,7 +49,7 @@ answer(
     assert found["symmetric"], "a convolution pads one side more than the other"
     # tf.nn.fused_batch_norm would make it 1.001e-5.
     assert found["epsilons"] == [pytest.approx(1e-7)]
-    assert found["fed"] == 0, "data are copied to the device in every step"
+    assert found["loader_output"] == 0, "data are copied to the device in every step"
 
 
 def test_only_a_step_moves_running_statistics(run: ForkServer) -> None:
@@ -67,12 +67,12 @@ old = adapter._run.run({name: adapter._model[name] for name in names})
 adapter.step()
 new = adapter._run.run({name: adapter._model[name] for name in names})
 moved = sum(bool((old[name] != new[name]).all()) for name in names)
-answer(products=products, kept=kept, statistics=len(names), moved=moved,
+answer(matmul_dtypes=products, kept=kept, statistics=len(names), moved=moved,
        trainable=len(adapter.weights()), running=any("running" in n for n in adapter.weights()))
 """)
     convolutions = 1 + 3 + 1  # the first, those of a block and its shortcut
     # Two in the backward pass for each in the forward pass, but none for the images' gradient.
-    assert found["products"] == {"float32": 3 * (convolutions + 1) - 1}
+    assert found["matmul_dtypes"] == {"float32": 3 * (convolutions + 1) - 1}
     assert found["kept"], "looking at the model changed it"
     assert found["moved"] == found["statistics"] == 2 * convolutions
     assert found["trainable"] == 3 * convolutions + 2
@@ -180,9 +180,9 @@ def test_products_in_fused_operations_are_counted(
 ) -> None:
     (found,) = run(f"""
 adapter = built({facts}, mode="inference")
-answer(products=adapter.matmul_dtypes())
+answer(matmul_dtypes=adapter.matmul_dtypes())
 """)
-    assert found["products"] == {"float32": products}
+    assert found["matmul_dtypes"] == {"float32": products}
 
 
 def test_an_inference_step_computes_everything_and_fetches_nothing(run: ForkServer) -> None:
@@ -231,10 +231,10 @@ def losses(compiler):
 _, plain = losses("none")
 adapter, compiled = losses("xla")
 answer(plain=plain, compiled=compiled, proof=adapter.compiled(),
-       products=adapter.matmul_dtypes(),
+       matmul_dtypes=adapter.matmul_dtypes(),
        remapping=adapter.settings()["grappler_remapping"])
 """)
-    assert found["products"] == {"float32": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
+    assert found["matmul_dtypes"] == {"float32": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
     # A layer, embeddings and heads, forward and backward.
     assert found["proof"]["clusters"] >= 6
     assert found["compiled"] == pytest.approx(found["plain"], rel=1e-5)

@@ -82,7 +82,7 @@ def test_texts_in_a_folder_are_learned(learned: Learned, framework: str, devices
 
 
 def test_every_framework_is_fed_the_same(learned: Learned) -> None:
-    fed = {name: learned(name)["ranks"][0]["fed"] for name in COMPILER}
+    fed = {name: learned(name)["ranks"][0]["loader_output"] for name in COMPILER}
     assert fed["pytorch"]["sequences"] == BATCH
     assert [name for name, one in fed.items() if one != fed["pytorch"]] == []
     tasks = {name: learned(name)["ranks"][0]["task"] for name in COMPILER}
@@ -91,7 +91,9 @@ def test_every_framework_is_fed_the_same(learned: Learned) -> None:
 
 def test_devices_share_the_texts(learned: Learned) -> None:
     alone, shared = (learned("pytorch", devices)["ranks"] for devices in (1, 2))
-    assert len({rank["fed"]["order_crc32"] for rank in shared}) == 2, "both are fed the same"
+    assert len({rank["loader_output"]["order_crc32"] for rank in shared}) == 2, (
+        "both are fed the same"
+    )
     for name in ("train", "held_out"):
         counts = [ranks[0]["task"][name] for ranks in (alone, shared)]
         assert 0 <= counts[0] - counts[1] < 2, f"{name}: a sequence that belongs to nobody"

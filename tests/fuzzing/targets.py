@@ -136,8 +136,8 @@ def _beside(folder: Path) -> Said:
         *calls.load(folder)[1],
         *interruptions.load(folder)[1],
         *assumptions.load(folder)[1],
-        *verifications.load(folder / "parity")[1],
-        *device_peaks.load(folder / "probes")[1],
+        *verifications.load(folder / "verification")[1],
+        *device_peaks.load(folder / "peak_flops")[1],
         *searches.load(folder / searches.FOLDER)[1],
     ]
     return [f"{one.origin}: {one.message}" for one in problems]
@@ -218,9 +218,9 @@ TARGETS: tuple[Target, ...] = (
     Target("interruptions", "interruptions.csv", NOTED,
            _beside, ()),
     Target("assumptions", assumptions.FILE, COSTS, _beside, (), "json"),
-    Target("verification", "parity/a/c.json", _copied(f"{SAVED}/mxnet-parity.json"), _beside, (),
-           "json"),
-    Target("peak", "probes/a/peak.json", _copied(f"{SAVED}/peak.json"), _beside, (), "json"),
+    Target("verification", "verification/a/c.json", _copied(f"{SAVED}/mxnet-verification.json"),
+           _beside, (), "json"),
+    Target("peak", "peak_flops/a/peak.json", _copied(f"{SAVED}/peak.json"), _beside, (), "json"),
     Target("search", f"{searches.FOLDER}/a/s.json", _copied(f"{SAVED}/largest_batch.json"), _beside,
            (), "json"),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from .validity import assert_valid
 
 OTHER = Path(__file__).parents[2] / "scripts" / "frameworks" / "pytorch"
 PEAK = {
-    "kind": "peak",
+    "kind": "peak_flops",
     "batch_per_device": None,
     "compiler": None,
     "parameters": {"sustained_seconds": 0.2},

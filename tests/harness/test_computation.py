@@ -20,7 +20,7 @@ PYTORCH = ROOT / "scripts" / "frameworks" / "pytorch"
 
 
 def test_it_covers_all_modules_that_a_rank_imports() -> None:
-    kinds = f"for kind in {(*VERIFIED, 'parity')}: kinds.load(kind)"
+    kinds = f"for kind in {(*VERIFIED, 'verification')}: kinds.load(kind)"
     code = f"import json, sys, harness.rank; from harness import kinds\n{kinds}\n"
     code += "print(json.dumps([*sys.modules]))"
     python = [sys.executable, "-I", "-c", f"import sys; sys.path[:0] = [{str(ROOT / 'scripts')!r}]"]
@@ -103,13 +103,13 @@ def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bou
 def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
     """Fail if verification and timing use different configs, except for intended
     hyper-parameters."""
-    from reference.compute import parity_model_config, reduced
+    from reference.compute import reduced, verification_model_config
 
     facts = facts_of(BERT)
     timed = computation.digest(str(PYTORCH), facts)
     for dropout in (False, True):
         for compared in (facts, reduced(facts)):
-            actual = computation.digest(str(PYTORCH), parity_model_config(compared, dropout))
+            actual = computation.digest(str(PYTORCH), verification_model_config(compared, dropout))
             assert actual == timed
     other = reduced({**facts, "hyperparameters": {**facts["hyperparameters"], "positions": 64}})
     assert computation.digest(str(PYTORCH), other) != timed

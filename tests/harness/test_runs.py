@@ -20,7 +20,7 @@ from core.case import Case
 from framebench.records import device_peaks
 from framebench.records.fields import flags, step_parts
 from harness.adapter import Mismatch
-from harness.kinds import peak
+from harness.kinds import peak_flops
 from harness.machine.processor import processor
 from harness.measuring import checks, step_timing
 from harness.messages import report
@@ -40,7 +40,7 @@ RANK_KEYS_OF_A_MEASURED_RANK = {
     "settings",
     "libraries",
     "trainable_parameters",
-    "products",
+    "matmul_dtypes",
     "compiled",
     "phases",
     "warmup_step_seconds",
@@ -89,7 +89,7 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
         assert rank["run_ahead"] == 1, "the toy's clock is a device"
         assert 1 <= len(rank["waited_step_seconds"]) <= 5
         assert min(rank["waited_step_seconds"]) >= 0.01, "a step was not waited for"
-        phases = {"import", "build", "products", "warmup", "window", "waited_window"}
+        phases = {"import", "build", "matmul_dtypes", "warmup", "window", "waited_window"}
         phases |= {"preflight"} if devices > 1 else set()
         assert set(rank["phases"]) == {f"{name}_seconds" for name in phases}
     assert "ok: " in done.stdout, "the launcher says one line at the end"
@@ -261,11 +261,11 @@ def test_instructions_tell_what_is_emulated(name: str, sets: list[str], is_emula
 def test_amp_that_takes_effect_is_ok(toy: Bench) -> None:
     record = toy.run("", precision="amp").record
     assert record["status"] == "ok", record["reason"]
-    assert record["ranks"][0]["products"] == {"float32": 1, "bfloat16": 20}
+    assert record["ranks"][0]["matmul_dtypes"] == {"float32": 1, "bfloat16": 20}
 
 
 PEAK = {
-    "kind": "peak",
+    "kind": "peak_flops",
     "batch_per_device": None,
     "compiler": None,
     "parameters": {"sustained_seconds": 0.2},
@@ -285,7 +285,7 @@ def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) ->
     assert sizes == sorted(set(sizes))
     assert len(sizes) > 2, "a size was left out that had time"
     spent = sum(sum(block["seconds"]) for block in rank["matmuls"])
-    assert spent < 2 * peak.SECONDS, "the peak takes seconds, however slow the device"
+    assert spent < 2 * peak_flops.SECONDS, "the peak takes seconds, however slow the device"
     reached = done.record["metrics"]["peak"]
     assert reached["value"] == device_peaks.tflops_of(rank["sustained"])
     rates = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
@@ -324,11 +324,11 @@ def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) 
 
         return note
 
-    block = {"size": 256, "products": 1, "seconds": [1.0]}
-    monkeypatch.setattr(peak, "measure", noting("sizes", [block]))
-    monkeypatch.setattr(peak, "sustain", noting("sustained", block))
-    monkeypatch.setattr(peak, "check_cores", lambda cores: [])
-    monkeypatch.setattr(peak, "require", lambda adapter, capability: None)
+    block = {"size": 256, "count": 1, "seconds": [1.0]}
+    monkeypatch.setattr(peak_flops, "measure", noting("sizes", [block]))
+    monkeypatch.setattr(peak_flops, "sustain", noting("sustained", block))
+    monkeypatch.setattr(peak_flops, "check_cores", lambda cores: [])
+    monkeypatch.setattr(peak_flops, "require", lambda adapter, capability: None)
     context = SimpleNamespace(
         adapter=SimpleNamespace(all_reduce=noting("all there", 0.0)),
         fields={},
@@ -337,7 +337,7 @@ def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) 
         workload=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
         cores=(),
     )
-    peak.Peak().measure(context)
+    peak_flops.PeakFlopsKind().measure(context)
     assert happened == ["sizes", "all there", "sustained"]
 
 
@@ -356,7 +356,7 @@ def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
 
 
 def seconds_of(rank: dict[str, Any]) -> dict[str, float]:
-    split = step_parts.split_of(rank)
+    split = step_parts.step_parts_of(rank)
     assert split is not None
     return dict(split.seconds)
 
@@ -369,10 +369,10 @@ def test_parts_of_a_step_are_timed_behind_everything_that_counts(
     plain = toy.run("exact,sleep=0.4", **steps).record
     second = Bench(tmp_path / "second", toy.python, toy.marker)
     second.folder.mkdir()
-    record = second.run("exact,sleep=0.4", parameters={"split_steps": 3}, **steps).record
+    record = second.run("exact,sleep=0.4", parameters={"breakdown_steps": 3}, **steps).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
-    assert "split" not in plain["ranks"][0], "nobody asked for it"
+    assert "step_breakdown" not in plain["ranks"][0], "nobody asked for it"
     for rank, without in zip(record["ranks"], plain["ranks"], strict=True):
         for unchanged in ("last_value", "weights_checksum"):
             assert rank[unchanged] == without[unchanged], "the window knows of the split"
@@ -387,15 +387,15 @@ def test_parts_of_a_step_are_timed_behind_everything_that_counts(
             assert actual["all_reduce"] == pytest.approx(0.2, rel=0.01)
 
 
-@pytest.mark.parametrize(("does", "marks"), [("zero_at=4", ["vanished"]), ("", [])])
+@pytest.mark.parametrize(("does", "names"), [("zero_at=4", ["vanished"]), ("", [])])
 def test_a_run_that_learns_its_batch_by_heart_is_marked(
-    toy: Bench, does: str, marks: list[str]
+    toy: Bench, does: str, names: list[str]
 ) -> None:
     record = toy.run(does, warmup_steps=1, timed_steps=4).record
     assert_valid(record)
     found = [entry for entry in flags.flags_of(record) if entry.name == flags.VANISHED]
-    assert [entry.name for entry in found] == marks
-    if marks:
+    assert [entry.name for entry in found] == names
+    if names:
         assert found[0].why.startswith("the loss fell from ")
         for rank in record["ranks"]:
             rank["first_value"] = 0.0
@@ -405,9 +405,9 @@ def test_a_run_that_learns_its_batch_by_heart_is_marked(
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
-    asked = {"split_steps": 1000}
+    asked = {"breakdown_steps": 1000}
     record = toy.run("sleep=0.2", timed_steps=3, parameters=asked).record
-    parts = [part["seconds"] for part in record["ranks"][0]["split"]["parts"]]
+    parts = [part["seconds"] for part in record["ranks"][0]["step_breakdown"]["parts"]]
     steps = [sum(step) for step in zip(*parts, strict=True)]
     assert steps
     assert sum(steps[:-1]) < step_timing.SHARE * record["wall_seconds"], (
@@ -416,17 +416,17 @@ def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
 
 
 def test_inference_has_no_parts(toy: Bench) -> None:
-    done = toy.run("", kind="inference", parameters={"split_steps": 3})
+    done = toy.run("", kind="inference", parameters={"breakdown_steps": 3})
     assert (done.status, done.record) == (2, None)
-    assert "--kind inference has no parameter 'split_steps'; it has: none" in done.stderr
+    assert "--kind inference has no parameter 'breakdown_steps'; it has: none" in done.stderr
 
 
 def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
-    record = toy.run("no_parts", parameters={"split_steps": 3}).record
+    record = toy.run("no_parts", parameters={"breakdown_steps": 3}).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     assert record["metrics"]["throughput"]["value"] > 0
-    assert record["ranks"][0]["split"] == {
+    assert record["ranks"][0]["step_breakdown"] == {
         "reason": "RuntimeError: the toy is one piece",
         "parts": [],
     }
@@ -437,7 +437,7 @@ def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> No
     _, final, fields, _ = report.read(str(tmp_path), 0)
     assert final, "the launcher must see a result"
     assert fields["status"] == "ok"
-    assert "too long" in fields["split"]["reason"]
+    assert "too long" in fields["step_breakdown"]["reason"]
 
 
 def test_an_error_keeps_its_traceback_and_its_log(toy: Bench) -> None:
@@ -467,7 +467,7 @@ def test_modules_in_the_working_folder_are_not_imported(toy: Bench, tmp_path: Pa
     assert record["status"] == "ok", record["reason"]
     record = Bench(tmp_path / "second", toy.python, toy.marker)
     record.folder.mkdir()
-    venv = record.run("", cwd=trap, way="venv", variables={"PYTHONPATH": ""}).record
+    venv = record.run("", cwd=trap, install_method="venv", variables={"PYTHONPATH": ""}).record
     assert venv["status"] == "ok", venv["reason"]
 
 

@@ -84,7 +84,9 @@ def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -
     """Fail if variables set on purpose do not reach ranks and record, or dropped ones are not
     noted."""
     own = {"KMP_AFFINITY": "compact", "GOMP_CPU_AFFINITY": "1", "LC_ALL": "C"}
-    record = toy.run("", "--variable", "KMP_BLOCKTIME=3", way="venv", variables=own).record
+    record = toy.run(
+        "", "--variable", "KMP_BLOCKTIME=3", install_method="venv", variables=own
+    ).record
     assert record["status"] == "ok", record["reason"]
     actual = record["environment"]
     assert actual["variables"]["KMP_BLOCKTIME"] == "3"

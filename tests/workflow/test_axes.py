@@ -92,7 +92,7 @@ def test_a_figure_is_verified_with_its_value_of_an_axis(tmp_path: Path) -> None:
     assert flag_of(tmp_path, other) is None, "the axis does not change what is computed"
     own_axes.load(str(ROOT / "tests" / "axes"))
     verification_in(tmp_path, {**training, AXIS: OTHER}, error=0.1)
-    assert flag_of(tmp_path, other) == ("parity", "")
+    assert flag_of(tmp_path, other) == ("incorrect", "")
     assert flag_of(tmp_path, plain) is None
     verification_in(tmp_path, {**training, AXIS: OTHER}, started="2031-01-01")
     assert flag_of(tmp_path, other) is None
@@ -101,7 +101,7 @@ def test_a_figure_is_verified_with_its_value_of_an_axis(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("registered")
 def test_each_value_of_an_axis_is_verified(tmp_path: Path) -> None:
     made = plan(tmp_path, changed(**{AXIS: [DEFAULT, OTHER]}))
-    named = verify.names(made, CATALOG, verify.comparisons(made, CATALOG))
+    named = verify.names(made, CATALOG, verify.full_size(made, CATALOG))
     assert [getattr(one.case, AXIS) for one in named.values()] == [DEFAULT, OTHER]
     plain, other = named
     assert (f"-{OTHER}-" in plain, f"-{OTHER}-" in other) == (False, True)

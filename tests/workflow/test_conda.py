@@ -79,7 +79,7 @@ def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> 
     found = [json.loads(text) for text in project.records().values()]
     assert [record["status"] for record in found] == ["ok"], found[0]["reason"]
     for record in found:
-        assert record["environment"]["way"] == "conda"
+        assert record["environment"]["install_method"] == "conda"
         assert "/.snakemake/conda/" in record["environment"]["prefix"]
 
 

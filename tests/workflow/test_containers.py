@@ -86,12 +86,12 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     for record in found:
         where = record["environment"]
         assert record["status"] == "ok", record["reason"]
-        assert (where["way"], where["image"]) == ("container", str(host / "toy.sif"))
+        assert (where["install_method"], where["image"]) == ("container", str(host / "toy.sif"))
         assert len(where["image_digest"]) == 12
         assert where["python"].startswith("3.7") or not find_interpreter("3.7")
         assert "leaked" not in where["packages"], "the host's PYTHONPATH is in the container"
     inner = (host / "log").read_text()
-    assert len(list((project.folder / "results" / "probes").rglob("*.json"))) == 1
+    assert len(list((project.folder / "results" / "peak_flops").rglob("*.json"))) == 1
     assert "attempts --most 1" in inner
     assert "--kind largest_batch" in inner
     assert sys.executable not in inner, "a Python of the host, which is not in the container"
@@ -151,7 +151,7 @@ def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:
     (host / "apptainer").unlink()
     dry = project.run("--cores", "all", *SDM, "-n", "-p")
     assert dry.returncode == 0, dry.stdout
-    assert f"--way container --image {host}/toy.sif --image-digest" in dry.stdout
+    assert f"--install-method container --image {host}/toy.sif --image-digest" in dry.stdout
     assert "rule environment" not in dry.stdout
     plan = project.run("--cores", "1", "plan", *SDM)
     assert f"toy: image {host}/toy.sif" in plan.stdout, plan.stdout

@@ -60,7 +60,7 @@ def test_on_a_shared_file_system(project: Project, offline: dict[str, str]) -> N
     for record in project.parsed():
         assert record["environment"]["prefix"] == str(folder)
         assert record["environment"]["packages"] == {"toy": "1.0"}
-        assert record["environment"]["way"] == "venv"
+        assert record["environment"]["install_method"] == "venv"
 
 
 def test_on_the_disk_of_each_node(project: Project, offline: dict[str, str]) -> None:

@@ -215,7 +215,7 @@ def test_linked_folders_and_dates_in_the_future_are_no_reason_to_measure_again(
     (results / "runs" / "toy").symlink_to(elsewhere)
     before = sorted(elsewhere.rglob("*.json"))
     tomorrow = time.time() + 24 * 3600
-    for path in (*(results / "probes").rglob("*.json"), before[0]):
+    for path in (*(results / "peak_flops").rglob("*.json"), before[0]):
         os.utime(path, (tomorrow, tomorrow))
     for _ in range(2):
         again = measured.run("--cores", "all", "--until", "benchmark", "peak_flops")

@@ -66,7 +66,7 @@ def test_the_modules_measure(project: Project, modules: Path, environment_module
     for record in found:
         where = record["environment"]
         assert record["status"] == "ok", record["reason"]
-        assert (where["way"], where["modules"]) == ("modules", ["base/1", "toy/1.0"])
+        assert (where["install_method"], where["modules"]) == ("modules", ["base/1", "toy/1.0"])
         assert where["packages"]["brought"] == "1.0"
         assert where["variables"]["MKL_DEBUG_CPU_TYPE"] == "5"
         assert "OMP_PROC_BIND" in where["dropped_variables"], "ranks are pinned to cores"
@@ -110,7 +110,7 @@ def test_what_was_loaded_before_does_not_count(
 def test_a_dry_run_needs_no_modules(project: Project, modules: Path) -> None:
     dry = project.run("--cores", "all", *SDM, "-n", "-p")
     assert dry.returncode == 0, dry.stdout
-    assert "--way modules --module base --module toy/1.0" in dry.stdout
+    assert "--install-method modules --module base --module toy/1.0" in dry.stdout
     assert "rule environment" not in dry.stdout
     plan = project.run("--cores", "1", "plan", *SDM)
     assert "toy: modules base toy/1.0" in plan.stdout, plan.stdout

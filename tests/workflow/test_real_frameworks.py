@@ -35,10 +35,10 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
     for record in project.parsed():
         case = record["case"]
         assert record["status"] == "ok", record["reason"]
-        assert record["environment"]["way"] == "venv"
+        assert record["environment"]["install_method"] == "venv"
         assert record["framework_version"].partition("+")[0] == PINNED[case["framework"]]
         rank = record["ranks"][0]
-        ran_in[case["framework"], case["precision"]] = set(rank["products"])
+        ran_in[case["framework"], case["precision"]] = set(rank["matmul_dtypes"])
         assert rank["trainable_parameters"] == 25557032
         assert len(rank["step_seconds"]) == 2
         # Between its steps a busy machine may do something else.
@@ -48,7 +48,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
     assert ran_in == {(name, asked): dtypes[asked] for name, asked in ran_as}
 
 
-def test_parity(project: Project) -> None:
+def test_verification(project: Project) -> None:
     """Fail if a mistake in an adapter is not flagged by the small and by the full verification.
     A small model is verified behind the runs, the model itself by ``verification``. The flag must
     vanish with the mistake."""
@@ -65,12 +65,12 @@ def test_parity(project: Project) -> None:
     )
     tables = folder / "results" / "tables"
 
-    def marks() -> set[str]:
-        return set(pd.read_csv(tables / "summary.csv")["marks"][0].split())
+    def flags() -> set[str]:
+        return set(pd.read_csv(tables / "summary.csv")["flags"][0].split())
 
     def certify() -> tuple[int, str, pd.DataFrame]:
         ran = project.run("--cores", "all", "verification")
-        return ran.returncode, ran.stdout, pd.read_csv(tables / "parity.csv")
+        return ran.returncode, ran.stdout, pd.read_csv(tables / "verification.csv")
 
     model = folder / "scripts" / "frameworks" / "paddle" / "models" / "cnn.py"
     right = model.read_text()
@@ -79,18 +79,18 @@ def test_parity(project: Project) -> None:
     model.write_text(right.replace(epsilon, "1e-5"))
     ran = project.medians()
     assert ran.returncode == 0, "a verification that fails stops nothing"
-    assert marks() & {"parity", "unverified"} == {"parity"}
-    assert "parity" in (tables / "summary.md").read_text()
+    assert flags() & {"incorrect", "unverified"} == {"incorrect"}
+    assert "incorrect" in (tables / "summary.md").read_text()
     status, printed, results = certify()
     assert status != 0
     assert "2 of 2 verifications failed" in printed
     assert set(results[~results["passed"]]["scale"]) == {"full", "small"}
-    assert marks() & {"parity", "unverified"} == {"parity"}
+    assert flags() & {"incorrect", "unverified"} == {"incorrect"}
     model.write_text(right)
     shutil.rmtree(folder / "results" / "runs")
     ran = project.medians()
     assert ran.returncode == 0, ran.stdout
-    assert not marks() & {"parity", "unverified"}, "a verification of other code counts"
+    assert not flags() & {"incorrect", "unverified"}, "a verification of other code counts"
     assert "unverified" not in ran.stdout
     again = project.medians()
     assert "Nothing to be done" in again.stdout, again.stdout
@@ -117,18 +117,18 @@ def test_a_mistake_below_the_bounds_of_mixed_precision_flags_its_figure(
         ran = project.medians("emulated=measure")
         assert ran.returncode == 0, ran.stdout
         (row,) = pd.read_csv(folder / "results" / "tables" / "summary.csv").to_dict("records")
-        found, _ = verifications.load(folder / "results" / "parity")
+        found, _ = verifications.load(folder / "results" / "verification")
         newest = verifications.latest(found)
-        return row["marks"], {one.case.precision: one.passed for one in newest}
+        return row["flags"], {one.case.precision: one.passed for one in newest}
 
     epsilon = 'attributes["epsilon"]'
     assert epsilon in right, "the mistake cannot be planted"
     model.write_text(right.replace(epsilon, "1e-5"))
-    marks, passed = measured()
+    flags, passed = measured()
     assert passed == {"amp": True, "fp32": False}
-    assert "parity" in marks.split()
+    assert "incorrect" in flags.split()
     model.write_text(right)
     shutil.rmtree(folder / "results" / "runs")
-    marks, passed = measured()
+    flags, passed = measured()
     assert passed == {"amp": True, "fp32": True}
-    assert not {"parity", "unverified"} & {*marks.split()}
+    assert not {"incorrect", "unverified"} & {*flags.split()}

@@ -57,7 +57,7 @@ def test_everything_then_nothing(measured: Project) -> None:
 
 def test_the_peak_is_measured_in_the_process_of_a_run(measured: Project) -> None:
     results = measured.folder / "results"
-    (peak,) = (results / "probes").rglob("*.json")
+    (peak,) = (results / "peak_flops").rglob("*.json")
     assert json.loads(peak.read_text())["status"] == "ok"
     logs = [path.read_text() for path in (results / "logs" / "toy").rglob("*.log")]
     assert sorted(text.count("toy in process") for text in logs) == [1] * (RUNS - 1) + [2]
@@ -236,7 +236,7 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
 
 
 def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> None:
-    sides = {"own": {"variables": {"MKL_CBWR": "COMPATIBLE"}}, "usual": {}}
+    sides = {"own": {"variables": {"MKL_CBWR": "COMPATIBLE"}}, "default": {}}
     axes = {**SUITE["axes"], "mode": "train"}
     project.write_suite({**SUITE, "axes": axes, "repeats": 1, "variants": sides})
     words = ("--cores", "all", "--until", "benchmark")
@@ -257,7 +257,7 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
     assert found["own"]["command"][-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"], (
         "nobody can repeat it"
     )
-    assert found["usual"]["settings"]["variables"] == {}
+    assert found["default"]["settings"]["variables"] == {}
     assert not (project.folder / "results" / ".variables").exists(), "the file was left behind"
 
 
@@ -266,7 +266,7 @@ def test_variants_run_interleaved_and_are_compared(
 ) -> None:
     """Fail if variants are not interleaved and compared.
     One variable differs, which slows the toy."""
-    sides = {"usual": None, "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.08"}}}
+    sides = {"default": None, "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.08"}}}
     project.write_suite({**ONE_RUN, "repeats": 6, "variants": sides})
     ran = project.measure(toy="exact,sleep=0.02")
     assert ran.returncode == 0, ran.stdout
@@ -274,11 +274,11 @@ def test_variants_run_interleaved_and_are_compared(
     found.sort(key=lambda record: record["started"])
     names = [record["settings"]["variant"] for record in found]
     rounds = [*zip(names[::2], names[1::2], strict=True)]
-    assert [sorted(one) for one in rounds] == [["slow", "usual"]] * 6
+    assert [sorted(one) for one in rounds] == [["slow", "default"]] * 6
     assert len({*rounds}) == 2, "always in the same order"
 
     results = project.folder / "results"
-    sides = ["--base", f"{results}@usual", "--candidate", f"{results}@slow"]
+    sides = ["--base", f"{results}@default", "--candidate", f"{results}@slow"]
     assert cli.main(["compare", *sides, "--results", str(results), "--fail-on", "5%"]) == 3
     compared = capsys.readouterr()
     assert "1 of 1 cases are shown to be more than 5.0% slower" in compared.err
@@ -291,7 +291,7 @@ def test_variants_run_interleaved_and_are_compared(
         assert 5 <= int(row["pairs"]) <= 6
         assert row["order"] == "interleaved"
 
-    same = ["--base", f"{results}@usual", "--candidate", f"{results}@usual"]
+    same = ["--base", f"{results}@default", "--candidate", f"{results}@default"]
     assert cli.main(["compare", *same, "--results", str(results), "--fail-on", "5%"]) == 0
     unknown = ["--base", f"{results}@x", *sides[2:]]
     assert cli.main(["compare", *unknown, "--results", str(results)]) == 1

@@ -89,7 +89,7 @@ def _run(arguments: list[str]) -> int:
     verifying.add_argument("--records", type=records, required=True, help="folder of records")
     verifying.add_argument("--results", type=Path, required=True, help="folder to write to")
     verifying.set_defaults(
-        command=lambda given: reporting.make_parity(given.records, given.results)
+        command=lambda given: reporting.make_verification(given.records, given.results)
     )
     comparing = commands.add_parser("compare", help="two sets of records, case by case")
     comparing.add_argument("--base", type=side, required=True, help=SIDE)

@@ -1,6 +1,6 @@
 use rule benchmark as peak_flops with:
     """Measure the peak FLOPS of a device: large matmuls in one framework and precision."""
     output:
-        driver.jobs.records["probe"],
+        driver.jobs.records["peak_flops"],
     log:
-        driver.jobs.logs["probe"],
+        driver.jobs.logs["peak_flops"],

@@ -4,7 +4,7 @@ rule runs:
     input:
         driver.rounds.all,
         driver.peaks.all,
-        driver.comparisons.small,
+        driver.verifications.small,
         # Existing verifications, searches, peak-FLOPS benchmarks and interruptions.
         driver.tables.neighbours,
         driver.tables.changed,

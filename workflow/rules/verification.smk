@@ -1,9 +1,9 @@
 rule reference:
     """Compute outputs, losses, gradients and updates of a model in float64 with NumPy."""
     output:
-        directory(driver.comparisons.reference_folder),
+        directory(driver.verifications.reference_folder),
     log:
-        driver.comparisons.reference_log,
+        driver.verifications.reference_log,
     wildcard_constraints:
         digest="[0-9a-f]{8}",
     # Before environments: the run that comes before all others waits for its reference.
@@ -15,8 +15,8 @@ rule reference:
         **driver.resources.asked,
     params:
         python=driver.provisioning.python,
-        script=driver.comparisons.script,
-        arguments=driver.comparisons.reference_arguments,
+        script=driver.verifications.script,
+        arguments=driver.verifications.reference_arguments,
     message:
         "Computing the reference of {wildcards.reference} in float64"
     shell:
@@ -28,17 +28,17 @@ use rule benchmark as verify with:
     """Verify the computation of one framework against the float64 reference."""
     input:
         ancient(driver.jobs.before),
-        reference=ancient(driver.comparisons.reference),
+        reference=ancient(driver.verifications.reference),
     output:
-        driver.jobs.records["comparison"],
+        driver.jobs.records["verification"],
     log:
-        driver.jobs.logs["comparison"],
+        driver.jobs.logs["verification"],
 
 
 rule verification:
     """Verify full-size models, then update tables and report."""
     input:
-        driver.comparisons.all,
+        driver.verifications.all,
     handover: True
     conda:
         "../envs/driver.yaml"

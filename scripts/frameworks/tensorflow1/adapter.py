@@ -258,7 +258,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
             # A server keeps a variable by its name, and a collective's shape by its key, whatever
             # graph they are in; the keys of the gradients are below.
             held = tf.get_local_variable(f"exchanged_{array.size}", initializer=operand)
-            key = self._devices.EXCHANGE_KEY + array.size
+            key = self._devices.ALL_REDUCE_KEY + array.size
             total = self._devices.all_reduce(held, self.rank_context, key, mean=False)
             update = tf.assign(held, total).op
         run = self._session(graph)

@@ -227,7 +227,7 @@ def _identity(context: Context) -> Dict[str, Any]:
     others = ("checkpoints", "weights", "target")  # which decide where it ends
     return {
         "case": workload.case._asdict(),
-        "facts": workload.model_config,
+        "model_config": workload.model_config,
         "parameters": {n: v for n, v in workload.parameters.items() if n not in others},
         "seed": context.rank_context.seed,
         "threads": context.rank_context.threads,

@@ -92,7 +92,7 @@ class Generate(Kind):
                 raise Mismatch(f"request {number} of the same prompts has other tokens")
         context.report.enter("proof")
         error = cache_error(adapter, fields["generated"])
-        fields["cache_error"] = check_cache(error, fields["products"])
+        fields["cache_error"] = check_cache(error, fields["matmul_dtypes"])
         context.report.enter("end")
         fields["libraries"] = libraries.in_use()
 

@@ -108,7 +108,9 @@ class Input(Kind):
         fields["data_set"] = {**folder.report(images), "identity": folder.identity(root)}
         fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
         epochs = [loads_of(number) for number in range(parameters["epochs"])]
-        fields["fed"] = context.phase("check", lambda: supply.checked(adapter, epochs[0], root))
+        fields["loader_output"] = context.phase(
+            "check", lambda: supply.checked(adapter, epochs[0], root)
+        )
         fields["decoded"] = supply.decoded(adapter, root, sorted(images.paths)[:_COMPARED])
         context.report.enter("decoding window")
         context.barrier()

@@ -1,8 +1,8 @@
 """Matmuls, or batches of them, in several shapes.
 
-Operands are random and stay the same. The kind `peak` multiplies a chain of square matrices and
-keeps the fastest size, which is what a device can do. This kind shows what a framework reaches for
-given shapes. A sample of each result is checked against float64. Standard library and numpy.
+Operands are random and stay the same. The kind `peak_flops` multiplies a chain of square matrices
+and keeps the fastest size, which is what a device can do. This kind shows what a framework reaches
+for given shapes. A sample of each result is checked against float64. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Matmul(Kind):
     def measure(self, context: Context) -> None:
         with blocks.recorded_blocks(context) as points:
             for shape in shapes_of(context.workload.parameters["shapes"]):
-                context.report.enter(f"product {shape}")
+                context.report.enter(f"matmul {shape}")
                 points.append(_measured(context, shape))
 
 
@@ -77,7 +77,7 @@ def _measured(context: Context, shape: MatmulShape) -> Dict[str, Any]:
     laid_out = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
     product = adapter.operation(MATMUL, laid_out, transposed)
     dtype = rounding.ran_in(context, product.dtype)
-    context.fields["products"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+    context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
     timing = blocks.measure(context, product)
     error = check_matmul(product.result(), first, second, dtype, random)
     return {"at": dict(shape._asdict()), **timing, "error": error}

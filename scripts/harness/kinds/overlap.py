@@ -33,7 +33,7 @@ from harness.overlapping import Overlapped, Overlapping
 COMPUTE, COMMUNICATION = "compute", "communication"
 PARTS = (COMPUTE, COMMUNICATION, BOTH)
 #: Limit on the number of computations that are matched to the all-reduce.
-_MOST_PRODUCTS = 256
+_MOST_MATMULS = 256
 _DTYPE = "float32"  # of the message
 
 
@@ -59,7 +59,7 @@ class Overlap(Kind):
             f"{MATMUL}: m x k by k x n; {MULTIPLY}: m x k by m x k", "640x1024x1880",
         ),
         Parameter(
-            "products", at_least(0), "",
+            "matmuls", at_least(0), "",
             "computations beside an all-reduce; 0: as many as take as long as it does", 0,
         ),
         Parameter("message_bytes", at_least(4), "bytes", "of the all-reduce", 28000000),
@@ -81,16 +81,16 @@ class Overlap(Kind):
         fields, parameters = context.fields, context.workload.parameters
         trial = _Trial(context)
         with blocks.recorded_blocks(context) as points:
-            products = parameters["products"] or context.phase("matching", trial.matching_products)
-            trial.set_up(products)
+            matmuls = parameters["matmuls"] or context.phase("matching", trial.matching_matmuls)
+            trial.set_up(matmuls)
             dtype = rounding.ran_in(context, trial.overlapped.dtype)
-            dtypes = {dtype: products}
-            fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
+            dtypes = {dtype: matmuls}
+            fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, dtypes)
             trial.check("before it was timed", dtype)
             context.report.enter("timed window")
             runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
             points.extend(
-                {"at": {"part": part}, "operations": runs, "products": products, "seconds": taken}
+                {"at": {"part": part}, "operations": runs, "matmuls": matmuls, "seconds": taken}
                 for part, taken in seconds.items()
             )
             check_longer(seconds, runs)
@@ -98,7 +98,7 @@ class Overlap(Kind):
 
     def check(self, workload: Workload, ranks: Any) -> None:
         """Raise Mismatch where ranks timed different numbers of computations."""
-        blocks.check_same_counts(ranks, "operations", "products")
+        blocks.check_same_counts(ranks, "operations", "matmuls")
 
 
 class _Trial:
@@ -125,12 +125,12 @@ class _Trial:
         self._message = arrays[rank_context.rank]
         self._sum = collectives.expected(ALL_REDUCE, arrays, rank_context.rank)
 
-    def set_up(self, products: int) -> None:
+    def set_up(self, matmuls: int) -> None:
         self.overlapped = self.adapter.overlapped(
-            self._operation, self._arrays, products, self._message
+            self._operation, self._arrays, matmuls, self._message
         )
 
-    def matching_products(self) -> int:
+    def matching_matmuls(self) -> int:
         """Return how many computations take as long as the all-reduce, the same in all ranks."""
         self.set_up(1)
         for part in PARTS:  # compiles, connects, and makes room
@@ -141,7 +141,7 @@ class _Trial:
         }
         summed = {part: self.adapter.all_reduce(value) for part, value in seconds.items()}
         matching = round(summed[COMMUNICATION] / max(summed[COMPUTE], 1e-9))
-        return max(1, min(matching, _MOST_PRODUCTS))
+        return max(1, min(matching, _MOST_MATMULS))
 
     def timed(self, count: int, seconds: float) -> Any:
         """Return the runs in a block, and for each part the seconds of ``count`` blocks, timed in

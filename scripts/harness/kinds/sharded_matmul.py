@@ -32,9 +32,9 @@ from harness.measuring.verification import rounding
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.
-EXCHANGES = {INNER: ALL_REDUCE, COLUMNS: ALL_GATHER}
-PRODUCT, EXCHANGE = "product", "exchange"
-PARTS = (PRODUCT, EXCHANGE, BOTH)
+COLLECTIVES = {INNER: ALL_REDUCE, COLUMNS: ALL_GATHER}
+MATMUL, COMMUNICATION = "matmul", "communication"
+PARTS = (MATMUL, COMMUNICATION, BOTH)
 
 
 class ShardedMatmul(Kind):
@@ -46,7 +46,7 @@ class ShardedMatmul(Kind):
     parameters = (
         Parameter("shapes", plain_shapes, "", "m x k x n of each whole product", "1024x1024x1024"),
         Parameter(
-            "sharded", one_of(*EXCHANGES), "",
+            "sharded", one_of(*COLLECTIVES), "",
             "what is cut: the inner dimension, and an all-reduce adds up; or columns, which an "
             "all-gather puts side by side", INNER,
         ),
@@ -61,7 +61,7 @@ class ShardedMatmul(Kind):
 
         named = {"highest_rate": Metric("TFLOP/s", "higher", "min", highest)}
         for shape in shapes:
-            for name, part in (("rate", BOTH), ("product_rate", PRODUCT)):
+            for name, part in (("rate", BOTH), ("matmul_rate", MATMUL)):
                 metric = Metric("TFLOP/s", "higher", "min", _value_of(rate, shape, part))
                 named.update([point(name, _at(shape), metric)])
             for part in PARTS:
@@ -78,7 +78,7 @@ class ShardedMatmul(Kind):
             share_of(shape, parameters["sharded"], 0, context.rank_context.world_size)
         with blocks.recorded_blocks(context) as timed:
             for shape in shapes:
-                context.report.enter(f"product {shape}")
+                context.report.enter(f"matmul {shape}")
                 timed.extend(_measured(context, shape))
 
     def check(self, workload: Workload, ranks: Any) -> None:
@@ -123,11 +123,11 @@ def _measured(context: Context, shape: MatmulShape) -> Iterator[Dict[str, Any]]:
     left, right = operands(shape, random)
     own = share_of(shape, sharded, rank_context.rank, ranks)
     parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
-    operation = EXCHANGES[sharded]
+    operation = COLLECTIVES[sharded]
     arrays = [np.ascontiguousarray(array) for array in parts]
     sharded_matmul: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
     dtype = rounding.ran_in(context, sharded_matmul.dtype)
-    context.fields["products"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+    context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
 
     def check(when: str) -> None:
         sharded_matmul.both()
@@ -139,14 +139,14 @@ def _measured(context: Context, shape: MatmulShape) -> Iterator[Dict[str, Any]]:
 
     check("before")
     runs = {
-        PRODUCT: sharded_matmul.matmul,
-        EXCHANGE: sharded_matmul.collective,
+        MATMUL: sharded_matmul.matmul,
+        COMMUNICATION: sharded_matmul.collective,
         BOTH: sharded_matmul.both,
     }
     seconds = {}
     for part, run in runs.items():
         # A matmul overwrites its result; only repeated collectives add up.
-        grows = part == EXCHANGE
+        grows = part == COMMUNICATION
         in_a_row = (
             collectives.most_in_a_row(operation, sharded_matmul.dtype, ranks) if grows else None
         )

@@ -69,7 +69,7 @@ class Sustained(Kind):
         first, second = operands(MatmulShape(1, size, size, size), random)
         product = adapter.operation(MATMUL, [first, second])
         dtype = rounding.ran_in(context, product.dtype)
-        fields["products"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+        fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
         count = blocks.runs_of_block(adapter, product.run, parameters["block_seconds"])
         product.result()  # compiles, in some frameworks
         context.report.enter("timed window")

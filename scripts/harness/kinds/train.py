@@ -16,7 +16,7 @@ class Train(Kind):
 
     parameters = (
         Parameter(
-            name="split_steps",
+            name="breakdown_steps",
             type=at_least(0),
             unit="steps",
             help="further steps, after the timed region, that are timed part by part",
@@ -39,7 +39,7 @@ class Train(Kind):
         sharding.observe(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:
-        count = context.workload.parameters["split_steps"]
+        count = context.workload.parameters["breakdown_steps"]
         if count:
             step_timing.time_step_parts(context.adapter, count, seconds, context.report)
         if context.rank_context.world_size > 1:

@@ -62,8 +62,9 @@ def source(
 ) -> Tuple[int, Arrays, Callable[[int], Iterator[Arrays]], Callable[[], Evaluator]]:
     """Return the parts of a :class:`harness.learning.sources.TrainingData`.
 
-    Stores the fields ``task``, ``data_set``, ``loader`` and ``fed``. Raises :class:`folder.BadData`
-    for invalid images, and :class:`harness.adapter.Unsupported` without a loader."""
+    Stores the fields ``task``, ``data_set``, ``loader`` and ``loader_output``. Raises
+    :class:`folder.BadData` for invalid images, and :class:`harness.adapter.Unsupported` without a
+    loader."""
     import numpy as np
 
     adapter, workload, rank_context, fields = (
@@ -111,7 +112,7 @@ def source(
                 yield {"images": loaded.images, "labels": loaded.labels}
 
     alone = order.beginning(asked(0), batch)._replace(workers=0)
-    fields["fed"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
+    fields["loader_output"] = context.phase("check", lambda: supply.checked(adapter, alone, root))
     loaded = next(supply.batches(adapter, alone, root))
     first = {"images": np.array(loaded.images), "labels": loaded.labels}
     mine = part_of_rank(held_out, rank_context.rank, ranks, case.batch_per_device, size, workers)

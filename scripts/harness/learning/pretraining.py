@@ -124,8 +124,8 @@ def of_folder(context: Context) -> Parts:
     """Return the parts of a source of texts, tokens or records in a folder, through the framework's
     own loader.
 
-    Stores the fields ``task``, ``data_set``, ``loader`` and ``fed``. Raises errors of reading
-    data."""
+    Stores the fields ``task``, ``data_set``, ``loader`` and ``loader_output``. Raises errors of
+    reading data."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     require(adapter, Loading)
     case, root = workload.case, workload.data
@@ -144,7 +144,7 @@ def of_folder(context: Context) -> Parts:
         "held_out": len(few.starts) * case.layout.replicas,
     }
     alone = tokens.beginning(begin, each)
-    fields["fed"] = context.phase("check", lambda: train.fed(alone))
+    fields["loader_output"] = context.phase("check", lambda: train.output(alone))
     (first,) = train.batches(alone, 0)
     (scored,) = held_out.batches(tokens.beginning(few, case.batch_per_device), 0)
 

@@ -136,7 +136,9 @@ def _image_source(context: Context) -> BatchSource:
             yield {"images": loaded.images, "labels": loaded.labels}
 
     first_load = order.beginning(next(epochs()), samples)._replace(workers=0)
-    fields["fed"] = context.phase("check", lambda: supply.checked(adapter, first_load, root))
+    fields["loader_output"] = context.phase(
+        "check", lambda: supply.checked(adapter, first_load, root)
+    )
     first = next(supply.batches(adapter, first_load, root))
     return BatchSource({"images": np.array(first.images), "labels": first.labels}, batches)
 
@@ -144,8 +146,9 @@ def _image_source(context: Context) -> BatchSource:
 def time_separately(
     context: Context, source: BatchSource, feed: PipelineSteps, window: Window, read: float
 ) -> None:
-    """Time the same steps without loading, and the loader without steps, as the field ``feeding``.
+    """Time the same steps without loading, and the loader without steps.
 
+    Stores the field ``input_pipeline``.
     ``feed`` supplied the steps of the timed ``window``; ``read``: seconds of reading a value."""
     adapter, fields = context.adapter, context.fields
     steps = len(window.step_seconds)
@@ -154,8 +157,8 @@ def time_separately(
     feed.stop()
     context.report.enter("steps without loading")
     without_loading = measure(adapter, count, fields["run_ahead"], read, context.barrier)
-    fields["phases"]["window_without_feeding_seconds"] = without_loading.seconds
-    fields["feeding"] = {
+    fields["phases"]["window_without_input_seconds"] = without_loading.seconds
+    fields["input_pipeline"] = {
         "wait_seconds": feed.wait_seconds[-steps:],
         "copy_seconds": feed.copy_seconds[-steps:],
         "compute_step_seconds": without_loading.step_seconds,
@@ -164,10 +167,10 @@ def time_separately(
         crc = 0
         for array in feed.noted[-steps:]:
             crc = order.checksum(array, crc)
-        fields["fed"][f"window_{source.noted}_crc32"] = crc
+        fields["loader_output"][f"window_{source.noted}_crc32"] = crc
         context.report.enter("loader without steps")
-        fields["feeding"].update(_loader_alone(source, count))
-        fields["phases"]["loader_seconds"] = fields["feeding"]["loader_seconds"]
+        fields["input_pipeline"].update(_loader_alone(source, count))
+        fields["phases"]["loader_seconds"] = fields["input_pipeline"]["loader_seconds"]
     if fields["run_ahead"]:  # synchronous steps with loading follow
         feed.begin(source.batches())
 

@@ -75,10 +75,10 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
         check_parameters(
             fields["trainable_parameters"], workload.model_config["trainable_parameters"]
         )
-    context.phase("product count", lambda: _observe_matmuls(adapter, fields), "products")
+    context.phase("matmul dtypes", lambda: _observe_matmuls(adapter, fields), "matmul_dtypes")
     if own:
         fields["sample_work"] = sample_work(adapter, arrays, workload.case.batch_per_device)
-    check_matmuls(workload.case.precision, fields["products"])
+    check_matmuls(workload.case.precision, fields["matmul_dtypes"])
     micro_steps.check(context)
 
 
@@ -112,4 +112,4 @@ def _observe_matmuls(adapter: MatmulTrace, fields: Dict[str, Any]) -> None:
     bits = rounding.observe(adapter)
     if bits:
         fields["significant_bits"] = bits
-    fields["products"] = rounding.named(adapter.matmul_dtypes(), bits)
+    fields["matmul_dtypes"] = rounding.named(adapter.matmul_dtypes(), bits)

@@ -48,7 +48,7 @@ def measure(adapter: StepBreakdown, steps: int, seconds: float) -> List[Dict[str
 
 
 def time_step_parts(adapter: Any, steps: int, seconds: float, report: Report) -> None:
-    """Store the step breakdown as the field ``split``. ``seconds``: duration of the run so far."""
+    """Store the field ``step_breakdown``. ``seconds``: duration of the run so far."""
 
     def work() -> Dict[str, Any]:
         require(adapter, StepBreakdown)
@@ -56,4 +56,4 @@ def time_step_parts(adapter: Any, steps: int, seconds: float, report: Report) ->
             raise Unsupported("passes of micro-steps, and of ranks that share a step, alternate")
         return {"parts": measure(adapter, steps, seconds)}
 
-    extras.attempt("split", work, {"parts": []}, adapter, seconds, report)
+    extras.attempt("step_breakdown", work, {"parts": []}, adapter, seconds, report)

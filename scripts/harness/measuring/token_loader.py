@@ -34,7 +34,7 @@ def _rate(rank: Mapping[str, Any]) -> float:
 
 
 def measure(context: Context) -> None:
-    """Time the loader. Stores ``data_set``, ``loader``, ``fed`` and ``loaded`` in the record."""
+    """Time the loader. Stores ``data_set``, ``loader``, ``loader_output`` and ``loaded``."""
     workload, fields, parameters = context.workload, context.fields, context.workload.parameters
     root = workload.data
     assert root is not None, "the declaration guarantees it"
@@ -42,7 +42,7 @@ def measure(context: Context) -> None:
     source = TokenSource(context, split, workers, most)
     fields["data_set"]["identity"] = folder.identity(root)
     epochs = [source.epoch(number) for number in range(parameters["epochs"])]
-    fields["fed"] = context.phase("check", lambda: source.fed(epochs[0]))
+    fields["loader_output"] = context.phase("check", lambda: source.output(epochs[0]))
     context.report.enter("timed window")
     context.barrier()
     start = time.perf_counter()

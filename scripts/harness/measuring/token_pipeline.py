@@ -101,7 +101,7 @@ class TokenSource:
             self._most,
         )
 
-    def fed(self, request: TokenLoads) -> Dict[str, Any]:
+    def output(self, request: TokenLoads) -> Dict[str, Any]:
         """Compare what the loader gives with the files; see
         :func:`harness.samples.tokens.checked`."""
         return tokens.checked(self._context.adapter, request, self._known)
@@ -141,6 +141,6 @@ def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
 
     begin = own.epoch(0)
     alone = tokens.beginning(begin, samples)
-    fields["fed"] = context.phase("check", lambda: own.fed(alone))
+    fields["loader_output"] = context.phase("check", lambda: own.output(alone))
     (first,) = own.batches(alone, 0)
     return first, batches, own.noted

@@ -82,7 +82,7 @@ def dropped_variables(request: Request) -> List[str]:
 def _keeps(request: Request) -> List[str]:
     """Return the names that decide, besides the list, about the caller's variables."""
     is_own = request.model is not None and own_model.is_own(request.model)
-    return [request.way, *([variables.OWN_MODEL] if is_own else [])]
+    return [request.install_method, *([variables.OWN_MODEL] if is_own else [])]
 
 
 def _cores_of_ranks(

@@ -23,7 +23,7 @@ MODULES = (
     "kinds/__init__",
     "kinds/generate",
     "kinds/inference",
-    "kinds/parity",
+    "kinds/verification",
     "kinds/train",
     "layerwise",
     "machine/__init__",
@@ -90,16 +90,16 @@ def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
     A model that was reduced for verification is replaced by the original."""
     model_config = model_config.get("reduced_from", model_config)
     others = {"dropout", "clip_global_norm"}
-    others |= set(model_config.get("parity", {}).get("hyperparameters", {}))
+    others |= set(model_config.get("verification", {}).get("hyperparameters", {}))
     own = model_config.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
     compared = {**model_config, "hyperparameters": kept}
     if "own" in model_config:  # its content decides, not where it lies
         compared["own"] = {**model_config["own"], "source": None}
-    if "parity" in model_config:  # how it is made small says nothing of what is timed
+    if "verification" in model_config:  # how it is made small says nothing of what is timed
         ways = ("small", "reduced")
-        compared["parity"] = {
-            key: value for key, value in model_config["parity"].items() if key not in ways
+        compared["verification"] = {
+            key: value for key, value in model_config["verification"].items() if key not in ways
         }
     return compared
 

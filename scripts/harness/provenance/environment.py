@@ -43,11 +43,14 @@ def variables(environment: Mapping[str, str]) -> Dict[str, str]:
 
 
 def capture(
-    way: str, cores: Sequence[int], packages: Mapping[str, str], rank_environment: Mapping[str, str]
+    install_method: str,
+    cores: Sequence[int],
+    packages: Mapping[str, str],
+    rank_environment: Mapping[str, str],
 ) -> Dict[str, Any]:
     """Return the record's ``environment``. ``cores``: logical cores this process may use."""
     return {
-        "way": way,
+        "install_method": install_method,
         "python": platform.python_version(),
         "prefix": sys.prefix,
         "packages": dict(packages),

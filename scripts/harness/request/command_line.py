@@ -22,7 +22,7 @@ from harness.request.secret import is_secret, kind_of, private_variables
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
 #: Options that checks in the process of a run share with it.
-_OF_ENVIRONMENT = ("way", "prefix", "pins", "image", "image_digest", "modules")
+_OF_ENVIRONMENT = ("install_method", "prefix", "pins", "image", "image_digest", "modules")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Request:
     start_nodes: Optional[str]
     lease: Optional[str]
     open_ports: str
-    way: str
+    install_method: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
     image: Optional[str]

@@ -252,7 +252,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     )
     environment = parser.add_argument_group("environment")
     environment.add_argument(
-        "--way",
+        "--install-method",
         choices=["venv", "conda", "interpreter", "modules", "container", "hand"],
         default="hand",
     )

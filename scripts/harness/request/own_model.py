@@ -93,7 +93,7 @@ def _model_config(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
         "sequence_lengths": [],
         "inputs": [],  # the model makes its own batch
         "hyperparameters": OPTIMIZER,
-        "parity": {"batch_per_device": 8},
+        "verification": {"batch_per_device": 8},
     }
 
 

@@ -117,8 +117,8 @@ def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
     words = {run.case.accumulation: commands.arguments(plan, run) for run in first}
     assert "--accumulation" not in words[1]
     assert words[4][words[4].index("--accumulation") + 1] == "4"
-    assert "split_steps=3" in words[1]
-    assert "split_steps=3" not in words[4]
+    assert "breakdown_steps=3" in words[1]
+    assert "breakdown_steps=3" not in words[4]
 
 
 def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
@@ -195,16 +195,16 @@ def test_it_takes_a_verification_with_micro_steps(tmp_path: Path) -> None:
     assert flag_of(tmp_path, one) is None
     assert flag_of(tmp_path, four) == ("unverified", "it was not compared with accumulation")
     verification_in(tmp_path, {**training, "accumulation": 2}, error=0.1)
-    assert flag_of(tmp_path, four) == ("parity", "")
+    assert flag_of(tmp_path, four) == ("incorrect", "")
     assert flag_of(tmp_path, one) is None, "that of micro-steps says nothing of single steps"
     verification_in(tmp_path, {**training, "accumulation": 2}, started="2031-01-01")
     assert flag_of(tmp_path, four) is None
 
 
-def test_parity_compares_two_micro_steps(tmp_path: Path) -> None:
+def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
-    named = verify.names(plan, catalog, verify.comparisons(plan, catalog))
+    named = verify.names(plan, catalog, verify.full_size(plan, catalog))
     assert [one.case.accumulation for one in named.values()] == [1, 2]
     name, other = named
     assert "-a2-" in other

@@ -91,8 +91,8 @@ def test_what_is_no_declaration_is_refused(tmp_path: Path, facts: Any, expected:
 @pytest.mark.parametrize(
     ("word", "facts", "compiler"),
     [
-        ("usual", FACTS, "none"),
-        ("usual", {**FACTS, "trained_with": "fast"}, "fast"),
+        ("default", FACTS, "none"),
+        ("default", {**FACTS, "trained_with": "fast"}, "fast"),
         ("native", FACTS, "fast"),
         ("native", {**FACTS, "native_compiler": None}, "native"),
     ],
@@ -104,5 +104,5 @@ def test_words_for_compilers(tmp_path: Path, word: str, facts: Any, compiler: st
 
 def test_jax_is_trained_with_jit() -> None:
     catalog = load_catalog(ROOT)
-    usual = {name: catalog.compiler(name, "usual") for name in catalog.frameworks}
+    usual = {name: catalog.compiler(name, "default") for name in catalog.frameworks}
     assert usual == {**dict.fromkeys(usual, "none"), "jax": "jit"}

@@ -100,7 +100,7 @@ def test_every_suite_has_a_machine_that_it_is_for() -> None:
 
 def test_every_mark_has_something_to_do_about_it() -> None:
     page = (ROOT / "docs" / "reading-a-report.md").read_text()
-    assert [mark for mark in legend.FLAGS if f"| `{mark}` |" not in page] == []
+    assert [flag for flag in legend.FLAGS if f"| `{flag}` |" not in page] == []
 
 
 def test_the_table_of_keys_has_their_bounds() -> None:

@@ -45,7 +45,10 @@ SUITE: dict[str, Any] = {
         {"framework": ["jax"], "mode": ["inference"]},
         {"devices_per_node": [2], "batch_per_device": [2, 4]},
     ],
-    "measurements": {"peak": {}, "independent": {"devices_per_node": [2], "batch_per_device": [8]}},
+    "measurements": {
+        "peak_flops": {},
+        "independent": {"devices_per_node": [2], "batch_per_device": [8]},
+    },
 }
 
 
@@ -187,7 +190,7 @@ def test_a_file_may_name_its_model(tmp_path: Path) -> None:
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
     source = file(tmp_path)
     of_others = {**SUITE, "variants": {"theirs": {"source": "torchvision"}}}
-    without_axes = {"measurements": {"peak": {"model": "resnet18"}}}
+    without_axes = {"measurements": {"peak_flops": {"model": "resnet18"}}}
     for suite, config, words in (
         (SUITE, {"models": "resnet18"}, "models: found ['resnet18'] beside model; allowed: all"),
         (SUITE, {"frameworks": "jax"}, "which is one of pytorch; allowed: all, or pytorch"),
@@ -281,7 +284,7 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
     plan = planned(tmp_path, source)
     assert plan.settings.model
     catalog = plan.settings.model.among(CATALOG)
-    full = verify.names(plan, catalog, verify.comparisons(plan, catalog))
+    full = verify.names(plan, catalog, verify.full_size(plan, catalog))
     behind = verify.small(plan, catalog, full)
     assert behind == full, "they are made whenever something is measured"
     assert {(one.case.mode, one.case.devices, one.scale) for one in full.values()} == {
@@ -305,7 +308,7 @@ def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
     assert checked.model
     catalog = checked.model.among(CATALOG)
     made = make_plan(checked, catalog, Machine(2, 0), None)
-    assert {one.case.precision for one in verify.comparisons(made, catalog)} == {"bf16"}
+    assert {one.case.precision for one in verify.full_size(made, catalog)} == {"bf16"}
 
 
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
@@ -348,7 +351,7 @@ def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path
     verification_in(tmp_path, case, scale=SCALE)
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, case, error=0.1, scale=SCALE, started="2031-01-01T00:00:00.000Z")
-    assert flag_of(tmp_path, run) == ("parity", "")
+    assert flag_of(tmp_path, run) == ("incorrect", "")
     half = run_in(tmp_path, {**case, "precision": "bf16"}, own_model=own)
     verification_in(tmp_path, {**case, "precision": "bf16"}, scale=SCALE)
     assert flag_of(tmp_path, half) is None, "not in fp32, too"

@@ -115,8 +115,8 @@ def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
     words = {run.case.parallelism: commands.arguments(plan, run) for run in first}
     assert "--parallelism" not in words["data"]
     assert words["tensor"][words["tensor"].index("--parallelism") + 1] == "tensor"
-    assert "split_steps=3" in words["data"]
-    assert "split_steps=3" not in words["tensor"]
+    assert "breakdown_steps=3" in words["data"]
+    assert "breakdown_steps=3" not in words["tensor"]
 
 
 def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
@@ -181,11 +181,11 @@ def test_it_takes_a_verification_of_its_own(tmp_path: Path) -> None:
     assert flag_of(tmp_path, fsdp) is None
 
 
-def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
+def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     ways = ["data", "tensor", "fsdp4xtensor2", "interleaved"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
-    named = verify.names(plan, catalog, verify.comparisons(plan, catalog))
+    named = verify.names(plan, catalog, verify.full_size(plan, catalog))
     by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
     for dropout in (False, True):
         several = [
@@ -203,7 +203,7 @@ def test_parity_compares_the_smallest_groups(tmp_path: Path) -> None:
 def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_path: Path) -> None:
     ways = ["data", "data4xfsdp2", "data4xtensor2"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
-    found = {one.case.parallelism: one for one in verify.comparisons(plan, load_catalog(ROOT))}
+    found = {one.case.parallelism: one for one in verify.full_size(plan, load_catalog(ROOT))}
     named = {way: one.reference for way, one in found.items()}
     assert named["data2xfsdp2"] == "gpt2_small-s128-4parts"
     assert named["data"] == named["data2xtensor2"] == "gpt2_small-s128"

@@ -84,11 +84,11 @@ def test_a_variable_that_makes_something_else_of_a_precision_is_refused(
     with pytest.raises(ConfigError) as error:
         targets.check_arithmetic(plan(tmp_path), {name: value})
     assert str(error.value) == f"environment: {told}"
-    arms = {"variants": {"usual": {}, "other": {"variables": {name: value}}}}
-    of_arm = plan(tmp_path, {**SUITE, **arms})
+    variants = {"variants": {"default": {}, "other": {"variables": {name: value}}}}
+    of_variant = plan(tmp_path, {**SUITE, **variants})
     with pytest.raises(ConfigError) as error:
-        targets.check_arithmetic(of_arm, {})
-    assert str(error.value) == f"{of_arm.settings.suite.path}: {told}"
+        targets.check_arithmetic(of_variant, {})
+    assert str(error.value) == f"{of_variant.settings.suite.path}: {told}"
 
 
 def test_a_variable_that_leaves_a_precision_as_it_is_is_accepted(tmp_path: Path) -> None:

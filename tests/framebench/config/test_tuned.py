@@ -96,7 +96,7 @@ def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
 ) -> None:
     made = plan(tmp_path, {**SUITE, "variants": SIDES})
     assert len(set(made.folders.values())) == 2
-    asked = verify.comparisons(made, CATALOG)
+    asked = verify.full_size(made, CATALOG)
     assert {one.variables for one in asked} == {(), (("EVERYWHERE", "3"), ("OWN", "2"))}
 
 

@@ -368,5 +368,7 @@ def test_an_environment_of_ones_own_needs_hashes_but_with_conda(tmp_path: Path) 
     suite = {**SUITE, "variants": {"a": {"environments": {"pytorch": str(file)}}}}
     with pytest.raises(ConfigError, match=r"own.hashes.txt: there is no such file.*own.yaml`"):
         plan(tmp_path, suite)
-    assert plan(tmp_path, suite, methods=("conda",)).software["pytorch@a"].way == "conda"
-    assert plan(tmp_path, suite, require_hashes=False).software["pytorch@a"].way == "venv"
+    assert plan(tmp_path, suite, methods=("conda",)).software["pytorch@a"].install_method == "conda"
+    assert (
+        plan(tmp_path, suite, require_hashes=False).software["pytorch@a"].install_method == "venv"
+    )

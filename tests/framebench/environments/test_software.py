@@ -96,7 +96,7 @@ def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
     attempts = commands.attempts(made, "pytorch", ["/host/python", "-I", "/here/framebench"])
     assert attempts[:3] == ["python3", "/here/framebench", "attempts"], "no Python of the host"
     origin = commands.origin(made, CATALOG, "pytorch").split()
-    assert origin[:4] == ["--way", "container", "--image", str(image)]
+    assert origin[:4] == ["--install-method", "container", "--image", str(image)]
     assert f"pytorch: image {image}" in plan_text.describe(made)
 
 
@@ -108,7 +108,7 @@ def test_the_command_with_modules(tmp_path: Path) -> None:
     assert words[0] == "bash"
     assert words[2:] == ["gcc/12 pytorch", "python3"]
     origin = commands.origin(made, CATALOG, "pytorch")
-    assert origin == "--way modules --module gcc/12 --module pytorch"
+    assert origin == "--install-method modules --module gcc/12 --module pytorch"
     assert commands.to_build(made) == set()
     assert "pytorch: modules gcc/12 pytorch" in plan_text.describe(made)
 
@@ -116,12 +116,15 @@ def test_the_command_with_modules(tmp_path: Path) -> None:
 def test_what_is_brought_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
     brought = {"images": {"pytorch": "/no/image.sif"}, "modules": {"pytorch": ["pytorch"]}}
     for methods, way in (((), "venv"), (("conda",), "conda"), (MODULES, "modules")):
-        assert plan(tmp_path, methods=methods, **brought).software["pytorch"].way == way
+        assert plan(tmp_path, methods=methods, **brought).software["pytorch"].install_method == way
     both = {"interpreters": {"pytorch": "/usr/bin/env"}, "modules": {"pytorch": ["pytorch"]}}
-    assert plan(tmp_path, methods=MODULES, **both).software["pytorch"].way == "modules"
-    assert plan(tmp_path, **both).software["pytorch"].way == "interpreter"
+    assert plan(tmp_path, methods=MODULES, **both).software["pytorch"].install_method == "modules"
+    assert plan(tmp_path, **both).software["pytorch"].install_method == "interpreter"
     alone = {"interpreters": {"pytorch": "/usr/bin/env"}}
-    assert plan(tmp_path, methods=APPTAINER, **alone).software["pytorch"].way == "interpreter"
+    assert (
+        plan(tmp_path, methods=APPTAINER, **alone).software["pytorch"].install_method
+        == "interpreter"
+    )
 
 
 VARIANT = {**SUITE, "variants": {"b": {"environments": {"pytorch": str(ROOT / "envs/jax.yaml")}}}}
@@ -281,5 +284,5 @@ def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
         assert {case.framework for case in made.folders} == set(names)
         for name in names:
             one = made.software[name]
-            assert one.way == ("container" if methods else "venv"), name
+            assert one.install_method == ("container" if methods else "venv"), name
             assert methods or one.file.pin(CATALOG.frameworks[name]["package"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from framebench.tables.columns import CASE_COLUMNS, COUNT, Column, shared
 from framebench.tables.table import Drawing, Table
 
-WARMTH = Column("warmth", COUNT, "how warm it was", "K", title="warmth K", marked=True)
+WARMTH = Column("warmth", COUNT, "how warm it was", "K", title="warmth K", flagged=True)
 TABLES = (
     Table(
         name="weather",
         title="Weather of every case",
         explanation="Nobody asked.",
-        columns=(*CASE_COLUMNS, WARMTH, *shared("marks")),
-        rows=lambda inputs: ({**key.row, "warmth": 293, "marks": ""} for key in inputs.cases),
+        columns=(*CASE_COLUMNS, WARMTH, *shared("flags")),
+        rows=lambda inputs: ({**key.row, "warmth": 293, "flags": ""} for key in inputs.cases),
         group="Outside",
         drawings=(Drawing("throughput"),),
         always=True,

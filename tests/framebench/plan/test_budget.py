@@ -187,7 +187,7 @@ def test_only_new_records_are_spent(tmp_path: Path) -> None:
     spending = Spending(tmp_path)
     assert spending.seconds() == 0
     record("runs/toy/a/r2.json", 10.0, nodes=2)
-    record("parity/toy/b.json", 3.0)
+    record("verification/toy/b.json", 3.0)
     record("tables/c.json", 7.0)
     (tmp_path / "runs/toy/a/r3.json").write_text("{")
     assert spending.seconds() == 23

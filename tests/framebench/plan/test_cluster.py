@@ -224,7 +224,7 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
         plan = make_plan(
             settings(tmp_path, suite, cluster=described), CATALOG, Machine(64, 0), None
         )
-        compared = verify.names(plan, CATALOG, verify.comparisons(plan, CATALOG))
+        compared = verify.names(plan, CATALOG, verify.full_size(plan, CATALOG))
         searches = [one.name for one in plan.unsearched]
         if kind:
             assert f", nodes of kind {kind['node_kind']}\n" in plan_text.describe(plan)
@@ -287,13 +287,13 @@ def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> N
     suite = changed(batch_per_device=[2, "max"])
     asked = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
     plan = make_plan(asked, CATALOG, Machine(64, 0), None)
-    (compared, *_) = verify.comparisons(plan, CATALOG)
-    (probed, *_) = peak_flops.wanted(plan)
+    (compared, *_) = verify.full_size(plan, CATALOG)
+    (peak, *_) = peak_flops.wanted(plan)
     for words in (
         commands.arguments(plan, plan.pending[0]),
         commands.search_arguments(plan, plan.unsearched[0]),
         verify.arguments(plan, compared, "reference"),
-        peak_flops.arguments(plan, probed),
+        peak_flops.arguments(plan, peak),
     ):
         found = dict(itertools.pairwise(words))
         assert found["--node-memory"] == "512000MiB", words
@@ -335,9 +335,9 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     plan = planned(tmp_path, **given)
     asked = requests.of_plan(plan, peak_flops.names(plan), {})
     assert {one.minutes for _, one in asked} == {minutes}
-    assert {what for what, _ in asked} == {"runs", "probes"}
-    (probed, *_) = peak_flops.wanted(plan)
-    for words in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, probed)):
+    assert {what for what, _ in asked} == {"runs", "peak_flops"}
+    (peak, *_) = peak_flops.wanted(plan)
+    for words in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
         assert time_limit_of(words) == seconds < 60 * minutes
 
 
@@ -498,9 +498,11 @@ def test_no_round_begins_before_the_one_before_has_ended() -> None:
     def round_of(job: str) -> int | None:
         return int(job) if job.isdigit() else None
 
-    waiting = ["2", "2", "probe"]
-    assert side_by_side.after_earlier_rounds(waiting, ["1", "probe"], round_of) == ["probe"]
-    assert side_by_side.after_earlier_rounds(waiting, ["2", "3", "probe"], round_of) == waiting
+    waiting = ["2", "2", "peak_flops"]
+    assert side_by_side.after_earlier_rounds(waiting, ["1", "peak_flops"], round_of) == [
+        "peak_flops"
+    ]
+    assert side_by_side.after_earlier_rounds(waiting, ["2", "3", "peak_flops"], round_of) == waiting
     assert side_by_side.after_earlier_rounds(waiting, [], round_of) == waiting
 
 

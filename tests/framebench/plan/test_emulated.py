@@ -54,7 +54,7 @@ def test_a_gpu_emulates_nothing_for_want_of_instructions_of_the_cpu(tmp_path: Pa
 def test_neither_verification_nor_peak_is_made_of_what_is_skipped(tmp_path: Path) -> None:
     for emulated, expected in (("skip", {"fp32"}), ("measure", {"fp32", "amp", "fp16", "fp8"})):
         plan = planned(tmp_path, emulated=emulated)
-        assert {each.case.precision for each in verify.comparisons(plan, CATALOG)} == expected
+        assert {each.case.precision for each in verify.full_size(plan, CATALOG)} == expected
         assert {one.precision for one in peak_flops.wanted(plan)} == expected
 
 

@@ -41,12 +41,12 @@ def test_a_time_budget_is_what_a_call_takes_besides_environments(
 ) -> None:
     plan = planned("quick", tmp_path, sets)
     comparisons = verify.small(
-        plan, CATALOG, verify.names(plan, CATALOG, verify.comparisons(plan, CATALOG))
+        plan, CATALOG, verify.names(plan, CATALOG, verify.full_size(plan, CATALOG))
     )
-    probes = peak_flops.names(plan)
-    pending = [*jobs.of_all(plan, probes, comparisons)]
+    benchmarks = peak_flops.names(plan)
+    pending = [*jobs.of_all(plan, benchmarks, comparisons)]
     other = sum(job.seconds for job in pending if job.kind == "environment")
-    assert total.left(plan, probes, comparisons).seconds == pytest.approx(600 + other)
+    assert total.left(plan, benchmarks, comparisons).seconds == pytest.approx(600 + other)
     measuring = sum(job.seconds for job in pending if job.kind != "environment")
     assert measuring < 600, "the first round"
 

@@ -60,7 +60,7 @@ def test_seconds_of_records_have_a_narrow_range() -> None:
 
 
 def test_what_ended_corrects_its_kind_alone() -> None:
-    forecast = Forecast([*tasks(20), *tasks(20, "comparison")])
+    forecast = Forecast([*tasks(20), *tasks(20, "verification")])
     for number in range(19):
         forecast.finish(f"run{number}", 20.0, 20.0 * (number + 1))
     left = forecast.left(380.0)

@@ -118,7 +118,7 @@ def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank
     return found.runs[0]
 
 
-def feeding(loader: float | None = 2.0) -> dict[str, Any]:
+def timed_input(loader: float | None = 2.0) -> dict[str, Any]:
     """Return four steps of half a second without input, and a loader of 8 samples in
     ``loader`` s."""
     found: dict[str, Any] = {
@@ -167,10 +167,14 @@ def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> No
 
 def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
     skipped = {"data_set": {"images": 9, "skipped": 3}}
-    one = fed_run(tmp_path, "data", feeding=feeding(), **skipped)
-    assert one.fed is not None
+    one = fed_run(tmp_path, "data", input_pipeline=timed_input(), **skipped)
+    assert one.input_pipeline is not None
     # 4 samples per step on one device
-    assert (one.fed.compute, one.fed.loader, one.fed.skipped) == (8.0, 4.0, 3)
+    assert (one.input_pipeline.compute, one.input_pipeline.loader, one.input_pipeline.skipped) == (
+        8.0,
+        4.0,
+        3,
+    )
     row = only(build([one, fed_run(tmp_path, "synthetic")])["input_pipeline"])
     assert row["total_throughput"] == one.throughput
     assert (row["compute_throughput"], row["loader_throughput"], row["limited_by"]) == (
@@ -183,14 +187,14 @@ def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_the_host_has_no_loader(tmp_path: Path) -> None:
-    one = fed_run(tmp_path, "synthetic_host", feeding=feeding(None))
+    one = fed_run(tmp_path, "synthetic_host", input_pipeline=timed_input(None))
     row = only(build([one])["input_pipeline"])
     assert (row["limited_by"], row["compute_throughput"]) == ("", 8)
 
 
 def test_a_record_that_does_not_tell_how_long_it_took_is_none(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="not how long that took"):
-        fed_run(tmp_path, "data", feeding={**feeding(), "wait_seconds": []})
+        fed_run(tmp_path, "data", input_pipeline={**timed_input(), "wait_seconds": []})
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def plan_of(
 
 
 def small_of(plan: Plan) -> dict[str, verify.Verification]:
-    full = verify.names(plan, CATALOG, verify.comparisons(plan, CATALOG))
+    full = verify.names(plan, CATALOG, verify.full_size(plan, CATALOG))
     return verify.small(plan, CATALOG, full)
 
 
@@ -77,8 +77,8 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
-    (probe,), verifications = peak_flops.names(plan).values(), small_of(plan).values()
-    rest = peak_flops.seconds_of(plan, probe)
+    (peak,), verifications = peak_flops.names(plan).values(), small_of(plan).values()
+    rest = peak_flops.seconds_of(plan, peak)
     rest += sum(verify.seconds_of(plan, one) for one in verifications)
     rest += verify.reference_seconds(plan) + jobs.TABLES_SECONDS
     found = left_of(plan)

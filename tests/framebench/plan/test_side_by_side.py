@@ -158,7 +158,7 @@ def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
     folder = f"{tempfile.gettempdir()}/framebench-devices-{os.geteuid()}"
     for beside in (True, False):
         plan = made(tmp_path, beside, batch_per_device=[2, "max"])
-        (one, *_) = verify.comparisons(plan, CATALOG)
+        (one, *_) = verify.full_size(plan, CATALOG)
         asked = [
             commands.arguments(plan, plan.pending[0]),
             commands.search_arguments(plan, plan.unsearched[0]),
@@ -168,7 +168,7 @@ def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
         for words in asked:
             found = dict(itertools.pairwise(words)).get("--lease")
             # comparisons are not timed: they always share
-            assert found == (folder if beside or "parity" in words else None), words
+            assert found == (folder if beside or "verification" in words else None), words
 
 
 def test_a_run_beside_others_is_another_run(tmp_path: Path) -> None:

@@ -49,10 +49,10 @@ def seconds(case: Case, rate: float, settings: Settings) -> float:
     """Return the seconds of a run at a rate in samples per second."""
     suite = settings.suite
     step = case.samples_of_replica * case.replicas / rate
-    split = 2 * repeats.is_split(case, 1, suite)
+    breakdown = 2 * repeats.has_breakdown(case, 1, suite)
     timed = max(suite.timed_steps * step, suite.timed_seconds or 0)
     start = estimates.start_of(case.framework, case.mode, case.compiler, GPUS)
-    return start + (suite.warmup_steps + split) * step + timed
+    return start + (suite.warmup_steps + breakdown) * step + timed
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "config/suites").glob("*")))

@@ -22,13 +22,13 @@ from ..made_up_runs import in_markdown, repeats
 from ..settings import CATALOG, SUITE, plan
 
 
-def with_arm(tmp_path: Path, **arm: Any) -> Plan:
+def with_variant(tmp_path: Path, **variant: Any) -> Plan:
     axes = {**SUITE["axes"], "framework": ["pytorch"]}
-    return plan(tmp_path, {**SUITE, "axes": axes, "variants": {"usual": None, "other": arm}})
+    return plan(tmp_path, {**SUITE, "axes": axes, "variants": {"default": None, "other": variant}})
 
 
 @pytest.mark.parametrize(
-    ("arm", "words"),
+    ("variant", "words"),
     [
         ({"preload": "jemalloc"}, ["--preload", "jemalloc"]),
         ({"preload": "/opt/lib/own.so"}, ["--preload", "/opt/lib/own.so"]),
@@ -37,20 +37,20 @@ def with_arm(tmp_path: Path, **arm: Any) -> Plan:
     ],
 )
 def test_the_runs_of_that_variant_are_reported_and_are_others(
-    arm: dict[str, Any], words: list[str], tmp_path: Path
+    variant: dict[str, Any], words: list[str], tmp_path: Path
 ) -> None:
-    made = with_arm(tmp_path, **arm)
+    made = with_variant(tmp_path, **variant)
     told = {run.case.variant: commands.arguments(made, run) for run in made.runs}
     assert told["other"][-len(words) :] == words
-    assert not {"--preload", "--huge-pages", "--source"} & {*told["usual"]}
-    before = with_arm(tmp_path).folders
+    assert not {"--preload", "--huge-pages", "--source"} & {*told["default"]}
+    before = with_variant(tmp_path).folders
     after = made.folders
     changed = {case.variant for case in after if after[case] != before[case]}
     assert changed == {"other"}
 
 
 @pytest.mark.parametrize(
-    ("arm", "message"),
+    ("variant", "message"),
     [
         ({"preload": "mimalloc"}, "jemalloc, tcmalloc, or the absolute path of a library"),
         ({"preload": "lib/own.so"}, "jemalloc, tcmalloc, or the absolute path of a library"),
@@ -59,9 +59,11 @@ def test_the_runs_of_that_variant_are_reported_and_are_others(
         ({"source": "timm"}, "allowed: torchvision"),
     ],
 )
-def test_what_there_is_not_is_refused(arm: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_what_there_is_not_is_refused(
+    variant: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError, match=message):
-        with_arm(tmp_path, **arm)
+        with_variant(tmp_path, **variant)
 
 
 def test_one_that_is_not_installed_starts_nothing_and_names_its_package(
@@ -69,15 +71,15 @@ def test_one_that_is_not_installed_starts_nothing_and_names_its_package(
 ) -> None:
     monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
     with pytest.raises(ConfigError) as error:
-        targets.check_allocators(with_arm(tmp_path, preload="tcmalloc"))
+        targets.check_allocators(with_variant(tmp_path, preload="tcmalloc"))
     assert "variants.other.preload: found tcmalloc" in str(error.value)
     assert "which Debian has in the package libtcmalloc-minimal4" in str(error.value)
     monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.4")
-    targets.check_allocators(with_arm(tmp_path, preload="tcmalloc"))
+    targets.check_allocators(with_variant(tmp_path, preload="tcmalloc"))
     with pytest.raises(ConfigError, match=r"allowed: a library that is there"):
-        targets.check_allocators(with_arm(tmp_path, preload=str(tmp_path / "gone.so")))
-    targets.check_allocators(with_arm(tmp_path, preload=__file__))
-    targets.check_allocators(with_arm(tmp_path))
+        targets.check_allocators(with_variant(tmp_path, preload=str(tmp_path / "gone.so")))
+    targets.check_allocators(with_variant(tmp_path, preload=__file__))
+    targets.check_allocators(with_variant(tmp_path))
 
 
 def test_they_are_conditions_that_tables_show() -> None:
@@ -102,8 +104,8 @@ def test_they_are_conditions_that_tables_show() -> None:
 def test_others_code_has_verifications_of_its_own_which_no_small_model_stands_for(
     tmp_path: Path,
 ) -> None:
-    made = with_arm(tmp_path, source="torchvision")
-    wanted = verify.comparisons(made, CATALOG)
+    made = with_variant(tmp_path, source="torchvision")
+    wanted = verify.full_size(made, CATALOG)
     assert {one.source for one in wanted} == {None, "torchvision"}
     assert {one.case.variant for one in wanted if one.source} == {"other"}
     full = verify.names(made, CATALOG, wanted)
@@ -119,7 +121,7 @@ def test_others_code_has_verifications_of_its_own_which_no_small_model_stands_fo
 def test_variants_are_compared_whatever_they_have_of_their_own(
     own: dict[str, Any], tmp_path: Path
 ) -> None:
-    runs = (*repeats(100.0, arm="usual"), *repeats(120.0, arm="other", **own))
+    runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, suite_variant="other", **own))
     found = record_sets.RecordSet(runs, (), tmp_path, 0)
-    base, candidate = (record_sets.of_arm(found, name) for name in ("usual", "other"))
+    base, candidate = (record_sets.of_variant(found, name) for name in ("default", "other"))
     assert {run.key for run in base} == {run.key for run in candidate}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from framebench.records import record_sets
 from framebench.records.fields.communication import (
-    GradientExchange,
+    GradientAllReduce,
     all_reduce_of,
-    gradient_exchange_of,
+    gradient_all_reduce_of,
 )
 
 from ..saved_records import record, save
@@ -87,26 +87,27 @@ def test_a_record_reports_its_all_reduces(tmp_path: Path) -> None:
 
 def exchanged(*seconds: float, reason: str = "") -> Any:
     sizes = [] if reason else [4000, 16]
-    return {"gradient_exchange": {"reason": reason, "bytes": sizes, "seconds": [*seconds]}}
+    return {"gradient_all_reduce": {"reason": reason, "bytes": sizes, "seconds": [*seconds]}}
 
 
 def test_a_round_of_the_gradients_takes_as_long_as_the_slowest_rank() -> None:
     ranks = [exchanged(0.1, 0.5, 0.1), exchanged(0.2, 0.2, 0.3)]
-    assert gradient_exchange_of(ranks) == GradientExchange((0.2, 0.5, 0.3), 2, (4000, 16))
+    assert gradient_all_reduce_of(ranks) == GradientAllReduce((0.2, 0.5, 0.3), 2, (4000, 16))
 
 
 @pytest.mark.parametrize(
     "ranks", [[], [{}, {}], [exchanged(0.1), {}], [exchanged(reason="it does not tell")] * 2]
 )
 def test_without_rounds_of_all_ranks_nothing_is_known_of_the_gradients(ranks: list[Any]) -> None:
-    assert gradient_exchange_of(ranks) is None
+    assert gradient_all_reduce_of(ranks) is None
 
 
 def test_a_record_reports_its_gradients_and_an_older_one_does_not(tmp_path: Path) -> None:
     made = record()
     save(tmp_path, "c/r1.json", made)
-    assert record_sets.load(tmp_path).runs[0].exchange is None
+    assert record_sets.load(tmp_path).runs[0].gradient_all_reduce is None
     for one in made["ranks"]:
         one |= exchanged(0.25)
     save(tmp_path, "c/r1.json", made)
-    assert record_sets.load(tmp_path).runs[0].exchange == GradientExchange((0.25,), 2, (4000, 16))
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.gradient_all_reduce == GradientAllReduce((0.25,), 2, (4000, 16))

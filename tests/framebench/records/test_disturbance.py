@@ -117,17 +117,17 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
     found = {run.origin: run for run in record_sets.load(tmp_path).runs}
     assert len(found) == 3, "a record with a watch is not taken for one"
     told = {origin: list(run.flags) for origin, run in found.items()}
-    marks = {origin: [flag.name for flag in some] for origin, some in told.items()}
-    assert marks["loud/r1.json"] == ["disturbed"]
+    flags = {origin: [flag.name for flag in some] for origin, some in told.items()}
+    assert flags["loud/r1.json"] == ["disturbed"]
     assert "hypervisor" in told["loud/r1.json"][0].why
-    assert marks["calm/r1.json"] == marks["old/r1.json"] == []
+    assert flags["calm/r1.json"] == flags["old/r1.json"] == []
 
 
 def test_a_disturbed_repeat_marks_the_figure() -> None:
     runs = repeats(*[100.0] * 7)
     runs[3] = replace(runs[3], flags=(Flag(disturbance.FLAG, "others were there"),))
     summary = build(runs)["summary"]
-    assert row(summary)["marks"] == "disturbed"
+    assert row(summary)["flags"] == "disturbed"
     text = in_markdown("summary", summary)
     assert "100.00 *disturbed*" in text
     assert f"*disturbed*: {legend.FLAGS['disturbed']}" in text

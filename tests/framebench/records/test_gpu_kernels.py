@@ -98,7 +98,7 @@ def test_only_the_framework_tells_the_kernels_of_an_unknown_build(
 
 def test_gpus_that_a_record_only_names_tell_no_kernels() -> None:
     environment = {"packages": {}, "hardware": {"gpus": ["NVIDIA H100"]}}
-    environment |= {"prefix": "/venvs/pytorch-cuda-0123abcd", "way": "venv"}
+    environment |= {"prefix": "/venvs/pytorch-cuda-0123abcd", "install_method": "venv"}
     record = {"environment": environment, "framework_version": "2.15.0", "ranks": []}
     assert gpu_kernels.library(record) == ("", "")
 

@@ -24,15 +24,15 @@ Error in rule benchmark:
         (command exited with non-zero exit code)
     external_jobid: 6
 Finished jobid: 7 (Rule: benchmark)
-Error in rule probe:
+Error in rule peak_flops:
     jobid: 14
-    output: results/probes/toy/fp32-20fef12b.json
+    output: results/peak_flops/toy/fp32-20fef12b.json
 """
 
 # Two runs that shared a SLURM job, in the output of Snakemake 9.27: each appears twice.
 ONE, OTHER = (f"toy/toy/train-fp32-none-2n1g-b{batch}-9affa2ad/r1" for batch in (1, 2))
 GROUP = f"""\
-Job 8 has been submitted with SLURM jobid 3 (log: /home/me/.snakemake/slurm_logs/probe/3.log).
+Job 8 has been submitted with SLURM jobid 3 (log: /home/me/.snakemake/slurm_logs/peak_flops/3.log).
 [Sun Nov 22 10:19:37 2026]
     message: Error in group 2n1g-0
     log: /home/me/.snakemake/slurm_logs/group_2n1g-0_benchmark/1.log (check log file(s) for error details)

@@ -49,7 +49,7 @@ def test_every_odd_record_is_a_run_or_a_problem(results: Path) -> None:
 
 
 def test_every_odd_file_beside_the_records_is_read_or_named(results: Path) -> None:
-    for folder, load in (("parity", verifications.load), ("probes", device_peaks.load)):
+    for folder, load in (("verification", verifications.load), ("peak_flops", device_peaks.load)):
         read, problems = load(results / folder)
         assert read, folder
         assert problems, folder

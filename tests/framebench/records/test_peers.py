@@ -201,14 +201,14 @@ def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
     assert peers == 2829
     found = only(build(repeats(*values))["summary"])
     assert found["remarks"] == "two modes: 3 near 690 and 5 near 2830"
-    assert "noisy" in found["marks"].split()
+    assert "noisy" in found["flags"].split()
 
 
 def test_two_modes_within_a_narrow_interval_are_noisy() -> None:
     values = [2831.0, 2732.0, 2829.0, 2728.0, 2834.0, 2826.0, 2730.0, 2830.0]
     found = only(build(repeats(*values))["summary"])
     assert found["remarks"] == "two modes: 3 near 2730 and 5 near 2830"
-    assert found["marks"] == "noisy"
+    assert found["flags"] == "noisy"
 
 
 def test_the_spread_stands_next_to_the_median() -> None:
@@ -220,7 +220,7 @@ def test_the_spread_stands_next_to_the_median() -> None:
     found = only(summary)
     assert found["throughput_spread"] == pytest.approx(0.179)
     assert (found["throughput_min"], found["throughput_max"]) == (91.0, 108.9)
-    assert found["marks"] == "noisy"
+    assert found["flags"] == "noisy"
     assert "100.00 *noisy*" in in_markdown("summary", summary)
 
 
@@ -248,7 +248,7 @@ def test_ten_steps_have_no_high_percentiles() -> None:
     assert [math.isnan(found[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
     assert math.isnan(found["p50_ms"])
     assert found["note"].endswith("p90 needs 64, p95 needs 130, p99 needs 662, p99.9 needs 6636")
-    assert "few" in found["marks"].split()
+    assert "few" in found["flags"].split()
     assert descriptive.percentile(steps, 0.999) is None
 
 
@@ -443,7 +443,7 @@ def test_a_window_that_is_not_steady_is_marked(tmp_path: Path) -> None:
     summary = build(record_sets.load(tmp_path).runs)["summary"]
     found = only(summary)
     assert found["throughput_median"] == pytest.approx(peers)
-    assert found["marks"] == "unsteady"
+    assert found["flags"] == "unsteady"
     assert "from step 41 of 100 on" in found["remarks"]
     assert f"{peers:.2f} *unsteady*" in in_markdown("summary", summary)
 

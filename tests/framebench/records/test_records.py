@@ -397,7 +397,7 @@ def test_runs_of_other_packages_are_distinguished(tmp_path: Path) -> None:
     save(tmp_path, "a/r1.json", record())
     save(tmp_path, "b/r1.json", record(environment=other))
     save(tmp_path, "c/r1.json", failed(environment=nothing))
-    save(tmp_path, "d/r1.json", record(environment=elsewhere(way="conda")))
+    save(tmp_path, "d/r1.json", record(environment=elsewhere(install_method="conda")))
     marks = {run.origin: run.conditions.environment for run in record_sets.load(tmp_path).runs}
     assert len(marks["a/r1.json"]) == len(marks["b/r1.json"]) == 6
     assert len({marks[f"{one}/r1.json"] for one in "abd"}) == 3
@@ -506,7 +506,7 @@ def test_a_figure_of_any_kind_may_leave_out_what_is_not_known(tmp_path: Path) ->
         ({"better": "more"}, "column better: found 'more'"),
         ({"parameters": "[1]"}, "column parameters: found '[1]'"),
         ({"parameters": '{"a": [1]}'}, "column parameters: found"),
-        ({"marks": "<b>"}, "column marks: found '<b>'"),
+        ({"flags": "<b>"}, "column flags: found '<b>'"),
         ({"cores_per_device": "two"}, "column cores_per_device: found 'two'"),
         ({"side_by_side": "yes"}, "column side_by_side: found 'yes'"),
     ],

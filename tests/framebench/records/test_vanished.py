@@ -66,7 +66,7 @@ def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
         record = {**record_with(FIRST, 0.0 if repeat == 3 else 5.0), "repeat": repeat}
         (tmp_path / f"r{repeat}.json").write_text(json.dumps(record))
     summary = build(record_sets.load(tmp_path).runs)["summary"]
-    assert flags.VANISHED in row(summary)["marks"].split()
+    assert flags.VANISHED in row(summary)["flags"].split()
     assert "vanished: in repeat 3 the loss fell from 6.91 to 0" in row(summary)["remarks"]
     text = in_markdown("summary", summary)
     assert "*vanished*" in text

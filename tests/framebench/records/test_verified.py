@@ -61,7 +61,7 @@ def test_generated_text_needs_a_verification_of_its_own(tmp_path: Path) -> None:
     verification_in(tmp_path, GENERATED | {"mode": "inference"})
     assert flag_of(tmp_path, run) == ("unverified", "")
     verification_in(tmp_path, GENERATED, error=0.1, started="2031-01-01")
-    assert flag_of(tmp_path, run) == ("parity", "")
+    assert flag_of(tmp_path, run) == ("incorrect", "")
     verification_in(tmp_path, GENERATED, started="2032-01-01")
     assert flag_of(tmp_path, run) is None
 
@@ -73,7 +73,7 @@ def planned(
     known = catalog.load_catalog(ROOT)
     given = {"suite": suite, "frameworks": "pytorch", "results": str(results)}
     plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
-    return known, plan, verify.names(plan, known, verify.comparisons(plan, known))
+    return known, plan, verify.names(plan, known, verify.full_size(plan, known))
 
 
 def test_text_that_a_suite_generates_is_verified(
@@ -85,7 +85,7 @@ def test_text_that_a_suite_generates_is_verified(
     assert one.reference == "gpt2_small-s128-generate-small"
     words = verify.arguments(plan, one, "reference")
     assert {"mode=generate", "scale=small"} <= set(words)
-    assert words[words.index("--model") + 1] == "reference/facts-dropout.json"
+    assert words[words.index("--model") + 1] == "reference/model_config-dropout.json"
     of_reference = ["--reduced", "small", "--generate", "--sequence-length", "128"]
     assert verify.reference_arguments(plan, one)[-5:] == of_reference
 
@@ -95,9 +95,9 @@ def test_a_small_model_verifies_it_unless_the_model_itself_fails(tmp_path: Path)
     verification_in(tmp_path, CASE, scale="small")
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, CASE, error=0.1, started="2031-01-01")
-    assert flag_of(tmp_path, run) == ("parity", "")
+    assert flag_of(tmp_path, run) == ("incorrect", "")
     verification_in(tmp_path, CASE, scale="small", started="2032-01-01")
-    assert flag_of(tmp_path, run) == ("parity", ""), "a small one made up for the model itself"
+    assert flag_of(tmp_path, run) == ("incorrect", ""), "a small one made up for the model itself"
     verification_in(tmp_path, CASE, started="2033-01-01")
     assert flag_of(tmp_path, run) is None
 
@@ -108,7 +108,7 @@ def test_a_small_model_that_fails_is_no_proof_whatever_the_model_itself_does(
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, CASE, error=0.1, scale="small")
-    assert flag_of(tmp_path, run) == ("parity", "")
+    assert flag_of(tmp_path, run) == ("incorrect", "")
 
 
 def test_a_small_model_that_can_be_compared_verifies_what_the_model_itself_cannot(
@@ -132,8 +132,8 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     said = verify.describe(plan, small)
     assert re.search(rf"to run, roughly [^:]+: {len(full)}, with 2 references$", said), said
     made = next(iter(full))
-    (tmp_path / "parity" / f"{made}.json").parent.mkdir(parents=True)
-    (tmp_path / "parity" / f"{made}.json").write_text("{}")
+    (tmp_path / "verification" / f"{made}.json").parent.mkdir(parents=True)
+    (tmp_path / "verification" / f"{made}.json").write_text("{}")
     left = verify.small(plan, known, full)
     assert [one._replace(scale="full") for one in left.values()] == list(full.values())[1:]
     words = verify.arguments(plan, next(iter(left.values())), "reference")
@@ -147,7 +147,7 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     given = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
-    compared = verify.names(plan, known, verify.comparisons(plan, known))
+    compared = verify.names(plan, known, verify.full_size(plan, known))
     scales = {one.case.model: one.scale for one in compared.values()}
     assert scales["gpt2_small"] == "full"
     assert scales["gpt2_medium"] == "layers=4"
@@ -164,9 +164,9 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
         for words in [verify.arguments(plan, one, "reference")]
     }
     assert configs == {
-        ("train", False): "facts",
-        ("train", True): "facts-dropout",
-        ("inference", False): "facts-dropout",
+        ("train", False): "model_config",
+        ("train", True): "model_config-dropout",
+        ("inference", False): "model_config-dropout",
     }
 
 
@@ -175,7 +175,7 @@ def test_a_verification_with_fewer_layers_verifies_what_it_can(tmp_path: Path) -
     verification_in(tmp_path, CASE, scale="layers=4")
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, CASE, error=0.1, scale="layers=4", started="2032-01-01")
-    assert flag_of(tmp_path, run) == ("parity", "")
+    assert flag_of(tmp_path, run) == ("incorrect", "")
 
 
 OWN = {"MKL_CBWR": "COMPATIBLE"}
@@ -197,8 +197,8 @@ def test_a_verification_of_something_else_verifies_nothing(
     tmp_path: Path, other: dict[str, Any], why: str
 ) -> None:
     verification_in(tmp_path, CASE, **other)
-    mark, found = flag_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
-    assert mark == "unverified"
+    flag, found = flag_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
+    assert flag == "unverified"
     assert found.endswith(why)
     if other != {"code": {"version": "1"}}:  # and the other way round
         assert flag_of(tmp_path, run_in(tmp_path, CASE, **other)) is None
@@ -220,7 +220,7 @@ def test_an_old_record_that_does_not_name_its_code_is_unverified(tmp_path: Path)
         "the record does not say which code computed it",
     )
     verification_in(tmp_path, CASE, error=0.1, code={"version": "1"}, started="2031-01-01")
-    assert flag_of(tmp_path, run) == ("parity", ""), "a failure is not lost for want of a digest"
+    assert flag_of(tmp_path, run) == ("incorrect", ""), "a failure is not lost for want of a digest"
 
 
 def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> No
     verification_in(
         tmp_path, {**training, "devices_per_node": 2}, dropout=True, error=9.0, started="2031-01-01"
     )
-    assert flag_of(tmp_path, four) == ("parity", "")
+    assert flag_of(tmp_path, four) == ("incorrect", "")
     assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
     inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
     verification_in(tmp_path, CASE)
@@ -253,7 +253,7 @@ def test_a_failed_verification_marks_what_it_is_of_until_it_is_made_again(tmp_pa
     verification_in(tmp_path, training)
     verification_in(tmp_path, {**training, "devices_per_node": 2}, error=0.1)
     assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
-    assert flag_of(tmp_path, two) == ("parity", "")
+    assert flag_of(tmp_path, two) == ("incorrect", "")
     verification_in(tmp_path, {**training, "devices_per_node": 2}, started="2031-01-01")
     assert flag_of(tmp_path, two) is None
     assert flag_of(tmp_path, other) == ("unverified", "the verification is of other code")
@@ -295,7 +295,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
         json.dumps(
             {
                 "variants": {
-                    "usual": {},
+                    "default": {},
                     "again": {},
                     "own": {"variables": OWN},
                     "mine": {"interpreters": {"pytorch": sys.executable}},
@@ -313,7 +313,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     config |= {"suite": str(tmp_path / "suite.yaml"), "results": str(tmp_path)}
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
-    wanted = verify.comparisons(plan, known)
+    wanted = verify.full_size(plan, known)
     assert [(one.case.variant, one.software, dict(one.variables)) for one in wanted] == [
         ("", "pytorch", {}),
         ("own", "pytorch", OWN),
@@ -326,7 +326,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     assert words[words.index("--variant") + 1] == "own"
     # A verification of another machine is kept: that machine's figures need it.
     elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
-    path = tmp_path / "parity" / f"{names[0]}.json"
+    path = tmp_path / "verification" / f"{names[0]}.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({**elsewhere, **compared(CASE)}))
     here = replace(plan, here=Identity(host="here"))
@@ -343,7 +343,7 @@ def test_code_is_read_once_for_all_comparisons_that_it_decides(
     )
     monkeypatch.chdir(ROOT)
     plan = make_plan(settings, known, Machine(4, 0), None)
-    wanted = [one for one in verify.comparisons(plan, known) if one.case.model == "bert_base"]
+    wanted = [one for one in verify.full_size(plan, known) if one.case.model == "bert_base"]
     read: list[Path] = []
     read_bytes = bounded.read_bytes
 

@@ -22,7 +22,7 @@ def of_suite(tmp_path: Path, **axes: Any) -> tuple[Plan, list[verify.Verificatio
     """Return a plan of BERT, or of other axes, on four cores, and its verifications."""
     suite = changed(model=["bert_base"], sequence_length=[128], **axes)
     made = plan(tmp_path, suite, results=str(tmp_path), emulated="measure")
-    return made, verify.comparisons(made, CATALOG)
+    return made, verify.full_size(made, CATALOG)
 
 
 AXES: dict[str, Any] = {
@@ -56,7 +56,7 @@ def test_generated_text_in_another_precision_is_verified_in_fp32_too(tmp_path: P
         "measurements": {"generate": {"model": ["gpt2_small"], "precision": ["amp"]}},
     }
     made = plan(tmp_path, suite, emulated="measure")
-    found = [one.case.precision for one in verify.comparisons(made, CATALOG)
+    found = [one.case.precision for one in verify.full_size(made, CATALOG)
              if one.case.mode == "generate"]  # fmt: skip
     assert found == ["amp", "fp32"]
 
@@ -76,12 +76,12 @@ def test_variables_that_fp32_refuses_are_left_out_of_its_verification(tmp_path: 
     variables = {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", **OWN}
     suite = {
         **changed(precision=["tf32"]),
-        "variants": {"usual": {}, "own": {"variables": variables}},
+        "variants": {"default": {}, "own": {"variables": variables}},
     }
     made = plan(tmp_path, suite)
     found = {
         (one.case.variant, one.case.precision): dict(one.variables)
-        for one in verify.comparisons(made, CATALOG)
+        for one in verify.full_size(made, CATALOG)
     }
     assert found == {
         ("", "tf32"): {}, ("", "fp32"): {}, ("own", "tf32"): variables, ("own", "fp32"): OWN,
@@ -112,11 +112,11 @@ def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path)
     assert len(alone) == 4
     for made in (amp, both):
         small = verify.small(
-            made, CATALOG, verify.names(made, CATALOG, verify.comparisons(made, CATALOG))
+            made, CATALOG, verify.names(made, CATALOG, verify.full_size(made, CATALOG))
         )
         said = verify.describe(made, small)
         assert re.search(r"to run, roughly [^:]+: 4, with 1 references$", said), said
-        listed = [one for one in jobs.of_all(made, {}, small) if one.kind == "comparison"]
+        listed = [one for one in jobs.of_all(made, {}, small) if one.kind == "verification"]
         assert len(listed) == 4
         assert all(one.seconds > 1 for one in listed)
 
@@ -146,11 +146,14 @@ def test_figures_in_another_precision_need_a_verification_in_fp32(
     verification_in(tmp_path, CASE)
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, CASE, error=2e-3, started="2031-01-01")  # below the bounds of others
-    assert flag_of(tmp_path, run) == ("parity", "it differs from the reference in fp32")
-    assert flag_of(tmp_path, run_in(tmp_path, CASE)) == ("parity", "")
+    assert flag_of(tmp_path, run) == (
+        "incorrect",
+        "it differs from the reference in fp32",
+    )
+    assert flag_of(tmp_path, run_in(tmp_path, CASE)) == ("incorrect", "")
     verification_in(tmp_path, CASE, started="2032-01-01")
     verification_in(tmp_path, own, error=2.0, started="2032-01-01")
-    assert flag_of(tmp_path, run) == ("parity", "")
+    assert flag_of(tmp_path, run) == ("incorrect", "")
     assert flag_of(tmp_path, run_in(tmp_path, CASE)) is None
 
 
@@ -172,7 +175,10 @@ def test_each_verification_of_training_is_needed_in_fp32_too(tmp_path: Path) -> 
         verification_in(tmp_path, case, dropout=dropout)
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, two, error=1e-3, started="2031-01-01")
-    assert flag_of(tmp_path, run) == ("parity", "it differs from the reference in fp32")
+    assert flag_of(tmp_path, run) == (
+        "incorrect",
+        "it differs from the reference in fp32",
+    )
     one = run_in(tmp_path, {**AMP, "mode": "train"})
     assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
 

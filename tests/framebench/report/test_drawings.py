@@ -106,7 +106,7 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
         PlotRow("of both"),
         PlotRow("odd", "jax", [1.0, 3.0], interval=(0.5, 3.5), axes=odd),
         PlotRow("none", "jax", note="out of memory", axes={"framework": "jax"}),
-        PlotRow("usual", "jax", [2.0]),
+        PlotRow("default", "jax", [2.0]),
     ]
     for narrow in (False, True):
         text = str(plots.strips(rows, Look(["jax"]), "images/s", narrow=narrow))

@@ -90,13 +90,13 @@ def test_a_filter_leaves_its_own_settings_and_one_framework_has_no_ratio(
 @pytest.mark.parametrize("width", [1440, 390])
 def test_variants_stand_on_the_first_screen(browser: Browser, tmp_path: Path, width: int) -> None:
     def of(variant: str, *values: float, **changes: Any) -> list[Any]:
-        own = {"variables": (("A", "1"),)} if variant != "usual" else {}
-        return repeats(*values, arm=variant, **own, **changes)
+        own = {"variables": (("A", "1"),)} if variant != "default" else {}
+        return repeats(*values, suite_variant=variant, **own, **changes)
 
     fast = [1.3 * value for value in SEVEN]
     runs = [
-        *of("usual", *SEVEN), *of("a", *fast), *of("few", 50.0),
-        *of("usual", *SEVEN, mode="inference"), *of("a", *fast, mode="inference"),
+        *of("default", *SEVEN), *of("a", *fast), *of("few", 50.0),
+        *of("default", *SEVEN, mode="inference"), *of("a", *fast, mode="inference"),
     ]  # fmt: skip
     inputs = Inputs(group(runs, None))
     target = tmp_path / "report.html"
@@ -121,7 +121,7 @@ def test_variants_stand_on_the_first_screen(browser: Browser, tmp_path: Path, wi
 
 
 def test_a_page_of_variants_without_any_ratio_says_why(tmp_path: Path) -> None:
-    runs = [*repeats(*SEVEN, arm="usual"), *repeats(None, None, arm="a")]
+    runs = [*repeats(*SEVEN, suite_variant="default"), *repeats(None, None, suite_variant="a")]
     inputs = Inputs(group(runs, None))
     target = tmp_path / "report.html"
     found = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)

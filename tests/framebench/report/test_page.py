@@ -461,7 +461,7 @@ def test_a_command_of_known_words_is_offered(words: str) -> None:
 
 
 def test_a_case_has_the_name_that_its_plan_has() -> None:
-    one = run(sequence_length=128, arm="fast", accumulation=2, nodes=2)
+    one = run(sequence_length=128, suite_variant="fast", accumulation=2, nodes=2)
     case = Case("pytorch", "resnet50_v1.5", "train", 2, 1, 32, "fp32", "none", 128, "fast", (), 2)
     assert again.case_of(one) == str(case)
     assert "batch max" in again.case_of(replace(run(), largest=True))

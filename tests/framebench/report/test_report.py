@@ -53,9 +53,12 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
 @pytest.mark.parametrize(
     ("changes", "made"),
     [
-        ({"way": "conda"}, "a conda environment"),
-        ({"way": "modules", "modules": ["base/1", "toy/1.0"]}, "modules (base/1 toy/1.0)"),
-        ({"way": "container", "image": "toy.sif"}, "a container (toy.sif)"),
+        ({"install_method": "conda"}, "a conda environment"),
+        (
+            {"install_method": "modules", "modules": ["base/1", "toy/1.0"]},
+            "modules (base/1 toy/1.0)",
+        ),
+        ({"install_method": "container", "image": "toy.sif"}, "a container (toy.sif)"),
     ],
 )
 def test_an_environment_says_how_it_was_made(

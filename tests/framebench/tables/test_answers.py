@@ -126,14 +126,18 @@ def test_so_many_repeats_do_show_a_single_lead(settings: int, choices: int) -> N
 
 
 def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
-    ways = [by("pytorch", *times(0.9), arm=f"{number}") for number in range(100)]
+    ways = [by("pytorch", *times(0.9), suite_variant=f"{number}") for number in range(100)]
     (row,) = fastest(
         by("jax", *SEVEN),
         *ways,
         by("pytorch", *times(1.3), compiler="inductor"),
-        by("pytorch", *times(1.5), compiler="inductor", arm="tuned"),
+        by("pytorch", *times(1.5), compiler="inductor", suite_variant="tuned"),
     )
-    assert (row["framework"], row["compiler"], row["arm"]) == ("pytorch", "inductor", "tuned")
+    assert (row["framework"], row["compiler"], row["suite_variant"]) == (
+        "pytorch",
+        "inductor",
+        "tuned",
+    )
     assert (row["next_framework"], row["compared"]) == ("jax", 2)
     assert row["repeats_to_show"] == 8, "7 for a fastest that was not chosen from 102"
 
@@ -216,7 +220,7 @@ def test_less_is_better_where_a_kind_says_so_and_a_control_is_no_contest() -> No
 
 def test_marks_of_both_sides_stand_next_to_the_lead() -> None:
     found = fastest(by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, *SEVEN, 140.0))
-    assert found[0]["marks"] == "few noisy" or found[0]["marks"] == "few"
+    assert found[0]["flags"] == "few noisy" or found[0]["flags"] == "few"
 
 
 def test_what_precision_compiler_and_devices_bring() -> None:
@@ -263,10 +267,10 @@ def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_b
         *by("jax", *times(2), compiler="jit"), *by("pytorch", *SEVEN),
         *by("pytorch", *times(4), compiler="inductor"), *by("mxnet", None, reason="broke"),
     ]  # fmt: skip
-    rows = {(row["framework"], row["way"]): row for row in tables(runs)["overview"]}
-    assert rows["jax", "usual"]["part_of_best"] == 1, "nobody trains it without jit"
-    assert overview.way_of("jax", "converge", "jit") == "usual", "to a target neither"
-    assert rows["pytorch", "usual"]["part_of_best"] == pytest.approx(0.5)
+    rows = {(row["framework"], row["compilation"]): row for row in tables(runs)["overview"]}
+    assert rows["jax", "default"]["part_of_best"] == 1, "nobody trains it without jit"
+    assert overview.compilation_of("jax", "converge", "jit") == "default", "to a target neither"
+    assert rows["pytorch", "default"]["part_of_best"] == pytest.approx(0.5)
     assert rows["pytorch", "compiled"]["part_of_best"] == 1
     table = registry.known()["overview"]
     text = in_markdown(

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config.kinds import INDEPENDENT
-from framebench.records.fields.step_parts import Split
+from framebench.records.fields.step_parts import StepParts
 from framebench.records.run import Run
 from framebench.report.charts import loss_bars
 from framebench.tables import frames
@@ -22,7 +22,7 @@ from framebench.tables.table import Inputs
 from ..made_up_runs import in_markdown, repeats
 from ..table_rows import row
 
-PARTS = ("shared_hardware_loss", "communication_loss", "rest_loss")
+PARTS = ("shared_hardware_loss", "all_reduce_loss", "rest_loss")
 VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
 
 
@@ -56,28 +56,33 @@ def scaled(factor: float) -> list[float]:
 
 
 #: A step of 2 x 32 samples at 120 samples/s takes 533 ms, 80 of them all-reduce alone.
-SPLIT = Split((("forward", 0.15), ("backward", 0.3), ("all_reduce", 0.08), ("optimizer", 0.01)), 3)
+STEP_BREAKDOWN = StepParts(
+    (("forward", 0.15), ("backward", 0.3), ("all_reduce", 0.08), ("optimizer", 0.01)), 3
+)
 
 
 def test_the_loss_is_split_by_the_control() -> None:
-    found = of_two(alone(100.0), together(120.0, split=SPLIT), control(160.0))
+    found = of_two(alone(100.0), together(120.0, step_breakdown=STEP_BREAKDOWN), control(160.0))
     assert found["efficiency"] == 0.6
     assert found["shared_hardware_loss"] == pytest.approx(0.2)
-    assert found["exchange_loss"] == pytest.approx(0.2)
-    assert found["communication_loss"] == pytest.approx(0.8 * 0.08 / (64 / 120))
+    assert found["communication_loss"] == pytest.approx(0.2)
+    assert found["all_reduce_loss"] == pytest.approx(0.8 * 0.08 / (64 / 120))
     assert sum(found[part] for part in PARTS) == pytest.approx(1 - found["efficiency"])
 
 
 def test_a_step_in_one_piece_leaves_the_exchange_whole() -> None:
     """Fail if OneFlow's all-reduce, inseparable from its backward pass, is split off."""
-    joined = Split((("forward", 0.1), ("backward+all_reduce", 0.4), ("optimizer", 0.01)), 3)
-    found = of_two(alone(100.0), together(120.0, split=joined), control(160.0))
-    assert found["exchange_loss"] == pytest.approx(0.2)
-    assert math.isnan(found["communication_loss"])
+    joined = StepParts((("forward", 0.1), ("backward+all_reduce", 0.4), ("optimizer", 0.01)), 3)
+    found = of_two(alone(100.0), together(120.0, step_breakdown=joined), control(160.0))
+    assert found["communication_loss"] == pytest.approx(0.2)
+    assert math.isnan(found["all_reduce_loss"])
     assert math.isnan(found["rest_loss"])
     apart = {"devices_per_node": 4}
-    other = [*repeats(240.0, split=SPLIT, **apart), *repeats(320.0, mode=INDEPENDENT, **apart)]
-    both = weak(alone(100.0), together(120.0, split=joined), control(160.0), other)
+    other = [
+        *repeats(240.0, step_breakdown=STEP_BREAKDOWN, **apart),
+        *repeats(320.0, mode=INDEPENDENT, **apart),
+    ]
+    both = weak(alone(100.0), together(120.0, step_breakdown=joined), control(160.0), other)
     assert "not timed apart" in in_markdown("weak_scaling", both)
 
 
@@ -93,7 +98,7 @@ def test_a_step_in_one_piece_leaves_the_exchange_whole() -> None:
     ],
 )
 def test_without_a_control_of_the_same_case_nothing_is_split(other: list[Run]) -> None:
-    found = of_two(alone(100.0), together(120.0, split=SPLIT), other)
+    found = of_two(alone(100.0), together(120.0, step_breakdown=STEP_BREAKDOWN), other)
     assert found["efficiency"] == 0.6
     for column in COLUMNS:
         assert found[column.name] in ("", None) or math.isnan(found[column.name]), column.name
@@ -108,20 +113,20 @@ def test_a_case_without_a_control_beside_one_that_has_it_is_not_measured() -> No
 
 def test_intervals_enclose_the_losses_and_need_repeats() -> None:
     found = of_two(alone(*VALUES), together(*scaled(1.2)), control(*scaled(1.6)))
-    for name in ("shared_hardware_loss", "exchange_loss"):
+    for name in ("shared_hardware_loss", "communication_loss"):
         assert found[name] == pytest.approx(0.2)
         assert found[f"{name}_ci_low"] < found[name] < found[f"{name}_ci_high"]
     six = [values[:6] for values in (VALUES, scaled(1.2), scaled(1.6))]
     few = of_two(alone(*six[0]), together(*six[1]), control(*six[2]))
     assert few["shared_hardware_loss"] == pytest.approx(found["shared_hardware_loss"], abs=0.02)
-    for name in ("shared_hardware_loss", "exchange_loss"):
+    for name in ("shared_hardware_loss", "communication_loss"):
         assert math.isnan(few[f"{name}_ci_low"]), "six repeats are too few for a ratio"
 
 
-def with_splits(throughputs: list[float], parts: list[float]) -> list[Run]:
+def with_breakdowns(throughputs: list[float], parts: list[float]) -> list[Run]:
     """Return runs in whose steps so large a fraction is all-reduce alone."""
     return [
-        replace(run, split=Split((("all_reduce", part * 64 / throughput),), 3))
+        replace(run, step_breakdown=StepParts((("all_reduce", part * 64 / throughput),), 3))
         for run, throughput, part in zip(together(*throughputs), throughputs, parts, strict=True)
     ]
 
@@ -135,10 +140,10 @@ def test_the_intervals_cover_the_losses_as_often_as_they_say() -> None:
     def noisy(middle: float, part: float = 0.03) -> list[float]:
         return [random_.gauss(middle, part * middle) for _ in range(7)]
 
-    held = {"exchange_loss": 0, "communication_loss": 0}
-    true = {"exchange_loss": 0.2, "communication_loss": 0.12}
+    held = {"communication_loss": 0, "all_reduce_loss": 0}
+    true = {"communication_loss": 0.2, "all_reduce_loss": 0.12}
     for _ in range(200):
-        steps = with_splits(noisy(120.0), noisy(0.15, 0.1))
+        steps = with_breakdowns(noisy(120.0), noisy(0.15, 0.1))
         found = of_two(alone(*noisy(100.0)), steps, control(*noisy(160.0)))
         for name, value in true.items():
             held[name] += found[f"{name}_ci_low"] <= value <= found[f"{name}_ci_high"]
@@ -147,25 +152,28 @@ def test_the_intervals_cover_the_losses_as_often_as_they_say() -> None:
 
 def test_communication_has_an_interval_where_enough_repeats_have_a_breakdown() -> None:
     parts = [0.15 * value / 100 for value in VALUES]
-    steps = with_splits(scaled(1.2), parts)
+    steps = with_breakdowns(scaled(1.2), parts)
     found = of_two(alone(*VALUES), steps, control(*scaled(1.6)))
-    low, high = found["communication_loss_ci_low"], found["communication_loss_ci_high"]
-    assert found["communication_loss"] == pytest.approx(0.8 * 0.15)
-    assert low < found["communication_loss"] < high
+    low, high = found["all_reduce_loss_ci_low"], found["all_reduce_loss_ci_high"]
+    assert found["all_reduce_loss"] == pytest.approx(0.8 * 0.15)
+    assert low < found["all_reduce_loss"] < high
     assert low == pytest.approx(0.12, rel=0.03)
-    split_once = [replace(run, split=run.split if run.repeat == 1 else None) for run in steps]
-    once = weak(alone(*VALUES), split_once, control(*scaled(1.6)))
-    assert math.isnan(row(once, devices=2)["communication_loss_ci_low"])
-    (low_end,) = [column for column in COLUMNS if column.name == "communication_loss_ci_low"]
+    parts_once = [
+        replace(run, step_breakdown=run.step_breakdown if run.repeat == 1 else None)
+        for run in steps
+    ]
+    once = weak(alone(*VALUES), parts_once, control(*scaled(1.6)))
+    assert math.isnan(row(once, devices=2)["all_reduce_loss_ci_low"])
+    (low_end,) = [column for column in COLUMNS if column.name == "all_reduce_loss_ci_low"]
     assert low_end.why
-    why = low_end.why({"communication_loss": 0.1})
+    why = low_end.why({"all_reduce_loss": 0.1})
     assert why == "needs 7 repeats with a step breakdown"
 
 
 def test_marks_of_the_control_stand_next_to_what_follows_from_it() -> None:
     found = of_two(alone(*VALUES), together(*scaled(1.2)), control(160.0))
-    assert found["control_marks"] == "few"
-    assert "few" not in found["marks"].split(), "the efficiency does not follow from the control"
+    assert found["control_flags"] == "few"
+    assert "few" not in found["flags"].split(), "the efficiency does not follow from the control"
 
 
 def test_a_smaller_batch_on_each_device_is_no_matter_of_the_control() -> None:
@@ -174,7 +182,7 @@ def test_a_smaller_batch_on_each_device_is_no_matter_of_the_control() -> None:
 
 def test_the_report_draws_what_is_lost_to_what() -> None:
     four = {"devices_per_node": 4}
-    runs = [alone(100.0), together(120.0, split=SPLIT), control(160.0)]
+    runs = [alone(100.0), together(120.0, step_breakdown=STEP_BREAKDOWN), control(160.0)]
     other = [*repeats(240.0, **four), *repeats(320.0, mode=INDEPENDENT, **four)]
     (plot,) = loss_bars.of_weak_scaling(weak(*runs, other))
     assert plot.description.startswith("What 2 cases on several devices reach")

@@ -56,10 +56,10 @@ def test_cases_are_the_product_of_axes_and_parameters(tmp_path: Path) -> None:
 def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
     axes = {"framework": ["mxnet"], "model": ["bert_base"], "precision": ["fp32", "amp"],
             "devices_per_node": [2], "batch_per_device": [4]}  # fmt: skip
-    suite = {"axes": axes, "measurements": {**COPY, "peak": {"devices_per_node": 1}}}
+    suite = {"axes": axes, "measurements": {**COPY, "peak_flops": {"devices_per_node": 1}}}
     found = cases_of(tmp_path, suite)
     assert len(found) == 2 + 2 + 2, "steps, copies and peaks"
-    peaks = [one for one in found if one.mode == "peak"]
+    peaks = [one for one in found if one.mode == "peak_flops"]
     assert [(one.framework, one.precision, one.devices_per_node) for one in peaks] == [
         ("mxnet", "fp32", 1),
         ("mxnet", "amp", 1),
@@ -70,16 +70,18 @@ def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
 
 def test_an_exclude_pattern_removes_cases_of_a_kind(tmp_path: Path) -> None:
     suite = {
-        "measurements": {**COPY, "peak": {"framework": ["jax", "mxnet"]}},
-        "exclude": [{"mode": ["memory_copy"]}, {"mode": ["peak"], "framework": ["jax"]}],
+        "measurements": {**COPY, "peak_flops": {"framework": ["jax", "mxnet"]}},
+        "exclude": [{"mode": ["memory_copy"]}, {"mode": ["peak_flops"], "framework": ["jax"]}],
     }
-    assert {(one.mode, one.framework) for one in cases_of(tmp_path, suite)} == {("peak", "mxnet")}
+    assert {(one.mode, one.framework) for one in cases_of(tmp_path, suite)} == {
+        ("peak_flops", "mxnet")
+    }
     with pytest.raises(ConfigError, match="did you mean memory_copy"):
         cases_of(tmp_path, {**suite, "exclude": [{"mode": ["memory_cpoy"]}]})
 
 
 def test_fewer_frameworks_leave_what_needs_none(tmp_path: Path) -> None:
-    suite = {"measurements": {**COPY, "peak": {"framework": ["jax", "mxnet"]}}}
+    suite = {"measurements": {**COPY, "peak_flops": {"framework": ["jax", "mxnet"]}}}
     found = cases_of(tmp_path, suite, frameworks=["jax"])
     assert {one.framework for one in found} == {"", "jax"}
 
@@ -160,7 +162,7 @@ def test_superbench_s_micro_benchmarks_have_its_sizes() -> None:
     assert found["overlap"]["shape"] == "640x1024x1880"
     assert found["sharded_matmul"]["shapes"] == "16000x12288x12288"
     assert found["overlap"]["message_bytes"] == 5000 * 1400 * 4
-    assert 30 in {dict(one.parameters).get("products") for one in cases}
+    assert 30 in {dict(one.parameters).get("matmuls") for one in cases}
     cubes = {f"{size}x{size}x{size}" for size in (2048, 4096, 8192, 16384)}
     assert {*found["matmul"]["shapes"].split()} == {*cubes, "16000x12288x12288"}
     page = (ROOT / "docs/micro-benchmarks.md").read_text()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.fields.sample_work import SampleWork
-from framebench.records.fields.step_parts import Split
+from framebench.records.fields.step_parts import StepParts
 from framebench.records.run import Flag, Run
 from framebench.tables import answers, frames, grouping
 from framebench.tables.declared.own_model import OWN_MODEL
@@ -22,9 +22,9 @@ WORK = SampleWork(multiply_adds=1e9, tokens=128, parameters=1000, read_parameter
 
 
 def own(*throughputs: float | None, flags: tuple[str, ...] = (), **changes: Any) -> list[Run]:
-    marks = tuple(Flag(name, "") for name in ("own", *flags))
+    flags = tuple(Flag(name, "") for name in ("own", *flags))
     given = {"model": "net@01234567", "unit": "samples/s", "sample_work": WORK, **changes}
-    return repeats(*throughputs, flags=marks, **given)
+    return repeats(*throughputs, flags=flags, **given)
 
 
 def built(*runs: list[Run]) -> dict[Any, Any]:
@@ -34,10 +34,10 @@ def built(*runs: list[Run]) -> dict[Any, Any]:
 COMBINATIONS = (
     own(100.0, batch_per_device=4, waited_apart=(0.04,) * 20),
     own(200.0, batch_per_device=8),
-    own(250.0, batch_per_device=8, compiler="inductor", split=Split(
+    own(250.0, batch_per_device=8, compiler="inductor", step_breakdown=StepParts(
         (("forward", 0.25), ("backward", 0.75)), 1
     )),
-    own(900.0, batch_per_device=8, precision="bf16", flags=("parity",)),
+    own(900.0, batch_per_device=8, precision="bf16", flags=("incorrect",)),
 )  # fmt: skip
 
 

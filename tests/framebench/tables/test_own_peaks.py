@@ -34,7 +34,7 @@ def made(*variants: str) -> Inputs:
                 one * (2 if variant == "fast" else 1)
                 for one in (1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05)
             ),
-            arm=variant,
+            suite_variant=variant,
             variables=(("A", "1"),) * (variant == "fast"),
             **CPU,
         )
@@ -71,7 +71,7 @@ def test_a_figure_has_its_part_of_both_peaks() -> None:
 
 
 def test_answers_stay_short_with_much_to_say() -> None:
-    found = answers.answers_of(frames.build(made("usual", "fast")))
+    found = answers.answers_of(frames.build(made("default", "fast")))
     much = replace(
         found,
         fastest=[*found.fastest] * 9,
@@ -98,4 +98,4 @@ def test_the_answer_names_a_slow_library_and_what_was_shown_to_help() -> None:
     assert plain.startswith("pytorch")
     assert "MKL 1" in plain
     assert "helps" not in plain
-    assert said("usual", "fast").endswith("helps: variant fast: 2.00x")
+    assert said("default", "fast").endswith("helps: variant fast: 2.00x")

@@ -94,7 +94,7 @@ def test_the_time_of_all_runs_adds_up_whatever_became_of_them() -> None:
     )
     assert list(rows) == ["all", "pytorch", "jax"], "the sum first, then the longest"
     assert rows["all"]["suite_seconds"] == 50.0
-    assert (rows["all"]["window_seconds"], rows["all"]["unsplit_seconds"]) == (12.0, 6.0)
+    assert (rows["all"]["window_seconds"], rows["all"]["unattributed_seconds"]) == (12.0, 6.0)
     assert rows["all"]["timed_share"] == 12 / 50
     assert (rows["pytorch"]["runs"], rows["pytorch"]["suite_seconds"]) == (2, 44.0)
     assert math.isnan(rows["jax"]["window_seconds"]), "a failed run tells of no window"

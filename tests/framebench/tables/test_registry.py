@@ -26,7 +26,7 @@ def test_a_table_is_one_module(
     assert cli.main(["report", "--records", str(runs), *words]) == 0
     table = tmp_path / "tables" / "weather.csv"
     header, first, *_ = table.read_text().splitlines()
-    assert (header.split(",")[-2:], first.split(",")[-2:]) == (["warmth", "marks"], ["293", ""])
+    assert (header.split(",")[-2:], first.split(",")[-2:]) == (["warmth", "flags"], ["293", ""])
     assert "| 293 |" in (tmp_path / "tables" / "weather.md").read_text()
     page = (tmp_path / "report.html").read_text()
     section = page.split('<section id="weather-of-every-case">')[1].split("</section>")[0]

@@ -159,11 +159,11 @@ def test_the_highest_of_peak_and_products_is_the_roof() -> None:
         found = only(table(one, memory_bandwidth(9.0), made, peaks=(peak_flops(0.2),)))
         assert (found["compute_roof_tflops"], found["compute_roof_by"]) == (max(tflops, 0.2), by)
     measured = device_benchmark(
-        "peak", MetricValue("peak", 0.5, "TFLOP/s"), CPU, framework="paddle", framework_version="3",
-        precision="fp32",
+        "peak_flops", MetricValue("peak", 0.5, "TFLOP/s"), CPU, framework="paddle",
+        framework_version="3", precision="fp32",
     )  # fmt: skip
-    assert (
-        only(table(one, memory_bandwidth(9.0), measured))["compute_roof_by"] == "paddle 3 peak peak"
+    assert only(table(one, memory_bandwidth(9.0), measured))["compute_roof_by"] == (
+        "paddle 3 peak_flops peak"
     )
 
 
@@ -208,7 +208,8 @@ def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
     assert pd.isna(found["reached"])
     found = only(table(one, memory_bandwidth(10.0), matmul(0.1, **elsewhere)))
     assert (
-        found["reason"] == "no peak of 1 device of 1 core in fp32: kind peak or matmul on as many"
+        found["reason"] == "no peak of 1 device of 1 core in fp32: "
+        "kind peak_flops or matmul on as many"
     )
 
 
@@ -260,16 +261,16 @@ def test_marks_of_all_figures_are_inherited() -> None:
         for number, value in enumerate((8.0, 9.0, 10.0, 11.0, 12.0, 13.0), 1)
     ]
     runs = [run(10.0 + 0.001 * n, repeat=n, **CPU) for n in range(1, 7)]
-    assert only(table(*runs, *noisy, peaks=(peak_flops(0.9),)))["marks"] == "noisy"
-    assert only(table(*runs, memory_bandwidth(9.0), peaks=(peak_flops(0.9),)))["marks"] == "few"
+    assert only(table(*runs, *noisy, peaks=(peak_flops(0.9),)))["flags"] == "noisy"
+    assert only(table(*runs, memory_bandwidth(9.0), peaks=(peak_flops(0.9),)))["flags"] == "few"
     elsewhere = memory_bandwidth(9.0, place={**CPU, "hardware": "Another CPU"})
-    assert only(table(*runs, elsewhere, peaks=(peak_flops(0.9),)))["marks"] == "", (
+    assert only(table(*runs, elsewhere, peaks=(peak_flops(0.9),)))["flags"] == "", (
         "no figure is made of it"
     )
 
 
 @pytest.mark.parametrize(
-    ("bandwidth", "last_cache", "tflops", "marked"),
+    ("bandwidth", "last_cache", "tflops", "flagged"),
     [
         (0.4, None, 0.2, False),
         (0.4, 11_999_999, 0.2, False),
@@ -279,19 +280,19 @@ def test_marks_of_all_figures_are_inherited() -> None:
     ],
 )
 def test_a_memory_that_is_no_bound_is_marked(
-    bandwidth: float, last_cache: int | None, tflops: float, marked: bool
+    bandwidth: float, last_cache: int | None, tflops: float, flagged: bool
 ) -> None:
     one = run(10.0, batch_per_device=1, **CPU)
     found = only(
         table(one, memory_bandwidth(bandwidth, last_cache=last_cache), peaks=(peak_flops(tflops),))
     )
-    assert ("roof" in found["marks"].split()) is marked
-    assert "peak" not in found["marks"].split()
+    assert ("roof" in found["flags"].split()) is flagged
+    assert "peak" not in found["flags"].split()
 
 
 def test_a_case_that_reaches_the_peak_flags_it() -> None:
     found = only(table(run(10.0, **CPU), memory_bandwidth(99.0), peaks=(peak_flops(0.0605),)))
-    assert {"peak"} <= {*found["marks"].split()}
+    assert {"peak"} <= {*found["flags"].split()}
 
 
 def test_columns_and_types_hold_without_rows() -> None:

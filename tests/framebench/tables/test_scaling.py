@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.records import record_sets
-from framebench.records.fields.communication import AllReduceTiming, GradientExchange
+from framebench.records.fields.communication import AllReduceTiming, GradientAllReduce
 from framebench.records.run import Run
 from framebench.report import html_report
 from framebench.report.charts import scaling_curves
@@ -294,7 +294,7 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
 def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
     """Fail if the interval counts more than the median round of each repeat."""
     rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
-    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, exchange=GradientExchange(one, 5))
+    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, gradient_all_reduce=GradientAllReduce(one, 5))
                          for n, one in enumerate(rounds, 1))]  # fmt: skip
     for name in scaling.KINDS:
         found = row(build(runs)[name], devices=2)

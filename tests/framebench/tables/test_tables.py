@@ -39,12 +39,12 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
         == "framework,framework_version,source,model,mode,precision,compiler,nodes,"
         "devices_per_node,batch_per_device,accelerator,cores_per_device,side_by_side,sequence_length,"
         "accumulation,parallelism,"
-        "warmup_steps,warmup_limit,timed_steps,timed_seconds,arm,preload,huge_pages,model_source,node,input,"
+        "warmup_steps,warmup_limit,timed_steps,timed_seconds,suite_variant,preload,huge_pages,model_source,node,input,"
         "source_variant,"
         "machine,environment,"
-        "product_dtypes,uncompiled,"
+        "matmul_dtypes,uncompiled,"
         "status,reason,repeats,throughput_median,"
-        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,marks,"
+        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,flags,"
         "throughput_spread,repeats_needed,tokens_per_second,"
         "peak_device_memory_bytes,peak_host_memory_bytes,remarks"
     )
@@ -55,20 +55,20 @@ def test_the_median_stands_with_its_extremes_and_interval() -> None:
     assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
     assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
     assert [found[f"throughput_ci_{end}"] for end in ("low", "high")] == [1.0, 7.0]
-    assert found["marks"] == "noisy"
+    assert found["flags"] == "noisy"
 
 
 def test_what_is_odd_about_repeats_is_said() -> None:
     steady = (100.0, 100.1, 99.9, 100.2, 99.8, 100.0)
     quiet = only(build(repeats(*steady))["summary"])
-    assert (quiet["marks"], quiet["remarks"], quiet["repeats_needed"]) == ("", "", 6)
+    assert (quiet["flags"], quiet["remarks"], quiet["repeats_needed"]) == ("", "", 6)
     assert quiet["throughput_spread"] == pytest.approx(0.004)
     apart = only(build(repeats(*steady, 90.0))["summary"])
     assert apart["remarks"] == "repeat 7 stands apart: -10.0%"
     assert apart["repeats_needed"] > 7
     both = only(build(repeats(*steady, *(value - 4 for value in steady)))["summary"])
     assert both["remarks"] == "two modes: 6 near 96 and 6 near 100"
-    assert both["marks"] == "noisy"
+    assert both["flags"] == "noisy"
     assert "two modes: 6 near 96" in in_markdown(
         "summary", build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
     )
@@ -77,7 +77,7 @@ def test_what_is_odd_about_repeats_is_said() -> None:
         for one in repeats(*steady)
     ]
     found = only(build(doubted)["summary"])
-    assert found["marks"] == "unsteady"
+    assert found["flags"] == "unsteady"
     assert found["remarks"] == "unsteady: in repeat 5 the steps took longer (and in 1 more)"
 
 
@@ -85,16 +85,16 @@ def test_five_repeats_have_no_95_percent_interval() -> None:
     found = only(build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
     assert math.isnan(found["throughput_ci_low"])
     assert math.isnan(found["throughput_ci_high"])
-    assert found["marks"] == "few"
+    assert found["flags"] == "few"
 
 
 def called_noisy(count: int, deviation: float) -> float:
     """Return the fraction of cases called noisy; ``deviation``: normal noise in percent."""
     draws = np.random.default_rng(count).normal(100, deviation, (100, count))
     runs = [run for n, row in enumerate(draws, 1) for run in repeats(*row, batch_per_device=n)]
-    marks = [case.marks for case in group(runs, None).values()]
-    assert all(("few" in found) == (count < 6) for found in marks)
-    return float(np.mean(["noisy" in found for found in marks]))
+    flags = [case.flags for case in group(runs, None).values()]
+    assert all(("few" in found) == (count < 6) for found in flags)
+    return float(np.mean(["noisy" in found for found in flags]))
 
 
 def test_noisy_is_not_a_matter_of_chance() -> None:
@@ -110,24 +110,24 @@ def test_noisy_begins_at_five_percent_from_end_to_end(width: float, is_noisy: bo
     ends = intervals.median_interval((100 + offsets).tolist())
     assert ends
     values = 100 + 100 * width / (ends[1] - ends[0]) * offsets
-    assert ("noisy" in only(build(repeats(*values))["summary"])["marks"]) is is_noisy
+    assert ("noisy" in only(build(repeats(*values))["summary"])["flags"]) is is_noisy
 
 
-@pytest.mark.parametrize(("steps", "marks"), [(19, "few untested"), (20, "few")])
-def test_a_window_of_few_steps_is_untested(steps: int, marks: str) -> None:
+@pytest.mark.parametrize(("steps", "flags"), [(19, "few untested"), (20, "few")])
+def test_a_window_of_few_steps_is_untested(steps: int, flags: str) -> None:
     found = only(build([run(step_seconds=(0.1,) * steps)])["summary"])
-    assert found["marks"] == marks
+    assert found["flags"] == flags
 
 
 def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
     values = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
     base, two = repeats(*values), repeats(*(1.9 * value for value in values), devices_per_node=2)
     built = build(base + two)
-    assert set(built["summary"]["marks"]) == {""}
+    assert set(built["summary"]["flags"]) == {""}
     found = row(built["weak_scaling"], devices=2)
     assert found["speedup_ci_low"] < found["speedup"] == 1.9 < found["speedup_ci_high"]
     built = build(base[:5] + two)
-    assert row(built["weak_scaling"], devices=2)["marks"] == "few"
+    assert row(built["weak_scaling"], devices=2)["flags"] == "few"
 
 
 def verdicts_of(factors: Sequence[float], table: str, **candidate: Any) -> list[str]:
@@ -380,12 +380,12 @@ def test_our_baseline_is_the_same_without_its_records() -> None:
 def test_the_dtypes_behind_amp_stand_in_its_cell() -> None:
     ours = {"record": Path("r1.json"), "precision": "amp"}
     runs = [
-        run(10.0, **ours, product_dtypes=("bfloat16", "float32")),
+        run(10.0, **ours, matmul_dtypes=("bfloat16", "float32")),
         run(20.0, **ours, framework="mxnet"),
-        run(30.0, record=Path("r1.json"), framework="jax", product_dtypes=("float32",)),
+        run(30.0, record=Path("r1.json"), framework="jax", matmul_dtypes=("float32",)),
     ]
     made = build(runs)["summary"]
-    assert row(made, framework="pytorch")["product_dtypes"] == "bfloat16, float32"
+    assert row(made, framework="pytorch")["matmul_dtypes"] == "bfloat16, float32"
     text = in_markdown("summary", made)
     cells = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
     shown = {line[1]: line for line in cells if len(line) > 5}
@@ -557,7 +557,7 @@ def test_a_mark_of_all_figures_stands_above_them_and_one_of_some_beside_them() -
         told = [f"{name} {value}" for name, value in seen.shared if "flag" in name]
         assert told == [shared] * bool(shared)
         (figures,) = (field for field in seen.fields if field.column.name == "throughput_median")
-        assert [cell.marks for cell in figures.cells].count("few") == beside
+        assert [cell.flags for cell in figures.cells].count("few") == beside
 
 
 def test_weak_scaling_reads_like_dlperfs_table() -> None:

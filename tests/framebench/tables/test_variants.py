@@ -23,8 +23,8 @@ SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
 
 def of(variant: str, factor: float = 1.0, **changes: Any) -> list[Run]:
-    own = {"variables": (("A", "1"),)} if variant != "usual" else {}
-    return repeats(*(factor * value for value in SEVEN), arm=variant, **own, **changes)
+    own = {"variables": (("A", "1"),)} if variant != "default" else {}
+    return repeats(*(factor * value for value in SEVEN), suite_variant=variant, **own, **changes)
 
 
 def made(*runs: list[Run], **more: Any) -> Inputs:
@@ -36,23 +36,23 @@ def made(*runs: list[Run], **more: Any) -> Inputs:
 
 def ratios(inputs: Inputs) -> dict[tuple[str, str], Row]:
     rows = view.records(inputs.made(VARIANTS))
-    return {(row["framework"], row["arm"]): row for row in rows}
+    return {(row["framework"], row["suite_variant"]): row for row in rows}
 
 
 def test_each_variant_has_its_ratio_to_the_first_with_interval_and_verdict() -> None:
     inputs = made(
-        of("usual"), of("a", 1.3), of("b", 0.8),
-        of("usual", 2, framework="jax"), of("a", 2.002, framework="jax"),
+        of("default"), of("a", 1.3), of("b", 0.8),
+        of("default", 2, framework="jax"), of("a", 2.002, framework="jax"),
     )  # fmt: skip
     found = ratios(inputs)
     assert {case: row["verdict"] for case, row in found.items()} == {
         ("pytorch", "a"): FASTER, ("pytorch", "b"): SLOWER, ("jax", "a"): NO_DIFFERENCE,
     }  # fmt: skip
     row = found["pytorch", "a"]
-    assert (row["base_arm"], row["speedup"]) == ("usual", pytest.approx(1.3))
+    assert (row["base_suite_variant"], row["speedup"]) == ("default", pytest.approx(1.3))
     assert row["speedup_ci_low"] < 1.3 < row["speedup_ci_high"]
     gains = {row["change"]: row for row in view.records(inputs.made(GAINS))}
-    assert gains["a over usual"]["most"] == pytest.approx(1.3)
+    assert gains["a over default"]["most"] == pytest.approx(1.3)
 
 
 def test_models_of_ones_own_are_variants_of_each_other() -> None:
@@ -69,7 +69,7 @@ def test_models_of_ones_own_are_variants_of_each_other() -> None:
 
 
 def test_variants_are_judged_as_two_sets_of_records_are() -> None:
-    inputs = made(of("usual"), of("a", 1.02), of("usual", framework="jax"),
+    inputs = made(of("default"), of("a", 1.02), of("default", framework="jax"),
                   of("a", 0.9, framework="jax"))  # fmt: skip
     of_table = ratios(inputs)
     sides = [
@@ -83,14 +83,16 @@ def test_variants_are_judged_as_two_sets_of_records_are() -> None:
 
 
 def test_the_suite_decides_which_variant_is_the_first() -> None:
-    runs = [*of("usual"), *of("zero", 2)]
+    runs = [*of("default"), *of("zero", 2)]
     asked = [
         ExpectedCase("s", "", run.case, run.conditions) for run in reversed(runs)
     ]  # fmt: skip
     found = ratios(made(runs, expected=asked))
-    assert [(one, row["base_arm"]) for (_, one), row in found.items()] == [("usual", "zero")]
-    alone = ratios(made(of("usual"), expected=asked))
-    assert alone["pytorch", "usual"]["reason"] == "not in zero"
+    assert [(one, row["base_suite_variant"]) for (_, one), row in found.items()] == [
+        ("default", "zero")
+    ]
+    alone = ratios(made(of("default"), expected=asked))
+    assert alone["pytorch", "default"]["reason"] == "not in zero"
 
 
 def test_less_is_better_where_a_benchmark_says_so_and_other_versions_are_compared() -> None:
@@ -102,19 +104,19 @@ def test_less_is_better_where_a_benchmark_says_so_and_other_versions_are_compare
                 case=one.case._replace(variant=variant),
                 metrics=(MetricValue("seconds", factor * value, "s", "lower"),),
                 repeat=repeat,
-                variables=(("A", "1"),) * (variant != "usual"),
+                variables=(("A", "1"),) * (variant != "default"),
             )
             for repeat, value in enumerate(SEVEN, 1)
         ]
 
-    (row,) = ratios(made(seconds("usual", 1.0), seconds("a", 0.5))).values()
+    (row,) = ratios(made(seconds("default", 1.0), seconds("a", 0.5))).values()
     assert (row["speedup"], row["verdict"]) == (pytest.approx(2), FASTER)
-    (row,) = ratios(made(of("usual"), of("new", 1.5, framework_version="9"))).values()
+    (row,) = ratios(made(of("default"), of("new", 1.5, framework_version="9"))).values()
     assert row["speedup"] == pytest.approx(1.5)
 
 
 def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -> None:
-    inputs = made(of("usual"), of("a", 1.3), of("b", 1.001), of("few", 2)[:2])
+    inputs = made(of("default"), of("a", 1.3), of("b", 1.001), of("few", 2)[:2])
     found = answers.answers_of(frames.build(inputs))
     assert [one.verdict for one in found.variants] == [
         FASTER, NO_DIFFERENCE, "needs 7 repeats on both sides",
@@ -123,7 +125,7 @@ def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -
     assert not any(line.startswith("Fastest") for line in lines)
     assert found.only_framework == "pytorch"
     assert re.search(rf"1\.30x .*{FASTER}", lines[1])
-    other = made(of("usual"), of("a", 1.3), of("usual", framework="jax"))
+    other = made(of("default"), of("a", 1.3), of("default", framework="jax"))
     both = answers.answers_of(frames.build(other))
     assert both.only_framework == ""
     lines = answers.lines(both, [])
@@ -133,7 +135,7 @@ def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -
 
 
 def test_a_variant_without_a_figure_says_why() -> None:
-    failed = repeats(None, arm="a", reason="no room", variables=(("A", "1"),))
-    (row,) = ratios(made(of("usual"), failed)).values()
+    failed = repeats(None, suite_variant="a", reason="no room", variables=(("A", "1"),))
+    (row,) = ratios(made(of("default"), failed)).values()
     assert (row["speedup"], row["verdict"]) == (None, CANNOT_TELL)
     assert "no room" in row["reason"]

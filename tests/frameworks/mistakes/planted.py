@@ -12,14 +12,14 @@ from ..comparing import DROPOUT
 
 class Computation(NamedTuple):
     """Computation that is compared with the reference: of the model config ``facts``
-    (``facts-dropout``: with the model's own dropout), on ``ranks`` devices, with so many
+    (``model_config-dropout``: with the model's own dropout), on ``ranks`` devices, with so many
     ``micro_steps`` of gradient accumulation. ``parallelism``: how the devices share a step.
     ``compiler``: "" for that of all comparisons of the framework."""
 
     mode: str = "train"
     precision: str = "fp32"
     ranks: int = 1
-    facts: str = "facts"
+    facts: str = "model_config"
     micro_steps: int = 1
     compiler: str = ""
     parallelism: str = "data"

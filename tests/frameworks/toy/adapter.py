@@ -170,7 +170,7 @@ class ToyAdapter(plain.PlainToy):
     def micro_step(self, first: int) -> tuple[float, list[float]]:
         if "one_micro_step" in self.does and first:
             return 0.0, [0.0] * len(self.line.weights)
-        if "exchange_each" in self.does and self.ring:
+        if "all_reduce_each" in self.does and self.ring:
             self.all_reduces += 1
         return super().micro_step(first)
 
@@ -178,7 +178,7 @@ class ToyAdapter(plain.PlainToy):
         if self.ring and "no_all_reduce" in self.does:
             return self.loss_and_gradients()[1]
         if self.ring:
-            self.occupy(self.does.get("exchange", 0.0))
+            self.occupy(self.does.get("all_reduce", 0.0))
         return super().averaged_gradients()
 
     def synchronize(self) -> None:
@@ -219,7 +219,7 @@ class ToyAdapter(plain.PlainToy):
         run, result = super().prepare_all_reduce(array)
 
         def run_gradients() -> None:
-            self.occupy(self.does.get("exchange", 0.0))
+            self.occupy(self.does.get("all_reduce", 0.0))
             run()
 
         is_of_gradients = hasattr(self, "line") and array.nbytes in super().gradient_messages()

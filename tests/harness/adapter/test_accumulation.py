@@ -10,7 +10,7 @@ from ...bench import Bench
 from ..numpy_adapter import Numpy
 from ..validity import assert_valid
 
-SPLIT = {"parameters": {"split_steps": 1}}
+SPLIT = {"parameters": {"breakdown_steps": 1}}
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -26,15 +26,15 @@ def test_a_step_has_the_samples_of_all_its_micro_steps(toy: Bench, devices: int)
     assert throughput == pytest.approx(record["samples"] / record["window_seconds"])
     for rank in record["ranks"]:
         assert rank["micro_steps"] == 3
-        assert rank.get("step_exchanges") == (1 if devices > 1 else None)
-        assert "alternate" in rank["split"]["reason"], "parts of micro-steps were timed"
+        assert rank.get("step_all_reduces") == (1 if devices > 1 else None)
+        assert "alternate" in rank["step_breakdown"]["reason"], "parts of micro-steps were timed"
 
 
 def test_single_steps_have_nothing_of_it(toy: Bench) -> None:
     record = toy.run("", devices_per_node=2, accumulation=1).record
     assert record["case"]["accumulation"] == 1
     for rank in record["ranks"]:
-        assert not {"micro_steps", "step_exchanges"} & set(rank)
+        assert not {"micro_steps", "step_all_reduces"} & set(rank)
 
 
 def test_other_kinds_have_none(toy: Bench) -> None:
@@ -58,7 +58,7 @@ def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> 
     ("mistake", "devices", "reason"),
     [
         ("one_micro_step", 1, "2 micro-steps, but a step has 161 matmuls"),
-        ("exchange_each", 2, "gradient messages, not the 1 of one all-reduce"),
+        ("all_reduce_each", 2, "gradient messages, not the 1 of one all-reduce"),
     ],
 )
 def test_what_is_not_so_is_no_measurement(

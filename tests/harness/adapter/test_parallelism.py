@@ -140,7 +140,7 @@ FSDP = {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 1}
 
 
 @pytest.mark.parametrize(
-    ("way", "held", "exchanges", "reason"),
+    ("way", "held", "collectives", "reason"),
     [
         ("fsdp", [50, 50], FSDP, None),
         ("fsdp", [60, 40], FSDP, None),
@@ -162,7 +162,7 @@ def test_what_was_not_shared_is_no_measurement(
     way: str, held: list[int], exchanges: dict[str, int], reason: str | None
 ) -> None:
     ranks = [
-        {"rank": n, "held_parameters": count, "trainable_parameters": 100, "exchanges": exchanges}
+        {"rank": n, "held_parameters": count, "trainable_parameters": 100, "collectives": exchanges}
         for n, count in enumerate(held)
     ]
     workload = Workload(CASE._replace(parallelism=way), {}, {}, 1, None, 1)

@@ -136,7 +136,7 @@ def test_a_matmul_without_a_model_is_named_and_bounded_by_its_format(
             Matmul().measure(context)
         return
     Matmul().measure(context)
-    assert report.fields["products"] == {"tf32": 1}
+    assert report.fields["matmul_dtypes"] == {"tf32": 1}
     assert set(report.fields["significant_bits"].values()) == {11}
     (block,) = report.fields["blocks"]
     assert 1e-4 < block["error"] < 4e-3

@@ -86,7 +86,7 @@ def test_nobody_passes_a_barrier_before_all_have_come(
 
 @pytest.mark.parametrize(
     ("behaviour", "shared", "communication"),
-    [("shared=0.3", 0.5, 0.0), ("exact,sleep=0.05,exchange=0.45", 0.0, 0.9)],
+    [("shared=0.3", 0.5, 0.0), ("exact,sleep=0.05,all_reduce=0.45", 0.0, 0.9)],
 )
 def test_a_loss_is_attributed_to_what_causes_it(
     toy: Bench, behaviour: str, shared: float, communication: float
@@ -96,8 +96,8 @@ def test_a_loss_is_attributed_to_what_causes_it(
     times the rest of a step leaves a tenth."""
     folder = toy.folder / "runs"
     for name, asked in (
-        ("one", {"parameters": {"split_steps": 3}}),
-        ("two", {"devices_per_node": 2, "parameters": {"split_steps": 3}}),
+        ("one", {"parameters": {"breakdown_steps": 3}}),
+        ("two", {"devices_per_node": 2, "parameters": {"breakdown_steps": 3}}),
         ("control", CONTROL),
     ):
         record = toy.run(behaviour, **asked).record
@@ -113,7 +113,7 @@ def test_a_loss_is_attributed_to_what_causes_it(
     table = frames.frame(WEAK, WEAK.rows(Inputs(steps, others=others)))
     (row,) = table[table["devices"] == 2].to_dict("records")
     assert row["shared_hardware_loss"] == pytest.approx(shared, abs=0.1)
-    assert row["communication_loss"] == pytest.approx(communication, abs=0.1)
+    assert row["all_reduce_loss"] == pytest.approx(communication, abs=0.1)
     assert row["rest_loss"] == pytest.approx(0.0, abs=0.15)
-    lost = row["shared_hardware_loss"] + row["communication_loss"] + row["rest_loss"]
+    lost = row["shared_hardware_loss"] + row["all_reduce_loss"] + row["rest_loss"]
     assert lost == pytest.approx(1 - row["efficiency"])

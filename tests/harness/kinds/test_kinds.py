@@ -144,7 +144,15 @@ def test_all_kinds_of_the_project_are_there() -> None:
     assert kinds.names() == [
         *("attention", "collective", "converge", "convolution", "device_pairs", "elementwise"),
         *("generate", "independent", "inference", "input", "largest_batch", "launch", "matmul"),
-        *("memory", "memory_latency", "network", "overlap", "parity", "peak", "sharded_matmul"),
+        *(
+            "memory",
+            "memory_latency",
+            "network",
+            "overlap",
+            "verification",
+            "peak_flops",
+            "sharded_matmul",
+        ),
         *("storage", "sustained", "train", "transfer"),
     ]
     assert "memory_copy" in kinds.names(str(ROOT / "tests/kinds"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.kinds import parity
+from harness.kinds import verification
 
 LOSSES = [3.0871234, 2.9012345, 2.7123456, 2.5234567, 2.3345678, 2.1456789]
 
@@ -29,7 +29,7 @@ def in_half_precision(found: Sequence[float]) -> float:
         arrays=lambda name: {"weight": np.ones(2)},
         rounding=lambda quantity, precision: {},
     )
-    quantities = {one["quantity"]: one for one in parity.compare_training(adapter, reference)}
+    quantities = {one["quantity"]: one for one in verification.compare_training(adapter, reference)}
     return float(quantities["losses in half precision"]["error"])
 
 

@@ -25,7 +25,7 @@ ANY_SUBJECT: Any = None  # metrics do not depend on it
 
 
 def overlapped(toy: Bench, behaviour: str = SLOW, **parameters: object) -> Finished:
-    settings = {"shape": "8x8x8", "products": 3, "message_bytes": 64, "blocks": 3,
+    settings = {"shape": "8x8x8", "matmuls": 3, "message_bytes": 64, "blocks": 3,
              "block_seconds": 0.02, **parameters}  # fmt: skip
     options: dict[str, Any] = {**BARE, "kind": "overlap", "devices_per_node": 2}
     return toy.run(behaviour, **options, parameters=settings)
@@ -47,7 +47,7 @@ def test_what_runs_next_to_products_is_hidden(toy: Bench) -> None:
     for rank in record["ranks"]:
         assert [block["at"]["part"] for block in rank["blocks"]] == [*overlap.PARTS]
         assert all(len(block["seconds"]) == 3 for block in rank["blocks"]), "raw blocks are kept"
-        assert {block["products"] for block in rank["blocks"]} == {3}
+        assert {block["matmuls"] for block in rank["blocks"]} == {3}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_one_behind_the_other_hides_nothing_and_contention_is_no_failure(
 def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
     record = overlapped(toy, products=0).record
     figures(record)
-    assert {block["products"] for rank in record["ranks"] for block in rank["blocks"]} == {1}
+    assert {block["matmuls"] for rank in record["ranks"] for block in rank["blocks"]} == {1}
 
 
 @pytest.mark.parametrize(

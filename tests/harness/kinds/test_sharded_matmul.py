@@ -46,7 +46,7 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
     assert seconds["both"] >= 0.02, "the exchange begins behind the product"
     operations = 2 * 8 * 32 * 16
     assert values(record, "rate")[at] == pytest.approx(1e-12 * operations / seconds["both"])
-    rate = values(record, "product_rate")[at]
+    rate = values(record, "matmul_rate")[at]
     assert rate == pytest.approx(1e-12 * operations / seconds["product"])
     assert record["metrics"]["highest_rate"]["value"] == values(record, "rate")[at]
 

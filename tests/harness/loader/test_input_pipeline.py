@@ -61,11 +61,11 @@ def test_a_batch_of_the_host_is_copied_before_each_step(toy: Bench) -> None:
     assert record["status"] == "ok", record["reason"]
     assert record["case"]["input"] == "synthetic_host"
     (rank,) = record["ranks"]
-    feeding = rank["feeding"]
-    assert len(feeding["wait_seconds"]) == len(feeding["copy_seconds"]) == 5
-    assert feeding["compute_step_seconds"]
-    assert "loader_seconds" not in feeding
-    assert rank["phases"]["window_without_feeding_seconds"] > 0
+    timed = rank["input_pipeline"]
+    assert len(timed["wait_seconds"]) == len(timed["copy_seconds"]) == 5
+    assert timed["compute_step_seconds"]
+    assert "loader_seconds" not in timed
+    assert rank["phases"]["window_without_input_seconds"] > 0
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,9 @@ def test_the_harness_runs_on(toy: Bench, version: str) -> None:
 
 
 def test_the_environment_asked_for_is_accepted(toy: Bench) -> None:
-    done = toy.run("", "--prefix", sys.prefix, "--pin", f"PyTest=={PYTEST}", way="venv")
+    done = toy.run("", "--prefix", sys.prefix, "--pin", f"PyTest=={PYTEST}", install_method="venv")
     assert done.record["status"] == "ok", done.record["reason"]
-    assert done.record["environment"]["way"] == "venv"
+    assert done.record["environment"]["install_method"] == "venv"
     assert done.record["environment"]["packages"]["pytest"] == PYTEST
 
 
@@ -81,7 +81,7 @@ def test_the_users_modules_stay_out_of_an_environment_made_for_us(
     fake.mkdir()
     (fake / "METADATA").write_text("Name: leaked\nVersion: 1\n")
     leak = {"PYTHONPATH": str(tmp_path / "leak")}
-    record = toy.run("", way="venv", variables=leak).record
+    record = toy.run("", install_method="venv", variables=leak).record
     assert record["status"] == "ok", record["reason"]
     assert "leaked" not in record["environment"]["packages"]
     assert "PYTHONPATH" not in record["environment"]["variables"]
@@ -94,7 +94,7 @@ def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
     fake.mkdir(parents=True)
     (fake / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n\nlong\n")
     path = str(tmp_path / "module")
-    record = toy.run("", way="interpreter", variables={"PYTHONPATH": path}).record
+    record = toy.run("", install_method="interpreter", variables={"PYTHONPATH": path}).record
     assert record["status"] == "ok", record["reason"]
     assert record["environment"]["packages"]["brought"] == "1"
     assert record["environment"]["variables"]["PYTHONPATH"] == path
@@ -341,15 +341,17 @@ MODULES = {"LOADEDMODULES": "gcc/12.2:toy/1.0-cuda"}
 def test_what_was_brought_is_recorded(toy: Bench) -> None:
     image = ["--image", "/images/toy.sif", "--image-digest", "0123456789ab"]
     inside = {"APPTAINER_CONTAINER": "/data/images/toy.sif"}
-    where = toy.run("", *image, way="container", variables=inside).record["environment"]
-    assert (where["way"], where["image"]) == ("container", "/images/toy.sif")
+    where = toy.run("", *image, install_method="container", variables=inside).record["environment"]
+    assert (where["install_method"], where["image"]) == ("container", "/images/toy.sif")
     assert where["image_digest"] == "0123456789ab"
     assert "modules" not in where
     toy.output.unlink()
-    done = toy.run("", "--module", "toy", "--module", "gcc/12.2", way="modules", variables=MODULES)
+    done = toy.run(
+        "", "--module", "toy", "--module", "gcc/12.2", install_method="modules", variables=MODULES
+    )
     where = done.record["environment"]
     assert done.record["status"] == "ok", done.record["reason"]
-    assert (where["way"], where["modules"]) == ("modules", ["gcc/12.2", "toy/1.0-cuda"])
+    assert (where["install_method"], where["modules"]) == ("modules", ["gcc/12.2", "toy/1.0-cuda"])
     assert "image" not in where
 
 

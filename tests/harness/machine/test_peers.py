@@ -92,7 +92,7 @@ class Lab:
         arguments += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
         request = command_line.parse(arguments + (["--warmup-limit", str(limit)] if limit else []))
         facts = {"unit": "images/s", "hyperparameters": {}, **adapter.model_config}
-        workload = Workload(adapter.case, facts, {"split_steps": 0}, warmup, limit, timed)
+        workload = Workload(adapter.case, facts, {"breakdown_steps": 0}, warmup, limit, timed)
         left = report.Report(str(self.folder), 0, "host")
         kind = kinds.load("train")
         context = Context(workload, adapter.rank_context, adapter, [], left)
@@ -470,7 +470,7 @@ def test_a_warm_up_that_was_too_short_is_marked_and_can_be_longer(lab: Lab) -> N
     peers = 100 / sum(steps[20:120])
     assert peers == pytest.approx(8.80, abs=0.01)
     actual = only(build([lab.run(steps, 20, 100)])["summary"])
-    assert "unsteady" in actual["marks"].split()
+    assert "unsteady" in actual["flags"].split()
     assert "steps took -" in actual["remarks"], "how they changed is not said"
     settled = lab.run(steps, 20, 100, limit=200)
     assert settled.throughput == pytest.approx(10.0, rel=0.01)

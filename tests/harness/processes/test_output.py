@@ -79,17 +79,23 @@ def test_a_log_that_cannot_be_is_reported_before_measuring(toy: Bench) -> None:
             {"kind": "play"},
             "no kind 'play'; there are: attention, collective, converge, convolution, "
             "device_pairs, elementwise, generate, independent, inference, input, largest_batch, "
-            "launch, matmul, memory, memory_latency, network, overlap, parity, peak, "
+            "launch, matmul, memory, memory_latency, network, overlap, verification, peak_flops, "
             "sharded_matmul, storage, sustained, train, transfer",
         ),
         ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
-        ({"kind": "peak"}, "--kind peak has no --batch-per-device"),
+        ({"kind": "peak_flops"}, "--kind peak_flops has no --batch-per-device"),
         ({"batch_per_device": None}, "--kind train needs --batch-per-device"),
-        ({"parameters": {"split": 3}}, "has no parameter 'split'; it has: split_steps"),
-        ({"parameters": {"split_steps": -1}}, "--parameter split_steps=-1: must be 0 or more"),
-        ({"kind": "parity"}, "--kind parity needs --parameter mode=..: which computation"),
+        ({"parameters": {"split": 3}}, "has no parameter 'split'; it has: breakdown_steps"),
         (
-            {"kind": "parity", "parameters": {"mode": "play"}},
+            {"parameters": {"breakdown_steps": -1}},
+            "--parameter breakdown_steps=-1: must be 0 or more",
+        ),
+        (
+            {"kind": "verification"},
+            "--kind verification needs --parameter mode=..: which computation",
+        ),
+        (
+            {"kind": "verification", "parameters": {"mode": "play"}},
             "--parameter mode=play: must be one of: train, inference",
         ),
         ({"timed_steps": 0}, "at least 1"),

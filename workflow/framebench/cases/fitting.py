@@ -84,7 +84,7 @@ def on_machine(settings: Settings, machine: Machine) -> Settings:
 
 def usual_precision(settings: Settings, machine: Machine) -> str:
     """Return the precision that the machine is made for."""
-    return precisions.usual(accelerator_of(settings, machine), machine.instruction_sets)
+    return precisions.default_for(accelerator_of(settings, machine), machine.instruction_sets)
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:

@@ -17,7 +17,7 @@ from ..config.catalog import Catalog
 from ..config.kinds import Measurement
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..config.suite_axes import ALL, BATCHES, USUAL, Axes
+from ..config.suite_axes import ALL, BATCHES, DEFAULT, Axes
 from ..config.validation import ConfigError, did_you_mean
 from .conditions import input_axis
 
@@ -34,7 +34,7 @@ def cases(suite: Suite, catalog: Catalog, usual: str = "", gpus: int = 0) -> dic
 
     They are the product of the axes, and that product again with the values of each block of
     ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
-    further stage. ``usual``: precision that the machine is made for; "" for the default.
+    further stage. ``default``: precision that the machine is made for; "" for the default.
     ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a match and for a
     suite without cases.
     """
@@ -143,9 +143,9 @@ def _replaced(axes: Axes, block: Axes) -> Axes:
 
 
 def _on_machine(block: Mapping[str, Any], usual: str, gpus: int) -> Axes:
-    """Return a block with what the words USUAL and ALL stand for."""
+    """Return a block with what the words DEFAULT and ALL stand for."""
     meant: dict[str, dict[str, Any]] = {
-        "precision": {USUAL: usual or precisions.default()},
+        "precision": {DEFAULT: usual or precisions.default()},
         "devices_per_node": {ALL: max(gpus, 1)},
     }
     chosen = {

@@ -74,7 +74,7 @@ def load_sidecars(source: Path, results: Path) -> Sidecars:
     return Sidecars(
         known(verifications.load(verifications.folder_for(source))),
         known(searches.load(folder / searches.FOLDER)),
-        known(device_peaks.load(probes_of(source))),
+        known(device_peaks.load(peak_flops_folder(source))),
         known(interruptions.load(folder)),
         known(calls.load(folder)),
         known(assumptions.load(results)),
@@ -260,19 +260,19 @@ def unverified_text(summary: pd.DataFrame) -> str:
     """Say how many figures are unverified and which command verifies them; "" if none is."""
     from ..records import verified
 
-    marks = [str(row).split() for row in summary.loc[summary["status"] == "ok", "marks"]]
-    count = sum(verified.UNVERIFIED in own for own in marks)
-    return f"{count} of {len(marks)} figures are unverified: run {verified.HOW}" if count else ""
+    flags = [str(row).split() for row in summary.loc[summary["status"] == "ok", "flags"]]
+    count = sum(verified.UNVERIFIED in own for own in flags)
+    return f"{count} of {len(flags)} figures are unverified: run {verified.HOW}" if count else ""
 
 
-def probes_of(source: Path) -> Path:
+def peak_flops_folder(source: Path) -> Path:
     """Return the folder of peak-FLOPS records that belongs to the records at ``source``."""
-    return source.parent / "probes"
+    return source.parent / "peak_flops"
 
 
 def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
     """Return a digest of everything that tables and report below ``results`` depend on."""
-    folders = [verifications.folder_for(source), probes_of(source)]
+    folders = [verifications.folder_for(source), peak_flops_folder(source)]
     files = [path for folder in folders for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
@@ -288,12 +288,12 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
     return digest.hexdigest()
 
 
-def make_parity(source: Path, results: Path) -> None:
+def make_verification(source: Path, results: Path) -> None:
     """Write and print verification results, and tables and report if there are runs.
 
     Raises :class:`Disagreement` at the end if a verification failed."""
     from ..tables import frames
-    from ..tables.declared.verification import PARITY, summary_text
+    from ..tables.declared.verification import VERIFICATION, summary_text
     from ..tables.table import Inputs
 
     found, problems = verifications.load(verifications.folder_for(source))
@@ -303,10 +303,10 @@ def make_parity(source: Path, results: Path) -> None:
     if source.is_dir() and record_sets.load(source).runs:
         make_report(source, results)
     else:
-        rows = PARITY.rows(Inputs({}, verification_results))
-        frames.write({PARITY: frames.frame(PARITY, rows)}, results / "tables")
+        rows = VERIFICATION.rows(Inputs({}, verification_results))
+        frames.write({VERIFICATION: frames.frame(VERIFICATION, rows)}, results / "tables")
     print(summary_text(verification_results))
-    print(f"verification: {results / 'tables' / 'parity.csv'}")
+    print(f"verification: {results / 'tables' / 'verification.csv'}")
     failed = sum(verification.passed is False for verification in verification_results)
     if failed:
         raise Disagreement(

@@ -45,7 +45,7 @@ from ..tables.columns import (
     why_no_ratio_interval,
 )
 from ..tables.matched import Estimate, Judged, Matched, judge
-from ..tables.results import CaseResults, marks_of
+from ..tables.results import CaseResults, flags_of
 from ..tables.table import Table
 from . import circumstances
 
@@ -56,7 +56,7 @@ SIDES = (
     *shared("unit"),
     Column(
         "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
-        form=THOUSANDTHS, marked=True,
+        form=THOUSANDTHS, flagged=True,
     ),
     *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
 )  # fmt: skip
@@ -82,7 +82,7 @@ TABLE = Table(
         Column("order", TEXT, "in which both sides were measured", hoisted=True),
         *shared("reason"),
         Column("differences", TEXT, "what besides is not the same on both sides", note=True),
-        *shared("marks"),
+        *shared("flags"),
     ),
     answers=("verdict", "ratio", "ratio_ci_low"),
     order="-ratio",
@@ -237,7 +237,7 @@ def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
         "pairs": found.pairs if found else 0,
         "order": found.order if found else "",
         "differences": "; ".join(differences(matched)),
-        "marks": marks_of(matched.base, matched.candidate),
+        "flags": flags_of(matched.base, matched.candidate),
     }
 
 

@@ -23,7 +23,7 @@ from . import gpu_environments
 from .validation import ConfigError, show
 
 #: Words that a suite may use for a compiler, with the key of framework.json that names it.
-WORDS = {"native": "native_compiler", "usual": "trained_with"}
+WORDS = {"native": "native_compiler", "default": "trained_with"}
 #: Processors whose packages for CPUs may have other names: ``envs/FRAMEWORK-PROCESSOR.yaml``.
 PROCESSORS = ("aarch64",)
 
@@ -57,7 +57,7 @@ class Catalog:
         if word not in WORDS:
             return word
         declared = self.frameworks[framework].get(WORDS[word])
-        return str(declared or {"native": "native", "usual": "none"}[word])
+        return str(declared or {"native": "native", "default": "none"}[word])
 
     def environment_file(
         self, framework: str, accelerator: str, gpus: Sequence[Gpu] = ()

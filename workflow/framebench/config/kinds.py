@@ -31,7 +31,7 @@ CONVERGE = "converge"
 #: Benchmarks that a suite requests in another way, and that way.
 OTHERWISE = {
     **dict.fromkeys(MODES, "axes.mode"),
-    "parity": "the target verification",
+    "verification": "the target verification",
     "largest_batch": "batch_per_device: max",
 }
 

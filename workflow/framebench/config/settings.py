@@ -52,7 +52,7 @@ from .validation import ConfigError, MissingKey, NotAllowed, show
 SOURCE = "config (config/config.yaml or --config)"
 CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 #: Folders in ``results``.
-FOLDERS = ("runs", "logs", "tables", "parity", "probes", "reference", "largest_batch")
+FOLDERS = ("runs", "logs", "tables", "verification", "peak_flops", "reference", "largest_batch")
 
 
 def _kinds(text: str) -> Path:

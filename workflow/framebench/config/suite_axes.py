@@ -37,7 +37,7 @@ from .validation import MissingKey, NotAllowed, show
 #: Axes of the batch: samples of one device, or of all devices together. A block has one of them.
 BATCHES = ("batch_per_device", "batch_total")
 #: Word for the precision that a machine is made for.
-USUAL = "usual"
+DEFAULT = "default"
 #: Word for all GPUs of a node.
 ALL = "all"
 #: Values of each axis of a block.
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     _AskedName = str
 else:
     _PrecisionName = Literal[tuple(precisions.known())]
-    _AskedName = Literal[(*precisions.known(), USUAL)]
+    _AskedName = Literal[(*precisions.known(), DEFAULT)]
 _Precision = Annotated[_PrecisionName, OneOf()]
 _AskedPrecision = Annotated[_AskedName, OneOf()]
 
@@ -122,7 +122,7 @@ class _AxesKeys(_WithAxes):
     batch_per_device: _Batches | None = None
     batch_total: _Totals | None = None
     precision: Values[_AskedPrecision] = default([precisions.default()])
-    compiler: Values[CompilerName] = default(["usual"])
+    compiler: Values[CompilerName] = default(["default"])
     sequence_length: Values[Count] = default([128])
 
     @model_validator(mode="after")

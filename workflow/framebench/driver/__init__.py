@@ -84,7 +84,7 @@ class Driver:
         self.jobs = Jobs(self.work, self.provisioning, asked, self.snakemake)
         self.rounds = Rounds(self.work, checkpoints, self.provisioning.driver)
         self.peaks = PeakFlopsJobs(self.work)
-        self.comparisons = VerificationJobs(self.work)
+        self.verifications = VerificationJobs(self.work)
         self.tables = Tables(self.work, asked, outcome)
         self.handlers = Handlers(
             self.work, asked, self.resources, self.provisioning, self.tables, self.snakemake,

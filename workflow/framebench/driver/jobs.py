@@ -74,7 +74,7 @@ class Jobs:
         if run := work.run_before.get(job.name):
             return [*environment, record_of(work.results, "run", run)]
         checks = work.checks_behind(job)
-        named = [work.verification(one) for one in checks if one.kind == "comparison"]
+        named = [work.verification(one) for one in checks if one.kind == "verification"]
         folders = {jobs.reference_folder(work.plan, work.catalog, one) for one in named}
         return [*environment, *sorted(folders)]
 
@@ -90,10 +90,10 @@ class Jobs:
             return self.first + 2
         if job.kind == "run":
             return self._work.plan.places - self._work.run(wildcards).place
-        comparisons = self._work.comparisons
-        if job.kind == "comparison" and job.path in comparisons:
-            later = len(comparisons) - list(comparisons).index(job.path)
-            return 0 if comparisons[job.path].is_behind_runs else later
+        verifications = self._work.verifications
+        if job.kind == "verification" and job.path in verifications:
+            later = len(verifications) - list(verifications).index(job.path)
+            return 0 if verifications[job.path].is_behind_runs else later
         return self.first if job.kind == "search" else 0
 
     def _job(self, wildcards: Wildcards) -> Job:
@@ -112,9 +112,9 @@ class PeakFlopsJobs:
     def all(self, wildcards: Wildcards) -> list[str]:
         """Return the missing records; existing ones are never made again."""
         work = self._work
-        missing = peak_flops.missing(work.plan.settings.results, work.probes)
-        names = work.probes if work.shows else missing
-        return [record_of(work.results, "probe", name) for name in names]
+        missing = peak_flops.missing(work.plan.settings.results, work.peak_flops)
+        names = work.peak_flops if work.shows else missing
+        return [record_of(work.results, "peak_flops", name) for name in names]
 
 
 class VerificationJobs:
@@ -133,7 +133,7 @@ class VerificationJobs:
     @for_rules
     def reference_arguments(self, wildcards: Wildcards) -> list[str]:
         work = self._work
-        every = [*work.comparisons.values(), *work.small_comparisons.values()]
+        every = [*work.verifications.values(), *work.small_verifications.values()]
         one = next(one for one in every if one.reference == wildcards.reference)
         return verify.reference_arguments(work.plan, one)
 
@@ -142,19 +142,19 @@ class VerificationJobs:
         """Return the reference folder of a verification; [] for a user's own model."""
         if self._work.is_measured(self._work.job(wildcards)):
             return []
-        one = self._work.comparison(wildcards)
+        one = self._work.verification_of(wildcards)
         return jobs.reference_folder(self._work.plan, self._work.catalog, one) or []
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
         """Return the missing full-size verification records."""
         checked(targets.check_measurement, self._work.plan, "a target that measures")
-        return self._missing(self._work.comparisons)
+        return self._missing(self._work.verifications)
 
     @for_rules
     def small(self, wildcards: Wildcards) -> list[str]:
         """Return the missing verification records of small models."""
-        return self._missing(self._work.small_comparisons)
+        return self._missing(self._work.small_verifications)
 
     def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:
         results = self._work.plan.settings.results

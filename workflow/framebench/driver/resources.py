@@ -29,7 +29,7 @@ class Resources:
         self._cuda = work.plan.place.accelerator == "cuda"
         self.asked: dict[str, Callable[[Wildcards], Any] | str] = {}
         self._allocations: dict[str, str] = {}
-        self._rooms = {"run": work.plan.room, "comparison": work.plan.room_of_comparisons}
+        self._rooms = {"run": work.plan.room, "verification": work.plan.room_of_verifications}
         self.threads = self._threads if any(self._rooms.values()) else self.all_cores
         if described:
             # Runs that share an allocation follow each other.

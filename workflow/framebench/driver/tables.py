@@ -32,7 +32,7 @@ WITH_RULE = (
     *("weak_scaling", "strong_scaling"),
 )
 #: Files and folders next to the records that are read with them.
-NEIGHBOURS = ("parity", "probes", searches.FOLDER, interruptions.FILE)
+NEIGHBOURS = ("verification", "peak_flops", searches.FOLDER, interruptions.FILE)
 
 
 class Tables:
@@ -122,9 +122,9 @@ class Tables:
         checked(targets.check_data, plan, self._work.catalog)
         checked(targets.check_own_model, plan)
         refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
-        further = peak_flops.describe(plan, self._work.probes)
-        further += verify.describe(plan, self._work.small_comparisons)
-        asked = requests.of_plan(plan, self._work.probes, self._work.small_comparisons)
+        further = peak_flops.describe(plan, self._work.peak_flops)
+        further += verify.describe(plan, self._work.small_verifications)
+        asked = requests.of_plan(plan, self._work.peak_flops, self._work.small_verifications)
         further += "".join(f"\n{line}" for line in requests.lines(plan, asked))
         total = self._work.total
         last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]

@@ -85,16 +85,16 @@ class Work:
     def _name_checks(self) -> None:
         """Name the verifications and peak-FLOPS benchmarks of the cases in the plan.
 
-        ``comparisons``: full-size verifications; ``small_comparisons``: small ones for those
+        ``verifications``: full-size verifications; ``small_verifications``: small ones for those
         without a record.
         """
         plan, catalog = self.plan, self.catalog
-        self.comparisons = verify.names(plan, catalog, verify.comparisons(plan, catalog))
-        self.small_comparisons = verify.small(plan, catalog, self.comparisons)
-        self._comparisons = {**self.comparisons, **self.small_comparisons}
-        self.probes = peak_flops.names(plan)
+        self.verifications = verify.names(plan, catalog, verify.full_size(plan, catalog))
+        self.small_verifications = verify.small(plan, catalog, self.verifications)
+        self._verifications = {**self.verifications, **self.small_verifications}
+        self.peak_flops = peak_flops.names(plan)
         for run, checks in jobs.behind_runs(
-            plan, catalog, self.small_comparisons, self.probes, self.run_before
+            plan, catalog, self.small_verifications, self.peak_flops, self.run_before
         ).items():
             self._behind[run] = checks
             self.run_before.update((one.name, run) for one in checks)
@@ -104,14 +104,14 @@ class Work:
         return self._behind.get(job.path, []) if job.kind == "run" else []
 
     def verification(self, job: Job) -> Verification:
-        return self._comparisons[job.path]
+        return self._verifications[job.path]
 
     def missing_checks(self) -> list[str]:
         """Return the missing records of small verifications and peak-FLOPS benchmarks."""
         results = self.plan.settings.results
-        small = verify.missing(results, self.small_comparisons)
-        peaks = peak_flops.missing(results, self.probes)
-        paths = [record_of(results, "probe", name) for name in peaks]
+        small = verify.missing(results, self.small_verifications)
+        peaks = peak_flops.missing(results, self.peak_flops)
+        paths = [record_of(results, "peak_flops", name) for name in peaks]
         return [*(str(verify.file_of(results, name)) for name in small), *paths]
 
     @property
@@ -145,9 +145,9 @@ class Work:
         name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
         return self._runs[name]
 
-    def comparison(self, wildcards: Wildcards) -> Verification:
-        name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.comparison}"
-        return self._comparisons[name]
+    def verification_of(self, wildcards: Wildcards) -> Verification:
+        name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.verification}"
+        return self._verifications[name]
 
     def job(self, wildcards: Wildcards) -> Job | None:
         """Return the job of a rule; None for a quick one, or another workflow's."""
@@ -168,8 +168,8 @@ class Work:
         named: dict[str, Mapping[str, object]] = {
             "run": self._runs,
             "search": self.searches,
-            "comparison": self._comparisons,
-            "probe": self.probes,
+            "verification": self._verifications,
+            "peak_flops": self.peak_flops,
         }
         record = Path(record_of(self.results, kind, path))
         if self._forced and record.absolute() in self._forced and record.exists():
@@ -194,12 +194,12 @@ class Work:
         if kind == "search":
             search = self.searches[path]
             return jobs.of_search(plan, search, self._label(search.case))
-        if kind == "comparison":
-            one = self._comparisons[path]
+        if kind == "verification":
+            one = self._verifications[path]
             folder = jobs.reference_folder(plan, self.catalog, one)
-            return jobs.of_comparison(plan, path, one, folder)
-        if kind == "probe":
-            return jobs.of_probe(plan, path, self.probes[path])
+            return jobs.of_verification(plan, path, one, folder)
+        if kind == "peak_flops":
+            return jobs.of_peak_flops(plan, path, self.peak_flops[path])
         if kind == "reference":
             return jobs.of_reference(plan, *words)
         return jobs.of_environment(*words)
@@ -219,7 +219,7 @@ class Work:
     @property
     def total(self) -> Left:
         """Seconds until all pending work is done."""
-        return total.left(self.plan, self.probes, self.small_comparisons)
+        return total.left(self.plan, self.peak_flops, self.small_verifications)
 
     def advice(self) -> list[str]:
         """Return lines on the slowest parts of the call, and shorter alternatives."""

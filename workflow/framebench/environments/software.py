@@ -34,7 +34,7 @@ class Software:
     ``identity``: JSON value for the digests of cases; ``file``: environment file, built in
     ``folder`` unless conda builds it; ``image``, ``modules``: provided by the user."""
 
-    way: str
+    install_method: str
     python: tuple[str, ...]
     identity: Any
     file: EnvironmentFile | None = None
@@ -143,7 +143,7 @@ def check_interpreters(known: Mapping[str, Software], settings: Settings) -> Non
     Raises :class:`ConfigError` naming all that are no usable Python."""
     faults = []
     for name, one in known.items():
-        provided = name and one.way == "interpreter"
+        provided = name and one.install_method == "interpreter"
         fault = interpreter_fault(one.python[0]) if provided else ""
         framework, _, variant = name.partition("@")
         key = f"{SOURCE}: interpreters.{framework}"

@@ -47,7 +47,7 @@ def misfit(case: Case, suite: Suite, accelerator: str) -> str:
     return suite.tuned[variant.tuned].misfit(case, accelerator)
 
 
-def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
+def variant_settings(case: Case, suite: Suite) -> dict[str, Any]:
     """Return the settings that a case's variant changes besides variables and software.
 
     These are the memory allocator and the origin of the model code, as in a record's settings; {}
@@ -56,7 +56,9 @@ def arm_settings(case: Case, suite: Suite) -> dict[str, Any]:
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
-    names = (one.setting for one in observed.CONDITIONS if one.of_variant and one.name != "arm")
+    names = (
+        one.setting for one in observed.CONDITIONS if one.of_variant and one.name != "suite_variant"
+    )
     return {name: value for name in names if (value := getattr(variant, name))}
 
 
@@ -93,7 +95,7 @@ def of_case(
         **request(software(case, suite), settings, place, known),
         **_steps(case, suite),
         **({"variables": own} if own else {}),
-        **arm_settings(case, suite),
+        **variant_settings(case, suite),
         **data_of(case, settings),
     }
 
@@ -104,7 +106,7 @@ def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditi
         {
             **_measuring(settings, place),
             **_steps(case, settings.suite),
-            **arm_settings(case, settings.suite),
+            **variant_settings(case, settings.suite),
         },
         case.input_source,
     )

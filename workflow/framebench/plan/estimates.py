@@ -43,7 +43,7 @@ WAITED = 0.3
 #: Operations of a step with AdamW and dropout over those of one with SGD, to trace or to compile.
 TEXT_STEP = 2.0
 #: Steps computed for the step breakdown.
-_SPLIT_STEPS = 2
+_BREAKDOWN_STEPS = 2
 #: Compilation of a small model over that of the model: it has fewer layers.
 _SMALL = 0.5
 _TRAINING = ("train", INDEPENDENT)
@@ -143,8 +143,8 @@ def _imported(framework: str, place: Capacity) -> float:
 
 
 def _steps(case: Case, suite: Suite) -> int:
-    split = _SPLIT_STEPS * repeats.is_split(case, 1, suite)
-    return suite.warmup_steps + suite.timed_steps + split
+    breakdown = _BREAKDOWN_STEPS * repeats.has_breakdown(case, 1, suite)
+    return suite.warmup_steps + suite.timed_steps + breakdown
 
 
 def _filling(case: Case, suite: Suite, place: Capacity, catalog: Catalog) -> float:
@@ -158,7 +158,7 @@ def _filling(case: Case, suite: Suite, place: Capacity, catalog: Catalog) -> flo
 
 def _breakdown(case: Case, suite: Suite, place: Capacity) -> float:
     """Return the seconds to compile training once more for the step breakdown."""
-    if not repeats.is_split(case, 1, suite):
+    if not repeats.has_breakdown(case, 1, suite):
         return 0.0
     trains, starts = (start_of(case.framework, mode, "none", place) for mode in ("train", ""))
     return trains - starts

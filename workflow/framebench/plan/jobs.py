@@ -14,16 +14,16 @@ WILDCARDS = {
     "reference": ("reference", "digest"),
     "run": ("framework", "model", "case", "run"),
     "search": ("framework", "model", "search"),
-    "comparison": ("framework", "reference", "comparison"),
-    "probe": ("framework", "probe"),
+    "verification": ("framework", "reference", "verification"),
+    "peak_flops": ("framework", "peak_flops"),
 }
 _KINDS = {frozenset(names): kind for kind, names in WILDCARDS.items()}
 #: Folders of records and of logs below the results, by kind of job that the harness carries out.
 FOLDERS = {
     "run": ("runs", "logs"),
     "search": (SEARCHES, f"logs/{SEARCHES}"),
-    "comparison": ("parity", "logs/parity"),
-    "probe": ("probes", "logs/probes"),
+    "verification": ("verification", "logs/verification"),
+    "peak_flops": ("peak_flops", "logs/peak_flops"),
 }
 
 

@@ -74,7 +74,7 @@ class Plan:
     """Searches for the largest batch, each with its expected seconds."""
     room: Room | None
     """Capacity that concurrent runs share; None for runs one after the other."""
-    room_of_comparisons: Room | None
+    room_of_verifications: Room | None
     """Capacity that concurrent verifications share; None for one after the other."""
     here: Identity
     elsewhere: list[Run]
@@ -224,7 +224,7 @@ def make_plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
         runs_in, len(latest), most * len(cases),
         [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
-        Room.of_runs(settings, place, machine), Room.of_comparisons(settings, place, machine),
+        Room.of_runs(settings, place, machine), Room.of_verifications(settings, place, machine),
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
         limits.minutes_of_cases(folders, settings, latest.values(), minutes),

@@ -42,7 +42,7 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
     return count
 
 
-def is_split(case: Case, repeat: int, suite: Suite) -> bool:
+def has_breakdown(case: Case, repeat: int, suite: Suite) -> bool:
     """Return whether a repeat measures the step breakdown, which a suite can turn off.
 
     The first repeat does, because the breakdown does not change between repeats. All repeats do if

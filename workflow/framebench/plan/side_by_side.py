@@ -44,7 +44,7 @@ class Room:
         return Room._of_machine(place, machine) if settings.side_by_side else None
 
     @staticmethod
-    def of_comparisons(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
+    def of_verifications(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
         """Return the capacity for concurrent verifications; None if they follow each other.
 
         Verifications time nothing. On local CPUs they may run concurrently even if runs do not.

@@ -19,7 +19,7 @@ from ..environments.software import PROVIDED
 from ..environments.soundness import is_sound
 from . import amounts, budget, planning
 from .amounts import Wrong
-from .case_settings import arm_settings, software, variables
+from .case_settings import software, variables, variant_settings
 from .planning import Plan
 
 #: Value of ``bad_images``: leave them out.
@@ -110,7 +110,7 @@ def check_allocators(plan: Plan) -> None:
     """
     settings = plan.settings
     for case in dict.fromkeys(run.case for run in plan.pending):
-        preload = arm_settings(case, settings.suite).get("preload")
+        preload = variant_settings(case, settings.suite).get("preload")
         if not preload or settings.cluster or plan.software[software(case, settings.suite)].image:
             continue
         if allowed := allocators.missing(preload):
@@ -131,7 +131,7 @@ def check_own_model(plan: Plan) -> None:
             if not name:  # a roof of the machine is measured without a framework
                 continue
             is_built = one.marker is not None and is_sound(one.marker)
-            can_ask = is_built or one.way == "interpreter"
+            can_ask = is_built or one.install_method == "interpreter"
             if can_ask and (wrong := trying.model_fault(one.python, own.source)):
                 raise ConfigError(f"{SOURCE}: model: {wrong}")
 

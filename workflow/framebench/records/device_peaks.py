@@ -20,7 +20,7 @@ from . import gpu_kernels
 from .record_files import hardware_label, read
 from .run import Problem, Run, cause
 
-KIND = "peak"
+KIND = "peak_flops"
 #: Tolerance between stated and computed peak: one program writes both from the same floats.
 _RELATIVE_ERROR = 1e-6
 
@@ -63,7 +63,7 @@ class PeakFlops:
 
 def tflops_of(block: Mapping[str, Any]) -> float:
     """Return TFLOP/s of matmuls of n rows: n^3 multiplications and as many additions each."""
-    return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))
+    return float(2e-12 * block["size"] ** 3 * block["count"] / min(block["seconds"]))
 
 
 class PeakFlopsLookup:
@@ -175,7 +175,7 @@ def _reached_by(rank: Mapping[str, Any]) -> tuple[float, int, str]:
     blocks = [sustained] if sustained else rank.get("matmuls", ())
     if not blocks or not all(block["seconds"] and min(block["seconds"]) for block in blocks):
         raise ValueError("is an ok peak-FLOPS benchmark without timed matmuls")
-    dtypes = list(rank.get("products", ()))
+    dtypes = list(rank.get("matmul_dtypes", ()))
     if len(dtypes) != 1:
         raise ValueError(
             f"is an ok peak-FLOPS benchmark with matmuls in {dtypes}; allowed: one dtype"

@@ -41,7 +41,8 @@ def _build(record: Mapping[str, Any], root: Path) -> GpuEnvironment | None:
         (
             one
             for one in load(root)
-            if environment["way"] == "venv" and (one.environment, one.version) == (name, release)
+            if environment["install_method"] == "venv"
+            and (one.environment, one.version) == (name, release)
             if one.machine_code or one.ptx
         ),
         None,

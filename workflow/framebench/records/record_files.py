@@ -25,12 +25,12 @@ from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..machine.identities import Identity, identity, same
 from .fields import energy, flags
-from .fields.communication import all_reduce_of, gradient_exchange_of
+from .fields.communication import all_reduce_of, gradient_all_reduce_of
 from .fields.curves import curve_of
-from .fields.fed import fed_of
+from .fields.input_pipeline import input_pipeline_of
 from .fields.phases import phases_of
 from .fields.sample_work import sample_work_of
-from .fields.step_parts import split_of
+from .fields.step_parts import step_parts_of
 from .index import Index
 from .run import (
     NO_REASON,
@@ -166,7 +166,7 @@ def _check_case(record: Mapping[str, Any]) -> None:
     elif record["kind"] == "largest_batch":
         needed = ("framework", "model", "precision", "compiler")
         steps = ("warmup_steps", "timed_steps")
-    elif record["kind"] in ("parity", "peak"):
+    elif record["kind"] in ("verification", "peak_flops"):
         needed = ("framework", "model", "precision")
     missing = [key for key in needed if record["case"][key] is None]
     missing += [key for key in steps if key not in record["settings"]]
@@ -227,22 +227,24 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         joules=energy.joules(record) if is_ok else None,
         joules_per_sample=energy.joules_per_sample(record) if is_ok else None,
         energy_sources=energy.sources(record) if is_ok else "",
-        split=split_of(slowest) if is_ok else None,
+        step_breakdown=step_parts_of(slowest) if is_ok else None,
         phases=phases_of(record, slowest) if is_ok else None,
         all_reduce=all_reduce_of(record["ranks"]) if is_ok and by_data else None,
-        exchange=gradient_exchange_of(record["ranks"]) if is_ok else None,
+        gradient_all_reduce=gradient_all_reduce_of(record["ranks"]) if is_ok else None,
         started=_moment(record["started"]),
         time_limit=record["settings"].get("time_limit"),
         machine=machine_of(record),
         slowest_rank=slowest.get("rank"),
-        product_dtypes=_product_dtypes(record["ranks"]),
+        matmul_dtypes=_matmul_dtypes(record["ranks"]),
         waited_apart=waited,
         waited_in=waited_in,
         variables=variables_of(record),
         computation=computation_of(record),
         commit=commit_of(record),
         last_cache=_most(record["ranks"], "last_cache_bytes") or None,
-        fed=fed_of(record, slowest, record["samples"] // len(steps)) if is_ok and steps else None,
+        input_pipeline=input_pipeline_of(record, slowest, record["samples"] // len(steps))
+        if is_ok and steps
+        else None,
         curve=curve_of(record),
         sample_work=sample_work_of(record["ranks"]),
     )
@@ -261,11 +263,11 @@ def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
     return max((int(rank[field]) for rank in ranks if rank.get(field) is not None), default=None)
 
 
-def _product_dtypes(ranks: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _matmul_dtypes(ranks: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the dtypes of matmuls on all ranks, most frequent first."""
     counted: Counter[str] = Counter()
     for rank in ranks:
-        counted.update(rank.get("products", {}))
+        counted.update(rank.get("matmul_dtypes", {}))
     return tuple(sorted(counted, key=lambda dtype: (-counted[dtype], dtype)))
 
 
@@ -400,8 +402,8 @@ def environment_digest(environment: Mapping[str, Any]) -> str:
     if not environment["packages"]:
         return ""
     known = repr((environment["python"], sorted(environment["packages"].items())))
-    if environment["way"] == "conda":
-        known += repr(environment["way"])
+    if environment["install_method"] == "conda":
+        known += repr(environment["install_method"])
     if provided := [environment[key] for key in _PROVIDED if environment.get(key)]:
         known += repr(provided)
     if nccl := sorted(

@@ -88,7 +88,7 @@ def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Probl
         return [], [Problem(path.name, str(error))]
 
 
-def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
+def of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
     """Return the runs of one variant of an A/B test, without the variant in their conditions.
 
     They can then be compared with another variant's. Raises RecordsError for an unknown variant.
@@ -103,10 +103,10 @@ def of_arm(record_set: RecordSet, name: str) -> tuple[Run, ...]:
         if run.case.variant == name
     )
     if not runs:
-        arms = {run.case.variant for run in record_set.runs} - {""}
+        names = {run.case.variant for run in record_set.runs} - {""}
         raise RecordsError(
             f"{record_set.root}: no run is of variant {name!r}; there are: "
-            f"{', '.join(sorted(arms)) or 'none'}"
+            f"{', '.join(sorted(names)) or 'none'}"
         )
     return runs
 

@@ -13,12 +13,12 @@ from ..config.statuses import STATUSES as STATUSES
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .fields.communication import AllReduceTiming, GradientExchange
+from .fields.communication import AllReduceTiming, GradientAllReduce
 from .fields.curves import LearningCurve
-from .fields.fed import Fed
+from .fields.input_pipeline import InputPipeline
 from .fields.phases import RunPhases
 from .fields.sample_work import SampleWork
-from .fields.step_parts import Split
+from .fields.step_parts import StepParts
 
 NO_REASON = "no reason given"
 
@@ -74,12 +74,12 @@ class Run:
     peak_device_memory, peak_reserved_memory, peak_host_memory : bytes, on the rank with the most.
     joules, joules_per_sample : energy of the timed region, and per sample.
     energy_sources : what that energy includes.
-    split : step breakdown of the slowest rank; None if not requested.
+    step_breakdown : step breakdown of the slowest rank; None if not requested.
     all_reduce, exchange : timing of all-reduces, and of the gradients' alone; None if not timed.
     phases : where the wall time went; None if not recorded.
     last_cache : bytes of all last-level caches; None if not requested.
-    fed : input pipeline of steps whose batches came from the host; None for other runs.
-    product_dtypes : dtypes of the observed matmuls, most frequent first.
+    input_pipeline : input pipeline of steps whose batches came from the host; None for other runs.
+    matmul_dtypes : dtypes of the observed matmuls, most frequent first.
     variables : environment variables of an A/B test, and those that change arithmetic, by name.
     computation : digest of the code that computed the figure; "" if unknown.
     commit : commit of the code that measured; "" if unknown.
@@ -111,22 +111,22 @@ class Run:
     joules: float | None = None
     joules_per_sample: float | None = None
     energy_sources: str = ""
-    split: Split | None = None
+    step_breakdown: StepParts | None = None
     all_reduce: AllReduceTiming | None = None
-    exchange: GradientExchange | None = None
+    gradient_all_reduce: GradientAllReduce | None = None
     phases: RunPhases | None = None
     largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN
     slowest_rank: int | None = None
-    product_dtypes: tuple[str, ...] = ()
+    matmul_dtypes: tuple[str, ...] = ()
     waited_apart: tuple[float, ...] = ()
     waited_in: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
     commit: str = ""
     last_cache: int | None = None
-    fed: Fed | None = None
+    input_pipeline: InputPipeline | None = None
     curve: LearningCurve | None = None
     time_limit: float | None = None
     sample_work: SampleWork | None = None

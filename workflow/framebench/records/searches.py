@@ -29,7 +29,7 @@ DECIDING = (
     "side_by_side",
     "sequence_length",
     *(axis.name for axis in axes.optional()),
-    "arm",
+    "suite_variant",
 )
 #: Columns that identify a search.
 SUBJECT = (*CASE, *DECIDING, *TOPOLOGY)

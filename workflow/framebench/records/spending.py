@@ -11,7 +11,7 @@ from core import bounded
 from .searches import FOLDER as SEARCHES
 
 #: Folders with records in the results.
-FOLDERS = ("runs", "parity", "probes", SEARCHES)
+FOLDERS = ("runs", "verification", "peak_flops", SEARCHES)
 
 
 class Spending:

@@ -54,7 +54,7 @@ COLUMNS = (
 OF_METRIC = ("metric", "value")
 #: Conditions, by their column names in all tables.
 _CONDITIONS = tuple(name for name in CONDITIONS if name not in ("input", "source_variant"))
-OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "marks", *_CONDITIONS)
+OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "flags", *_CONDITIONS)
 BETTER = ("higher", "lower")
 #: Flags that follow from the repeats of a case, so that readers of the file derive them again.
 OF_REPEATS = frozenset({"few", "noisy"})
@@ -145,10 +145,10 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
     text, count = (_text, _count) if mode in MODES else (_text_or_none, _count_or_none)
     # Tables with throughput state all of these; imported ones may not.
     stated = _text_or_none if "metric" in row else _text
-    marks = row.get("marks", "").split()
-    if wrong := [mark for mark in marks if not re.fullmatch("[a-z]+", mark)]:
+    flags = row.get("flags", "").split()
+    if wrong := [flag for flag in flags if not re.fullmatch("[a-z]+", flag)]:
         raise ValueError(
-            f"column marks: found {show(wrong[0])}; allowed: words, with blanks between"
+            f"column flags: found {show(wrong[0])}; allowed: words, with blanks between"
         )
     known = _conditions(row)
     in_case = {field: known.pop(name) for name, field in observed.IN_CASE.items() if name in known}
@@ -184,14 +184,14 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
         hardware="",
         environment="",
         record=None,
-        flags=tuple(Flag(mark, "") for mark in marks) if status == "ok" else (),
+        flags=tuple(Flag(flag, "") for flag in flags) if status == "ok" else (),
     )
 
 
-def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
+def rows_of(run: Run, flags: Iterable[str] = ()) -> list[dict[str, str]]:
     """Return a row for each metric of a run, with every column; :func:`run_of` reads it back.
 
-    A metric's point is among the parameters. ``marks``: flags of the case; those in OF_REPEATS are
+    A metric's point is among the parameters. ``flags``: flags of the case; those in OF_REPEATS are
     left out.
     """
     case, conditions, ok = run.case, run.conditions, run.status == "ok"
@@ -213,7 +213,7 @@ def rows_of(run: Run, marks: Iterable[str] = ()) -> list[dict[str, str]]:
             "reason": run.reason,
             "better": metric.better,
             "parameters": _json({**dict(case.parameters), **dict(metric.point)}),
-            "marks": " ".join(sorted({*marks} - OF_REPEATS)) if ok else "",
+            "flags": " ".join(sorted({*flags} - OF_REPEATS)) if ok else "",
             **given,
         }
         for metric in run.metrics
@@ -231,12 +231,12 @@ def text_of(rows: Iterable[Mapping[str, str]]) -> str:
     return out.getvalue()
 
 
-def row_of(run: Run, key: Key, marks: Iterable[str] = ()) -> dict[str, str] | None:
+def row_of(run: Run, key: Key, flags: Iterable[str] = ()) -> dict[str, str] | None:
     """Return the row of one metric of a run; None if the run does not have it."""
     metrics = [(one.name, one.point) for one in run.metrics]
     if (key.metric, key.point) not in metrics:
         return None
-    return rows_of(run, marks)[metrics.index((key.metric, key.point))]
+    return rows_of(run, flags)[metrics.index((key.metric, key.point))]
 
 
 def _json(given: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from ..machine.identities import Identity
 from .record_files import computation_of, environment_digest, machine_of, read, variables_of
 from .run import Problem, cause
 
-KIND = "parity"
+KIND = "verification"
 #: Scale of the compared model: its own size, or the small one of its config. A model that is too
 #: large for the reference has its reduction instead of FULL, for example ``layers=2``.
 FULL, SMALL = "full", "small"
@@ -42,7 +42,7 @@ EVERYWHERE = {
 }
 
 
-class ComparisonError(NamedTuple):
+class QuantityError(NamedTuple):
     """Error of one quantity against the reference, the largest over all ranks.
 
     ``rounding``: the part of it that rounding was seen to explain; bounds are on the rest."""
@@ -71,7 +71,7 @@ class VerificationResult:
     dropout: bool
     status: str
     reason: str
-    errors: tuple[ComparisonError, ...]
+    errors: tuple[QuantityError, ...]
     started: str
     environment: str
     variables: tuple[tuple[str, str], ...]
@@ -121,7 +121,7 @@ def bound(precision: str, quantity: str) -> float:
 
 def _bounds(precision: Precision) -> dict[str, float]:
     """Return the bounds by quantity. The harness allows some matmuls to have another dtype."""
-    return {**EVERYWHERE, "products": 1 - precision.share, **precision.bounds}
+    return {**EVERYWHERE, "matmul_dtypes": 1 - precision.share, **precision.bounds}
 
 
 def folder_for(source: Path) -> Path:
@@ -186,29 +186,29 @@ def _mode(record: Mapping[str, Any]) -> str:
     return str(mode)
 
 
-def _errors(record: Mapping[str, Any]) -> Iterator[ComparisonError]:
+def _errors(record: Mapping[str, Any]) -> Iterator[QuantityError]:
     """Yield the largest error over all ranks for each quantity. JSON null stands for NaN."""
-    products = record["ranks"][0].get("products", {}) if record["ranks"] else {}
-    total = sum(products.values())
+    matmuls = record["ranks"][0].get("matmul_dtypes", {}) if record["ranks"] else {}
+    total = sum(matmuls.values())
     if not total:
         raise ValueError("is an ok verification whose first rank counted no matmuls")
     name, known = record["case"]["precision"], precisions.known()
     if name not in known:
         raise ValueError(f"is a verification of precision {name!r}; allowed: {', '.join(known)}")
     bounds = _bounds(known[name])
-    wanted = sum(count for dtype, count in products.items() if dtype in known[name].dtypes)
-    counted = ", ".join(f"{number} {name}" for name, number in sorted(products.items()))
-    yield ComparisonError("products", 1 - wanted / total, counted)
-    worst: dict[str, ComparisonError] = {}
+    wanted = sum(count for dtype, count in matmuls.items() if dtype in known[name].dtypes)
+    counted = ", ".join(f"{number} {name}" for name, number in sorted(matmuls.items()))
+    yield QuantityError("matmul_dtypes", 1 - wanted / total, counted)
+    worst: dict[str, QuantityError] = {}
     for rank in record["ranks"]:
-        for found in rank.get("parity", ()):
+        for found in rank.get("verification", ()):
             if found["quantity"] not in bounds:
                 raise ValueError(
                     f"compares {found['quantity']!r}, which has no bound; allowed: "
                     f"{', '.join(bounds)}"
                 )
             error = math.inf if found["error"] is None else found["error"]
-            one = ComparisonError(
+            one = QuantityError(
                 found["quantity"], error, found["where"], found.get("rounding", 0.0)
             )
             before = worst.setdefault(one.quantity, one)

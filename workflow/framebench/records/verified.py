@@ -20,7 +20,7 @@ from .fields.flags import OWN
 from .run import Flag, Run
 from .verifications import VerificationResult, subject_of
 
-FAILED, UNVERIFIED = "parity", "unverified"
+FAILED, UNVERIFIED = "incorrect", "unverified"
 
 
 class VerificationKind(NamedTuple):
@@ -58,7 +58,7 @@ ON_ONE = VerificationKind()
 WITH_DROPOUT = VerificationKind(dropout=True)
 HOW = "snakemake --cores all verification"
 #: Config of a user's own model, which is compared with its own float64 run, without dropout.
-_OWN_FACTS: Mapping[str, Any] = {"parity": {}, "hyperparameters": {}}
+_OWN_MODEL_CONFIG: Mapping[str, Any] = {"verification": {}, "hyperparameters": {}}
 
 
 class VerificationFlags:
@@ -76,13 +76,13 @@ class VerificationFlags:
         self._known: dict[Any, Flag | None] = {}
 
     def flag(self, run: Run) -> Flag | None:
-        """Return the flag of a run: ``parity``, ``unverified``, or None.
+        """Return the flag of a run: ``incorrect``, ``unverified``, or None.
 
-        ``parity``: a verification of its computation failed. ``unverified``: a needed verification
-        has not passed. Needed are one device, and in training also several devices, micro-steps and
-        dropout where the run had them; all of these in the baseline of its precision, too, unless
-        the model is the user's own. The model may be its small version. Imported runs and
-        micro-benchmarks get no flag: a micro-benchmark checks its own work."""
+        ``incorrect``: a verification of its computation failed. ``unverified``: a needed
+        verification has not passed. Needed are one device, and in training also several devices,
+        micro-steps and dropout where the run had them; all of these in the baseline of its
+        precision, too, unless the model is the user's own. The model may be its small version.
+        Imported runs and micro-benchmarks get no flag: a micro-benchmark checks its own work."""
         if run.case.source != OURS or run.case.mode not in axes.VERIFIED:
             return None
         needed = self._needed(run)
@@ -119,7 +119,7 @@ class VerificationFlags:
 
     def _model_config(self, run: Run) -> Mapping[str, Any]:
         if _is_own(run):
-            return _OWN_FACTS
+            return _OWN_MODEL_CONFIG
         return self._models.get(run.case.model, {})
 
     def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Flag | None:
@@ -135,7 +135,7 @@ class VerificationFlags:
             if one.passed is False and kind in (*needed, WITH_DROPOUT):
                 why = f"it differs from the reference{kind.suffix}" if kind.baseline else ""
                 return Flag(FAILED, why)
-        if "parity" not in self._model_config(run):
+        if "verification" not in self._model_config(run):
             return Flag(UNVERIFIED, f"there is no reference of {run.case.model} to compare it with")
         if not run.computation:
             return Flag(UNVERIFIED, "the record does not say which code computed it")

@@ -37,7 +37,7 @@ _FLAGS = frozenset(
         *("--use-conda", "--use-apptainer", "--use-singularity", "--use-envmodules"),
     }
 )
-_TARGETS = frozenset({"all", "parity", "tables"})
+_TARGETS = frozenset({"all", "verification", "tables"})
 _PAIR = re.compile(r"(?P<key>\w+)=(?P<value>[\w./:,@%+][\w./:,@%+ \[\]-]*)", re.ASCII)
 #: Assignment that creates a new folder each time the command is pasted.
 FOLDER = 'results="$(mktemp -d again-XXXXXX)"'

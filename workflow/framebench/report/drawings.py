@@ -45,8 +45,8 @@ DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
     "run_phases": lambda of: phase_bars.of_cases(of.frame),
     "memory": lambda of: memory_curves.panels(of.frame, of.look),
     "roofline": lambda of: roofline_panels.panels(of.frame, of.look),
-    "exchange": lambda of: expectation_bars.of_exchange(of.frame),
-    "products": lambda of: expectation_bars.of_products(of.frame),
+    "communication": lambda of: expectation_bars.of_communication(of.frame),
+    "matmul_share": lambda of: expectation_bars.of_matmul_share(of.frame),
     "learning": lambda of: learning_curves.panels(of.inputs, of.look),
 }
 

@@ -18,7 +18,7 @@ from ..tables.answers import Answer, VariantAnswer
 from ..tables.columns import Row
 from ..tables.contests import Contest, ranked
 from ..tables.measured import runs_in
-from ..tables.results import CaseResult, marks_of, other_marks
+from ..tables.results import CaseResult, flags_of, other_flags
 from .panels import STATUS_WORDS
 from .selection import axes_of
 
@@ -215,7 +215,7 @@ def data(
             "framework": number([runs_in(result.case) for _, result in entrants]),
             "compiler": number([result.case.compiler for _, result in entrants]),
             "label": number([label(result.key) for _, result in entrants]),
-            "marks": number([other_marks(marks_of(result), everywhere) for _, result in entrants]),
+            "flags": number([other_flags(flags_of(result), everywhere) for _, result in entrants]),
             "peak": number([peak for peak, _ in peaks]),
             "slow": number([slow for _, slow in peaks]),
             "low": number([one and _short(one[0]) for one in ends]),

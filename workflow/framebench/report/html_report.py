@@ -84,7 +84,7 @@ def render_comparison(
         plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
         table=shown,
         data=page_data.page_data([shown], RowLinks.none(), (), series_of(look)),
-        marks=explanations([frame]),
+        flags=explanations([frame]),
         notes=compare.notes(frame),
         report=_link(folder, REPORT_PAGE),
     )
@@ -165,7 +165,7 @@ def render(
             series_of(look),
             partial(first_screen.data, answered, found.everywhere, own_peak),
         ),
-        marks=explanations(tables.values()),
+        flags=explanations(tables.values()),
         failures=failed,
         failures_left_out=failed_left_out,
         interrupted=[

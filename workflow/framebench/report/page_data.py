@@ -32,7 +32,7 @@ _WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
 #: Significant digits of numbers for ratios: more than any cell shows.
 DIGITS = 7
 #: Columns in which a case may differ from its baseline in another framework.
-_OF_FRAMEWORK = ("framework_version", "source", "environment", "marks")
+_OF_FRAMEWORK = ("framework_version", "source", "environment", "flags")
 #: Columns that the axes represent.
 _OF_AXES = (*(axis for axis in AXES if axis != "devices"), "nodes", "devices_per_node")
 
@@ -222,7 +222,7 @@ def short(value: float) -> float:
 
 def _text(cell: Cell) -> str:
     """Return a cell's text and, after a tab, its flags or why it is missing."""
-    small = cell.why or cell.marks
+    small = cell.why or cell.flags
     return f"{cell.text}\t{small}" if small else cell.text
 
 
@@ -260,10 +260,10 @@ def _way(row: Row) -> str:
 
     Ways: with a compiler, the default way, or without the compiler that the framework always trains
     with ("untypical")."""
-    if row.get("way"):
-        return str(row["way"])
+    if row.get("compilation"):
+        return str(row["compilation"])
     words = [str(row.get(name, "")) for name in ("framework", "mode", "compiler")]
     framework, mode, compiler = words
     if compiler == UNCOMPILED != overview.usual_compiler(framework, mode):
         return "untypical"
-    return overview.way_of(framework, mode, compiler)
+    return overview.compilation_of(framework, mode, compiler)

@@ -89,7 +89,7 @@ def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs
         "hand": "by hand, outside the workflow",
     }
     brought = " ".join([environment.get("image", ""), *environment.get("modules", [])]).strip()
-    way = ways[environment["way"]] + (f" ({brought})" if brought else "")
+    way = ways[environment["install_method"]] + (f" ({brought})" if brought else "")
     made = f"{way}, Python {environment['python']}"
     facts = [*_flat(environment["hardware"]), *_flat(environment["system"])]
     details: list[tuple[str, Pairs]] = [

@@ -18,7 +18,7 @@ from ..config.starters import STARTERS
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
-from ..plan.case_settings import arm_settings, counts_steps, data_of, variables
+from ..plan.case_settings import counts_steps, data_of, variables, variant_settings
 from ..plan.jobs import Job, beside_run
 from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun
@@ -26,7 +26,7 @@ from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 
 #: Steps of the step breakdown, after the timed region of a training run.
-SPLIT_STEPS = 3
+BREAKDOWN_STEPS = 3
 
 
 def to_build(plan: Plan) -> set[str]:
@@ -87,18 +87,19 @@ def interpreter(plan: Plan, name: str) -> list[str]:
 def origin(plan: Plan, catalog: Catalog, name: str) -> str:
     """Return shell-quoted arguments with which the harness checks its environment."""
     software = plan.software[name]
-    way = ["--way", software.way]
+    method = ["--install-method", software.install_method]
     if software.image:
         digest = ["--image-digest", software.image.digest] if software.image.digest else []
-        return shlex.join([*way, "--image", software.image.name, *digest])
+        return shlex.join([*method, "--image", software.image.name, *digest])
     if software.modules:
-        return shlex.join([*way, *(word for one in software.modules for word in ("--module", one))])
+        modules = (word for one in software.modules for word in ("--module", one))
+        return shlex.join([*method, *modules])
     if software.file is None:
-        return shlex.join(way)
+        return shlex.join(method)
     pin = software.file.pin(catalog.frameworks[name.partition("@")[0]]["package"])
     # Only the shell that activated a conda environment knows its prefix.
     prefix = shlex.quote(str(software.folder)) if software.folder else '"$CONDA_PREFIX"'
-    return f"{shlex.join(way)} --prefix {prefix} --pin {shlex.quote(pin)}"
+    return f"{shlex.join(method)} --prefix {prefix} --pin {shlex.quote(pin)}"
 
 
 def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
@@ -124,9 +125,13 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             **common(plan, plan.minutes.get(run.case)),
         }
     )
-    split = {"split_steps": SPLIT_STEPS} if repeats.is_split(run.case, run.repeat, suite) else {}
-    parameters = of_kind({**split, **dict(run.case.parameters)})
-    return measured + parameters + of_arm(plan, run.case)
+    breakdown = (
+        {"breakdown_steps": BREAKDOWN_STEPS}
+        if repeats.has_breakdown(run.case, run.repeat, suite)
+        else {}
+    )
+    parameters = of_kind({**breakdown, **dict(run.case.parameters)})
+    return measured + parameters + variant_options(plan, run.case)
 
 
 def followed_by(plan: Plan, checks: Iterable[Job]) -> list[str]:
@@ -155,7 +160,7 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
         **common(plan),
     }
     parameters = of_kind(batch_searches.parameters_of(case, bounds))
-    return [*words(named), *parameters, *of_arm(plan, case), "--spare-memory"]
+    return [*words(named), *parameters, *variant_options(plan, case), "--spare-memory"]
 
 
 def model_of(plan: Plan, name: str) -> str:
@@ -220,10 +225,10 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
     ]
 
 
-def of_arm(plan: Plan, case: Case) -> list[str]:
+def variant_options(plan: Plan, case: Case) -> list[str]:
     """Return options that a variant sets for the ranks: variables, allocator and model source."""
     suite = plan.settings.suite
-    own = {name.replace("_", "-"): value for name, value in arm_settings(case, suite).items()}
+    own = {name.replace("_", "-"): value for name, value in variant_settings(case, suite).items()}
     place = plan.place
     variables_of = variables(case, suite, place.accelerator, place.vendor)
     return [*given(variables_of.items()), *words(own)]

@@ -58,22 +58,22 @@ def of_search(plan: Plan, search: BatchSearch, case: str = "") -> Job:
     )  # fmt: skip
 
 
-def of_comparison(plan: Plan, name: str, one: Verification, reference: str = "") -> Job:
+def of_verification(plan: Plan, name: str, one: Verification, reference: str = "") -> Job:
     """Return the job of a verification.
 
     ``name``: of its record; ``reference``: folder, "" for a user's own model.
     """
     return _job(
-        plan, "comparison", name, verify.seconds_of(plan, one), f"verification of {one}",
+        plan, "verification", name, verify.seconds_of(plan, one), f"verification of {one}",
         one.software, usual(plan, devices=one.case.devices),
         partial(verify.arguments, plan, one, reference),
     )  # fmt: skip
 
 
-def of_probe(plan: Plan, name: str, one: PeakFlopsBenchmark) -> Job:
+def of_peak_flops(plan: Plan, name: str, one: PeakFlopsBenchmark) -> Job:
     """Return the job of a peak-FLOPS benchmark; ``name``: of its record."""
     return _job(
-        plan, "probe", name, peak_flops.seconds_of(plan, one), f"peak of {one}",
+        plan, "peak_flops", name, peak_flops.seconds_of(plan, one), f"peak of {one}",
         one.framework, usual(plan, devices=one.devices), partial(peak_flops.arguments, plan, one),
     )  # fmt: skip
 
@@ -98,10 +98,12 @@ def of_tables(name: str = "tables") -> Job:
 
 
 def of_all(
-    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
+    plan: Plan,
+    peak_flops_of: Mapping[str, PeakFlopsBenchmark],
+    verifications_of: Mapping[str, Verification],
 ) -> list[Job]:
     """Return the jobs of a call for the plan, without runs that depend on a pending search."""
-    jobs = [*_measuring(plan, probes_of, comparisons)]
+    jobs = [*_measuring(plan, peak_flops_of, verifications_of)]
     return [*jobs, of_tables()] if jobs else []
 
 
@@ -116,8 +118,8 @@ def reference_folder(plan: Plan, catalog: Catalog, one: Verification) -> str:
 def behind_runs(
     plan: Plan,
     catalog: Catalog,
-    comparisons: Mapping[str, Verification],
-    probes_of: Mapping[str, PeakFlopsBenchmark],
+    verifications_of: Mapping[str, Verification],
+    peak_flops_of: Mapping[str, PeakFlopsBenchmark],
     given: Collection[str],
 ) -> dict[str, list[Job]]:
     """Return the missing checks that follow a pending run in its process, by the run's name: small
@@ -131,36 +133,38 @@ def behind_runs(
     if settings.cluster or plan.room is not None:
         return {}
     to_verify: dict[Case, list[Job]] = defaultdict(list)
-    for name, one in verify.missing(settings.results, comparisons).items():
+    for name, one in verify.missing(settings.results, verifications_of).items():
         if one.scale == SMALL:
             folder = reference_folder(plan, catalog, one)
-            to_verify[one.case].append(of_comparison(plan, name, one, folder))
-    to_probe = {
-        (probes_of[name].framework, probes_of[name].precision): of_probe(
-            plan, name, probes_of[name]
+            to_verify[one.case].append(of_verification(plan, name, one, folder))
+    to_measure = {
+        (peak_flops_of[name].framework, peak_flops_of[name].precision): of_peak_flops(
+            plan, name, peak_flops_of[name]
         )
-        for name in peak_flops.missing(settings.results, probes_of)
-        if probes_of[name].devices == 1
+        for name in peak_flops.missing(settings.results, peak_flops_of)
+        if peak_flops_of[name].devices == 1
     }
     found: dict[str, list[Job]] = {}
     seen: set[Case] = set()
     for run in plan.pending:
         case = run.case
-        if case in seen or not (to_verify or to_probe):
+        if case in seen or not (to_verify or to_measure):
             continue
         seen.add(case)
         is_usual = case_settings.software(case, settings.suite) == case.framework
-        if case.devices > 1 or not is_usual or commands.of_arm(plan, case):
+        if case.devices > 1 or not is_usual or commands.variant_options(plan, case):
             continue
         checks = to_verify.pop(verify.alone(case), [])
-        checks += filter(None, [to_probe.pop((case.framework, case.precision), None)])
+        checks += filter(None, [to_measure.pop((case.framework, case.precision), None)])
         if checks := [one for one in checks if one.name not in given]:
             found[run.name] = checks
     return found
 
 
 def _measuring(
-    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
+    plan: Plan,
+    peak_flops_of: Mapping[str, PeakFlopsBenchmark],
+    verifications_of: Mapping[str, Verification],
 ) -> Iterator[Job]:
     results = plan.settings.results
     for one in plan.needed.values():
@@ -172,11 +176,11 @@ def _measuring(
     measured = plan.measured
     for run in plan.pending:
         yield of_run(plan, run, is_measured=run.case in measured)
-    for name in peak_flops.missing(results, probes_of):
-        yield of_probe(plan, name, probes_of[name])
-    to_make = verify.missing(results, comparisons)
-    for name, comparison in to_make.items():
-        yield of_comparison(plan, name, comparison)
+    for name in peak_flops.missing(results, peak_flops_of):
+        yield of_peak_flops(plan, name, peak_flops_of[name])
+    to_make = verify.missing(results, verifications_of)
+    for name, check in to_make.items():
+        yield of_verification(plan, name, check)
     for reference in verify.references(results, to_make.values()):
         yield of_reference(plan, reference)
 

@@ -47,7 +47,7 @@ def wanted(plan: Plan) -> list[PeakFlopsBenchmark]:
 
 
 def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
-    """Return benchmarks by the name of their record below ``results/probes``, without ``.json``.
+    """Return benchmarks by name: that of their record in ``results/peak_flops``, less ``.json``.
 
     The name ends in a digest of accelerator, cores and environment, which decide the result."""
     found = {}
@@ -57,18 +57,18 @@ def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         together = f"-{one.devices}d" if one.devices > 1 else ""
         name = f"{one.framework}/{one.precision}{together}-{digest}"
-        found[free_name(plan, "probes", name, KIND)] = one
+        found[free_name(plan, "peak_flops", name, KIND)] = one
     return found
 
 
 def missing(results: Path, named: Mapping[str, PeakFlopsBenchmark]) -> list[str]:
     """Return the names of benchmarks without a record."""
-    return [name for name in named if not (results / "probes" / f"{name}.json").exists()]
+    return [name for name in named if not (results / "peak_flops" / f"{name}.json").exists()]
 
 
-def describe(plan: Plan, probes: Mapping[str, PeakFlopsBenchmark]) -> str:
+def describe(plan: Plan, benchmarks: Mapping[str, PeakFlopsBenchmark]) -> str:
     """Return a line with number and seconds of pending benchmarks; "" if there are none."""
-    to_do = [probes[name] for name in missing(plan.settings.results, probes)]
+    to_do = [benchmarks[name] for name in missing(plan.settings.results, benchmarks)]
     if not to_do:
         return ""
     seconds = duration(sum(seconds_of(plan, one) for one in to_do))

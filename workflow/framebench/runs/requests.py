@@ -20,19 +20,21 @@ _HEADER = ["jobs", "nodes", "tasks", "cpus/task", "gpus/node", "mem/node", "time
 _PURPOSES = {
     "run": "runs",
     "search": "searches",
-    "probe": "probes",
-    "comparison": "comparisons",
+    "peak_flops": "peak_flops",
+    "verification": "verifications",
     "reference": "references",
 }
 
 
 def of_plan(
-    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
+    plan: Plan,
+    peak_flops_of: Mapping[str, PeakFlopsBenchmark],
+    verifications_of: Mapping[str, Verification],
 ) -> list[tuple[str, JobRequest]]:
     """Return purpose and request of each pending job; [] without a cluster."""
     if plan.settings.cluster is None:
         return []
-    every = jobs.of_all(plan, probes_of, comparisons)
+    every = jobs.of_all(plan, peak_flops_of, verifications_of)
     every += [jobs.of_run(plan, run) for run in plan.reserve if plan.settings.budget is None]
     return [(_PURPOSES[job.kind], job.request) for job in every if job.request]
 

@@ -57,13 +57,15 @@ def at_once(plan: Plan) -> float:
 
 
 def left(
-    plan: Plan, probes_of: Mapping[str, PeakFlopsBenchmark], comparisons: Mapping[str, Verification]
+    plan: Plan,
+    peak_flops_of: Mapping[str, PeakFlopsBenchmark],
+    verifications_of: Mapping[str, Verification],
 ) -> Left:
     """Return the seconds until all jobs of the plan are done, see :func:`jobs.of_all`.
 
     A time budget replaces the measuring ones among them.
     """
-    pending = list(jobs.of_all(plan, probes_of, comparisons))
+    pending = list(jobs.of_all(plan, peak_flops_of, verifications_of))
     budget = plan.settings.budget
     if budget is None or not pending:
         return Forecast(pending, at_once(plan)).left(0.0)
@@ -168,10 +170,10 @@ def _suites(
             continue
         if not wanted & _workloads(planned) or file.stem == plan.settings.suite.name:
             continue
-        comparisons = verify.small(
-            planned, catalog, verify.names(planned, catalog, verify.comparisons(planned, catalog))
+        verifications = verify.small(
+            planned, catalog, verify.names(planned, catalog, verify.full_size(planned, catalog))
         )
-        seconds = left(planned, peak_flops.names(planned), comparisons).seconds
+        seconds = left(planned, peak_flops.names(planned), verifications).seconds
         yield Less(f"suite={file.stem}", seconds)
 
 

@@ -20,7 +20,7 @@ from ..config.catalog import Catalog, read_model_config
 from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates
-from ..plan.case_settings import arm_settings, request, software, variables
+from ..plan.case_settings import request, software, variables, variant_settings
 from ..plan.planning import Plan
 from ..plan.side_by_side import lease_name
 from ..records import verifications
@@ -74,7 +74,7 @@ class Verification(NamedTuple):
         return " ".join([*words, "dropout"] if self.dropout else words)
 
 
-def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
+def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
     """Return the verifications that cases of the plan with a reference need.
 
     Each needs one on a single device. Training also needs one on two devices, in two micro-steps
@@ -89,9 +89,9 @@ def comparisons(plan: Plan, catalog: Catalog) -> list[Verification]:
             found.setdefault(each._replace(case=each.case._replace(variant="")), each)
 
     for case in plan.computed:
-        if case.mode not in axes.VERIFIED or "parity" not in catalog.models[case.model]:
+        if case.mode not in axes.VERIFIED or "verification" not in catalog.models[case.model]:
             continue
-        name, own, variant = _of_arm(plan, case)
+        name, own, variant = _with_variant(plan, case)
         one_device = alone(case, variant)
         scale = scale_of(catalog.models[case.model])
         one = Verification(one_device, False, name, own, scale, _source(plan, case))
@@ -152,13 +152,13 @@ def scale_of(model_config: Mapping[str, Any]) -> str:
     """Return the largest scale at which a model is compared with its reference."""
     if "own" in model_config:
         return own_model.SCALE
-    reduced = model_config.get("parity", {}).get(REDUCED, {}).get("hyperparameters", {})
+    reduced = model_config.get("verification", {}).get(REDUCED, {}).get("hyperparameters", {})
     return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
 
 def file_of(results: Path, name: str) -> Path:
     """Return the path of a verification record, which may not exist."""
-    return results / "parity" / f"{name}.json"
+    return results / "verification" / f"{name}.json"
 
 
 def missing(results: Path, named: Mapping[str, Verification]) -> dict[str, Verification]:
@@ -178,16 +178,16 @@ def small(
     made_small = [
         one._replace(scale=SMALL)
         for one in lacking.values()
-        if SMALL in catalog.models[one.case.model]["parity"] and not one.source
+        if SMALL in catalog.models[one.case.model]["verification"] and not one.source
     ]
     own = {name: one for name, one in lacking.items() if one.is_behind_runs}
     return {**names(plan, catalog, made_small), **own}
 
 
-def describe(plan: Plan, comparisons: Mapping[str, Verification]) -> str:
+def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
     """Return a line with number and seconds of pending verifications; "" if there are none."""
     results = plan.settings.results
-    to_make = [*missing(results, comparisons).values()]
+    to_make = [*missing(results, verifications_of).values()]
     if not to_make:
         return ""
     computed = len(references(results, to_make))
@@ -215,14 +215,14 @@ def seconds_of(plan: Plan, one: Verification) -> float:
     return estimates.start_of(case.framework, case.mode, case.compiler, plan.place, is_small)
 
 
-def references(results: Path, comparisons: Iterable[Verification]) -> list[str]:
+def references(results: Path, verifications_of: Iterable[Verification]) -> list[str]:
     """Return the names of references that the verifications need and that have no folder."""
-    names = {one.reference for one in comparisons if one.scale != own_model.SCALE}
+    names = {one.reference for one in verifications_of if one.scale != own_model.SCALE}
     folder = results / "reference"
     return sorted(name for name in names if not any(folder.glob(f"{name}-????????")))
 
 
-def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
+def _with_variant(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
     """Return software and variables of a case, and its variant if it changes either or the
     model."""
     suite = plan.settings.suite
@@ -233,7 +233,7 @@ def _of_arm(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], s
 
 
 def _source(plan: Plan, case: Case) -> str | None:
-    source: str | None = arm_settings(case, plan.settings.suite).get("source")
+    source: str | None = variant_settings(case, plan.settings.suite).get("source")
     return source
 
 
@@ -246,7 +246,8 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
-    """Return verifications by the name of their record below ``results/parity``, without ``.json``.
+    """Return verifications by name: that of their record in ``results/verification``, less
+    ``.json``.
 
     The name ends in a digest of environment, harness, adapter and reference, so that a record is
     never reused after a change of these. A name that is taken by another kind of record, another
@@ -279,7 +280,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         digest = _digest([about, reference(case.model)], code)
         kind = "-".join(filter(None, [*parts, case.variant, digest]))
         name = f"{case.framework}/{one.reference}/{kind}"
-        found[free_name(plan, "parity", name, verifications.KIND)] = one
+        found[free_name(plan, "verification", name, verifications.KIND)] = one
     return found
 
 
@@ -308,15 +309,15 @@ def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
         model_config = read_model_config(Path(plan.scripts, "models", f"{case.model}.json"))
         has_dropout = model_config["hyperparameters"].get("dropout")
         with_dropout = one.dropout or (has_dropout and case.mode != axes.TRAIN)
-        model = f"{reference}/{'facts-dropout' if with_dropout else 'facts'}.json"
+        model = f"{reference}/{'model_config-dropout' if with_dropout else 'model_config'}.json"
     named: dict[str, Any] = {
         **axis_options(plan, case),
         "kind": verifications.KIND,
         "model": model,
-        "batch-per-device": model_config["parity"]["batch_per_device"],
+        "batch-per-device": model_config["verification"]["batch_per_device"],
         "source": one.source,
         **common(plan),
-        "lease": lease_name(plan.room_of_comparisons),
+        "lease": lease_name(plan.room_of_verifications),
     }
     parameters = {"mode": case.mode, "scale": one.scale}
     parameters |= {"reference": reference} if reference else {}
@@ -359,7 +360,7 @@ def _shared(root: Path) -> list[Path]:
     harness = root / "scripts" / "harness"
     measuring = harness / "measuring"
     return [
-        harness / "kinds" / "parity.py",
+        harness / "kinds" / "verification.py",
         measuring / "synthetic.py",
         measuring / "verification" / "errors.py",
         measuring / "verification" / "generation.py",

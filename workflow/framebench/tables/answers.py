@@ -24,7 +24,7 @@ from .declared.gains import GAINS
 from .declared.reasons import FAILURES
 from .declared.variants import VARIANTS
 from .measured import NO_FRAMEWORK
-from .results import marks_of_all, other_marks
+from .results import flags_of_all, other_flags
 from .table import Table
 
 #: Terminal: characters of a line, number of lines, lines of gains and reasons of a status.
@@ -57,7 +57,7 @@ class Answer:
     within: str
     why: str
     needs: int | None
-    marks: str
+    flags: str
     compared: int
     tried: int
     missing: str
@@ -92,7 +92,7 @@ class VariantAnswer:
     ratio: str
     interval: str
     verdict: str
-    marks: str
+    flags: str
 
     @property
     def is_shown(self) -> bool:
@@ -176,7 +176,7 @@ class Answers:
 def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     """Make all sentences from the tables."""
     rows = view.records(tables[FASTEST])
-    everywhere = marks_of_all(row["marks"] for row in rows if row["median"] is not None)
+    everywhere = flags_of_all(row["flags"] for row in rows if row["median"] is not None)
     gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
     first = {row["of_table"]: row for row in reversed(gains)}
     parameters_of = formatting.own_parameters(rows)
@@ -230,8 +230,8 @@ def _variant_lines(answers: Answers, most: int) -> list[str]:
 def _variant_line(one: VariantAnswer, width: int) -> str:
     interval = f" ({one.interval})" if one.interval else ""
     ratio = f" {one.ratio}x{interval} {one.base}," if one.ratio else ":"
-    marks = f" [{one.marks}]" if one.marks else ""
-    return f"{_shortened(one.case):<{width}}  {one.variant}{ratio} {one.verdict}{marks}"
+    flags = f" [{one.flags}]" if one.flags else ""
+    return f"{_shortened(one.case):<{width}}  {one.variant}{ratio} {one.verdict}{flags}"
 
 
 def _fastest_lines(answers: Answers, most: int) -> list[str]:
@@ -251,12 +251,12 @@ def _fastest_lines(answers: Answers, most: int) -> list[str]:
 
 def _line(one: Answer, width: int, verdict: bool) -> str:
     """Return the line of an answer, with the interval of its lead if that fits."""
-    marks = f" [{one.marks}]" if one.marks else ""
+    flags = f" [{one.flags}]" if one.flags else ""
     start = f"{_shortened(one.setting):<{width}}  {one.fastest} {one.figure}".rstrip()
     if not one.lead:
-        return f"{start}{marks}  {one.why if verdict or not one.fastest else ''}".rstrip()
+        return f"{start}{flags}  {one.why if verdict or not one.fastest else ''}".rstrip()
     interval = f" ({one.interval})" if one.interval else ""
-    end = f" {one.next}{f', {one.within or one.verdict}' * verdict}{marks}"
+    end = f" {one.next}{f', {one.within or one.verdict}' * verdict}{flags}"
     texts = [f"{start}, {one.lead}x{more}{end}" for more in (interval, "")]
     return next((text for text in texts if len(text) <= WIDTH), texts[-1])
 
@@ -295,12 +295,12 @@ def _variants(rows: Sequence[Row], everywhere: Sequence[str]) -> list[VariantAns
     return [
         VariantAnswer(
             name(row),
-            row["arm"],
-            row["base_arm"],
+            row["suite_variant"],
+            row["base_suite_variant"],
             "" if row["speedup"] is None else f"{row['speedup']:.2f}",
             _interval(row["speedup_ci_low"], row["speedup_ci_high"]),
             row["reason"] if row["speedup_ci_low"] is None else row["verdict"],
-            other_marks(row["marks"], everywhere),
+            other_flags(row["flags"], everywhere),
         )
         for row in rows
     ]
@@ -324,7 +324,7 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         f"all within {percent(row['within'])}" if row["within"] else "",
         row["reason"],
         _needs(row),
-        other_marks(row["marks"], everywhere),
+        other_flags(row["flags"], everywhere),
         row["compared"],
         row["tried"],
         row["missing"],
@@ -350,13 +350,13 @@ def _entrant(row: Row, prefix: str) -> str:
     compiler = row[f"{prefix}compiler"]
     words = [name or ("" if prefix else NO_FRAMEWORK)]
     words += [compiler] if compiler not in ("", "none") else []
-    words += [row[f"{prefix}arm"]] if row[f"{prefix}arm"] else []
+    words += [row[f"{prefix}suite_variant"]] if row[f"{prefix}suite_variant"] else []
     return "+".join(words)
 
 
 def _gain(row: Row, everywhere: Sequence[str]) -> str:
     """Return the range of a gain, the cases at its ends, and how many ratios are significant."""
-    marks = f" [{marks}]" if (marks := other_marks(row["marks"], everywhere)) else ""
+    flags = f" [{flags}]" if (flags := other_flags(row["flags"], everywhere)) else ""
     alone, line = row["ratios"] == 1, f"{row['perfect'] or 1}x"
     ends = f"{row['most']:.2f}x ({row['most_of']})"
     if not alone:
@@ -366,7 +366,7 @@ def _gain(row: Row, everywhere: Sequence[str]) -> str:
     else:
         shown = f"{row['faster']} of {row['ratios']} significantly above {line}"
         shown += f", {row['slower']} below" if row["slower"] else ""
-    return f"{row['change']}: {ends}, {shown}{marks}"
+    return f"{row['change']}: {ends}, {shown}{flags}"
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from core import axes, observed
 
 from ..cases.conditions import CONDITIONS, COUNTS, KEYS, path_of
 from ..config.statuses import STATUSES
-from .results import CaseResult, highest, marks_of
+from .results import CaseResult, flags_of, highest
 
 #: Types by pandas' names. COUNT and NUMBER may be missing, WHOLE may not.
 TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
@@ -94,7 +94,7 @@ class Column:
     value: Value | None = field(default=None, hash=False)
     title: str = ""
     form: Form = PLAIN
-    marked: bool = False  # shows the flags of its row
+    flagged: bool = False  # shows the flags of its row
     to: str = ""
     share: str = ""
     detail: str = ""  # column whose text follows in brackets
@@ -219,7 +219,7 @@ _DECLARED = [
     Column("mode", TEXT, "`train` or `inference`", hoisted=True),
     Column(
         "precision", TEXT, "name of the precision, or as printed by others", hoisted=True,
-        detail="product_dtypes",
+        detail="matmul_dtypes",
     ),
     Column(
         "compiler", TEXT, "the framework's graph compiler, or `none`", hoisted=True,
@@ -236,9 +236,9 @@ _DECLARED = [
     *_OF_CONDITIONS,
     # Execution in the framework.
     Column(
-        "product_dtypes", TEXT,
-        "dtypes of the matrix products that were observed, the commonest first, where the "
-        "precision leaves them to the framework", value=attrgetter("product_dtypes"),
+        "matmul_dtypes", TEXT,
+        "dtypes of the matmuls that were observed, the commonest first, where the "
+        "precision leaves them to the framework", value=attrgetter("matmul_dtypes"),
     ),
     Column(
         "uncompiled", TEXT,
@@ -256,8 +256,8 @@ _DECLARED = [
     ),
     Column("note", TEXT, "why a figure is missing, or why it differs", note=True),
     Column(
-        "marks", TEXT, "quality flags of the figure, between blanks", hidden=True,
-        value=marks_of,
+        "flags", TEXT, "quality flags of the figure, between blanks", hidden=True,
+        value=flags_of,
     ),
     Column(
         "remarks", TEXT, "what is odd about the repeats, in words", note=True,
@@ -274,7 +274,7 @@ _DECLARED = [
     ),
     Column(
         "throughput_median", NUMBER, "median over repeats, of all devices together", RATE,
-        title="median", marked=True, figure=True, check="throughput",
+        title="median", flagged=True, figure=True, check="throughput",
         value=attrgetter("throughput"),
     ),
     Column(
@@ -292,7 +292,7 @@ _DECLARED = [
     ),
     Column(
         "speedup", NUMBER, "median over the median of the baseline", title="speed-up",
-        marked=True, check="ratio",
+        flagged=True, check="ratio",
     ),
     *interval(
         "speedup", "the speed-up", why=why_no_ratio_interval("speedup"), check="ratio"
@@ -323,7 +323,7 @@ COLUMNS = {
 #: Columns of the case and its conditions.
 CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)
 #: Columns of the case and its execution.
-RESULT_COLUMNS = (*CASE_COLUMNS, COLUMNS["product_dtypes"], COLUMNS["uncompiled"])
+RESULT_COLUMNS = (*CASE_COLUMNS, COLUMNS["matmul_dtypes"], COLUMNS["uncompiled"])
 
 
 def shared(*names: str) -> tuple[Column, ...]:

@@ -39,13 +39,13 @@ class Cell(NamedTuple):
     """A formatted cell.
 
     ``kind``: CSS classes. ``sort``: sort key, if it is not the text. ``why``: why there is no
-    figure. ``marks``: flags of the figure."""
+    figure. ``flags``: flags of the figure."""
 
     text: str
     kind: str = ""
     sort: str | None = None
     why: str = ""
-    marks: str = ""
+    flags: str = ""
 
     @property
     def is_missing(self) -> bool:
@@ -225,10 +225,10 @@ def _printed(column: Column, row: Row) -> Cell:
     text = plain(row[column.name])
     if not text and column.why:
         return Cell(DASH, "number missing", "", column.why(row))
-    marks = plain(row.get("marks")).split() if column.marked else []
+    flags = plain(row.get("flags")).split() if column.flagged else []
     if column.name in plain(row.get(CONTRADICTED)).split():
-        marks.append(LINT)
-    return Cell(text, "number", _sort_key(text), marks=" ".join(marks))
+        flags.append(LINT)
+    return Cell(text, "number", _sort_key(text), flags=" ".join(flags))
 
 
 def _note(text: str) -> str:
@@ -264,9 +264,9 @@ def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Itera
             text += f" {DASH} {write(ends[number])}"
         elif column.share and row[column.share] is not None:
             text += f" ({100 * row[column.share]:.0f})"
-        marks = row.get("marks", "") if column.marked else ""
+        flags = row.get("flags", "") if column.flagged else ""
         sort = None if is_whole and not ends else repr(value)
-        yield Cell(text, "number", sort, marks=marks)
+        yield Cell(text, "number", sort, flags=flags)
 
 
 def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:

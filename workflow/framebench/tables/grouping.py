@@ -21,10 +21,10 @@ NOISY = 0.05
 _TELLING = (*FAILURES,)
 
 
-def group(runs: Sequence[Run], marks: VerificationFlags | None) -> CaseResults:
+def group(runs: Sequence[Run], verified: VerificationFlags | None) -> CaseResults:
     """Return the cases of ``runs``, in the order of their runs.
 
-    ``marks``: flags of unverified runs; None to skip these flags."""
+    ``verified``: flags of unverified runs; None to skip these flags."""
     figures = figure_frame(sorted(runs, key=order))
     by_case = figures.groupby("key", sort=False)
     repeats, medians = by_case["run"].agg(tuple), by_case["value"].median()
@@ -32,7 +32,7 @@ def group(runs: Sequence[Run], marks: VerificationFlags | None) -> CaseResults:
         figures.dropna(subset=["value"]).groupby("key", sort=False)["value"].agg(tuple).to_dict()
     )
     return {
-        key: _judged(key, some, values.get(key, ()), middle, marks)
+        key: _judged(key, some, values.get(key, ()), middle, verified)
         for key, some, middle in zip(repeats.index, repeats, medians, strict=True)
     }
 
@@ -42,7 +42,7 @@ def _judged(
     runs: tuple[Run, ...],
     values: tuple[float, ...],
     middle: float,
-    marks: VerificationFlags | None,
+    verified: VerificationFlags | None,
 ) -> CaseResult:
     """Return a case. ``values``: figures of its successful repeats; ``middle``: their median."""
     ok = [run for run in runs if run.status == "ok"]
@@ -53,8 +53,8 @@ def _judged(
             reason = f"{_failure_text(failures, len(runs))}; median of the other {len(values)}"
         interval = intervals.median_interval(values)
         flags = [(run.repeat, flag) for run in ok for flag in flags_of_run(run)]
-        proofs = [(run.repeat, marks.flag(run)) for run in ok] if marks else []
-        flags += [(repeat, flag) for repeat, flag in proofs if flag]
+        unverified = [(run.repeat, verified.flag(run)) for run in ok] if verified else []
+        flags += [(repeat, flag) for repeat, flag in unverified if flag]
         found = {flag.name for _, flag in flags} | _trust(values, middle, interval)
         remarks = (
             *_largest_batch(ok),
@@ -103,10 +103,10 @@ def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
     for repeat, flag in flags:
         if flag.why:
             kinds[flag.name].append((repeat, flag.why))
-    for mark, found in sorted(kinds.items()):
+    for name, found in sorted(kinds.items()):
         others = {repeat for repeat, _ in found} - {found[0][0]}
         more = f" (and in {len(others)} more)" if others else ""
-        yield f"{mark}: in repeat {found[0][0]} {found[0][1]}{more}"
+        yield f"{name}: in repeat {found[0][0]} {found[0][1]}{more}"
 
 
 def _anomalies(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:

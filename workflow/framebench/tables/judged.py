@@ -22,7 +22,7 @@ def grouped(source: RecordSource) -> CaseResults:
         print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
     if not found.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    runs = record_sets.of_arm(found, source.variant) if source.variant else found.runs
+    runs = record_sets.of_variant(found, source.variant) if source.variant else found.runs
     return grouping.group(
         runs, verified.VerificationFlags(verification_results, catalog.load_catalog(PROJECT).models)
     )

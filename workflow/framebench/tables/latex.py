@@ -55,7 +55,7 @@ def _text(cell: Cell | None, notes: Footnotes) -> str:
         return "not run"
     return (
         (cell.text or MISSING)
-        + "".join(f" {mark}" for mark in cell.marks.split())
+        + "".join(f" {flag}" for flag in cell.flags.split())
         + notes.mark(cell.why)
     )
 

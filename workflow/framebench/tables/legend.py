@@ -34,8 +34,8 @@ FLAGS = {
     "into the last-level cache, or the figure lies above the roof",
     flags.OWN: "a user's own model, for one framework (docs/own-model.md): no other framework runs "
     "it, and it is verified against its own run in float64",
-    "parity": "the framework's computation differs from the reference, in this precision or in "
-    "fp32 (see the parity table): do not compare this figure",
+    "incorrect": "the framework's computation differs from the reference, in this precision or in "
+    "fp32 (see the table verification): do not compare this figure",
     "unverified": "no verification against the reference passed for this code, environment and "
     "variables; a figure in another precision than fp32 needs those in fp32, too: run "
     f"{verified.HOW}",
@@ -50,8 +50,8 @@ def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     """Return (word, explanation) for each flag and special word that occurs in the tables."""
     words = set()
     for table in tables:
-        marks = table["marks"].unique() if "marks" in table else ()
-        words |= {word for cell in marks for word in str(cell).split()}
+        flags = table["flags"].unique() if "flags" in table else ()
+        words |= {word for cell in flags for word in str(cell).split()}
         if CONTRADICTED in table and any(table[CONTRADICTED]):
             words.add(LINT)
         if "side_by_side" in table and any(table["side_by_side"]):

@@ -31,7 +31,7 @@ from .columns import (
     why_no_interval,
     why_no_ratio_interval,
 )
-from .results import CaseResult, CaseResults, marks_of
+from .results import CaseResult, CaseResults, flags_of
 
 if TYPE_CHECKING:  # slow to import, and plans need only names
     from ..statistics.intervals import Interval
@@ -41,14 +41,14 @@ BOTH = 0.975
 
 ABOUT = (
     "What devices lose against as many single ones (1 - efficiency) is split by a control: as many "
-    "independent processes that train at the same time and exchange nothing (kind `independent`). "
-    "What these lose is lost to shared hardware: memory bandwidth, caches, clocks. The exchange "
+    "independent processes that train at the same time without communication (kind `independent`). "
+    "What these lose is lost to shared hardware: memory bandwidth, caches, clocks. Communication "
     "takes the rest of the loss. Of that, communication is the all-reduce of the step breakdown, "
     "of the gradients as the framework sends them and beyond what it overlaps with, as a part of a "
-    "step; what remains is waiting for the slowest device in each step, and all else that an "
-    "exchange brings. Negative: less than what can be told. The interval of shared hardware is "
-    "that of a ratio; that of the exchange is made of two ratios, that of communication of one and "
-    "of the median part of a step over the repeats: both hold at least as often as they say. "
+    "step; what remains is waiting for the slowest device in each step, and all else that "
+    "communication brings. Negative: less than what can be told. The interval of shared hardware "
+    "is that of a ratio; that of communication is made of two ratios, that of all-reduce of one "
+    "and of the median part of a step over the repeats: both hold at least as often as they say. "
     "Without a control, or a baseline, nothing is split."
 )
 
@@ -74,7 +74,7 @@ def cells(
     devices, waiting = result.case.devices, _exposed(result)
     singles = [devices * value for value in base.values]
     apart = control.throughput / (devices * base.throughput)
-    exchange = apart - result.throughput / (devices * base.throughput)
+    together = apart - result.throughput / (devices * base.throughput)
     communication = apart * descriptive.median(waiting) if waiting else None
     ideal = intervals.ratio_interval(singles, control.values)
     of_ideal = intervals.ratio_interval(singles, control.values, BOTH)
@@ -83,15 +83,15 @@ def cells(
     return {
         "shared_hardware_loss": 1 - apart,
         **interval_cells("shared_hardware_loss", ideal and (1 - ideal[1], 1 - ideal[0])),
-        "exchange_loss": exchange,
+        "communication_loss": together,
         # C / (N X1) (1 - XN / C)
         **interval_cells(
-            "exchange_loss", _extremes(lambda a, b: a * (1 - b), of_ideal, of_control)
+            "communication_loss", _extremes(lambda a, b: a * (1 - b), of_ideal, of_control)
         ),
-        "communication_loss": communication,
-        **interval_cells("communication_loss", _extremes(operator.mul, of_ideal, of_step)),
-        "rest_loss": None if communication is None else exchange - communication,
-        "control_marks": marks_of(control),
+        "all_reduce_loss": communication,
+        **interval_cells("all_reduce_loss", _extremes(operator.mul, of_ideal, of_step)),
+        "rest_loss": None if communication is None else together - communication,
+        "control_flags": flags_of(control),
     }
 
 
@@ -112,7 +112,7 @@ def _exposed(result: CaseResult) -> list[float]:
 
 
 def _exposed_in(run: Run) -> float | None:
-    seconds = dict(run.split.seconds).get("all_reduce") if run.split else None
+    seconds = dict(run.step_breakdown.seconds).get("all_reduce") if run.step_breakdown else None
     if seconds is None or not run.throughput:
         return None
     return seconds * run.throughput / run.case.samples_per_step
@@ -127,7 +127,7 @@ def _why(row: Row) -> str:
 
 
 def _why_not_apart(row: Row) -> str:
-    return _why(row) if row["exchange_loss"] is None else "not timed apart"
+    return _why(row) if row["communication_loss"] is None else "not timed apart"
 
 
 COLUMNS = (
@@ -142,24 +142,24 @@ COLUMNS = (
         why=why_no_ratio_interval("shared_hardware_loss"), check="ratio",
     ),
     Column(
-        "exchange_loss", NUMBER,
+        "communication_loss", NUMBER,
         "part of the ideal that devices lose beyond that when they train together",
         title="lost to communication and rest %", form=PERCENT, optional=True, why=_why,
         about=ABOUT, check="ratio",
     ),
     *interval(
-        "exchange_loss", "that", title="interval %", form=PERCENT, optional=True,
-        why=why_no_ratio_interval("exchange_loss", confidence=BOTH), check="ratio",
+        "communication_loss", "that", title="interval %", form=PERCENT, optional=True,
+        why=why_no_ratio_interval("communication_loss", confidence=BOTH), check="ratio",
     ),
     Column(
-        "communication_loss", NUMBER, "of that, the all-reduce beyond what it overlaps with",
+        "all_reduce_loss", NUMBER, "of that, the all-reduce beyond what it overlaps with",
         title="of that communication %", form=PERCENT, optional=True, why=_why_not_apart,
         about=ABOUT, check="ratio",
     ),
     *interval(
-        "communication_loss", "that", title="interval %", form=PERCENT, optional=True,
+        "all_reduce_loss", "that", title="interval %", form=PERCENT, optional=True,
         why=why_no_interval(
-            "communication_loss", confidence=BOTH, lacking=_why_not_apart,
+            "all_reduce_loss", confidence=BOTH, lacking=_why_not_apart,
             more=" with a step breakdown",
         ), check="ratio",
     ),
@@ -169,7 +169,7 @@ COLUMNS = (
         check="ratio",
     ),
     Column(
-        "control_marks", TEXT, "quality flags of the control", title="marks of the control",
+        "control_flags", TEXT, "quality flags of the control", title="flags of the control",
         optional=True,
     ),
 )  # fmt: skip

@@ -125,7 +125,7 @@ def _row(seen: TableView, fields: Sequence[Field], number: int, notes: Footnotes
         notes.mark(row[column.name]) for column in seen.table.columns if column.note
     )
     status = row.get("status", "ok")
-    figures = [field for field in fields if field.column.marked]
+    figures = [field for field in fields if field.column.flagged]
     explained = [field for field in figures if field.cells[number].is_missing] or figures[:1]
     cells = []
     for field in fields:
@@ -139,7 +139,7 @@ def _row(seen: TableView, fields: Sequence[Field], number: int, notes: Footnotes
 
 def _text(cell: Cell) -> str:
     text = MISSING if cell.is_missing else escape(cell.text) or MISSING
-    return text + "".join(f" *{mark}*" for mark in cell.marks.split())
+    return text + "".join(f" *{flag}*" for flag in cell.flags.split())
 
 
 def _pivots(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:
@@ -189,8 +189,8 @@ def _pair(row: Row | None, notes: Footnotes) -> str:
     if row["throughput_median"] is None:
         return MISSING + mark
     ratio = MISSING if row["speedup"] is None else f"{row['speedup']:.2f}"
-    marks = "".join(f" *{one}*" for one in row["marks"].split())
-    return f"{row['throughput_median']:.2f} ({ratio}{mark}){marks}"
+    flags = "".join(f" *{one}*" for one in row["flags"].split())
+    return f"{row['throughput_median']:.2f} ({ratio}{mark}){flags}"
 
 
 def grid(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

@@ -50,7 +50,7 @@ MEDIAN = Column(
     NUMBER,
     "median over repeats, in `unit`",
     form=_FOUR_DIGITS,
-    marked=True,
+    flagged=True,
     figure=True,
     value=attrgetter("throughput"),
 )
@@ -71,7 +71,7 @@ FIGURES = (
         why=why_no_spread, value=spread,
     ),
     Column("better", TEXT, "`higher` or `lower`", value=attrgetter("better")),
-    *shared("repeats", "status", "reason", "remarks", "marks"),
+    *shared("repeats", "status", "reason", "remarks", "flags"),
 )  # fmt: skip
 #: Label of cases without a framework.
 NO_FRAMEWORK = "no framework"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..cases.conditions import Key
 from .columns import COLUMNS
-from .results import CaseResult, marks_of
+from .results import CaseResult, flags_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ def ratio_table(
     Returns
     -------
     ``cases`` with the columns ``base`` (CaseResult or None), ``throughput_baseline``, ``speedup``
-    and its interval, ``reason``, ``marks`` and ``verdict``, which is adjusted for all rows.
+    and its interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all rows.
     """
     import pandas as pd  # slow to import, and plans make no rows
 
@@ -90,7 +90,7 @@ def ratio_table(
     return cases.assign(
         **pairs[["base", "throughput_baseline", "speedup", "reason"]],
         **pd.DataFrame(ends, cases.index, ["speedup_ci_low", "speedup_ci_high"], dtype="float64"),
-        marks=[marks_of(*both) for both in sides],
+        flags=[flags_of(*both) for both in sides],
         verdict=verdicts(figures),
     )
 

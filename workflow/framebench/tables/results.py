@@ -37,7 +37,7 @@ class CaseResult:
     values: tuple[float, ...]
     throughput: float | None
     interval: Interval | None
-    marks: frozenset[str]
+    flags: frozenset[str]
     remarks: tuple[str, ...]
 
     @property
@@ -59,12 +59,12 @@ class CaseResult:
         return next(one.better for one in named)
 
     @property
-    def product_dtypes(self) -> str:
+    def matmul_dtypes(self) -> str:
         """Observed matmul dtypes of our runs in precisions of several dtypes; otherwise ""."""
         known = precisions.known().get(self.case.precision)
         if known is None or len(known.dtypes) == 1 or not (self._is_ours and self.ok):
             return ""
-        observed = dict.fromkeys(dtype for run in self.ok for dtype in run.product_dtypes)
+        observed = dict.fromkeys(dtype for run in self.ok for dtype in run.matmul_dtypes)
         return ", ".join(observed) or NOT_RECORDED
 
     @property
@@ -100,8 +100,8 @@ def over_runs(
 ) -> Callable[[CaseResult], Any]:
     """Return a function of a case that reduces a figure of its successful repeats.
 
-    ``figure``: function of a run, or path of an attribute, such as ``fed.wait``. Repeats without it
-    are left out; the function returns None if all are."""
+    ``figure``: function of a run, or path of an attribute, such as ``input_pipeline.wait``.
+    Repeats without it are left out; the function returns None if all are."""
     of_run = _attribute(figure) if isinstance(figure, str) else figure
 
     def value(case: CaseResult) -> Any:
@@ -147,17 +147,17 @@ def spread(case: CaseResult) -> float | None:
     return shape.spread(case.values)
 
 
-def marks_of(*cases: CaseResult | None) -> str:
+def flags_of(*cases: CaseResult | None) -> str:
     """Return the flags of the given cases as text, without duplicates."""
-    return " ".join(sorted(frozenset().union(*(case.marks for case in cases if case))))
+    return " ".join(sorted(frozenset().union(*(case.flags for case in cases if case))))
 
 
-def marks_of_all(figures: Iterable[str]) -> list[str]:
+def flags_of_all(figures: Iterable[str]) -> list[str]:
     """Return the flags that all of several figures have; [] for a single figure."""
-    marks = [set(one.split()) for one in figures]
-    return sorted(set.intersection(*marks)) if len(marks) > 1 else []
+    flags = [set(one.split()) for one in figures]
+    return sorted(set.intersection(*flags)) if len(flags) > 1 else []
 
 
-def other_marks(figure: str, everywhere: Collection[str]) -> str:
+def other_flags(figure: str, everywhere: Collection[str]) -> str:
     """Return the flags of a figure except those in ``everywhere``."""
-    return " ".join(mark for mark in figure.split() if mark not in everywhere)
+    return " ".join(flag for flag in figure.split() if flag not in everywhere)

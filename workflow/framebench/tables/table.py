@@ -227,13 +227,13 @@ class Table:
     @cached_property
     def has_records(self) -> bool:
         """Return whether rows have records behind them."""
-        return self.runs is not None or {*KEYS, "marks"} <= {*self.names}
+        return self.runs is not None or {*KEYS, "flags"} <= {*self.names}
 
     @cached_property
     def answering(self) -> tuple[str, ...]:
         """First columns of the page: ``answers`` or their default."""
         verdicts = [name for name in ("verdict",) if name in self.names]
-        marked = [column.name for column in self.columns if column.marked]
+        marked = [column.name for column in self.columns if column.flagged]
         return self.answers or (*verdicts, *marked)
 
     @property

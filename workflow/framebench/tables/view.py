@@ -15,7 +15,7 @@ from ..cases.conditions import CASE, CONDITIONS
 from . import formatting
 from .columns import PRINTED, Column, Row
 from .formatting import Cell, plain
-from .results import marks_of_all, other_marks
+from .results import flags_of_all, other_flags
 from .table import Crosstab, PublishedLayout, Table
 
 #: Columns of the case that stay in rows if there is room.
@@ -103,7 +103,7 @@ def view_table(table: Table, frame: pd.DataFrame, narrow: bool = True) -> TableV
     shared, dropped = _shared(columns, rows, narrow)
     if everywhere := _marks_of_all(columns, rows):
         shared.append(("every figure has the flag", " ".join(everywhere)))
-        rows = [{**row, "marks": other_marks(plain(row["marks"]), everywhere)} for row in rows]
+        rows = [{**row, "flags": other_flags(plain(row["flags"]), everywhere)} for row in rows]
     visible = [
         column
         for column in columns
@@ -177,9 +177,9 @@ def _shared(
 
 
 def _marks_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
-    marked = [column.name for column in columns if column.marked]
+    marked = [column.name for column in columns if column.flagged]
     figures = (row for row in rows if any(row[name] is not None for name in marked))
-    return marks_of_all(plain(row.get("marks")) for row in figures)
+    return flags_of_all(plain(row.get("flags")) for row in figures)
 
 
 def _moves(column: Column, narrow: bool) -> bool:

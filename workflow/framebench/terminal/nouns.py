@@ -7,9 +7,9 @@ NOUNS = {
     "run": ("run", "runs"),
     "search": ("largest batch", "largest batches"),
     "environment": ("environment", "environments"),
-    "probe": ("peak benchmark", "peak benchmarks"),
+    "peak_flops": ("peak benchmark", "peak benchmarks"),
     "reference": ("reference", "references"),
-    "comparison": ("verification", "verifications"),
+    "verification": ("verification", "verifications"),
     "tables": ("report", "reports"),
 }
 

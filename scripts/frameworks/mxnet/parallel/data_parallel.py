@@ -61,7 +61,7 @@ class Group:
     """The process group of all ranks. Joining it waits for the others."""
 
     SUM_KEY = 0  # gradients have the keys behind it
-    EXCHANGE_KEY = 10**6  # and this is behind them
+    ALL_REDUCE_KEY = 10**6  # and this is behind them
 
     def __init__(
         self, rank_context: RankContext, children: List["subprocess.Popen[bytes]"]
@@ -78,7 +78,7 @@ class Group:
         self._kvstore = mx.kv.create(kind)
         self._kvstore.init(self.SUM_KEY, mx.nd.zeros((1,), dtype="float64"))
         self._initialised = False
-        self._next_exchange = self.EXCHANGE_KEY
+        self._next_all_reduce = self.ALL_REDUCE_KEY
 
     def settings(self) -> Dict[str, Any]:
         """Return the settings of the group, JSON values for the record."""
@@ -116,7 +116,7 @@ class Group:
 
     def all_reduce_of(self, held: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:
         """All-reduce an array on the device."""
-        key, self._next_exchange = self._next_exchange, self._next_exchange + 1
+        key, self._next_all_reduce = self._next_all_reduce, self._next_all_reduce + 1
         self._kvstore.init(key, held)
         return lambda: self._kvstore.pushpull(key, held), held.asnumpy
 

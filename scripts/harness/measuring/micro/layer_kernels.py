@@ -105,7 +105,7 @@ def measure(
             error = check(number, results, dtype)
             for block in timed[-len(COST) :]:
                 block["error"] = error
-        context.fields["products"] = check_matmuls(context.workload.case.precision, dtypes)
+        context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, dtypes)
 
 
 class ModelKernels(Kind):

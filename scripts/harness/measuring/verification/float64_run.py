@@ -153,7 +153,9 @@ def moved_weights(adapter: OwnModels, unit: float, draw: int = 0) -> Iterator[Ow
 def _unit(context: Context) -> float:
     """Return the unit in the last place of the widest dtype that the case's matmuls ran in."""
     dtypes = precisions.known()[context.workload.case.precision].dtypes
-    return min(precisions.UNITS[dtype] for dtype in dtypes if dtype in context.fields["products"])
+    return min(
+        precisions.UNITS[dtype] for dtype in dtypes if dtype in context.fields["matmul_dtypes"]
+    )
 
 
 def _move(adapter: OwnModels, unit: float, draw: int) -> None:

@@ -59,7 +59,7 @@ def check_all_reduces(context: Context) -> None:
     if case.accumulation == 1 or context.rank_context.world_size == 1 or case.parallelism != DATA:
         return
     once = len(adapter.gradient_messages())
-    sent = context.fields["step_exchanges"] = adapter.step_all_reduces()
+    sent = context.fields["step_all_reduces"] = adapter.step_all_reduces()
     if sent > once:
         raise Mismatch(
             f"a step of {case.accumulation} micro-steps sends {sent} gradient messages, not "

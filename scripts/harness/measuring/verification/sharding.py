@@ -17,7 +17,7 @@ def observe(context: Context) -> None:
     if context.workload.case.parallelism == DATA:
         return
     context.fields["held_parameters"] = context.adapter.held_parameters()
-    context.fields["exchanges"] = context.adapter.collective_counts()
+    context.fields["collectives"] = context.adapter.collective_counts()
 
 
 def check(workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
@@ -30,7 +30,7 @@ def check(workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
     total = ranks[0]["trainable_parameters"]
     for rank, count in zip(ranks, held):
         check_held(case, rank["rank"], count, total)
-        check_collectives(case.parallelism, case.layout, rank["rank"], rank["exchanges"])
+        check_collectives(case.parallelism, case.layout, rank["rank"], rank["collectives"])
     if sum(held) < total * case.layout.data:
         raise Mismatch(f"all ranks together hold {sum(held)} of {total} parameters")
 

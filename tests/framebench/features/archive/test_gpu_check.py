@@ -149,7 +149,7 @@ def test_a_failed_verification_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
             pass
 
         def flag(self, run: object) -> object:
-            return gpu_check.verified.Flag("parity", "gradients differ by 3 %")
+            return gpu_check.verified.Flag("incorrect", "gradients differ by 3 %")
 
     monkeypatch.setattr(gpu_check.verified, "VerificationFlags", Failed)
     given = {**CONFIG, "accelerator": "cuda", "frameworks": "pytorch", "results": "out"}

@@ -146,7 +146,7 @@ def test_records_make_tables_and_lint_finds_what_was_changed(tmp_path: Path) -> 
     for file in files:
         made = json.loads(file.read_text())
         for rank in made["ranks"] if len(made["ranks"]) > 1 else ():
-            rank["gradient_exchange"] = {"reason": "", "bytes": [4000, 8], "seconds": [0.25]}
+            rank["gradient_all_reduce"] = {"reason": "", "bytes": [4000, 8], "seconds": [0.25]}
         file.write_text(json.dumps(made))
     step = json.loads(files[0].read_text())
     framework = {"framework": "pytorch"}
@@ -168,22 +168,22 @@ def test_records_make_tables_and_lint_finds_what_was_changed(tmp_path: Path) -> 
     assert cli.main(["report", "--records", str(runs), "--results", str(tmp_path)]) == 0
     tables = {
         name: pd.read_csv(tmp_path / "tables" / f"{name}.csv")
-        for name in ("roofline", "exchange", "products")
+        for name in ("roofline", "communication", "products")
     }
     reached = tables["roofline"].query("precision == 'fp32' and devices_per_node == 1")
     assert len(reached)
     assert (reached["reached"] > 0).all()
-    exchanged = tables["exchange"].dropna(subset="expected_exchange_ms")
-    assert set(exchanged["expected_exchange_ms"].round(6)) == {4.2 - 0.1 + 0.108}, "of 4000 and 8"
-    assert set(exchanged["exchange_alone_ms"]) == {250.0}
-    assert " 512x3072x768 " in " ".join(tables["products"]["reason"]), "what to measure"
+    exchanged = tables["communication"].dropna(subset="expected_all_reduce_ms")
+    assert set(exchanged["expected_all_reduce_ms"].round(6)) == {4.2 - 0.1 + 0.108}, "of 4000 and 8"
+    assert set(exchanged["all_reduce_alone_ms"]) == {250.0}
+    assert " 512x3072x768 " in " ".join(tables["matmul_share"]["reason"]), "what to measure"
     page = (tmp_path / "report.html").read_text()
     assert "Roofline: fp32, 1n1g, 1 core" in page
     for name, table in tables.items():
         assert f'id="table-{name}"' in page
         assert len(table)
     assert status_of_lint(tmp_path) == 0
-    for name, column in (("roofline", "bound_tflops"), ("exchange", "exchange_alone_ms"),
+    for name, column in (("roofline", "bound_tflops"), ("communication", "all_reduce_alone_ms"),
                          ("products", "covered")):  # fmt: skip
         file = tmp_path / "tables" / f"{name}.csv"
         whole = file.read_text()

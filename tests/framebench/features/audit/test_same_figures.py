@@ -56,4 +56,9 @@ def test_every_cell_of_every_table_is_what_it_was(
 def test_every_table_has_rows_to_compare(kept: Path) -> None:
     filled = {path.name for path in kept.rglob("*.csv") if read_rows(path)}
     assert filled == {path.name for path in kept.rglob("*.csv")}
-    assert {"parity.csv", "largest_batch_attempts.csv", "compare.csv", "published.csv"} <= filled
+    assert {
+        "verification.csv",
+        "largest_batch_attempts.csv",
+        "compare.csv",
+        "published.csv",
+    } <= filled

@@ -59,9 +59,9 @@ def scanned(root: Path, bad: str = REFUSE, most: int = tokens.NO_LIMIT) -> token
 
 def loaded(actual: tokens.Tokens, form: str, batch: int = 4, number: int = 0) -> Any:
     """Return all rows that a loader gives in an epoch."""
-    marks, beyond = (0, 1) if form == RUNNING else (masking.MARKS, 0)
+    flags, beyond = (0, 1) if form == RUNNING else (masking.MARKS, 0)
     asked = tokens.loads(
-        actual, VALIDATION, number, SEED, 0, 1, LENGTH - marks, batch, 0, beyond=beyond
+        actual, VALIDATION, number, SEED, 0, 1, LENGTH - flags, batch, 0, beyond=beyond
     )
     tokens.checked(NumpyTokenLoader(), asked, actual.vocabulary)
     return np.concatenate([token.tokens for token in NumpyTokenLoader().load_tokens(asked)])

@@ -37,7 +37,7 @@ def runs_of_all_kinds() -> list[Run]:
         *(with_step_times(one) for one in repeats(50.0, 52.0, precision="amp", flags=flag)),
         run(None, batch_per_device=512, status="oom", reason=ODD),
         run(None, compiler="xla", status="unsupported", reason="has no xla"),
-        measured("peak", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
+        measured("peak_flops", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
         measured("copy", [MetricValue("latency", 2.5, "ms", "lower")], bytes=64),
     ]
 
@@ -52,7 +52,7 @@ def grouped(runs: list[Run] | None = None) -> CaseResults:
     """Return the results of each case, without the flag for too few steps."""
     cases = grouping.group(runs or runs_of_all_kinds(), None)
     return {
-        key: type(one)(**{**vars(one), "marks": one.marks - {"untested"}})
+        key: type(one)(**{**vars(one), "flags": one.flags - {"untested"}})
         for key, one in cases.items()
     }
 

@@ -73,9 +73,9 @@ def test_github_action_benchmark_has_one_direction_a_file() -> None:
         "unit": "images/s",
         "value": MIDDLE,
         "range": f"{LOW:.6g} to {HIGH:.6g}",
-        "extra": "no marks",
+        "extra": "no flags",
     }
-    assert "marks: disturbed few" in bigger[f"{CASE_NAME[:-4]}amp throughput"]["extra"]
+    assert "flags: disturbed few" in bigger[f"{CASE_NAME[:-4]}amp throughput"]["extra"]
     assert [one["name"] for one in smaller] == ["copy/1n1g/bytes=64 latency"]
     assert any(
         "latency: lower is better" in one for one in exported("github-action-benchmark").left_out
@@ -98,7 +98,7 @@ def test_pyperf_reads_and_compares_our_steps(tmp_path: Path) -> None:
     assert benchmark.get_unit() == "second"
     assert benchmark.mean() == pytest.approx(sum(32 / one for one in CLEAN) / len(CLEAN))
     marked = suite.get_benchmark(CASE_NAME[:-4] + "amp")
-    assert marked.get_metadata()["framebench_marks"] == "disturbed few"
+    assert marked.get_metadata()["framebench_flags"] == "disturbed few"
 
 
 def test_prometheus_reads_openmetrics() -> None:
@@ -108,11 +108,11 @@ def test_prometheus_reads_openmetrics() -> None:
     assert {one.labels["case"]: one.value for one in throughput.samples}[CASE_NAME] == MIDDLE
     ends = families["framebench_throughput_ci_low_images_per_second"].samples
     assert [(one.labels["case"], one.value) for one in ends] == [(CASE_NAME, LOW)]
-    marks = {
-        (one.labels["case"], one.labels["mark"]) for one in families["framebench_mark"].samples
+    flags = {
+        (one.labels["case"], one.labels["flag"]) for one in families["framebench_flag"].samples
     }
-    assert (CASE_NAME[:-4] + "amp", "disturbed") in marks
-    assert CASE_NAME not in {case for case, _ in marks}
+    assert (CASE_NAME[:-4] + "amp", "disturbed") in flags
+    assert CASE_NAME not in {case for case, _ in flags}
     counted = {
         (one.labels["batch_per_device"], one.labels["status"]): one.value
         for one in families["framebench_repeats"].samples
@@ -132,7 +132,7 @@ def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
     assert [case.result[0].message for case in failed] == [ODD]
     marked = next(case for case in suite if case.name.startswith(CASE_NAME[:-4] + "amp"))
     properties = {one.get("name"): one.get("value") for one in marked._elem.iter("property")}
-    assert properties["marks"] == "disturbed few"
+    assert properties["flags"] == "disturbed few"
     assert properties["median"] == "51.0"
 
 
@@ -143,7 +143,7 @@ def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
     copies = [one for one in runs_of_all_kinds() if one.case.mode == "copy"]
     without = pd.read_parquet(save_export("parquet", tmp_path, copies))
     assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
-    assert set(frame.loc[frame["precision"] == "amp", "marks"]) == {"disturbed"}
+    assert set(frame.loc[frame["precision"] == "amp", "flags"]) == {"disturbed"}
 
 
 def _ok() -> list[float]:
@@ -167,7 +167,7 @@ def test_mlperfs_parser_reads_mllog(tmp_path: Path) -> None:
     stops = [line for line in lines if line.key == "run_stop"]
     assert len(stops) == 8, "of which it is known when they were"
     stats = [line.value for line in lines if line.key == "tracked_stats"]
-    assert stats[0]["metadata"]["marks"] == "disturbed few"
+    assert stats[0]["metadata"]["flags"] == "disturbed few"
     assert stats[-1]["value"] == {"throughput": CLEAN[-1]}
 
 
@@ -197,7 +197,7 @@ def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
     on_two = [with_step_times(one) for one in repeats(80.0, devices_per_node=2)]
     (line,) = text("superbench", on_two).splitlines()
     found = json.loads(line)
-    prefix = f"{superbench.MARKED}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
+    prefix = f"{superbench.FLAGGED}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
     assert found[f"{prefix}/return_code"] == 0
     steps = on_two[0].step_seconds
     assert found[f"{prefix}/fp32_train_step_time"] == pytest.approx(1000 * sum(steps) / len(steps))
@@ -420,5 +420,5 @@ def test_the_table_of_formats_in_the_documentation_is_what_they_declare() -> Non
 def test_a_format_says_what_becomes_of_marks_and_what_is_lost() -> None:
     for one in registry.known().values():
         assert one.read or one.write
-        assert not one.write or (one.marks and one.lost)
+        assert not one.write or (one.flags and one.lost)
         assert not one.read or one.missing

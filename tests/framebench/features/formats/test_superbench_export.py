@@ -89,7 +89,7 @@ SIZE = (("bytes", 1024),)
 SHAPE = (("k", 3), ("m", 2), ("n", 4))
 #: SuperBench's defaults that its names do not state.
 WHOLE = (("k", 12288), ("m", 16000), ("n", 12288))
-OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
+OVERLAP = {"shape": "640x1024x1880", "matmuls": 30, "message_bytes": 28000000}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
          {"precision": "fp32"}, "cublaslt-gemm/fp32_8_2_4_3_flops", 1.5),
         ("matmul", {}, MetricValue("highest_rate", 1.5, "TFLOP/s"), {"precision": "fp32"},
          "gemm-flops/fp32_flops", 1500),
-        ("peak", {}, MetricValue("peak", 1.5, "TFLOP/s"), {"precision": "amp"},
+        ("peak_flops", {}, MetricValue("peak", 1.5, "TFLOP/s"), {"precision": "amp"},
          "gemm-flops/bf16_tc_flops", 1500),
         ("sharded_matmul", {"sharded": "inner"},
          MetricValue("both_time", 2.5, "ms", "lower", WHOLE), {},
@@ -144,7 +144,7 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
     one = measured(kind, [metric], **parameters)
     if accelerator := given.pop("accelerator", ""):
         one = replace(one, conditions=Conditions(accelerator))
-    one = replace(one, case=one.case._replace(**given), product_dtypes=("bfloat16",))
+    one = replace(one, case=one.case._replace(**given), matmul_dtypes=("bfloat16",))
     found = summary(one)
     assert found[key] == pytest.approx(value)
     benchmark, _, name = key.partition("/")
@@ -169,7 +169,7 @@ def test_the_product_of_its_matmul_is_a_time_too() -> None:
         ("collective", MetricValue("average_bus_bandwidth", 5.0, "GB/s")),
         ("memory_latency", MetricValue("memory_latency", 90.0, "ns", "lower")),
         ("generate", MetricValue("throughput", 90.0, "tokens/s")),
-        ("peak", MetricValue("peak", 1.5, "TFLOP/s")),  # unknown precision
+        ("peak_flops", MetricValue("peak", 1.5, "TFLOP/s")),  # unknown precision
     ],
 )
 def test_a_figure_without_a_name_there_is_named(kind: str, metric: MetricValue) -> None:
@@ -181,7 +181,7 @@ def test_a_figure_without_a_name_there_is_named(kind: str, metric: MetricValue) 
 @pytest.mark.parametrize(
     ("kind", "parameters", "metric"),
     [
-        ("overlap", {"operation": "matmul", **OVERLAP, "products": 1},
+        ("overlap", {"operation": "matmul", **OVERLAP, "matmuls": 1},
          MetricValue("both_time", 2.5, "ms", "lower")),
         ("overlap", {"operation": "matmul", **OVERLAP, "message_bytes": 4},
          MetricValue("both_time", 2.5, "ms", "lower")),

@@ -342,7 +342,7 @@ def test_variables_and_pins_change_one_after_the_other(tmp_path: Path) -> None:
     assert found.names == ["A=1,B=2", "without-A", "B=3", "C=x"]
     sets = [found.side(name).settings["variables"] for name in found.names]
     assert sets == [{"A": "1", "B": "2"}, {"B": "2"}, {"B": "3"}, {"B": "3", "C": "x"}]
-    assert candidates.variables("usual", "A=1").side("usual").settings == {}
+    assert candidates.variables("default", "A=1").side("default").settings == {}
     files = []
     for name, pins in (("a", ["torch==1", "numpy==2", "six==1"]), ("b", ["torch==2", "numpy==3"])):
         files.append(tmp_path / f"{name}.yaml")
@@ -415,7 +415,7 @@ def test_a_folder_is_of_one_bisection(tmp_path: Path, capsys: pytest.CaptureFixt
     ("good", "bad", "given"),
     [
         ("HEAD~1:net.py", "net.py", []),
-        ("usual", "A=1", ["--config", "model=net.py"]),
+        ("default", "A=1", ["--config", "model=net.py"]),
     ],
 )
 def test_both_sides_are_cases_of_the_suite_that_is_measured(

@@ -72,9 +72,9 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
         assert found[0].verdict == "broken"
         assert why in found[0].reason
         assert decisions.status(found) == 4
-    other = [replace(run, flags=(Flag("parity", "off"),)) for run in candidate]
+    other = [replace(run, flags=(Flag("incorrect", "off"),)) for run in candidate]
     assert [one.verdict for one in decided(base, other)] == ["broken"]
-    wrong_before = [replace(run, flags=(Flag("parity", "off"),)) for run in base]
+    wrong_before = [replace(run, flags=(Flag("incorrect", "off"),)) for run in base]
     assert [one.verdict for one in decided(wrong_before, other)] == ["within the margin"]
     also = decided([*base, *paired_sides(1, model="b")[0]], paired_sides(0.8, model="b")[1])
     assert decisions.status(also) == 1, "a regression that is shown is told first"
@@ -201,19 +201,19 @@ def test_records_that_there_are_need_no_measuring(
 
 
 BAD = {
-    "no candidate": (["--base", "usual"], "--candidate"),
-    "no such side": (["--base", "usual", "--candidate", "usul"], "did you mean usual"),
-    "two kinds": (["--base", "usual", "--candidate", "."], "two of one kind"),
-    "no file": (["--base", "usual", "--candidate", "none.yaml"], "which is no file"),
+    "no candidate": (["--base", "default"], "--candidate"),
+    "no such side": (["--base", "default", "--candidate", "usul"], "did you mean usual"),
+    "two kinds": (["--base", "default", "--candidate", "."], "two of one kind"),
+    "no file": (["--base", "default", "--candidate", "none.yaml"], "which is no file"),
     "no model": (["--base", "a.py", "--candidate", "b.py"], "No such file"),
     "no commit": (["--base", "x:a.py", "--candidate", "b.py"], "git says"),
     "an option as commit": (["--base", "--output=x:a.py", "--candidate", "b.py"], "--base"),
-    "no margin": (["--base", "usual", "--candidate", "usual", "--fail-on", "0"], "above 0"),
-    "no pairs": (["--base", "usual", "--candidate", "usual", "--pairs", "0"], "from 1 to 1000"),
-    "no suite": (["--base", "usual", "--candidate", "usual", "--config", "suite=x"], "suite:"),
-    "no key": (["--base", "usual", "--candidate", "usual", "--config", "suite"], "KEY=VALUE"),
+    "no margin": (["--base", "default", "--candidate", "default", "--fail-on", "0"], "above 0"),
+    "no pairs": (["--base", "default", "--candidate", "default", "--pairs", "0"], "from 1 to 1000"),
+    "no suite": (["--base", "default", "--candidate", "default", "--config", "suite=x"], "suite:"),
+    "no key": (["--base", "default", "--candidate", "default", "--config", "suite"], "KEY=VALUE"),
     "a key of its own": (
-        ["--base", "usual", "--candidate", "usual", "--config", "results=x"],
+        ["--base", "default", "--candidate", "default", "--config", "results=x"],
         "allowed: --results",
     ),
     "three models": (
@@ -284,7 +284,7 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
     def plan(pairs: int = 6) -> Measuring:
         return Measuring({"axes": {}}, pairs, [], [], tmp_path / "out")
 
-    usual, other = sides.VariantSide("usual", {}), sides.VariantSide("other", {"tuned": True})
+    usual, other = sides.VariantSide("default", {}), sides.VariantSide("other", {"tuned": True})
     plan().measure(usual, other)
     plan(9).measure(usual, other)  # more pairs of the same sides
     with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
@@ -316,7 +316,7 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
 
 
 def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
-    found = sides.both("envs/jax.yaml", "usual", {}, [*CATALOG.frameworks], CATALOG)
+    found = sides.both("envs/jax.yaml", "default", {}, [*CATALOG.frameworks], CATALOG)
     assert [one.settings for one in found if isinstance(one, sides.VariantSide)] == [
         {"environments": {"jax": "envs/jax.yaml"}},
         {},
@@ -324,14 +324,14 @@ def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
 
 
 def test_a_version_of_a_package_and_variables_are_sides() -> None:
-    base, candidate = sides.both("torch==2.12.0", "usual", {}, ["pytorch"], CATALOG)
+    base, candidate = sides.both("torch==2.12.0", "default", {}, ["pytorch"], CATALOG)
     assert base == sides.PackageSide("torch==2.12.0", "torch", "2.12.0")
-    assert candidate == sides.VariantSide("usual", {})
-    base, candidate = sides.both("usual", "A=1,B=x=y", {}, ["pytorch"], CATALOG)
+    assert candidate == sides.VariantSide("default", {})
+    base, candidate = sides.both("default", "A=1,B=x=y", {}, ["pytorch"], CATALOG)
     assert isinstance(candidate, sides.VariantSide)
     assert candidate.settings == {"variables": {"A": "1", "B": "x=y"}}
     with pytest.raises(ConfigError, match="--candidate: found 'B'; allowed: NAME=VALUE"):
-        sides.both("usual", "A=1,B", {}, ["pytorch"], CATALOG)
+        sides.both("default", "A=1,B", {}, ["pytorch"], CATALOG)
 
 
 def test_versions_of_a_model_are_compared_under_its_name() -> None:
@@ -392,7 +392,7 @@ def test_a_version_of_a_package_is_of_the_framework_of_the_model(tmp_path: Path)
     assert [*map(str, added.packages["jax"])] == ["flax==0.12.8"]
     both, _ = snakemake_calls.settings_of(["frameworks=jax,mxnet"], CATALOG, {})
     assert command.measured_frameworks(both) == ["jax", "mxnet"]
-    assert gate("--base", "jax==0.9.0", "--candidate", "usual", results=tmp_path / "out") == 4
+    assert gate("--base", "jax==0.9.0", "--candidate", "default", results=tmp_path / "out") == 4
     every = f"found {len(CATALOG.frameworks)} frameworks; allowed: one"
     assert every in (tmp_path / "out" / "gate.md").read_text()
 

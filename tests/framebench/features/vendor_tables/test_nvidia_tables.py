@@ -174,9 +174,9 @@ def test_what_lint_finds_is_marked_where_it_stands(
     at = [row["line"] for row in shown.rows if row["printed_in"] == "training/DGX A100"].index(
         "GPUs 1"
     )
-    marks = {field.column.name: field.cells[at].marks for field in shown.fields}
-    assert {name for name, mark in marks.items() if mark} == {"amp_speedup"}
-    assert marks["amp_speedup"] == "lint"
+    flags = {field.column.name: field.cells[at].flags for field in shown.fields}
+    assert {name for name, mark in flags.items() if mark} == {"amp_speedup"}
+    assert flags["amp_speedup"] == "lint"
 
 
 def test_a_planted_error_is_marked_and_no_other_of_its_row(tmp_path: Path) -> None:

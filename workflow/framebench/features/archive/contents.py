@@ -29,7 +29,7 @@ from ...records.sidecars import assumptions, calls, expected, interruptions
 from .redaction import Redaction
 
 #: Folders of records, and files of notes that are read with them.
-RECORDS = ("runs", "parity", "probes", searches.FOLDER)
+RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
 #: Files of ``gpu-check``, with the commands whose output they hold, and its table.
 GPU_REPORTS = {
     "nvidia-smi.txt": ("nvidia-smi", "-q"),

@@ -16,9 +16,9 @@ from .source import ImportedFile
 KEY = "framebench"
 
 
-def text_of(run: Run, key: Key, marks: Iterable[str]) -> str:
+def text_of(run: Run, key: Key, flags: Iterable[str]) -> str:
     """Return the row of the tidy CSV for this metric of a run, as one line of JSON."""
-    row = tidy_csv.row_of(run, key, marks) or {}
+    row = tidy_csv.row_of(run, key, flags) or {}
     return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
 
 

@@ -11,14 +11,14 @@ from .format import Results
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
-def marks(case: CaseResult) -> str:
+def flags(case: CaseResult) -> str:
     """Return the names of a case's flags, sorted and separated by spaces."""
-    return " ".join(sorted(case.marks))
+    return " ".join(sorted(case.flags))
 
 
 def notes(case: CaseResult) -> str:
     """Return flags, reason and remarks of a case in one line; "" without any of them."""
-    parts = [f"marks: {marks(case)}" if case.marks else "", case.reason, *case.remarks]
+    parts = [f"flags: {flags(case)}" if case.flags else "", case.reason, *case.remarks]
     return "; ".join(filter(None, parts))
 
 

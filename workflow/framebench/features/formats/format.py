@@ -28,7 +28,7 @@ class Results:
         """Yield the rows of the table of runs, one per repeat and metric."""
         for case in self.cases:
             for run in case.runs:
-                if row := tidy_csv.row_of(run, case.key, case.marks):
+                if row := tidy_csv.row_of(run, case.key, case.flags):
                     yield row
 
 
@@ -48,7 +48,7 @@ class Format:
     """A file format of another tool.
 
     ``suffix``: suffix of written files; ``others``: further suffixes that are read from a folder.
-    ``tool``: title of the format. ``holds``: results that are written; ``marks``: how flags are
+    ``tool``: title of the format. ``holds``: results that are written; ``flags``: how flags are
     written; ``lost``: what cannot be written. ``taken``, ``not_taken``: figures that are read and
     those that are not; ``missing``: facts of a case that its files lack.
 
@@ -60,7 +60,7 @@ class Format:
     write: Callable[[Results], ExportedFile] | None = None
     read: Callable[[ImportedFile], Iterable[ImportedFigure]] | None = None
     holds: str = ""
-    marks: str = ""
+    flags: str = ""
     lost: str = ""
     taken: str = ""
     not_taken: str = ""

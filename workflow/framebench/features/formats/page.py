@@ -15,7 +15,7 @@ def text() -> str:
     """Return the tables of export and import formats in Markdown, each below its heading."""
     forms = known().values()
     out = [
-        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.holds, one.marks, one.lost)
+        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.holds, one.flags, one.lost)
         for one in forms
         if one.write
     ]

@@ -17,12 +17,12 @@ _OPERATIONS = {
     "broadcast": "broadcast", "reduce": "reduce", "all_to_all": "alltoall",
 }  # fmt: skip
 _COLLECTIVE = {"time": "time", "algorithm_bandwidth": "algbw", "bus_bandwidth": "busbw"}
-_EXCHANGES = {"inner": "allreduce", "columns": "allgather"}
+_COLLECTIVES = {"inner": "allreduce", "columns": "allgather"}
 _PEAKS = {"fp64": "fp64", "fp32": "fp32", "tf32": "tf32_tc", "fp16": "fp16_tc", "bf16": "bf16_tc"}
 #: Default m, k, n of SuperBench's matmul and sharding-matmul.
 _WHOLE = (16000, 12288, 12288)
 #: Defaults of its computation-communication-overlap; its metric names contain the kernel only.
-_OVERLAP = {"shape": "640x1024x1880", "products": 30, "message_bytes": 28000000}
+_OVERLAP = {"shape": "640x1024x1880", "matmuls": 30, "message_bytes": 28000000}
 _KERNELS = {"matmul": "matmul", "multiply": "mul"}
 #: mem-bw is based on CUDA's bandwidth test, which counts bytes read and written for copies on a
 #: device.
@@ -92,11 +92,11 @@ def _whole_product(case: CaseResult, given: Mapping[str, Any]) -> list[Name]:
 
 
 def _sharded(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
-    exchange = _EXCHANGES.get(str(given.get("sharded")))
+    collective = _COLLECTIVES.get(str(given.get("sharded")))
     is_default = tuple(given.get(name) for name in "mkn") == _WHOLE
-    if metric != "both_time" or exchange is None or not is_default:
+    if metric != "both_time" or collective is None or not is_default:
         return None
-    return Name(f"{case.case.framework}-sharding-matmul", f"{exchange}_time")
+    return Name(f"{case.case.framework}-sharding-matmul", f"{collective}_time")
 
 
 def _overlap(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
@@ -143,7 +143,7 @@ def _storage(__: CaseResult, metric: str, ___: Mapping[str, Any]) -> Name | None
 _NAMINGS: dict[str, Callable[[CaseResult, str, Mapping[str, Any]], Name | None]] = {
     "launch": _launch,
     "matmul": _matmul,
-    "peak": _matmul,
+    "peak_flops": _matmul,
     "sharded_matmul": _sharded,
     "overlap": _overlap,
     "collective": _collective,
@@ -158,5 +158,5 @@ def _dtype(case: CaseResult) -> str:
     precision = case.case.precision
     if precision and not precision.startswith("amp"):
         return precision
-    observed = {dtype for run in case.ok for dtype in run.product_dtypes[:1]}
+    observed = {dtype for run in case.ok for dtype in run.matmul_dtypes[:1]}
     return _DTYPES.get(observed.pop(), "") if len(observed) == 1 else ""

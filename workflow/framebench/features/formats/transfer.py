@@ -92,7 +92,7 @@ def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path)
     if len(figures) > MOST_ROWS:
         raise RecordsError(f"import: {path}: holds {len(figures)} figures; allowed: {MOST_ROWS}")
     completed = rows.complete(figures, facts, form.name)
-    text = tidy_csv.text_of(row for run in completed for row in tidy_csv.rows_of(run, _marks(run)))
+    text = tidy_csv.text_of(row for run in completed for row in tidy_csv.rows_of(run, _flags(run)))
     target = results / "runs" / record_sets.CSV_NAME
     _check_results(results, target, text)
     write_whole(target, text)
@@ -172,5 +172,5 @@ def _of_another(source: ImportedFile, form: Format) -> str:
     return f" (it can be read as {' or '.join(others)})" if others else ""
 
 
-def _marks(run: Run) -> list[str]:
+def _flags(run: Run) -> list[str]:
     return [flag.name for flag in run.flags]

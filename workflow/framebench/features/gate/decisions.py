@@ -97,7 +97,7 @@ TABLE = Table(
         Column("order", TEXT, "in which both sides were measured", hoisted=True),
         *shared("reason"),
         Column("differences", TEXT, "what besides is not the same on both sides", note=True),
-        *shared("marks"),
+        *shared("flags"),
     ),
     empty="Neither side has a case.",
     sectioned=True,
@@ -178,7 +178,7 @@ def _broken(matched: Matched) -> str:
         return "the candidate has no run of it"
     if candidate.throughput is None:
         return f"the candidate is {candidate.status}: {candidate.reason}"
-    if FAILED in candidate.marks - base.marks:
+    if FAILED in candidate.flags - base.flags:
         return "the candidate's computation differs from the reference: see the verification table"
     return ""
 

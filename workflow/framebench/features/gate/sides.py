@@ -20,9 +20,9 @@ from ...environments.venvs import read_environment_file
 from ...files.whole_files import write_whole_bytes
 
 #: Name of the variant without changes.
-USUAL = "usual"
+DEFAULT = "default"
 ALLOWED = (
-    "usual, a variant of the suite, an environment file (.yaml), a version of a package "
+    "default, a variant of the suite, an environment file (.yaml), a version of a package "
     "(PACKAGE==VERSION), environment variables (NAME=VALUE,NAME=VALUE), a model of your own "
     "(FILE.py or REVISION:FILE.py), or a folder of records or a CSV of runs (FOLDER@VARIANT of one "
     "variant)"
@@ -121,7 +121,7 @@ def _side(
 ) -> Side:
     if text in variants:
         return VariantSide(text, variants[text] or {})
-    if text == USUAL:
+    if text == DEFAULT:
         return VariantSide(text, {})
     if text.endswith(".py"):
         return model(key, text)
@@ -135,15 +135,15 @@ def _side(
     try:
         source = values.side(text)
     except NotAllowed:
-        hint = did_you_mean(text, [*variants, USUAL])
+        hint = did_you_mean(text, [*variants, DEFAULT])
         raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None
     return RecordsSide(text, source)
 
 
 def variables(key: str, text: str) -> dict[str, str]:
-    """Return environment variables in ``NAME=VALUE,NAME=VALUE``; ``usual`` is none. Raises
+    """Return environment variables in ``NAME=VALUE,NAME=VALUE``; ``default`` is none. Raises
     :class:`ConfigError`."""
-    words = [] if text == USUAL else text.split(",")
+    words = [] if text == DEFAULT else text.split(",")
     if wrong := [word for word in words if not _VARIABLE.fullmatch(word)]:
         raise ConfigError(f"{key}: found {wrong[0]!r}; allowed: NAME=VALUE, with commas between")
     pairs = (word.partition("=") for word in words)

@@ -15,7 +15,7 @@ from ...records import pairs
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import formatting, grouping, measured
 from ...tables.formatting import escape
-from ...tables.results import CaseResult, marks_of
+from ...tables.results import CaseResult, flags_of
 from .decisions import (
     BROKEN,
     FAULTY,
@@ -139,7 +139,7 @@ def _flags(one: Decision) -> dict[str, list[str]]:
     Runs are named like ``candidate r3``. A flag of the case as a whole has none.
     """
     sides = {"base": one.matched.base, "candidate": one.matched.candidate}
-    found: dict[str, list[str]] = {flag: [] for flag in marks_of(*sides.values()).split()}
+    found: dict[str, list[str]] = {flag: [] for flag in flags_of(*sides.values()).split()}
     for name, case in sides.items():
         for run in case.ok if case else ():
             for flag in grouping.flags_of_run(run):

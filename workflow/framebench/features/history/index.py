@@ -32,7 +32,7 @@ _PATIENCE = 60
 #: Packages that decide what a point is; an index of other code is discarded.
 _CODE = (
     "cases",
-    "comparison",
+    "verification",
     "files",
     "features/history",
     "machine",
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, text TEXT UNIQUE NOT N
 CREATE TABLE IF NOT EXISTS points (
     of_set INTEGER NOT NULL, key INTEGER NOT NULL, better TEXT NOT NULL, version TEXT NOT NULL,
     code TEXT NOT NULL, started REAL, status TEXT NOT NULL, reason TEXT NOT NULL,
-    repeats INTEGER NOT NULL, median REAL, low REAL, high REAL, marks TEXT NOT NULL,
+    repeats INTEGER NOT NULL, median REAL, low REAL, high REAL, flags TEXT NOT NULL,
     facts INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS points_of_set ON points (of_set);
@@ -58,7 +58,7 @@ CREATE INDEX IF NOT EXISTS points_of_set ON points (of_set);
 
 #: Columns of a point, in the order of its fields; shared texts are stored by number.
 _COLUMNS = (
-    "key, facts, low, high, better, version, code, started, status, reason, repeats, median, marks"
+    "key, facts, low, high, better, version, code, started, status, reason, repeats, median, flags"
 )
 
 
@@ -128,7 +128,7 @@ def _read(kept: sqlite3.Connection, source: ResultSet, before: int | None) -> No
             (
                 number, number_of_text(kept, text_of_key(one.key)), one.better, one.version,
                 one.commit, one.started, one.status, one.reason, one.repeats, one.median,
-                *(one.interval or (None, None)), one.marks,
+                *(one.interval or (None, None)), one.flags,
                 number_of_text(kept, json.dumps(one.facts, sort_keys=True)),
             )
             for one in points

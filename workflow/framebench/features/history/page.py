@@ -50,7 +50,7 @@ def render(
         plots=[(plot, ()) for plot in plots(every)],
         tables=shown,
         data=page_data.page_data(shown, RowLinks.none(), (), html_report.series_of(look)),
-        marks=explanations([points]),
+        flags=explanations([points]),
         problems=problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(problems) - MAX_PROBLEMS),
     )

@@ -21,11 +21,11 @@ from ...files.problem import Problem
 from ...records import record_sets, verifications, verified
 from ...records.run import RecordsError
 from ...tables import grouping
-from ...tables.results import CaseResult, marks_of
+from ...tables.results import CaseResult, flags_of
 
 ARCHIVES = archives.SUFFIXES
 #: Folders of a results folder that belong to a set besides its records.
-_BESIDE = ("parity",)
+_BESIDE = ("verification",)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class HistoryPoint:
     reason: str
     repeats: int
     median: float | None
-    marks: str
+    flags: str
 
 
 def find(paths: Sequence[Path]) -> list[ResultSet]:
@@ -121,7 +121,7 @@ def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
     with _unpacked(path) as folder:
         records = folder / "runs" if (folder / "runs").is_dir() else folder
         found = record_sets.load(records)
-        verification_results, problems = verifications.load(records.parent / "parity")
+        verification_results, problems = verifications.load(records.parent / "verification")
         cases = grouping.group(
             found.runs, verified.VerificationFlags(verification_results, _models())
         )
@@ -168,7 +168,7 @@ def _point(key: Key, result: CaseResult) -> HistoryPoint:
         repeats=len(result.values),
         median=result.throughput,
         interval=result.interval,
-        marks=marks_of(result),
+        flags=flags_of(result),
         facts=circumstances.of_first_ok(runs),
     )
 

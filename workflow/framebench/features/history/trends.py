@@ -63,12 +63,12 @@ POINTS = Table(
         Column("started", TEXT, "when its first run of the case began, in UTC"),
         Column("commit", TEXT, "of the code that measured"),
         Column("model_version", TEXT, "of a model of your own: digits of its content's SHA-256"),
-        Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, marked=True),
+        Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, flagged=True),
         *shared("unit"),
         *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval()),
         *shared("repeats", "status", "reason"),
         Column("change", TEXT, "that begins here: `jump`, `drift` or `jump or drift`"),
-        *shared("marks"),
+        *shared("flags"),
     ),
     empty="No set has a case.",
     sectioned=True,
@@ -91,7 +91,7 @@ CHANGES = Table(
         Column("points_after", WHOLE, "sets of the new level; of a drift 0"),
         Column(
             "ratio", NUMBER, "new level over old, or old over new where less is better; of a drift "
-            "that of the ends of a straight line", form=THOUSANDTHS, marked=True,
+            "that of the ends of a straight line", form=THOUSANDTHS, flagged=True,
         ),
         *interval(
             "ratio", "the ratio, sets taken as independent; needs 7 sets on both sides",
@@ -102,7 +102,7 @@ CHANGES = Table(
             "number of series", form=P_VALUE,
         ),
         Column("differences", TEXT, "what else is not the same in these two sets", note=True),
-        *shared("marks"),
+        *shared("flags"),
     ),
     answers=("direction", "kind", "ratio", "before", "at", "differences"),
     sectioned=True,
@@ -250,7 +250,7 @@ def _point_rows(series: CaseHistory) -> list[Row]:
             "status": one.point.status,
             "reason": one.point.reason,
             "change": begins.get(number, ""),
-            "marks": one.point.marks,
+            "flags": one.point.flags,
         }
         for number, (label, one) in enumerate(zip(series.labels, series.measured, strict=True))
     ]
@@ -284,7 +284,7 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
         **interval_cells("ratio", both),
         "p_adjusted": min(1.0, change.p_value * count),
         "differences": describe_differences(one, other),
-        "marks": " ".join(sorted({*one.marks.split(), *other.marks.split()})),
+        "flags": " ".join(sorted({*one.flags.split(), *other.flags.split()})),
     }
 
 

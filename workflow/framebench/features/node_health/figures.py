@@ -15,7 +15,7 @@ from ...machine.identities import Identity, completed
 from ...records.record_sets import machine_label
 from ...records.run import Run
 from ...tables import formatting
-from ...tables.results import CaseResult, CaseResults, marks_of
+from ...tables.results import CaseResult, CaseResults, flags_of
 
 #: Conditions that identify a node or the state of its software.
 _OF_NODES = ("node", "machine", "environment")
@@ -35,7 +35,7 @@ class NodeMeasurement:
     values: tuple[float, ...]
     status: str
     reason: str
-    marks: str
+    flags: str
     hardware: str
     runs: tuple[Run, ...]
 
@@ -117,7 +117,7 @@ def _figure(
     reason = "; ".join(dict.fromkeys(filter(None, (one.reason for one in results))))
     hardware = labels[_kind(runs[0].machine)]
     return NodeMeasurement(
-        node, name, unit, better, values, status, reason, marks_of(*results), hardware, runs
+        node, name, unit, better, values, status, reason, flags_of(*results), hardware, runs
     )
 
 

@@ -259,7 +259,7 @@ def _missing(
         lacking = sorted({*matched} - own) if matched else [metrics.text]
         if lacking:
             figure = replace(
-                first, name=lacking[0], unit="", values=(), status=FAILED, reason=why, marks="",
+                first, name=lacking[0], unit="", values=(), status=FAILED, reason=why, flags="",
                 runs=(),
             )  # fmt: skip
             reason = f"the node has no {', '.join(lacking)}; {why}"

@@ -40,7 +40,7 @@ def of_nodes(inputs: Inputs) -> Iterator[Row]:
             "undecided": undecided,
             "figures": len(node.judged),
             "reason": node.reason,
-            "marks": node.telling.figure.marks if node.telling else "",
+            "flags": node.telling.figure.flags if node.telling else "",
         }
 
 
@@ -54,7 +54,7 @@ def of_figures(inputs: Inputs) -> Iterator[Row]:
                 _VERDICT.name: one.verdict,
                 **_cells(one),
                 "reason": one.reason,
-                "marks": one.figure.marks,
+                "flags": one.figure.flags,
             }
 
 
@@ -131,7 +131,7 @@ NODES = Table(
         Column("telling_figures", WHOLE, "figures of the node with this verdict"),
         Column("undecided", WHOLE, "figures without a verdict"),
         Column("figures", WHOLE, "figures of the node that were judged"),
-        *shared("reason", "marks"),
+        *shared("reason", "flags"),
     ),
     rows=of_nodes,
     group="Nodes",
@@ -144,7 +144,7 @@ FIGURES = Table(
     title="Figures of nodes",
     explanation="Every figure of every node, compared with the others, a baseline or a rule of "
     "SuperBench's.",
-    columns=(*_NODE, _VERDICT, *_FIGURE, *shared("reason", "marks")),
+    columns=(*_NODE, _VERDICT, *_FIGURE, *shared("reason", "flags")),
     rows=of_figures,
     group="Nodes",
     heading="Nodes",

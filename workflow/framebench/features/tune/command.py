@@ -121,7 +121,7 @@ def _tune(given: argparse.Namespace) -> int:
     lines += not_tried(found, batches, len(axes["precision"]) * len(axes["compiler"]))
     write_whole(given.results / NOTE, "\n".join(lines) + "\n")
     print("\n" + "\n".join(lines))
-    return status or (0 if found[0].throughput and WRONG not in found[0].marks else FAULTY)
+    return status or (0 if found[0].throughput and WRONG not in found[0].flags else FAULTY)
 
 
 def suite_of(
@@ -130,7 +130,7 @@ def suite_of(
     """Return the suite of all combinations with ``batches``."""
     first = ["fp32"] if "fp32" in facts["precisions"] else []
     precisions = [*first, *(name for name in facts["precisions"] if name not in first)]
-    compilers = list(dict.fromkeys(["usual", facts["native_compiler"] or "none"]))
+    compilers = list(dict.fromkeys(["default", facts["native_compiler"] or "none"]))
     if facts["trained_with"] in compilers:
         compilers = [facts["trained_with"]]
     return {
@@ -186,7 +186,7 @@ def report(
         *(_row(one, base) for one in found),
     ]
     best = found[0]
-    if not best.throughput or WRONG in best.marks:
+    if not best.throughput or WRONG in best.flags:
         return [*lines, "", "No combination runs and computes the model."]
     case = best.case
     lines_of = facts["script_lines"]
@@ -229,9 +229,9 @@ def _row(one: CaseResult, base: CaseResult | None) -> str:
     ratio = f"{one.throughput / base.throughput:.2f}" if base and base.throughput else ""
     memory = max(run.peak_device_memory or run.peak_host_memory or 0 for run in one.ok)
     gibibytes = f"{memory / 2**30:.2f}" if memory else ""
-    flags = " ".join(sorted({*one.marks} - {OWN}))
-    verified = "no: it computes something else" if WRONG in one.marks else (
-        "not verified" if "unverified" in one.marks else "yes"
+    flags = " ".join(sorted({*one.flags} - {OWN}))
+    verified = "no: it computes something else" if WRONG in one.flags else (
+        "not verified" if "unverified" in one.flags else "yes"
     )  # fmt: skip
     figure = formatting.rounded(one.throughput, "#.4g")
     return f"{start} {figure} | {ends} | {ratio} | {gibibytes} | {verified} | {flags} | ok |"

@@ -21,7 +21,7 @@ WORTH = 0.5
 #: which a median has an interval.
 FIRST, FINALISTS, REPEATS = 0.5, 3, 6
 #: Flag of a figure whose verification failed.
-WRONG = "parity"
+WRONG = "incorrect"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _best(results: Sequence[CaseResult], batch: int) -> float:
 
 def _figure(one: CaseResult) -> float:
     """Return the throughput; 0 without one, and where something else was computed."""
-    return 0.0 if WRONG in one.marks else one.throughput or 0.0
+    return 0.0 if WRONG in one.flags else one.throughput or 0.0
 
 
 def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:

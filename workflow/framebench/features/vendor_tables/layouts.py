@@ -12,7 +12,7 @@ from functools import partial
 from ...cases.names import topology
 from ...tables.columns import CONTRADICTED, LINT, Row
 from ...tables.formatting import DASH, Cell
-from ...tables.results import UNCOMPILED, marks_of_all, other_marks
+from ...tables.results import UNCOMPILED, flags_of_all, other_flags
 from ...tables.table import PublishedLayout
 from .printed_rows import ACCURACY, AMP, EACH, INFERENCE, SEEDS, TRAINING, Values, headings_of
 
@@ -65,12 +65,12 @@ class Heading:
 class LayoutRow:
     """A row of a layout.
 
-    ``row``: row of the table, the first if several are merged. ``values``, ``marks`` and, for
+    ``row``: row of the table, the first if several are merged. ``values``, ``flags`` and, for
     printed rows, ``headings``: by column."""
 
     row: Row
     values: Values
-    marks: Mapping[str, str]
+    flags: Mapping[str, str]
     headings: Mapping[str, str]
 
 
@@ -227,7 +227,7 @@ def _value_text(row: Row, name: str) -> str:
 def _layout(rows: Sequence[Row], layout: str) -> PublishedLayout:
     first = rows[0]
     headings = _headings(first, layout)
-    everywhere = marks_of_all(row["marks"] for row in rows if _has_figure(row, headings))
+    everywhere = flags_of_all(row["flags"] for row in rows if _has_figure(row, headings))
     lines = _lines(rows, layout)
     words = _title_texts(rows, lines, layout)
     shown: dict[str, Callable[[LayoutRow], Cell]] = {}
@@ -271,7 +271,7 @@ def _line(row: Row) -> LayoutRow:
     return LayoutRow(
         row,
         {name: "" if value is None else str(value) for name, value in row.items()},
-        {name: f"{row['marks']}{f' {LINT}' * (name in faulty)}" for name in row},
+        {name: f"{row['flags']}{f' {LINT}' * (name in faulty)}" for name in row},
         headings_of(row),
     )
 
@@ -291,7 +291,7 @@ def _merged(sides: Mapping[str, Row]) -> LayoutRow:
     return LayoutRow(
         first.row,
         {**first.values, **by_side(lambda line: line.values)},
-        by_side(lambda line: line.marks),
+        by_side(lambda line: line.flags),
         by_side(lambda line: line.headings),
     )
 
@@ -354,8 +354,8 @@ def _columns(
         return _score(found) if columns == ("score",) else found
 
     def cell(line: LayoutRow) -> Cell:
-        marks = line.marks.get(columns[0], "") if heading.is_figure else ""
-        shown = " ".join(other_marks(marks, everywhere).split())
+        flags = line.flags.get(columns[0], "") if heading.is_figure else ""
+        shown = " ".join(other_flags(flags, everywhere).split())
         return _cell(text(line), columns != ("system",), shown)
 
     texts = [text(line) for line in lines]
@@ -383,10 +383,10 @@ def _cell_of_seed(seed: int, line: LayoutRow) -> Cell:
     return _cell(_seeds(line).get(seed, ""), True)
 
 
-def _cell(text: str, is_number: bool, marks: str = "") -> Cell:
+def _cell(text: str, is_number: bool, flags: str = "") -> Cell:
     if not text:
         return Cell(DASH, "number missing")
-    return Cell(text, "number" if is_number else "case", marks=marks)
+    return Cell(text, "number" if is_number else "case", flags=flags)
 
 
 def _title(rows: Sequence[Row], columns: set[str], layout: str) -> str:

@@ -15,7 +15,7 @@ from ...tables import formatting
 from ...tables import training as trainings
 from ...tables.columns import Row
 from ...tables.declared import converge, inference_step_time
-from ...tables.results import CaseResult, marks_of
+from ...tables.results import CaseResult, flags_of
 from ...tables.table import Inputs
 from . import phases
 from .printed_rows import AMP, EACH, FULL, Values
@@ -54,7 +54,7 @@ def training(inputs: Inputs) -> Iterator[Values]:
             bases.append(base)
         row["amp_speedup"] = _ratio(amp, full)
         row["unit"] = amp.unit
-        row["marks"] = marks_of(amp, full, *bases)
+        row["flags"] = flags_of(amp, full, *bases)
         yield row
 
 
@@ -167,7 +167,7 @@ def _pretraining(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values]
             row[f"score_{side}"] = f"{descriptive.mean(losses):.3f}" if losses else ""
             row[f"time_{side}"] = "" if hours[side] is None else f"{hours[side]:.4g}"
         every = [one for pair in (amp, full) if pair for one in (pair.first, pair.last) if one]
-        row |= {"marks": marks_of(*every), "reason": _reasons(every)}
+        row |= {"flags": flags_of(*every), "reason": _reasons(every)}
         mixed, whole = hours.get("amp"), hours.get("full")
         if mixed and whole:
             row["time_speedup"] = f"{whole / mixed:.2f}"
@@ -278,7 +278,7 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
         "devices_per_node": str(case.devices_per_node),
         "batch": str(case.batch_per_device),
         "tokens": formatting.condition_text("sequence_length", case.sequence_length),
-        "marks": marks_of(result, full),
+        "flags": flags_of(result, full),
         "reason": _reasons(filter(None, (result, full))),
     }
     for side, one in (("amp", result), ("full", full)):

@@ -47,7 +47,7 @@ def _text(name: str, explanation: str, title: str = "", **shown: Any) -> Column:
 def _figure(name: str, explanation: str, title: str, unit: str = "") -> Column:
     return Column(
         name, TEXT, f"{explanation}; as printed, or as our records give it", unit, title=title,
-        form=PRINTED, marked=True, why=_why,
+        form=PRINTED, flagged=True, why=_why,
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ _LAST = (
         hidden=True,
     ),
     _text(HEADINGS, "headings of its figures, as printed: COLUMN=HEADING; ..", hidden=True),
-    *shared("marks", "reason"),
+    *shared("flags", "reason"),
 )
 
 

@@ -30,7 +30,7 @@ class AllReduceTiming(NamedTuple):
     gbytes_per_second: float
 
 
-class GradientExchange(NamedTuple):
+class GradientAllReduce(NamedTuple):
     """Timed all-reduces of the gradients.
 
     ``seconds``: of each round of all ``messages``, on the slowest rank; ``sizes``: bytes of each
@@ -42,14 +42,14 @@ class GradientExchange(NamedTuple):
     sizes: tuple[int, ...] = ()
 
 
-def gradient_exchange_of(ranks: Sequence[Mapping[str, Any]]) -> GradientExchange | None:
+def gradient_all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> GradientAllReduce | None:
     """Return the timed gradient all-reduce of a record's ranks; None unless all ranks have one."""
-    found = [rank.get("gradient_exchange") for rank in ranks]
+    found = [rank.get("gradient_all_reduce") for rank in ranks]
     if not found or not all(one and one["seconds"] for one in found):
         return None
     rounds = zip(*(one["seconds"] for one in found if one), strict=False)
-    sizes = tuple(map(int, ranks[0]["gradient_exchange"]["bytes"]))
-    return GradientExchange(tuple(map(max, rounds)), len(sizes), sizes)
+    sizes = tuple(map(int, ranks[0]["gradient_all_reduce"]["bytes"]))
+    return GradientAllReduce(tuple(map(max, rounds)), len(sizes), sizes)
 
 
 def all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> AllReduceTiming | None:

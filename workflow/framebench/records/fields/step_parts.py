@@ -12,7 +12,7 @@ PARTS = ("forward", "backward", "all_reduce", "optimizer")
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class StepParts:
     """Step breakdown.
 
     ``seconds``: medians over ``steps`` by part, in the order of a step; parts that a framework
@@ -28,7 +28,7 @@ class Split:
     forward_ends: str = ""
 
 
-def split_of(rank: Mapping[str, Any]) -> Split | None:
+def step_parts_of(rank: Mapping[str, Any]) -> StepParts | None:
     """Return the step breakdown of a rank; None if it was not requested.
 
     1. A part's time is its median over the steps.
@@ -36,22 +36,22 @@ def split_of(rank: Mapping[str, Any]) -> Split | None:
 
     Raises ValueError for parts that contradict each other.
     """
-    found = rank.get("split")
+    found = rank.get("step_breakdown")
     if found is None:
         return None
     if found["reason"] or not found["parts"]:
-        return Split(reason=found["reason"] or "the framework told of no parts")
+        return StepParts(reason=found["reason"] or "the framework told of no parts")
     seconds: dict[str, float] = {}
     how: list[str] = []
     for entry in found["parts"]:
         name, contained = entry["part"], entry["contains"]
         if not entry["seconds"] or not set(contained) <= set(seconds) or name in seconds:
-            raise ValueError(f"holds a split whose part {name} is not one of a step")
+            raise ValueError(f"holds a step breakdown whose part {name} is not one of a step")
         seconds[name] = median(entry["seconds"]) - sum(seconds[other] for other in contained)
         how.append(f"{name} {_less(contained)}")
     steps = min(len(entry["seconds"]) for entry in found["parts"])
     ends = next((str(one["ends"]) for one in found["parts"] if one.get("ends")), "")
-    return Split(tuple(seconds.items()), steps, "; ".join(how), forward_ends=ends)
+    return StepParts(tuple(seconds.items()), steps, "; ".join(how), forward_ends=ends)
 
 
 def _less(contained: list[str]) -> str:

@@ -46,8 +46,10 @@ def of_weak_scaling(table: pd.DataFrame) -> list[Plot]:
 
 def _parts(row: Any) -> Sequence[float]:
     """Return percentages in the order of PARTS; negative parts become 0."""
-    if is_known(row.communication_loss):
-        exchange = [row.communication_loss, row.rest_loss, 0.0]
+    if is_known(row.all_reduce_loss):
+        communication = [row.all_reduce_loss, row.rest_loss, 0.0]
     else:
-        exchange = [0.0, 0.0, row.exchange_loss]
-    return [100 * max(0.0, part) for part in (row.efficiency, row.shared_hardware_loss, *exchange)]
+        communication = [0.0, 0.0, row.communication_loss]
+    return [
+        100 * max(0.0, part) for part in (row.efficiency, row.shared_hardware_loss, *communication)
+    ]

@@ -18,7 +18,7 @@ from ..stacked_bars import Bar
 MAX_ROWS = 40
 #: Title of each part of a bar by column, in the order of a run.
 PARTS = {**{f"{name}_seconds": title for name, (title, _) in WORDS.items()},
-         "unsplit_seconds": "not told"}  # fmt: skip
+         "unattributed_seconds": "not told"}  # fmt: skip
 #: Values from which the next larger unit is used.
 _MANY = 300
 

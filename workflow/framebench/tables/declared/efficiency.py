@@ -76,7 +76,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "datasheet_tflops": datasheet_tflops(inputs.datasheets, run),
         "mfu": mfu,
         "energy_sources": " or ".join(sorted(sources)),
-        "marks": _marks(result, mfu),
+        "flags": _flags(result, mfu),
         "reason": _reason(result, known, peak is not None),
     }
 
@@ -85,10 +85,10 @@ def _part(tflops: float | None, peak: PeakFlops | None) -> float | None:
     return tflops / peak.tflops if tflops is not None and peak and peak.tflops else None
 
 
-def _marks(result: CaseResult, mfu: float | None) -> str:
+def _flags(result: CaseResult, mfu: float | None) -> str:
     """Return the case's flags, and one for a peak that the figure exceeds or nearly reaches."""
     doubted = {DOUBTED} if mfu is not None and mfu > HIGHEST_MFU else set()
-    return " ".join(sorted({*result.marks, *doubted}))
+    return " ".join(sorted({*result.flags, *doubted}))
 
 
 def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str:
@@ -138,11 +138,11 @@ EFFICIENCY = Table(
         *RESULT_COLUMNS,
         *shared("throughput_median", "unit"),
         ACHIEVED,
-        tflops("peak_tflops", "fastest products that any framework reached", "peak TFLOP/s"),
+        tflops("peak_tflops", "fastest matmuls that any framework reached", "peak TFLOP/s"),
         Column(
             "peak_by",
             TEXT,
-            "framework, version, dtype and size of these products, and for how long they went on; "
+            "framework, version, dtype and size of these matmuls, and for how long they went on; "
             "those of older records, without it, for 0.1 s",
             title="peak reached by",
             hoisted=True,
@@ -155,7 +155,7 @@ EFFICIENCY = Table(
             "model FLOPs utilization: operations over the peak",
             title="MFU %",
             form=PERCENT,
-            marked=True,
+            flagged=True,
         ),
         Column(
             "of_own_peak",
@@ -185,7 +185,7 @@ EFFICIENCY = Table(
             title="energy of",
             hoisted=True,
         ),
-        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "marks", "reason"),
+        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "flags", "reason"),
     ),
     rows=lambda inputs: inputs.cases_with(lambda result: _cells(result, inputs)),
     group="Where the time goes",

@@ -29,7 +29,7 @@ from ..columns import (
 )
 from ..contests import ON_MACHINE, OWN, SETTING, Contest
 from ..ratios import VERDICT, Sides, possible, verdicts
-from ..results import CaseResult, marks_of
+from ..results import CaseResult, flags_of
 from ..table import Fields, Inputs, Table
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _figures(contest: Contest, count: int) -> Row:
         "tried": contest.tried,
         "missing": ", ".join(contest.missing),
         "reason": _incomparable(contest),
-        "marks": marks_of(first, second),
+        "flags": flags_of(first, second),
     }
 
 
@@ -273,7 +273,7 @@ FASTEST = Table(
         Column("next_repeats", WHOLE, "repeats of the runner-up", hidden=True),
         Column(
             "lead", NUMBER, "ratio of the fastest to the runner-up, above 1 also where less is "
-            "better", form=THOUSANDTHS, marked=True, check="ratio", why=lambda row: "",
+            "better", form=THOUSANDTHS, flagged=True, check="ratio", why=lambda row: "",
         ),
         *interval(
             "lead", "the lead", form=THOUSANDTHS, check="ratio",
@@ -296,7 +296,7 @@ FASTEST = Table(
             "framework is called the fastest", title="not measured yet",
         ),
         VERDICT,
-        *shared("reason", "marks"),
+        *shared("reason", "flags"),
     ),
     rows=rows,
     group="Answers",

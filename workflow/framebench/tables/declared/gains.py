@@ -34,7 +34,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 def _changes(table: Table, ratios: pd.DataFrame) -> Any:
     """Return what each row holds against what, as a column."""
     if table is VARIANTS:
-        return ratios["arm"] + " over " + ratios["base_arm"]
+        return ratios["suite_variant"] + " over " + ratios["base_suite_variant"]
     if table is PRECISIONS:
         return ratios["precision"] + " over " + ratios["precision"].map(precisions.baseline)
     if table is COMPILERS:
@@ -58,7 +58,7 @@ def _row(table: Table, change: str, ratios: pd.DataFrame) -> Row:
         "slower": sum(ratios["verdict"] == SLOWER),
         "perfect": ratios["devices"].iloc[0] if "devices" in ratios else None,
         "of_table": table.name,
-        "marks": " ".join(sorted({*most["marks"].split(), *least["marks"].split()})),
+        "flags": " ".join(sorted({*most["flags"].split(), *least["flags"].split()})),
     }
 
 
@@ -81,9 +81,9 @@ GAINS = Table(
     "against as many single ones.",
     columns=(
         Column("change", TEXT, "what against what, everything else equal"),
-        Column("most", NUMBER, "largest ratio of medians", marked=True),
+        Column("most", NUMBER, "largest ratio of medians", flagged=True),
         Column("most_of", TEXT, "framework and case of that", title="of"),
-        Column("least", NUMBER, "smallest ratio of medians", marked=True),
+        Column("least", NUMBER, "smallest ratio of medians", flagged=True),
         Column("least_of", TEXT, "framework and case of that", title="of"),
         Column("ratios", WHOLE, "how many ratios there are"),
         Column("ratio_frameworks", WHOLE, "of how many frameworks", title="frameworks"),
@@ -94,7 +94,7 @@ GAINS = Table(
             why=lambda row: "",
         ),
         Column("of_table", TEXT, "the table that they are from", title="table"),
-        *shared("marks"),
+        *shared("flags"),
     ),
     rows=rows,
     group="Answers",

@@ -95,7 +95,7 @@ def _percentile(name: str, part: float) -> list[Column]:
     check = "percentiles"
     return [
         Column(
-            name, NUMBER, meaning, "ms", title=f"{short} ms", marked=True, figure=True,
+            name, NUMBER, meaning, "ms", title=f"{short} ms", flagged=True, figure=True,
             check=check, optional=part > _USUAL,
         ),
         *interval(
@@ -125,7 +125,7 @@ STEP_TIME = Table(
             "mean time of a step of a repeat, as the median over repeats",
             "ms",
             title="mean ms",
-            marked=True,
+            flagged=True,
             figure=True,
             check="mean",
         ),
@@ -139,7 +139,7 @@ STEP_TIME = Table(
             title="timed in",
             hoisted=True,
         ),
-        *shared("note", "marks"),
+        *shared("note", "flags"),
     ),
     rows=lambda inputs: inputs.cases_with(
         lambda one: cells(one) if one.case.mode == "inference" else None

@@ -11,8 +11,8 @@ CLEAR = 0.05
 LOADER, COMPUTE, BOTH = "loader", "compute", "both"
 
 
-_total = over_runs(lambda run: run.throughput if run.fed else None)
-_compute, _loader = over_runs("fed.compute"), over_runs("fed.loader")
+_total = over_runs(lambda run: run.throughput if run.input_pipeline else None)
+_compute, _loader = over_runs("input_pipeline.compute"), over_runs("input_pipeline.loader")
 
 
 def _milliseconds(path: str) -> Value:
@@ -58,12 +58,12 @@ TABLE = Table(
         ),
         Column(
             "wait_ms", NUMBER, "time until a step's batch was there, of a median step", "ms",
-            _milliseconds("fed.wait"), title="wait ms", form=TENTHS,
+            _milliseconds("input_pipeline.wait"), title="wait ms", form=TENTHS,
         ),
         Column(
             "copy_ms", NUMBER,
             "time until the call that copies it to the device had returned, of a median step",
-            "ms", _milliseconds("fed.copy"), title="copy ms", form=TENTHS,
+            "ms", _milliseconds("input_pipeline.copy"), title="copy ms", form=TENTHS,
         ),
         Column(
             "of_compute", NUMBER, "throughput in all over that of the computation alone",
@@ -72,11 +72,11 @@ TABLE = Table(
         ),
         Column(
             "skipped_images", COUNT, "bad images, texts or records that were left out",
-            value=over_runs("fed.skipped", max), title="skipped",
+            value=over_runs("input_pipeline.skipped", max), title="skipped",
         ),
     ),
     rows=lambda inputs: inputs.cases_with(
-        lambda case: {} if any(run.fed for run in case.ok) else None
+        lambda case: {} if any(run.input_pipeline for run in case.ok) else None
     ),
     group="Where the time goes",
     heading="Loading and computing",

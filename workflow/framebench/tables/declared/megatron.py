@@ -137,7 +137,7 @@ MEGATRON = Table(
     "batch per device, the global batch are the samples of an update on all devices. TFLOP/s are "
     "of one device, by four ways to count the operations of a sequence: Megatron-LM's, which has "
     "half of the square of causal attention, Megatron-DeepSpeed's, torchtitan's, and ours, which "
-    "count all products and the full square. Their ratio is the same in all rows of a model and a "
+    "count all matmuls and the full square. Their ratio is the same in all rows of a model and a "
     "length. Reserved is what the allocator has taken of a device, used or not.",
     columns=(
         *RESULT_COLUMNS,
@@ -158,7 +158,7 @@ MEGATRON = Table(
         Column("peak_reserved_memory_bytes", COUNT,
                "most that any rank's allocator had taken of its device, used or not", "bytes",
                highest("peak_reserved_memory"), "reserved GiB", GIBIBYTES, optional=True),
-        *shared("peak_host_memory_bytes", "marks", "reason"),
+        *shared("peak_host_memory_bytes", "flags", "reason"),
     ),
     rows=lambda inputs: inputs.cases_with(lambda result: _cells(result, inputs.models)),
     group="Where the time goes",

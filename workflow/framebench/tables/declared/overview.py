@@ -20,7 +20,7 @@ from ..table import Crosstab, Inputs, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-USUAL, COMPILED = "usual", "compiled"
+DEFAULT, COMPILED = "default", "compiled"
 #: Modes with training.
 TRAINING = ("train", curves.KIND)
 
@@ -33,18 +33,26 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     import pandas as pd  # slow to import, and plans make no rows
 
     listed = [
-        (one, contest.machine, _way(one), at, bool(contest.missing), one.better, one.throughput)
+        (
+            one,
+            contest.machine,
+            _compilation(one),
+            at,
+            bool(contest.missing),
+            one.better,
+            one.throughput,
+        )
         for at, contest in enumerate(contests.find_contests(inputs))
-        for one in sorted(contest.results, key=_way, reverse=True)
+        for one in sorted(contest.results, key=_compilation, reverse=True)
     ]
-    names = ["result", ON_MACHINE.name, "way", "contest", "lacks", "better", "figure"]
+    names = ["result", ON_MACHINE.name, "compilation", "contest", "lacks", "better", "figure"]
     cases = pd.DataFrame(listed, columns=names).astype({"figure": "float64"})
-    figures = cases.groupby(["contest", "way"])["figure"]
+    figures = cases.groupby(["contest", "compilation"])["figure"]
     is_higher = cases["better"] == "higher"
     best = figures.transform("max").where(is_higher, figures.transform("min"))
     part = cases["figure"] / best.where((best != 0) & ~cases["lacks"])
     cases["part_of_best"] = part.where(is_higher, 1 / part)
-    return cases[["result", ON_MACHINE.name, "way", "part_of_best"]]
+    return cases[["result", ON_MACHINE.name, "compilation", "part_of_best"]]
 
 
 def usual_compiler(framework: str, mode: str) -> str:
@@ -55,14 +63,14 @@ def usual_compiler(framework: str, mode: str) -> str:
     return str(with_one or UNCOMPILED)
 
 
-def way_of(framework: str, mode: str, compiler: str) -> str:
-    """Return COMPILED for a compiler other than the framework's usual one, otherwise USUAL."""
+def compilation_of(framework: str, mode: str, compiler: str) -> str:
+    """Return COMPILED for a compiler other than the framework's usual one, otherwise DEFAULT."""
     usual = usual_compiler(framework, mode)
-    return USUAL if compiler in ("", UNCOMPILED, usual) else COMPILED
+    return DEFAULT if compiler in ("", UNCOMPILED, usual) else COMPILED
 
 
-def _way(result: CaseResult) -> str:
-    return way_of(result.case.framework, result.case.mode, result.case.compiler)
+def _compilation(result: CaseResult) -> str:
+    return compilation_of(result.case.framework, result.case.mode, result.case.compiler)
 
 
 def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
@@ -120,7 +128,7 @@ def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
     def name(row: Row) -> str:
         words = [row["precision"], topology(row["nodes"], row["devices_per_node"])]
         words += [f"batch {row['batch_per_device']}"] * batches
-        words += [COMPILED] * (row["way"] == COMPILED)
+        words += [COMPILED] * (row["compilation"] == COMPILED)
         return " ".join(filter(None, words))
 
     return contests.named(rows, name)
@@ -138,7 +146,7 @@ def _cell(row: Row | None, compares: bool) -> Cell | None:
         return Cell(row["status"], f"number missing status {row['status']}", "", row["reason"])
     shown = compares and row["part_of_best"] is not None
     part = f" ({row['part_of_best']:.2f})" if shown else ""
-    return Cell(f"{row['median']:.4g}{part}", "number", repr(row["median"]), marks=row["marks"])
+    return Cell(f"{row['median']:.4g}{part}", "number", repr(row["median"]), flags=row["flags"])
 
 
 OVERVIEW = Table(
@@ -154,15 +162,15 @@ OVERVIEW = Table(
         ON_MACHINE,
         measured.PARAMETERS,
         measured.METRIC,
-        Column("way", TEXT, "`compiled`, or `usual`: without a compiler, or with the one that "
-               "nobody trains without"),
+        Column("compilation", TEXT, "`compiled`, or `default`: without a compiler, or with "
+               "the one that nobody trains without"),
         measured.MEDIAN,
         *shared("unit"),
         Column(
             "part_of_best", NUMBER, "the figure over that of the best framework here, or its "
             "inverse where less is better", form=THOUSANDTHS, title="part of the best",
         ),
-        *shared("status", "reason", "marks"),
+        *shared("status", "reason", "flags"),
     ),
     rows=rows,
     group="Answers",

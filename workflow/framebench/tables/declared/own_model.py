@@ -21,7 +21,7 @@ from .inference_step_time import STEP_TIME
 from .inference_step_time import cells as step_times
 from .largest_batch import LARGEST
 from .roofline import ROOFLINE
-from .step_breakdown import SPLIT
+from .step_breakdown import STEP_BREAKDOWN
 from .summary import TOKENS
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 #: Verification of a figure, by the flag that says it.
 FAILED, UNVERIFIED = "failed", "unverified"
-_VERIFIED = {"parity": FAILED, UNVERIFIED: UNVERIFIED}
+_VERIFIED = {"incorrect": FAILED, UNVERIFIED: UNVERIFIED}
 _PERCENTILES = ("p50_ms", "p90_ms", "p99_ms")
 #: Axes that distinguish combinations, besides batch and devices.
-_TRIED = ("precision", "compiler", "arm", *(axis.name for axis in axes.further()))
+_TRIED = ("precision", "compiler", "suite_variant", *(axis.name for axis in axes.further()))
 
 
 def rows(inputs: Inputs) -> pd.DataFrame:
@@ -44,7 +44,7 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
     if result.case.model not in inputs.own_models or result.case.mode not in MODES:
         return None
     timed = step_times(result)
-    named = (status for flag, status in _VERIFIED.items() if flag in result.marks)
+    named = (status for flag, status in _VERIFIED.items() if flag in result.flags)
     return {
         "verification": next(named, "passed") if result.ok else "",
         **{name: timed[name] for name in _PERCENTILES},
@@ -64,7 +64,7 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     names = {model for model, _ in found}
     beside = {
         table: {_key(row): row for row in view.records(tables[table])}
-        for table in (EFFICIENCY, ROOFLINE, SPLIT)
+        for table in (EFFICIENCY, ROOFLINE, STEP_BREAKDOWN)
         if table in tables
     }
     said = []
@@ -98,12 +98,12 @@ def _about(
         figures.append(f"{memory / 2**30:.3g} GiB of memory")
     verified = "verified" if best["verification"] == "passed" else "not verified"
     of = f" of {len(rows)} combinations" if len(rows) > 1 else ""
-    flags = " ".join(flag for flag in best["marks"].split() if flag not in (OWN, UNVERIFIED))
+    flags = " ".join(flag for flag in best["flags"].split() if flag not in (OWN, UNVERIFIED))
     ends = f" [{flags}]" if flags else ""
     yield f"best{of}: {_combination(best, rows)}: {', '.join(figures)} ({verified}){ends}"
     yield from _batches(best, rows)
     of_best = {table: found.get(_key(best), {}) for table, found in beside.items()}
-    yield from _time(of_best.get(SPLIT, {}))
+    yield from _time(of_best.get(STEP_BREAKDOWN, {}))
     yield from _roof(of_best.get(EFFICIENCY, {}), of_best.get(ROOFLINE, {}))
 
 
@@ -135,8 +135,8 @@ def _batches(best: Row, rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _time(split: Row) -> Iterator[str]:
-    shares = [(part, split.get(f"{part}_share")) for part in PARTS]
+def _time(breakdown: Row) -> Iterator[str]:
+    shares = [(part, breakdown.get(f"{part}_share")) for part in PARTS]
     if known := [f"{part.replace('_', '-')} {share:.0%}" for part, share in shares if share]:
         yield f"time of a step: {', '.join(known)}"
 
@@ -182,7 +182,7 @@ OWN_MODEL = Table(
             "verification", TEXT, "`passed`, `failed` or `unverified`; \"\" without a figure",
             form=LOOK,
         ),
-        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "marks", "status", "reason"),
+        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "flags", "status", "reason"),
     ),
     rows=rows,
     group="Answers",

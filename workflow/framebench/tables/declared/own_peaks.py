@@ -53,9 +53,11 @@ def rows(inputs: Inputs) -> pd.DataFrame:
 def _gains(inputs: Inputs) -> dict[Hashable, str]:
     """Return the variants that were shown to be faster, with their ratios, by framework."""
     made = inputs.made(VARIANTS)
-    faster = made[made["verdict"] == FASTER].groupby(["framework", "arm"], sort=False)["speedup"]
+    faster = made[made["verdict"] == FASTER].groupby(["framework", "suite_variant"], sort=False)[
+        "speedup"
+    ]
     ends = faster.agg(["min", "max"]).reset_index()
-    texts = [_range(*row) for row in ends[["arm", "min", "max"]].itertuples(index=False)]
+    texts = [_range(*row) for row in ends[["suite_variant", "min", "max"]].itertuples(index=False)]
     return ends.assign(text=texts).groupby("framework")["text"].agg("; ".join).to_dict()
 
 
@@ -107,10 +109,10 @@ OWN_PEAKS = Table(
         *shared("framework", "framework_version", "precision"),
         Column("peak_hardware", TEXT, "the device", title="hardware", hoisted=True),
         Column("busy_devices", WHOLE, "devices of a node that multiplied at once", hoisted=True),
-        tflops("own_peak_tflops", "fastest products of this framework", "own peak TFLOP/s"),
+        tflops("own_peak_tflops", "fastest matmuls of this framework", "own peak TFLOP/s"),
         OWN_PEAK_SHARE,
         Column("best_framework", TEXT, "the fastest framework", hoisted=True),
-        tflops("best_tflops", "fastest products of that", "its TFLOP/s"),
+        tflops("best_tflops", "fastest matmuls of that", "its TFLOP/s"),
         Column(
             "library", TEXT, "library and code path, or kernels of the build for a GPU", note=True
         ),

@@ -24,7 +24,7 @@ from ..columns import (
 )
 from ..expectation import roofs, traffic
 from ..expectation.roofs import Roof, RoofLookup
-from ..results import CaseResult, marks_of
+from ..results import CaseResult, flags_of
 from ..table import Drawing, Inputs, Table
 from .efficiency import DOUBTED, EFFICIENCY, HIGHEST_MFU, operations_per_sample, tflops_per_device
 
@@ -32,7 +32,7 @@ COMPUTE, MEMORY = "compute", "memory"
 #: Flag for a memory roof that may not be a bound.
 LOW = "roof"
 #: Without flags, because the row's flags include those of the roofs.
-_THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
+_THROUGHPUT = replace(COLUMNS["throughput_median"], flagged=False)
 _GIGABYTES = Form(1e-9, ".3g")
 #: Benchmark of memory bandwidth by accelerator.
 _MEASURE = {
@@ -76,12 +76,12 @@ def _cells(inputs: Inputs, found: RoofLookup, result: CaseResult) -> Row | None:
         "bound_tflops": bound,
         "lower_roof": limit,
         "reached": reached,
-        "marks": _marks(result, attained, reached, limit, moved, compute, memory),
+        "flags": _flags(result, attained, reached, limit, moved, compute, memory),
         "reason": _reason(result, operations, moved, compute, memory),
     }
 
 
-def _marks(
+def _flags(
     result: CaseResult,
     attained: float | None,
     reached: float | None,
@@ -94,16 +94,16 @@ def _marks(
 
     Further flags mark a peak or a bandwidth that may not be a bound."""
     if reached is None:
-        return marks_of(result)
+        return flags_of(result)
     sides = [roof.result for roof in (compute, memory) if roof]
-    marks = {*marks_of(result, *sides).split()}
+    flags = {*flags_of(result, *sides).split()}
     if compute and attained and attained > HIGHEST_MFU * compute.value:
-        marks.add(DOUBTED)
+        flags.add(DOUBTED)
     cache = memory.last_cache if memory else None
     stays = cache is not None and moved.held is not None and moved.held <= cache
     if limit == MEMORY and (stays or reached > 1):
-        marks.add(LOW)
-    return " ".join(sorted(marks))
+        flags.add(LOW)
+    return " ".join(sorted(flags))
 
 
 def _reason(
@@ -130,7 +130,7 @@ def _reason(
     if memory is None:
         how = _MEASURE.get(where.accelerator, "nothing measures it")
         return f"no bandwidth of the memory of {devices}: {how}, devices_per_node {count}"
-    return f"no peak of {devices} in {case.precision}: kind peak or matmul on as many"
+    return f"no peak of {devices} in {case.precision}: kind peak_flops or matmul on as many"
 
 
 _SHARED = EFFICIENCY.by_name
@@ -139,8 +139,8 @@ ROOFLINE = Table(
     title="Roofline",
     explanation="Each case compared with the roofs of its device; figures of one device. The "
     "roofs were measured on this machine, on as many devices at once with as many cores each: the "
-    "fastest matmul in this precision of any framework (kinds peak, matmul), and memory bandwidth "
-    "(kind memory, STREAM's triad; on a GPU kind elementwise). Intensity is the model's "
+    "fastest matmul in this precision of any framework (kinds peak_flops, matmul), and memory "
+    "bandwidth (kind memory, STREAM's triad; on a GPU kind elementwise). Intensity is the model's "
     "operations per byte that a step must move at least. Training reads and writes each "
     "parameter, each optimizer value and each gradient once; inference reads each parameter once. "
     "Real traffic is higher, above all by activations. So intensity and bound are upper bounds. "
@@ -162,11 +162,11 @@ ROOFLINE = Table(
         _SHARED["tflops_per_device"],
         Column(
             "compute_roof_tflops", NUMBER,
-            "fastest products on as many devices at once, of one of them", "TFLOP/s",
+            "fastest matmuls on as many devices at once, of one of them", "TFLOP/s",
             title="peak TFLOP/s", form=THREE_DIGITS,
         ),
         Column(
-            "compute_roof_by", TEXT, "whose products these are", title="peak by", hoisted=True,
+            "compute_roof_by", TEXT, "whose matmuls these are", title="peak by", hoisted=True,
             follows="precision",
         ),
         Column(
@@ -188,9 +188,9 @@ ROOFLINE = Table(
         Column("lower_roof", TEXT, "`compute` or `memory`", title="limited by"),
         Column(
             "reached", NUMBER, "TFLOP/s per device over the bound", title="of the bound %",
-            form=PERCENT, marked=True,
+            form=PERCENT, flagged=True,
         ),
-        *shared("marks", "reason"),
+        *shared("flags", "reason"),
     ),
     rows=lambda inputs: inputs.cases_with(
         partial(_cells, inputs, RoofLookup(inputs.peaks, inputs.others))

@@ -21,7 +21,10 @@ WORDS = {
         "window",
         "time of the timed windows: of the throughput and of the steps that are waited for",
     ),
-    "other": ("other", "rest of the wall time: starting, checks, collectives, the split, the end"),
+    "other": (
+        "other",
+        "rest of the wall time: starting, checks, collectives, the step breakdown, the end",
+    ),
 }
 #: Framework of the total.
 ALL = "all"
@@ -59,14 +62,14 @@ def suite_rows(inputs: Inputs) -> Iterator[Row]:
 def _sums(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     phases = [run.phases for run in runs if run.phases]
     seconds = {phase: sum(getattr(one, phase) for one in phases) for phase in WORDS}
-    unsplit = sum(run.wall_seconds or 0.0 for run in runs if not run.phases)
-    whole = sum(seconds.values()) + unsplit
+    unattributed = sum(run.wall_seconds or 0.0 for run in runs if not run.phases)
+    whole = sum(seconds.values()) + unattributed
     return {
         "framework": name,
         "runs": len(runs),
         "suite_seconds": whole,
         **_by_column(seconds if phases else dict.fromkeys(WORDS)),
-        "unsplit_seconds": unsplit,
+        "unattributed_seconds": unattributed,
         "timed_share": seconds["window"] / whole if phases else None,
     }
 
@@ -93,7 +96,7 @@ SUITE = Table(
         ),
         *_SECONDS,
         Column(
-            "unsplit_seconds", NUMBER,
+            "unattributed_seconds", NUMBER,
             "wall time of runs whose records do not tell their phases: those that failed, and "
             "other kinds of measurement", "s", title="not told s", form=TENTHS,
         ),

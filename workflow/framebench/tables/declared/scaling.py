@@ -60,18 +60,18 @@ ALONE = (
     "step: all-reduces of the sizes in which the gradients of that run "
     "went (its buckets, its arrays), timed behind its window in several rounds. Of a repeat it is "
     "the median round; its interval is that of the median over repeats, because rounds of one run "
-    "resemble each other. It is no part of the loss: in a step the exchange overlaps with the "
+    "resemble each other. It is no part of the loss: in a step communication overlaps with the "
     "backward pass, and competes with it. A framework that does not tell the sizes has none."
 )
 COMMUNICATION_EXPLANATION = (
     "Communication, estimated, is the part of a step that exchanging the gradients would take "
     "with nothing beside it: one all-reduce of all gradients, extrapolated from the latency and "
     "bandwidth of two all-reduces timed before the run, 4 bytes for each parameter, over the "
-    "step. It is neither an upper nor a lower bound: in a step the "
-    "exchange overlaps with the backward pass, shares cores and memory with it, and may be many "
-    "messages. One device, and inference, have none. All-reduce GB/s are the bytes of the larger "
-    "array over its seconds (algorithm bandwidth). Bus GB/s are that times 2 (n - 1) / n of n "
-    "devices, as nccl-tests counts: each device sends and receives at least so many bytes for "
+    "step. It is neither an upper nor a lower bound: in a step "
+    "communication overlaps with the backward pass, shares cores and memory with it, and may be "
+    "many messages. One device, and inference, have none. All-reduce GB/s are the bytes of the "
+    "larger array over its seconds (algorithm bandwidth). Bus GB/s are that times 2 (n - 1) / n of"
+    " n devices, as nccl-tests counts: each device sends and receives at least so many bytes for "
     "each of the array, so that alone compares with what a link can do, and between numbers of "
     "devices."
 )
@@ -154,13 +154,13 @@ def _efficiencies(
 
 def _alone(run: Run) -> float | None:
     """Return the fraction of a training step that the all-reduce takes alone."""
-    if not (run.exchange and (step := _step(run))):
+    if not (run.gradient_all_reduce and (step := _step(run))):
         return None
-    return descriptive.median(run.exchange.seconds) / step
+    return descriptive.median(run.gradient_all_reduce.seconds) / step
 
 
 def _messages(run: Run) -> int | None:
-    return run.exchange.messages if run.exchange and _step(run) else None
+    return run.gradient_all_reduce.messages if run.gradient_all_reduce and _step(run) else None
 
 
 def _estimate(run: Run) -> float | None:
@@ -231,11 +231,11 @@ _RATIOS = (
 
 #: Columns of communication are left out where no case has any.
 _SHOWN: Any = {"optional": True, "why": _why_no_communication, "check": "communication"}
-_EXCHANGE = (
+_COMMUNICATION = (
     Column(
         "communication_alone",
         NUMBER,
-        "exchange of the gradients alone, in messages of their sizes, over a step",
+        "all-reduce of the gradients alone, in messages of their sizes, over a step",
         value=over_runs(_alone),
         title="communication alone %",
         form=PERCENT,
@@ -290,7 +290,7 @@ _EXCHANGE = (
         about=COMMUNICATION_EXPLANATION,
         **_SHOWN,
     ),
-    *shared("reason", "marks"),
+    *shared("reason", "flags"),
     VERDICT,
 )
 _EFFICIENCY = (
@@ -333,7 +333,7 @@ WEAK = _table(
     "Throughput, and its ratio to one device (1n1g) at the same batch per device: the total batch "
     "grows with the devices. Devices that compute the same samples together (`tensor`, `pipeline`) "
     f"are in the table of strong scaling. {_EFFICIENCY}",
-    (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *losses.COLUMNS, *_EXCHANGE),
+    (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *losses.COLUMNS, *_COMMUNICATION),
     "bsz",
     weak,
     [Drawing("losses")],
@@ -345,7 +345,7 @@ STRONG = _table(
     "on several numbers of devices, one device (1n1g) among them. Where 1n1g is missing, it is "
     "listed only if weak scaling lacks its 1n1g too: a weak series repeats some total batches by "
     "chance.",
-    (*RESULT_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_RATIOS, *_EXCHANGE),
+    (*RESULT_COLUMNS, *shared("devices"), _TOTAL_BATCH, *_RATIOS, *_COMMUNICATION),
     "total bsz",
     strong,
 )

@@ -47,7 +47,7 @@ COLUMNS = (
         figure=True,
         check="throughput",
     ),
-    *shared("unit", "speedup", "speedup_ci_low", "speedup_ci_high", "reason", "marks"),
+    *shared("unit", "speedup", "speedup_ci_low", "speedup_ci_high", "reason", "flags"),
 )
 BASELINE_RUNS = Column(
     "baseline_runs",

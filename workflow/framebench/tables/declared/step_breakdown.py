@@ -22,39 +22,47 @@ def _cells(result: CaseResult) -> Row | None:
     """Return medians over successful repeats with a breakdown; None unless trained."""
     if result.case.mode != "train":
         return None
-    with_split = [(run, run.split) for run in result.ok if run.split and run.split.seconds]
-    steps = [descriptive.median(run.waited_seconds) for run, _ in with_split if run.waited_seconds]
+    with_parts = [
+        (run, run.step_breakdown)
+        for run in result.ok
+        if run.step_breakdown and run.step_breakdown.seconds
+    ]
+    steps = [descriptive.median(run.waited_seconds) for run, _ in with_parts if run.waited_seconds]
     samples: dict[str, list[float]] = defaultdict(list)
-    for _, split in with_split:
-        for name, one in split.seconds:
+    for _, parts in with_parts:
+        for name, one in parts.seconds:
             # merged parts count in the column of the first; `how` has the full name
             samples[name.partition("+")[0]].append(one)
     seconds = {name: descriptive.median(some) for name, some in samples.items()}
     total = sum(seconds.values())
     step = descriptive.median(steps) if steps else None
-    ends = dict.fromkeys(split.forward_ends or UNKNOWN_END for _, split in with_split)
-    parts: dict[str, float | None] = {}
+    ends = dict.fromkeys(parts.forward_ends or UNKNOWN_END for _, parts in with_parts)
+    cells: dict[str, float | None] = {}
     for part in PARTS:
         value = seconds.get(part)
-        parts[f"{part}_ms"] = None if value is None else 1000 * value
-        parts[f"{part}_share"] = None if value is None else value / total
+        cells[f"{part}_ms"] = None if value is None else 1000 * value
+        cells[f"{part}_share"] = None if value is None else value / total
     return {
         "step_ms": None if step is None else 1000 * step,
-        "data": DATA if with_split else "",
-        **parts,
+        "data": DATA if with_parts else "",
+        **cells,
         "sum_over_step": total / step if step else None,
         "forward_ends": ", ".join(ends),
-        "split_steps": sum(split.steps for _, split in with_split),
-        "how": "; ".join(dict.fromkeys(split.how for _, split in with_split)),
-        "reason": "" if with_split else _reason(result),
+        "breakdown_steps": sum(parts.steps for _, parts in with_parts),
+        "how": "; ".join(dict.fromkeys(parts.how for _, parts in with_parts)),
+        "reason": "" if with_parts else _reason(result),
     }
 
 
 def _reason(result: CaseResult) -> str:
     if result.throughput is None:
         return f"{result.status}: {result.reason}"
-    reasons = [run.split.reason for run in result.ok if run.split and run.split.reason]
-    return reasons[0] if reasons else "no split in these records"
+    reasons = [
+        run.step_breakdown.reason
+        for run in result.ok
+        if run.step_breakdown and run.step_breakdown.reason
+    ]
+    return reasons[0] if reasons else "no step breakdown in these records"
 
 
 _WORDS = {
@@ -82,8 +90,8 @@ def _share(part: str) -> Column:
     return Column(f"{part}_share", NUMBER, meaning, form=PERCENT)
 
 
-SPLIT = Table(
-    name="split",
+STEP_BREAKDOWN = Table(
+    name="step_breakdown",
     title="Parts of a training step",
     explanation="Milliseconds of the parts of a training step and, in brackets, their percentage "
     "of the sum. They are timed in further steps after the timed region, each part waited for, in "
@@ -104,16 +112,16 @@ SPLIT = Table(
         *map(_share, PARTS),
         Column(
             "sum_over_step", NUMBER, "sum of all parts over the median step", title="sum / step",
-            marked=True,
+            flagged=True,
         ),
         Column(
             "forward_ends", TEXT,
             "with what the forward pass ends: the `loss`, or the `logits`, and then the backward "
             "pass has the loss in it",
         ),
-        Column("split_steps", WHOLE, "steps whose parts were timed", title="steps"),
+        Column("breakdown_steps", WHOLE, "steps whose parts were timed", title="steps"),
         Column("how", TEXT, "how each part was timed", note=True),
-        *shared("marks", "reason"),
+        *shared("flags", "reason"),
     ),
     rows=lambda inputs: inputs.cases_with(_cells),
     group="Where the time goes",
@@ -124,4 +132,4 @@ SPLIT = Table(
     answers=("step_ms", *(f"{part}_ms" for part in PARTS)),
     order="-step_ms",
 )  # fmt: skip
-TABLES = (SPLIT,)
+TABLES = (STEP_BREAKDOWN,)

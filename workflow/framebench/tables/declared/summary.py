@@ -94,7 +94,7 @@ SUMMARY = Table(
             why=why_no_interval(),
             check="throughput",
         ),
-        *shared("unit", "marks"),
+        *shared("unit", "flags"),
         Column(
             "throughput_spread",
             NUMBER,

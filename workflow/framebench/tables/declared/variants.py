@@ -25,7 +25,7 @@ from ..columns import (
 from ..contests import ON_MACHINE, principal_results
 from ..matched import Judged, Matched, judge
 from ..ratios import VERDICT
-from ..results import CaseResult, marks_of
+from ..results import CaseResult, flags_of
 from ..table import Drawing, Fields, Inputs, Table
 
 #: Fields in which the variants of one case may differ.
@@ -64,7 +64,11 @@ def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, 
     runs = [run for one in results for run in one.runs if run.case.variant not in known]
     settings = {
         run.case.variant: (
-            sum(bool(getattr(run.conditions, name)) for name in OF_VARIANT if name != "arm"),
+            sum(
+                bool(getattr(run.conditions, name))
+                for name in OF_VARIANT
+                if name != "suite_variant"
+            ),
             len(run.variables),
             run.case.variant,
         )
@@ -77,7 +81,7 @@ def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, 
 def _without_variant(result: CaseResult) -> tuple[Any, ...]:
     """Return what variants of a case have in common. Models of a user's own may differ."""
     key = result.key
-    model = OWN if OWN in result.marks else key.case.model
+    model = OWN if OWN in result.flags else key.case.model
     return (
         key._replace(
             case=key.case._replace(variant="", framework_version="", model=model),
@@ -98,7 +102,7 @@ def _base(bases: Sequence[CaseResult], case: CaseResult) -> CaseResult | None:
 
 def _row(case: CaseResult, judged: Judged, base_name: str) -> Row:
     base, found = judged.matched.base, judged.estimate
-    own = base.key.row if base else {**case.key.row, **_NOTHING, "arm": base_name}
+    own = base.key.row if base else {**case.key.row, **_NOTHING, "suite_variant": base_name}
     return {
         "result": case,
         ON_MACHINE.name: case.conditions.machine,
@@ -111,13 +115,13 @@ def _row(case: CaseResult, judged: Judged, base_name: str) -> Row:
         "pairs": found.pairs if found else 0,
         "verdict": judged.verdict,
         "reason": judged.reason,
-        "marks": marks_of(base, case),
+        "flags": flags_of(base, case),
     }
 
 
 def _behind(row: Row) -> list[tuple[str, Fields]]:
     base = {name: row[f"base_{name}"] for name in _OWN}
-    return [(base["arm"], base), (row["arm"], {})]
+    return [(base["suite_variant"], base), (row["suite_variant"], {})]
 
 
 _RATIO = ("speedup", "speedup_ci_low", "speedup_ci_high")
@@ -134,24 +138,26 @@ VARIANTS = Table(
         ON_MACHINE,
         measured.PARAMETERS,
         replace(measured.METRIC, hoisted=True),
-        Column("base_arm", TEXT, "first variant of the suite", title="against", hoisted=True),
+        Column(
+            "base_suite_variant", TEXT, "first variant of the suite", title="against", hoisted=True
+        ),
         *(
             replace(COLUMNS[name], name=f"base_{name}", explanation=f"`{name}` of the first "
                     "variant", value=None, hidden=True, follows="", hoisted=False)
-            for name in _OWN if name != "arm"
+            for name in _OWN if name != "suite_variant"
         ),
         Column(
             "base_median", NUMBER, "median of the base, in `unit`",
             form=measured.MEDIAN.form, why=lambda row: "",
         ),
-        replace(measured.MEDIAN, marked=False, why=lambda row: ""),
+        replace(measured.MEDIAN, flagged=False, why=lambda row: ""),
         *shared("unit"),
         *(replace(COLUMNS[name], form=THOUSANDTHS) for name in _RATIO),
         VERDICT,
         Column("base_repeats", WHOLE, "ok repeats of the base"),
         *shared("repeats"),
         Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
-        *shared("reason", "marks"),
+        *shared("reason", "flags"),
     ),
     rows=rows,
     group="Answers",

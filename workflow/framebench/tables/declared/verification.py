@@ -42,7 +42,7 @@ def _rows(verification: VerificationResult) -> Iterator[Row]:
             for name in (*names, *(column.name for column in AXIS_COLUMNS))
         },
         "accelerator": verification.accelerator,
-        "arm": case.variant,
+        "suite_variant": case.variant,
         _VARIABLES.name: verification.variables_text,
         _SCALE.name: verification.scale,
         "status": verification.status,
@@ -66,7 +66,7 @@ _SCALE = Column(
 )
 _CONDITIONS = (
     *AXIS_COLUMNS,
-    *shared("arm"),
+    *shared("suite_variant"),
     *(_VARIABLES, _SCALE),
 )
 _DEVICES = replace(COLUMNS["devices"], hidden=False)
@@ -139,15 +139,15 @@ def _verdict(verification: VerificationResult) -> str:
     return "FAILED: " + "; ".join(failed) if failed else "passed"
 
 
-PARITY = Table(
-    name="parity",
+VERIFICATION = Table(
+    name="verification",
     title="Verification",
     explanation="Each framework started from the same weights and the same batch. Figures are its "
     "relative errors against a float64 reference that uses no framework: outputs, loss and "
     "gradients before any step, losses over five optimizer steps. Outputs of generated text are "
     "the logits of 32 new tokens. Counts must agree exactly. A user's own model is compared with "
     "itself in float64 in its own framework, which the scale states. All quantities and "
-    "their bounds are in parity.csv.",
+    "their bounds are in verification.csv.",
     columns=(
         *shared("framework", "model", "mode", "precision", "compiler", "devices", "quantity"),
         Column("error", NUMBER, "relative error against the reference"),
@@ -163,7 +163,7 @@ PARITY = Table(
         Column("where", TEXT, "the parameter or layer of the largest error"),
         *shared("framework_version", "accelerator"),
         *AXIS_COLUMNS,
-        *shared("arm"),
+        *shared("suite_variant"),
         _VARIABLES,
         _SCALE,
         *shared("status", "reason"),
@@ -191,4 +191,4 @@ PARITY = Table(
     answers=("verdict", "outputs", "gradients"),
     order="verdict",
 )
-TABLES = (PARITY,)
+TABLES = (VERIFICATION,)

@@ -6,7 +6,7 @@ machine at once:
 1. Benchmarks of a model's operations (``convolution``, ``attention``): each point has
    ``forward_time`` (us), ``forward_rate`` (TFLOP/s), the same for the backward pass, and ``times``,
    how often the model has the operation. Time x rate gives its FLOPs.
-2. The benchmark ``matmul``: ``rate`` (TFLOP/s) of each shape in :mod:`.products`."""
+2. The benchmark ``matmul``: ``rate`` (TFLOP/s) of each shape in :mod:`.matmuls`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from core.matmuls import MatmulShape
 from ...machine.identities import same
 from ...records.run import Run
 from ..results import CaseResult, CaseResults
-from . import products
+from . import matmuls
 
-#: Benchmark that replaces the two matmuls per head of :mod:`.products`.
+#: Benchmark that replaces the two matmuls per head of :mod:`.matmuls`.
 ATTENTION = "attention"
 _RATE, _TIMES = "rate", "times"
 _PASSES = ("forward", "backward")
@@ -57,7 +57,7 @@ class Operations:
             if not result.throughput or result.case.nodes != 1:
                 continue
             run, mode = result.ok[0], result.case.mode
-            if (mode, result.key.metric) == (products.KIND, _RATE):
+            if (mode, result.key.metric) == (matmuls.KIND, _RATE):
                 self._shapes[_place(run)].append(result)
             elif _TIMES in dict(result.key.point) and result.case.model:
                 self._models[_of_model(run)].setdefault(mode, []).append(result)
@@ -76,7 +76,7 @@ class Operations:
         for kind, points in self._of_the_model(run):
             kinds.add(kind)
             _add_points(found, points, passes)
-        step = products.of_step(
+        step = matmuls.of_step(
             model_config, run.case.batch_per_device, run.case.sequence_length, trains,
             attention=ATTENTION not in kinds,
         )  # fmt: skip

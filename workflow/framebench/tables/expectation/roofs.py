@@ -94,9 +94,9 @@ class RoofLookup:
         return max(roofs, key=lambda roof: roof.value, default=None)
 
     def _reached(self, run: Run) -> Iterator[Roof]:
-        probed = self._peaks.for_run(run)
-        if probed and probed.tflops and probed.devices == run.case.devices_per_node:
-            yield Roof(probed.tflops, probed.by)
+        measured = self._peaks.for_run(run)
+        if measured and measured.tflops and measured.devices == run.case.devices_per_node:
+            yield Roof(measured.tflops, measured.by)
         key = (*_place(run), run.case.precision)
         for one in _on_the_same_machine(run, self._compute.get(key, ())):
             yield Roof(one.throughput or 0.0, _origin(one), one)

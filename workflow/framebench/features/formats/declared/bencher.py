@@ -20,7 +20,7 @@ def write(results: Results) -> ExportedFile:
     for case in results.cases:
         if case.throughput is None:
             continue
-        name = results.name(case) + (IGNORED if case.marks else "")
+        name = results.name(case) + (IGNORED if case.flags else "")
         measure = f"{case.key.metric} ({case.unit})" if case.unit else case.key.metric
         if len(name) > LONGEST_BENCHMARK or len(measure) > LONGEST_MEASURE:
             left_out.append(f"{name}: {measure}: its name is too long for Bencher")
@@ -40,7 +40,7 @@ FORMATS = [
         "Bencher Metric Format",
         write=write,
         holds="median and interval of each figure, with its unit in the name of the measure",
-        marks=f"the name of the benchmark ends with `{IGNORED}`: kept, no alert",
+        flags=f"the name of the benchmark ends with `{IGNORED}`: kept, no alert",
         lost="names of flags; repeats; the better direction, which is set by thresholds on the "
         "server",
     )

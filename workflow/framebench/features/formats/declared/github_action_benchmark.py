@@ -29,7 +29,7 @@ def write(results: Results, better: str) -> ExportedFile:
         if case.interval:
             low, high = case.interval
             entry["range"] = f"{low:.6g} to {high:.6g}"
-        entries.append({**entry, "extra": notes(case) or "no marks"})
+        entries.append({**entry, "extra": notes(case) or "no flags"})
     return ExportedFile(
         json.dumps(entries, indent=1, ensure_ascii=False) + "\n", left_out, not entries
     )
@@ -43,7 +43,7 @@ def _format(name: str, better: str) -> Format:
         f"github-action-benchmark, tool {TOOLS[better]}",
         write=writer,
         holds="median, unit and interval of each figure; remarks in `extra`",
-        marks="text in `extra`",
+        flags="text in `extra`",
         lost=f"figures of which not {better} is better; single repeats",
     )
 

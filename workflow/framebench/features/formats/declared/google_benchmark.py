@@ -11,7 +11,7 @@ from typing import Any
 from ....records.run import Run
 from ....tables.results import CaseResult
 from .. import carried, rows
-from ..case_notes import SECONDS, marks, seconds_of_step
+from ..case_notes import SECONDS, flags, seconds_of_step
 from ..format import ExportedFile, Format, Results
 from ..source import ImportedFile
 
@@ -43,7 +43,7 @@ def write(results: Results) -> ExportedFile:
             left_out.append(f"{name}: {case.key.metric} in {case.unit or 'no unit'}: is no time")
             continue
         for index, (run, seconds) in enumerate(ok):
-            cases[f"{name}#{index}"] = carried.text_of(run, case.key, case.marks)
+            cases[f"{name}#{index}"] = carried.text_of(run, case.key, case.flags)
             benchmarks.append(_row(case, run, seconds or 0.0, name, index, len(ok)))
     context: dict[str, Any] = {"executable": "framebench", "json_schema_version": 1}
     if started:
@@ -87,7 +87,7 @@ def _row(
     }
     if case.case.is_step:
         row["items_per_second"] = run.throughput
-    return {**row, "label": marks(case)} if case.marks else row
+    return {**row, "label": flags(case)} if case.flags else row
 
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
@@ -195,7 +195,7 @@ FORMATS = [
         write=write,
         read=read,
         holds="each repeat: step time, or another time, in us; rate of steps",
-        marks="text in `label`",
+        flags="text in `label`",
         lost="failed repeats; figures that are no times; `cpu_time` repeats `real_time`, because "
         "compare.py needs it and it is not measured",
         taken="`real_time` of each repeat; from a file of aggregates only, the median, with the "

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 
 from ....config.statuses import FAILURES
 from ....tables.results import CaseResult
-from ..case_notes import marks, notes
+from ..case_notes import flags, notes
 from ..format import ExportedFile, Format, Results
 
 #: Element by status, for each that is not ok.
@@ -54,7 +54,7 @@ def _properties(case: CaseResult) -> dict[str, str]:
         "better": case.better,
         "repeats": str(len(case.values)),
         **{name: repr(value) for name, value in figures.items() if value is not None},
-        **({"marks": marks(case)} if case.marks else {}),
+        **({"flags": flags(case)} if case.flags else {}),
     }
 
 
@@ -72,7 +72,7 @@ FORMATS = [
         "JUnit XML",
         write=write,
         holds="one test case per figure, with median, unit, interval, and the reason of a failure",
-        marks="property `marks`, and text in `system-out`; a flagged figure still passes",
+        flags="property `flags`, and text in `system-out`; a flagged figure still passes",
         lost="single repeats; `oom`, `timeout` and `not_converged` are failures, `unsupported` is "
         "skipped, other statuses are errors",
     )

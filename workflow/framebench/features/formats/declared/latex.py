@@ -5,10 +5,10 @@ from __future__ import annotations
 from ....cases.names import topology_of
 from ....tables import latex
 from ....tables.results import CaseResult
-from ..case_notes import marks
+from ..case_notes import flags
 from ..format import ExportedFile, Format, Results
 
-HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "marks")
+HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "flags")
 
 
 def write(results: Results) -> ExportedFile:
@@ -25,7 +25,7 @@ def _row(name: str, case: CaseResult) -> tuple[str, ...]:
     of = f"{low} to {high}" if low else "none"
     figure = f"{case.throughput:.4g}"
     return (
-        name, devices, case.key.metric, figure, of, case.unit, str(len(case.values)), marks(case),
+        name, devices, case.key.metric, figure, of, case.unit, str(len(case.values)), flags(case),
     )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ FORMATS = [
         "LaTeX table (booktabs, longtable)",
         write=write,
         holds="one row per figure: median, interval, unit, repeats",
-        marks="column `marks`",
+        flags="column `flags`",
         lost="single repeats; digits after the fourth; reasons of cases without a figure (only "
         "their status)",
     )

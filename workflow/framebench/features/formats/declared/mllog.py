@@ -13,7 +13,7 @@ from typing import Any
 from ....records.run import Run
 from ....tables.results import CaseResult
 from .. import carried, rows
-from ..case_notes import marks
+from ..case_notes import flags
 from ..format import ExportedFile, Format, Results
 from ..source import ImportedFile
 
@@ -39,7 +39,7 @@ def _events(name: str, case: CaseResult, run: Run, start: float, took: float) ->
 
     run_start and run_stop enclose the whole process, with warm-up and timed region."""
     about = {"file": run.origin, "lineno": 1}
-    row = carried.text_of(run, case.key, case.marks)
+    row = carried.text_of(run, case.key, case.flags)
     stop = start + took
 
     def event(time: float, kind: str, key: str, value: Any, **metadata: Any) -> str:
@@ -55,7 +55,7 @@ def _events(name: str, case: CaseResult, run: Run, start: float, took: float) ->
     yield event(start, START, "run_start", None)
     figure = run.value(case.key.metric, case.key.point) if run.status == "ok" else None
     if figure is not None:
-        notes = {"unit": case.unit, "better": case.better, "marks": marks(case)}
+        notes = {"unit": case.unit, "better": case.better, "flags": flags(case)}
         yield event(stop, POINT, "tracked_stats", {case.key.metric: figure}, step=1, **notes)
     status = "success" if run.status == "ok" else "aborted"
     yield event(stop, END, "run_stop", None, status=status, **{carried.KEY: row})
@@ -254,7 +254,7 @@ FORMATS = [
         write=write,
         read=read,
         holds="each repeat: its start and end, and its figure as `tracked_stats`",
-        marks="metadata `marks` of `tracked_stats`",
+        flags="metadata `flags` of `tracked_stats`",
         lost="runs with an unknown start; MLPerf's compliance checker does not accept the log as "
         "a submission",
         missing="framework, devices (except in MLPerf HPC), batch per device, precision",

@@ -12,7 +12,7 @@ from ....tables.results import CaseResult
 from ..case_notes import not_measured
 from ..format import ExportedFile, Format, Results
 
-_MARK = "Quality flags of the figure with the same labels."
+_FLAG = "Quality flags of the figure with the same labels."
 _REPEATS = "Repeats of the case by status."
 #: Unit names that the specification requires: base units in the plural.
 _UNITS = {"s": "seconds", "TFLOP/s": "teraflops_per_second"}
@@ -33,8 +33,8 @@ def write(results: Results) -> ExportedFile:
         labels = _labels(results, case)
         for end, value in _values(case):
             add(*_family(case, end), labels, value)
-        for mark in sorted(case.marks) if case.throughput is not None else ():
-            add("framebench_mark", "", _MARK, {**labels, "mark": mark}, 1)
+        for flag in sorted(case.flags) if case.throughput is not None else ():
+            add("framebench_flag", "", _FLAG, {**labels, "flag": flag}, 1)
         for status, count in sorted(Counter(run.status for run in case.runs).items()):
             add("framebench_repeats", "", _REPEATS, {**labels, "status": status}, count)
     registry = SimpleNamespace(collect=families.values)
@@ -88,7 +88,7 @@ FORMATS = [
         write=write,
         holds="one gauge per median and per end of its interval, with the unit in its name and as "
         "a label; repeats by status",
-        marks="one gauge `framebench_mark` per flag, with the labels of the figure",
+        flags="one gauge `framebench_flag` per flag, with the labels of the figure",
         lost="single repeats; reasons of failures (a gauge counts them)",
     )
 ]

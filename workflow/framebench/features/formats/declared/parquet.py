@@ -35,7 +35,7 @@ FORMATS = [
         "Parquet (needs fastparquet or pyarrow)",
         write=write,
         holds="as csv",
-        marks="column `marks`",
+        flags="column `flags`",
         lost="as csv",
     )
 ]

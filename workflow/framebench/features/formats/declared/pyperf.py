@@ -12,7 +12,7 @@ from ....records.run import Run
 from ....statistics import descriptive
 from ....tables.results import CaseResult
 from .. import carried, rows
-from ..case_notes import marks, seconds_of_step
+from ..case_notes import flags, seconds_of_step
 from ..format import ExportedFile, Format, Results
 from ..json_places import Keys
 from ..source import ImportedFile
@@ -51,9 +51,9 @@ def write(results: Results) -> ExportedFile:
 
 
 def _run(case: CaseResult, run: Run) -> dict[str, Any]:
-    metadata: dict[str, Any] = {carried.KEY: carried.text_of(run, case.key, case.marks)}
-    if case.marks:
-        metadata["framebench_marks"] = marks(case)
+    metadata: dict[str, Any] = {carried.KEY: carried.text_of(run, case.key, case.flags)}
+    if case.flags:
+        metadata["framebench_flags"] = flags(case)
     if run.started:
         # pyperf does not accept a time zone.
         moment = datetime.fromtimestamp(run.started, UTC).replace(tzinfo=None)
@@ -141,7 +141,7 @@ FORMATS = [
         write=write,
         read=read,
         holds="each repeat: the seconds of each step",
-        marks="text in the metadata `framebench_marks` of each run",
+        flags="text in the metadata `framebench_flags` of each run",
         lost="failed repeats; benchmarks without steps; where step times are unknown, the mean "
         "step is the only value",
         taken="the median of each process, in s, bytes or without unit; also `.json.gz`, and "

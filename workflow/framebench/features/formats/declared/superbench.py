@@ -172,8 +172,8 @@ class _Summary:
         model = series_of_model(case.case.model)
         own = {case.case.framework, model} if case.case.is_step else {case.case.mode}
         words = [word for word in self._results.name(case).split("/") if word not in own]
-        marked = "marked:" if case.marks else ""
-        return marked + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
+        flagged = "flagged:" if case.flags else ""
+        return flagged + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
 
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
@@ -256,7 +256,7 @@ FORMATS = [
         holds="each repeat: step time and rate, percentiles of inference, micro-benchmarks that "
         "SuperBench has, in its units; imported figures of SuperBench unchanged; one line per "
         "node; return codes",
-        marks="the annotation of the benchmark begins with `marked:`",
+        flags="the annotation of the benchmark begins with `flagged:`",
         lost="throughput of all devices: as in SuperBench, it is the mean of the steps' rates per "
         "device; metrics that SuperBench does not have; repeats without step times; percentiles "
         "of too few steps; intervals; reasons of failures, which have return code 1",

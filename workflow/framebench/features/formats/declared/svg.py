@@ -9,7 +9,7 @@ from markupsafe import escape
 
 from ....cases.names import topology_of
 from ....tables.results import CaseResult
-from ..case_notes import marks
+from ..case_notes import flags
 from ..format import ExportedFile, Format, Results
 
 #: The report page's colours, which a stand-alone file must include.
@@ -78,7 +78,7 @@ def _label(results: Results, case: CaseResult) -> str:
     devices = topology_of(case.case)
     words = [word for word in results.name(case).split("/") if word not in own | {devices}]
     text = " ".join(filter(None, [*words, devices]))
-    return f"{text} [{marks(case)}]" if case.marks else text
+    return f"{text} [{flags(case)}]" if case.flags else text
 
 
 FORMATS = [
@@ -88,7 +88,7 @@ FORMATS = [
         "SVG drawing",
         write=write,
         holds="each repeat and the interval of each figure, with its unit",
-        marks="in brackets after the name",
+        flags="in brackets after the name",
         lost="reasons of cases without a figure (only their status)",
     )
 ]

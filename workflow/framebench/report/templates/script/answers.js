@@ -57,14 +57,14 @@ const blockHtml = (contest) => {
     const framework = ofEntrant("framework", one);
     const some = ends[place];
     const median = medianOf(repeatsOf(one));
-    const marks = ofEntrant("low", one) === null
+    const flags = ofEntrant("low", one) === null
       ? some.map((value) => `<i class="point" style="left:${at(value)}%"></i>`).join("")
       : `<i class="bar" style="width:${at(share(median))}%"></i>` +
         `<i class="whisker" style="left:${at(some[0])}%;width:${at(some[1] - some[0])}%"></i>`;
     const peak = ofEntrant("peak", one);
     const about = `${ofEntrant("slow", one) ? ' class="slow"' : ""}${peak ? ` data-tip="${escaped(peak)}"` : ""}`;
     return `<li${about}>${whoHtml(framework, ofEntrant("label", one))}<span class="track" aria-hidden="true" ` +
-      `style="color:${colourOf(framework)}">${marks}</span><span class="number">${digits(median)}</span></li>`;
+      `style="color:${colourOf(framework)}">${flags}</span><span class="number">${digits(median)}</span></li>`;
   });
   const others = [
     ...contest.without.map((text) => text.split(" ")).map(([name, status]) => [name, contests.status[status] ?? status]),
@@ -101,7 +101,7 @@ const answerHtml = (contest, isNarrow) => {
     : DASH;
   const figure = known ? `${digits(medianOf(repeatsOf(first)))} ${escaped(ofContest("units", contest.at))}` : DASH;
   const sides = known ? contest.entrants.slice(0, 2) : [];
-  const marks = [...new Set(sides.flatMap((one) => ofEntrant("marks", one).split(" ").filter(Boolean)))].sort();
+  const flags = [...new Set(sides.flatMap((one) => ofEntrant("flags", one).split(" ").filter(Boolean)))].sort();
   const ends = lead?.interval?.map((end) => end.toFixed(2)).join(` ${DASH} `);
   const words = lead
     ? `${lead.ratio.toFixed(2)} \u00d7 ${escaped(lead.next)}${ends ? ` <span class="why">(${ends})</span>` : ""}`
@@ -110,7 +110,7 @@ const answerHtml = (contest, isNarrow) => {
   const look = verdict === "significant" || verdict === "interval above 1" ? " status ok" : "";
   const tried = contest.entrants.length + contest.without.length + contest.missing.length;
   return `<tr data-answer="${contest.at}"><td class="case">${escaped(ofContest("settings", contest.at))}</td><td>${name}</td>` +
-    `<td class="number figure">${figure}${marks.length ? ` <span class="why">${marks.join(" ")}</span>` : ""}</td><td>${words}</td><td class="verdict${look}">${escaped(verdict)}</td>` +
+    `<td class="number figure">${figure}${flags.length ? ` <span class="why">${flags.join(" ")}</span>` : ""}</td><td>${words}</td><td class="verdict${look}">${escaped(verdict)}</td>` +
     `<td class="number of">${contest.entrants.length} of ${tried}</td></tr>`;
 };
 

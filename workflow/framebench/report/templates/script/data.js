@@ -84,7 +84,7 @@ const likenessOf = (table, axis) => {
   const columns = kept.map((other) => valuesOf(table.axes[other], table.rows));
   columns.push(valuesOf(table.rest, table.rows));
   const ways = valuesOf(table.ways, table.rows);
-  if (axis === "framework") columns.push(ways.map((way) => (way === "compiled" ? way : "usual")));
+  if (axis === "framework") columns.push(ways.map((way) => (way === "compiled" ? way : "default")));
   else if (!("compiler" in table.axes)) columns.push(ways);
   return (row) => columns.map((column) => column[row]).join("\t");
 };

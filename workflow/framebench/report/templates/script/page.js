@@ -44,13 +44,13 @@ const showAnswers = () => {
   const ratios = column && ratiosOf(fastest);
   for (const row of document.querySelectorAll("[data-answer]")) {
     const cell = row.querySelector(".figure");
-    const marks = cell.querySelector(".why")?.textContent ?? "";
+    const flags = cell.querySelector(".why")?.textContent ?? "";
     const figures = ratios && valuesOf(column.raw, fastest.rows);
     if (!ratios || figures[row.dataset.answer] === null) continue;
     const { ratio, why } = ratios(figures, Number(row.dataset.answer));
     cell.innerHTML = why
       ? cellHtml(DASH, why)
-      : cellHtml(inTimes(ratio), `\u00f7 ${asked.base.value} ${marks}`.trim());
+      : cellHtml(inTimes(ratio), `\u00f7 ${asked.base.value} ${flags}`.trim());
   }
 };
 

@@ -14,8 +14,8 @@ from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.plots import Look
 from framebench.tables import frames
-from framebench.tables.declared.products import LEAST_COVERED, PRODUCTS
-from framebench.tables.expectation import products
+from framebench.tables.declared.matmul_share import LEAST_COVERED, MATMUL_SHARE
+from framebench.tables.expectation import matmuls
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
@@ -49,27 +49,27 @@ CASE: dict[str, Any] = {
 
 
 def test_a_forward_pass_has_these_products() -> None:
-    assert products.of_step(SMALL, 1, 2, trains=False) == FORWARD_MATMULS
-    without = products.of_step(SMALL, 1, 2, trains=False, attention=False)
+    assert matmuls.of_step(SMALL, 1, 2, trains=False) == FORWARD_MATMULS
+    without = matmuls.of_step(SMALL, 1, 2, trains=False, attention=False)
     assert {*FORWARD_MATMULS} - {*without} == {MatmulShape(2, 2, 2, 2)}
 
 
 def test_training_has_three_for_each() -> None:
-    found = products.of_step(SMALL, 1, 2, trains=True)
+    found = matmuls.of_step(SMALL, 1, 2, trains=True)
     assert found[MatmulShape(1, 2, 8, 4)] == 2, (
         "one forward, one of the gradient of the widening's input"
     )
     assert found[MatmulShape(1, 4, 2, 8)] == 1, "of the widening's weights"
-    assert products.multiply_adds(found) == 3 * products.multiply_adds(FORWARD_MATMULS)
+    assert matmuls.multiply_adds(found) == 3 * matmuls.multiply_adds(FORWARD_MATMULS)
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_products_of_a_model_are_all_that_its_facts_count(name: str) -> None:
     for length in (16, 128):
         for batch in (1, 3):
-            found = products.of_step(MODELS[name], batch, length, trains=False)
+            found = matmuls.of_step(MODELS[name], batch, length, trains=False)
             counted = batch * catalog.forward_multiply_adds(MODELS[name], length)
-            assert products.multiply_adds(found) == counted, (name, batch, length)
+            assert matmuls.multiply_adds(found) == counted, (name, batch, length)
 
 
 def test_there_are_models_whose_products_are_known() -> None:
@@ -78,7 +78,7 @@ def test_there_are_models_whose_products_are_known() -> None:
 
 @pytest.mark.parametrize("name", ["resnet50", "superbench_lstm", "electra_base"])
 def test_other_models_have_none(name: str) -> None:
-    assert not products.of_step(MODELS[name], 1, 128, trains=False)
+    assert not matmuls.of_step(MODELS[name], 1, 128, trains=False)
 
 
 def test_a_shape_is_written_as_in_a_suite() -> None:
@@ -95,7 +95,7 @@ def table(*runs: Run) -> pd.DataFrame:
         for is_step in (True, False)
     )
     inputs = Inputs(steps, models={"small": SMALL, "resnet": RESNET, **MODELS}, others=others)
-    return frames.frame(PRODUCTS, PRODUCTS.rows(inputs))
+    return frames.frame(MATMUL_SHARE, MATMUL_SHARE.rows(inputs))
 
 
 #: 4 x 32 + 2 x 16 + 64 + 64 + 16 + 12 multiply-adds.
@@ -107,9 +107,9 @@ def test_products_are_summed_beside_the_step() -> None:
     632 operations at a billionth of a TFLOP/s, a thousand per second: 632 ms of a second."""
     found = only(table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS)))
     assert found["covered"] == 1.0
-    assert found["products_alone_ms"] == pytest.approx(2 * ALL)
+    assert found["matmuls_alone_ms"] == pytest.approx(2 * ALL)
     assert found["step_time_ms"] == 1000.0
-    assert found["products_share"] == pytest.approx(0.632)
+    assert found["matmul_share"] == pytest.approx(0.632)
     assert found["rest_ms"] == pytest.approx(368)
     assert found["reason"] == ""
 
@@ -119,7 +119,7 @@ def test_a_shape_is_taken_as_fast_as_its_fastest() -> None:
         matmul_rates(*FORWARD_MATMULS),
         matmul_rates(*FORWARD_MATMULS, tflops=2e-9, transposed="second"),
     )
-    assert only(table(run(1.0, **CASE), slow, fast))["products_alone_ms"] == pytest.approx(ALL)
+    assert only(table(run(1.0, **CASE), slow, fast))["matmuls_alone_ms"] == pytest.approx(ALL)
 
 
 def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
@@ -128,27 +128,27 @@ def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
         table(run(1.0, **CASE), matmul_rates(*(one for one in FORWARD_MATMULS if one != widening)))
     )
     assert found["covered"] == pytest.approx(1 - 64 / ALL)
-    assert pd.isna(found["products_alone_ms"])
-    assert pd.isna(found["products_share"])
+    assert pd.isna(found["matmuls_alone_ms"])
+    assert pd.isna(found["matmul_share"])
     assert found["reason"] == (
         "80% of its operations were measured, 90% are needed: kind matmul of pytorch in fp32, "
         "devices_per_node 1, shapes: 2x4x8"
     )
-    assert found["marks"] == "few"
+    assert found["flags"] == "few"
     least = only(
         table(run(1.0, **CASE), matmul_rates(*(one for one in FORWARD_MATMULS if one.m > 1)))
     )
     assert LEAST_COVERED < least["covered"] < 1
-    assert least["products_alone_ms"] == pytest.approx(2 * (ALL - 28)), "its own part alone"
+    assert least["matmuls_alone_ms"] == pytest.approx(2 * (ALL - 28)), "its own part alone"
 
 
 def test_training_needs_the_shapes_of_the_backward_pass() -> None:
     made = run(1.0, **{**CASE, "mode": "train"})
     found = only(table(made, matmul_rates(*FORWARD_MATMULS)))
     assert found["covered"] < 0.9
-    step = products.of_step(SMALL, 1, 2, trains=True)
+    step = matmuls.of_step(SMALL, 1, 2, trains=True)
     found = only(table(made, matmul_rates(*step)))
-    assert found["products_alone_ms"] == pytest.approx(6 * ALL)
+    assert found["matmuls_alone_ms"] == pytest.approx(6 * ALL)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_products_measured_elsewhere_cover_nothing(other: dict[str, Any]) -> Non
 def test_models_of_other_operations_have_no_row_and_without_products_there_is_no_table() -> None:
     assert not len(table(run(1.0), matmul_rates(*FORWARD_MATMULS)))
     assert not len(table(run(1.0, **CASE)))
-    assert not PRODUCTS.always
+    assert not MATMUL_SHARE.always
 
 
 # ---- operations that are measured model by model ------------------------------------------------
@@ -217,12 +217,12 @@ CONVOLUTIONS = {"a": (3, 400.0), "b": (1, 700.0)}
 def test_operations_of_a_model_count_as_often_as_it_has_them() -> None:
     found = only(table(run(1.0, **CONVOLVED), of_model("convolution", CONVOLUTIONS)))
     assert found["covered"] == pytest.approx(0.95)
-    assert found["products_alone_ms"] == pytest.approx(1900)
+    assert found["matmuls_alone_ms"] == pytest.approx(1900)
     assert found["rest_ms"] == pytest.approx(100), "of a step of two seconds"
     training = run(1.0, **{**CONVOLVED, "mode": "train", "accumulation": 2})
     found = only(table(training, of_model("convolution", CONVOLUTIONS)))
     assert found["covered"] == pytest.approx(0.95)
-    assert found["products_alone_ms"] == pytest.approx(2 * 3800), "two micro-steps of both passes"
+    assert found["matmuls_alone_ms"] == pytest.approx(2 * 3800), "two micro-steps of both passes"
 
 
 @pytest.mark.parametrize(
@@ -234,11 +234,11 @@ def test_operations_of_another_case_cover_nothing(other: dict[str, Any]) -> None
 
 def test_less_than_is_needed_and_more_than_there_is_have_no_figure() -> None:
     for some, reason in (
-        ({"a": (1, 400.0)}, "20% of its operations were measured, 90% are needed: its products"),
+        ({"a": (1, 400.0)}, "20% of its operations were measured, 90% are needed: its matmuls"),
         ({"a": (6, 400.0)}, "120% of its operations were measured: more than the step has"),
     ):
         found = only(table(run(1.0, **CONVOLVED), of_model("convolution", some)))
-        assert pd.isna(found["products_alone_ms"])
+        assert pd.isna(found["matmuls_alone_ms"])
         assert reason in found["reason"]
 
 
@@ -250,10 +250,10 @@ def test_attention_stands_in_the_place_of_its_products() -> None:
     )
     found = only(table(run(1.0, **CASE), attention, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
     assert found["covered"] == pytest.approx(1.0)
-    assert found["products_alone_ms"] == pytest.approx(64 + (2 * ALL - 64) / 2)
+    assert found["matmuls_alone_ms"] == pytest.approx(64 + (2 * ALL - 64) / 2)
     longer = replace(attention, case=attention.case._replace(sequence_length=4))
     found = only(table(run(1.0, **CASE), longer, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
-    assert found["products_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
+    assert found["matmuls_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
 
 
 # ---- the plot -----------------------------------------------------------------------------------
@@ -261,17 +261,17 @@ def test_attention_stands_in_the_place_of_its_products() -> None:
 
 def test_a_step_is_a_bar_of_its_operations_and_the_rest() -> None:
     (plot,) = drawings.of_table(
-        PRODUCTS,
+        MATMUL_SHARE,
         table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS)),
         Inputs({}),
         Look(["pytorch"]),
     )
     (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
-    assert told.endswith(": products and convolutions alone 63.2, rest 36.8 (% of the step)")
+    assert told.endswith(": matmuls and convolutions alone 63.2, rest 36.8 (% of the step)")
     assert ">1000 ms<" in plot.svg
     joined = table(run(2.0, **CASE), matmul_rates(*FORWARD_MATMULS))
-    (plot,) = drawings.of_table(PRODUCTS, joined, Inputs({}), Look(["pytorch"]))
+    (plot,) = drawings.of_table(MATMUL_SHARE, joined, Inputs({}), Look(["pytorch"]))
     (told,) = re.findall(r'data-tip="([^"]*)"', plot.svg)
     assert told.endswith("alone 126.4 (% of the step)"), "longer than the step: there is no rest"
     without = table(run(1.0, **CASE), matmul_rates(MatmulShape(1, 2, 4, 4)))
-    assert drawings.of_table(PRODUCTS, without, Inputs({}), Look(["pytorch"])) == []
+    assert drawings.of_table(MATMUL_SHARE, without, Inputs({}), Look(["pytorch"])) == []

@@ -44,8 +44,8 @@ def of_step(
     return found
 
 
-def multiply_adds(products: Mapping[MatmulShape, int]) -> int:
-    return sum(shape.multiply_adds * count for shape, count in products.items())
+def multiply_adds(matmuls: Mapping[MatmulShape, int]) -> int:
+    return sum(shape.multiply_adds * count for shape, count in matmuls.items())
 
 
 def _layers(hyper: Mapping[str, Any], batch: int, length: int, widenings: int) -> Counted:

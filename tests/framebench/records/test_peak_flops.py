@@ -16,7 +16,7 @@ from framebench.plan.planning import make_plan
 from framebench.records import device_peaks
 from framebench.records.run import Problem
 from framebench.runs import peak_flops
-from harness.kinds.peak import orthogonal
+from harness.kinds.peak_flops import orthogonal
 from harness.request import declaration
 from harness.request.command_line import parse
 
@@ -28,7 +28,7 @@ from ..saved_records import peak_flops_record
 def faster(**changes: Any) -> dict[str, Any]:
     """Return a record of 200 matmuls with 1000 rows in 4 s: 0.1 TFLOP/s."""
     made = peak_flops_record(**changes)
-    made["ranks"][0]["matmuls"] = [{"size": 1000, "products": 200, "seconds": [4.0]}]
+    made["ranks"][0]["matmuls"] = [{"size": 1000, "count": 200, "seconds": [4.0]}]
     made["metrics"]["peak"]["value"] = 0.1
     return made
 
@@ -82,11 +82,11 @@ def test_the_peak_of_another_device_or_precision_is_none(
 
 
 def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
-    probed = peak_flops_record(
+    peak = peak_flops_record(
         metrics={"peak": {"value": 0.04, "unit": "TFLOP/s", "better": "higher"}}
     )
-    probed["ranks"][0]["sustained"] = {"size": 1000, "products": 40, "seconds": [2.0]}
-    found, problems = peaks_of(tmp_path, probed)
+    peak["ranks"][0]["sustained"] = {"size": 1000, "count": 40, "seconds": [2.0]}
+    found, problems = peaks_of(tmp_path, peak)
     peak = found.for_run(run(**HERE))
     assert problems == []
     assert peak is not None
@@ -105,7 +105,7 @@ def together(devices: int, tflops: float) -> dict[str, Any]:
         {
             **rank,
             "rank": n,
-            "sustained": {"size": 1000, "products": round(1000 * speed), "seconds": [2.0]},
+            "sustained": {"size": 1000, "count": round(1000 * speed), "seconds": [2.0]},
         }
         for n, speed in enumerate(speeds)
     ]
@@ -173,7 +173,7 @@ def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Pa
     assert "states a peak of 0.06 TFLOP/s, but its matmuls reached 0.05" in problems[0].message
 
 
-@pytest.mark.parametrize("blocks", [[], [{"size": 10, "products": 1, "seconds": [0.0]}]])
+@pytest.mark.parametrize("blocks", [[], [{"size": 10, "count": 1, "seconds": [0.0]}]])
 def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: list[Any]) -> None:
     broken = peak_flops_record()
     broken["ranks"][0]["matmuls"] = blocks
@@ -192,6 +192,6 @@ def test_the_harness_takes_a_probe_of_a_suite_with_any_one_model(
     config |= {"results": str(tmp_path), "models": model, "accelerator": "cpu"}
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
     for one in peak_flops.wanted(plan):
-        where = ["--way", "hand", "--output", "record.json", "--log", "run.log"]
+        where = ["--install-method", "hand", "--output", "record.json", "--log", "run.log"]
         request = parse([*peak_flops.arguments(plan, one), *where])
         declaration.task_of(request)

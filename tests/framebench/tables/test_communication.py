@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.config.kinds import INDEPENDENT
-from framebench.records.fields.communication import GradientExchange
+from framebench.records.fields.communication import GradientAllReduce
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.plots import Look, number
 from framebench.tables import frames
-from framebench.tables.declared.exchange import EXCHANGE
+from framebench.tables.declared.communication import COMMUNICATION
 from framebench.tables.expectation import collectives
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
@@ -65,7 +65,7 @@ def trained(
     return [
         replace(
             one,
-            exchange=GradientExchange(
+            gradient_all_reduce=GradientAllReduce(
                 (seconds * (1 + 0.001 * one.repeat), 9.0, 0.0), len(sizes), tuple(sizes)
             ),
         )
@@ -79,7 +79,7 @@ def table(*runs: Run) -> pd.DataFrame:
         {key: one for key, one in cases.items() if key.case.is_step is is_step}
         for is_step in (True, False)
     )
-    return frames.frame(EXCHANGE, EXCHANGE.rows(Inputs(steps, others=others)))
+    return frames.frame(COMMUNICATION, COMMUNICATION.rows(Inputs(steps, others=others)))
 
 
 # ---- interpolation ------------------------------------------------------------------------------
@@ -119,12 +119,12 @@ def test_expected_measured_and_lost_stand_next_to_each_other() -> None:
     found = only(table(*trained([100.0], 0.0005), *control, all_reduces()))
     assert found["step_time_ms"] == pytest.approx(640)
     assert (found["gradient_messages"], found["gradient_bytes"]) == (3, 2012)
-    assert found["expected_exchange_ms"] == pytest.approx(EXPECTED)
-    assert found["exchange_alone_ms"] == pytest.approx(0.5005)
+    assert found["expected_all_reduce_ms"] == pytest.approx(EXPECTED)
+    assert found["all_reduce_alone_ms"] == pytest.approx(0.5005)
     assert found["alone_over_expected"] == pytest.approx(0.5005 / EXPECTED)
-    assert found["lost_to_exchange_ms"] == pytest.approx(240)
+    assert found["lost_to_communication_ms"] == pytest.approx(240)
     assert found["reason"] == ""
-    for name in ("expected_exchange_ms", "exchange_alone_ms", "alone_over_expected"):
+    for name in ("expected_all_reduce_ms", "all_reduce_alone_ms", "alone_over_expected"):
         assert pd.isna(found[f"{name}_ci_low"]), "one repeat has no interval"
 
 
@@ -134,18 +134,19 @@ def test_intervals_enclose_the_figures_where_repeats_give_them() -> None:
     measured = [all_reduces(1 + 0.02 * number, repeat=number) for number in range(1, 9)]
     found = only(table(*trained(speeds), *control, *measured))
     names = (
-        "expected_exchange_ms", "exchange_alone_ms", "alone_over_expected", "lost_to_exchange_ms",
+        "expected_all_reduce_ms", "all_reduce_alone_ms", "alone_over_expected",
+        "lost_to_communication_ms",
     )  # fmt: skip
     for name in names:
         low, high = found[f"{name}_ci_low"], found[f"{name}_ci_high"]
         assert low < found[name] < high, name
-    assert found["marks"] == "noisy", "of the collective, whose interval is more than 5 % wide"
+    assert found["flags"] == "noisy", "of the collective, whose interval is more than 5 % wide"
 
 
 def test_without_a_control_nothing_is_lost_that_is_known() -> None:
     made = table(*trained([100.0]), all_reduces())
-    assert pd.isna(only(made)["lost_to_exchange_ms"])
-    assert "no control (kind independent)" in in_markdown("exchange", made)
+    assert pd.isna(only(made)["lost_to_communication_ms"])
+    assert "no control (kind independent)" in in_markdown("communication", made)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +169,8 @@ def test_a_collective_of_other_ranks_says_nothing(other: dict[str, Any]) -> None
         assert not len(made), "no all-reduce at all"
         return
     found = only(made)
-    assert pd.isna(found["expected_exchange_ms"])
-    assert found["exchange_alone_ms"] > 0, "what was measured is no secret"
+    assert pd.isna(found["expected_all_reduce_ms"])
+    assert found["all_reduce_alone_ms"] > 0, "what was measured is no secret"
     assert found["reason"] == (
         "no all-reduce of pytorch measured there: kind collective, nodes 1, devices_per_node 2, "
         "dtype float32, largest_bytes 2000 or more"
@@ -180,18 +181,18 @@ def test_gradients_in_another_dtype_have_its_all_reduces() -> None:
     made = table(
         *trained([100.0], precision="bf16"), all_reduces(2.0, dtype="bfloat16"), all_reduces()
     )
-    assert only(made)["expected_exchange_ms"] == pytest.approx(2 * EXPECTED)
+    assert only(made)["expected_all_reduce_ms"] == pytest.approx(2 * EXPECTED)
     mixed = table(
         *trained([100.0], precision="amp"), all_reduces(2.0, dtype="bfloat16"), all_reduces()
     )
-    assert only(mixed)["expected_exchange_ms"] == pytest.approx(EXPECTED), (
+    assert only(mixed)["expected_all_reduce_ms"] == pytest.approx(EXPECTED), (
         "its parameters are float32"
     )
 
 
 def test_a_message_beyond_the_largest_size_says_up_to_where_to_measure() -> None:
     found = only(table(*trained([100.0], sizes=(8, 4000)), all_reduces()))
-    assert pd.isna(found["expected_exchange_ms"])
+    assert pd.isna(found["expected_all_reduce_ms"])
     assert found["reason"] == (
         "all-reduces were measured up to 3000 bytes: dtype float32, largest_bytes 4000 or more"
     )
@@ -217,7 +218,7 @@ def test_what_exchanges_no_gradients_has_no_row(changes: dict[str, Any]) -> None
 
 def test_without_all_reduces_there_is_no_table() -> None:
     assert not len(table(*trained([100.0]), run(**PLACE)))
-    assert not EXCHANGE.always
+    assert not COMMUNICATION.always
 
 
 # ---- the plot -----------------------------------------------------------------------------------
@@ -225,10 +226,10 @@ def test_without_all_reduces_there_is_no_table() -> None:
 
 def test_a_case_has_bars_of_what_is_expected_and_what_is_measured() -> None:
     known = table(*trained([100.0]), all_reduces())
-    (plot,) = drawings.of_table(EXCHANGE, known, Inputs({}), Look(["pytorch"]))
+    (plot,) = drawings.of_table(COMMUNICATION, known, Inputs({}), Look(["pytorch"]))
     told = re.findall(r'data-tip="([^"]*)"', plot.svg)
     assert [one.partition(" ")[0] for one in told] == ["expected:", "alone:"], "there is no control"
     assert f"expected: expected {number(EXPECTED)} (ms of a step)" == told[0]
     assert "Nothing is left out (cases with an expectation: 1)." in plot.caption
     without = table(*trained([100.0]), all_reduces(devices_per_node=4))
-    assert drawings.of_table(EXCHANGE, without, Inputs({}), Look(["pytorch"])) == []
+    assert drawings.of_table(COMMUNICATION, without, Inputs({}), Look(["pytorch"])) == []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.fields.step_parts import Split, split_of
+from framebench.records.fields.step_parts import StepParts, step_parts_of
 from framebench.tables import frames
-from framebench.tables.declared.step_breakdown import DATA, SPLIT
+from framebench.tables.declared.step_breakdown import DATA, STEP_BREAKDOWN
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
@@ -34,18 +34,18 @@ NESTED = [
 ]
 
 
-def split(*parts: dict[str, Any], reason: str = "") -> Split:
-    found = split_of({"split": {"reason": reason, "parts": list(parts)}})
+def breakdown(*parts: dict[str, Any], reason: str = "") -> StepParts:
+    found = step_parts_of({"step_breakdown": {"reason": reason, "parts": list(parts)}})
     assert found is not None
     return found
 
 
 def table(*runs: Any) -> pd.DataFrame:
-    return frames.frame(SPLIT, SPLIT.rows(Inputs(group(runs, None))))
+    return frames.frame(STEP_BREAKDOWN, STEP_BREAKDOWN.rows(Inputs(group(runs, None))))
 
 
 def test_a_part_is_a_median_less_what_it_contains() -> None:
-    found = split(*CUT)
+    found = breakdown(*CUT)
     expected = {"forward": 0.3, "backward": 0.5, "all_reduce": 0.2, "optimizer": 0.1}
     assert dict(found.seconds) == pytest.approx(expected)
     assert found.steps == 3
@@ -56,7 +56,7 @@ def test_a_part_is_a_median_less_what_it_contains() -> None:
 
 
 def test_a_difference_below_zero_is_reported_as_it_is() -> None:
-    seconds = dict(split(*NESTED).seconds)
+    seconds = dict(breakdown(*NESTED).seconds)
     assert seconds["optimizer"] == pytest.approx(-0.1)
 
 
@@ -70,23 +70,23 @@ def test_a_difference_below_zero_is_reported_as_it_is() -> None:
 )
 def test_parts_that_are_none_are_refused(parts: list[dict[str, Any]]) -> None:
     with pytest.raises(ValueError, match="not one of a step"):
-        split(*parts)
+        breakdown(*parts)
 
 
 def test_shares_and_the_sum_over_the_step_of_the_window() -> None:
-    found = only(table(run(2.0, waited_apart=(0.9, 1.0, 1.5), split=split(*CUT))))
+    found = only(table(run(2.0, waited_apart=(0.9, 1.0, 1.5), step_breakdown=breakdown(*CUT))))
     assert found["step_ms"] == 1000.0
     names = ("forward", "backward", "all_reduce", "optimizer")
     assert [found[f"{name}_ms"] for name in names] == pytest.approx([300, 500, 200, 100])
     shares = [found[f"{name}_share"] for name in names]
     assert shares == pytest.approx([3 / 11, 5 / 11, 2 / 11, 1 / 11])
     assert found["sum_over_step"] == pytest.approx(1.1)
-    assert (found["split_steps"], found["reason"]) == (3, "")
+    assert (found["breakdown_steps"], found["reason"]) == (3, "")
     assert found["data"].startswith("none")
 
 
 def test_what_a_framework_has_in_one_stands_in_the_first_column() -> None:
-    found = only(table(run(2.0, waited_apart=(1.0,), split=split(*NESTED))))
+    found = only(table(run(2.0, waited_apart=(1.0,), step_breakdown=breakdown(*NESTED))))
     assert found["backward_ms"] == pytest.approx(600)
     assert math.isnan(found["all_reduce_ms"])
     assert "backward+all_reduce" in found["how"]
@@ -94,21 +94,24 @@ def test_what_a_framework_has_in_one_stands_in_the_first_column() -> None:
 
 def test_the_median_is_over_the_repeats_that_have_a_split() -> None:
     runs = [
-        run(2.0, repeat=1, waited_apart=(1.0,), split=split(part("forward", 0.2))),
-        run(2.0, repeat=2, waited_apart=(3.0,), split=split(part("forward", 0.4))),
+        run(2.0, repeat=1, waited_apart=(1.0,), step_breakdown=breakdown(part("forward", 0.2))),
+        run(2.0, repeat=2, waited_apart=(3.0,), step_breakdown=breakdown(part("forward", 0.4))),
         run(2.0, repeat=3, waited_apart=(9.0,)),
     ]
     found = only(table(*runs))
-    assert (found["step_ms"], found["split_steps"]) == (2000.0, 2)
+    assert (found["step_ms"], found["breakdown_steps"]) == (2000.0, 2)
     assert found["forward_ms"] == pytest.approx(300)
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({}, "no split in these records"),
-        ({"split": split(reason="RuntimeError: one piece")}, "RuntimeError: one piece"),
-        ({"split": split()}, "the framework told of no parts"),
+        ({}, "no step breakdown in these records"),
+        (
+            {"step_breakdown": breakdown(reason="RuntimeError: one piece")},
+            "RuntimeError: one piece",
+        ),
+        ({"step_breakdown": breakdown()}, "the framework told of no parts"),
         ({"throughput": None, "status": "oom", "reason": "too big"}, "oom: too big"),
     ],
 )
@@ -120,12 +123,12 @@ def test_without_a_split_there_is_a_reason(changes: dict[str, Any], reason: str)
 
 
 def test_a_row_says_with_what_its_forward_pass_ends() -> None:
-    until_loss = split({**part("forward", 0.3), "ends": "loss"}, part("backward", 0.2))
-    until_logits = split({**part("forward", 0.3), "ends": "logits"}, part("backward", 0.2))
+    until_loss = breakdown({**part("forward", 0.3), "ends": "loss"}, part("backward", 0.2))
+    until_logits = breakdown({**part("forward", 0.3), "ends": "logits"}, part("backward", 0.2))
     rows = table(
-        run(2.0, waited_apart=(1.0,), split=until_loss),
-        run(2.0, waited_apart=(1.0,), split=until_logits, framework="jax"),
-        run(2.0, waited_apart=(1.0,), split=split(*CUT), framework="mxnet"),
+        run(2.0, waited_apart=(1.0,), step_breakdown=until_loss),
+        run(2.0, waited_apart=(1.0,), step_breakdown=until_logits, framework="jax"),
+        run(2.0, waited_apart=(1.0,), step_breakdown=breakdown(*CUT), framework="mxnet"),
     )
     ends = dict(zip(rows["framework"], rows["forward_ends"], strict=True))
     assert ends == {"pytorch": "loss", "jax": "logits", "mxnet": "not recorded"}
@@ -134,14 +137,14 @@ def test_a_row_says_with_what_its_forward_pass_ends() -> None:
 def test_inference_has_no_row() -> None:
     empty = table(run(2.0, mode="inference"))
     assert len(empty) == 0
-    assert tuple(empty.columns) == SPLIT.names
+    assert tuple(empty.columns) == STEP_BREAKDOWN.names
     assert list(empty.dtypes) == list(table(run(2.0)).dtypes)
 
 
 def test_markdown_shows_milliseconds_shares_and_how() -> None:
-    one = run(2.0, step_seconds=(1.0,), waited_apart=(1.0,), split=split(*CUT))
+    one = run(2.0, step_seconds=(1.0,), waited_apart=(1.0,), step_breakdown=breakdown(*CUT))
     runs = [one, run(2.0, batch_per_device=64)]
-    text = in_markdown("split", table(*runs))
+    text = in_markdown("step_breakdown", table(*runs))
     parts = "300.0 (27) | 500.0 (45) | 200.0 (18) | 100.0 (9)"
     assert f"| 1000.0 | {DATA} | {parts} | 1.10 *few* *untested* [" in text
-    assert "no split in these records" in text
+    assert "no step breakdown in these records" in text

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..expectation.alone import Alone, Operations
-from ..results import CaseResult, marks_of
+from ..results import CaseResult, flags_of
 from ..table import Drawing, Table
+from .communication import COMMUNICATION, THROUGHPUT
 from .efficiency import operations_per_sample
-from .exchange import EXCHANGE, THROUGHPUT
 
 #: Least fraction of a step's operations that must be measured for a figure.
 LEAST_COVERED = 0.9
@@ -41,10 +41,10 @@ def _cells(found: Operations, models: Mapping[str, Any], result: CaseResult) -> 
     return {
         "step_time_ms": step,
         "covered": covered,
-        "products_alone_ms": taken,
-        "products_share": taken / step if taken is not None and step else None,
+        "matmuls_alone_ms": taken,
+        "matmul_share": taken / step if taken is not None and step else None,
         "rest_ms": step - taken if taken is not None and step else None,
-        "marks": marks_of(result, *(alone.results if taken is not None else [])),
+        "flags": flags_of(result, *(alone.results if taken is not None else [])),
         "reason": _reason(result, alone, covered),
     }
 
@@ -60,7 +60,7 @@ def _reason(result: CaseResult, alone: Alone, covered: float) -> str:
         return ""
     words = f"{covered:.0%} of its operations were measured, {LEAST_COVERED:.0%} are needed"
     if not alone.missing:
-        return f"{words}: its products are not known by shape"
+        return f"{words}: its matmuls are not known by shape"
     more = len(alone.missing) - _NAMED
     return (
         f"{words}: kind matmul of {case.framework} in {case.precision}, devices_per_node "
@@ -69,8 +69,8 @@ def _reason(result: CaseResult, alone: Alone, covered: float) -> str:
     )
 
 
-PRODUCTS = Table(
-    name="products",
+MATMUL_SHARE = Table(
+    name="matmul_share",
     title="Products and convolutions of a step, alone",
     explanation="Times of a step's matmuls and convolutions, measured alone and added up, "
     "compared with the step. A micro-benchmark measured each in the same framework and precision "
@@ -84,22 +84,22 @@ PRODUCTS = Table(
         *RESULT_COLUMNS,
         THROUGHPUT,
         *shared("unit"),
-        EXCHANGE.by_name["step_time_ms"],
+        COMMUNICATION.by_name["step_time_ms"],
         Column(
             "covered", NUMBER, "part of a step's operations that was measured alone",
             title="covered %", form=PERCENT,
         ),
         Column(
-            "products_alone_ms", NUMBER, "sum of what those that were measured take alone", "ms",
-            title="alone ms", form=THREE_DIGITS, marked=True, figure=True,
+            "matmuls_alone_ms", NUMBER, "sum of what those that were measured take alone", "ms",
+            title="alone ms", form=THREE_DIGITS, flagged=True, figure=True,
         ),
         Column(
-            "products_share", NUMBER, "that over the step", title="of the step %", form=PERCENT,
+            "matmul_share", NUMBER, "that over the step", title="of the step %", form=PERCENT,
         ),
         Column(
             "rest_ms", NUMBER, "the step without that", "ms", title="rest ms", form=THREE_DIGITS,
         ),
-        *shared("marks", "reason"),
+        *shared("flags", "reason"),
     ),
     rows=lambda inputs: inputs.cases_with(
         partial(_cells, Operations(inputs.others), inputs.models)
@@ -107,8 +107,8 @@ PRODUCTS = Table(
     group="Where the time goes",
     heading="Operations alone",
     sectioned=True,
-    answers=("products_share", "products_alone_ms", "rest_ms", "covered"),
-    order="products_share",
-    drawings=(Drawing("products"),),
+    answers=("matmul_share", "matmuls_alone_ms", "rest_ms", "covered"),
+    order="matmul_share",
+    drawings=(Drawing("matmul_share"),),
 )  # fmt: skip
-TABLES = (PRODUCTS,)
+TABLES = (MATMUL_SHARE,)

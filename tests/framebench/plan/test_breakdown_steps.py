@@ -17,18 +17,18 @@ def test_every_repeat_of_several_devices_with_a_control_is_split(
     control = {"measurements": {"independent": {"devices_per_node": [2]}}} if has_control else {}
     axes = {**SUITE["axes"], "framework": ["pytorch"], "devices_per_node": [1, 2]}
     made = plan(tmp_path, {**SUITE, "axes": axes, "repeats": 2, **control})
-    split = {
+    breakdown = {
         (run.case.mode, run.case.devices_per_node, run.repeat)
         for run in made.runs
-        if "split_steps=3" in commands.arguments(made, run)
+        if "breakdown_steps=3" in commands.arguments(made, run)
     }
     first = {("train", 1, 1), ("train", 2, 1)}
-    assert split == (first | {("train", 2, 2)} if has_control else first)
+    assert breakdown == (first | {("train", 2, 2)} if has_control else first)
 
 
 def test_a_suite_without_breakdown_times_no_parts(tmp_path: Path) -> None:
     made = plan(tmp_path, {**SUITE, "steps": {"warmup": 1, "timed": 2, "breakdown": False}})
     assert made.runs
     assert not any(
-        "split_steps" in word for run in made.runs for word in commands.arguments(made, run)
+        "breakdown_steps" in word for run in made.runs for word in commands.arguments(made, run)
     )

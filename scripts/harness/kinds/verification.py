@@ -62,7 +62,7 @@ class Compared(MatmulTrace, Numerics):
     """Adapter that can be compared with the reference."""
 
 
-class Parity(Kind):
+class ReferenceVerification(Kind):
     """Verification: errors of outputs, losses and gradients; there are no metrics."""
 
     parameters = (
@@ -87,21 +87,23 @@ class Parity(Kind):
     def measure(self, context: Context) -> None:
         adapter, fields = context.adapter, context.fields
         if context.workload.parameters["mode"] == axes.GENERATE:
-            fields["parity"] = self._generation(context)
+            fields["verification"] = self._generation(context)
         elif "own" in context.workload.model_config:
-            fields["parity"] = float64_run.compare(context)
+            fields["verification"] = float64_run.compare(context)
         else:
-            fields["parity"] = self._with_reference(context)
+            fields["verification"] = self._with_reference(context)
         fields["compiled"] = compiler_evidence(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
         sharding.observe(context)
 
-    def _built(self, context: Context) -> Comparison:
+    def _built(self, context: Context) -> ReferenceFolder:
         """Build the model with a batch of the reference, which is returned."""
         folder = context.workload.parameters["reference"]
         if not folder:
-            raise ValueError("--kind parity needs --parameter reference=..: what to compare with")
-        reference = Comparison(folder)
+            raise ValueError(
+                "--kind verification needs --parameter reference=..: what to compare with"
+            )
+        reference = ReferenceFolder(folder)
         model.build(context, reference.prepare(context.adapter))
         return reference
 
@@ -119,7 +121,7 @@ class Parity(Kind):
             sharding.check(workload, ranks)
 
 
-class Comparison:
+class ReferenceFolder:
     """Results of the reference in a folder."""
 
     def __init__(self, folder: str) -> None:
@@ -192,7 +194,7 @@ def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str,
     return measured(OTHER_DTYPES, others / total if total else 1.0, "; ".join(lacking))
 
 
-def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
     """Return the errors of the worst output, and of the worst token of outputs for each token."""
     expected = reference.arrays("outputs")
     first = adapter.case.parts_of(_replica(adapter))[0]
@@ -210,7 +212,7 @@ def compare_outputs(adapter: Compared, reference: Comparison) -> List[Dict[str, 
     return [worst(errors), *([worst(tokens)] if tokens else [])]
 
 
-def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_initial(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
     """Return how far mean, deviation and kurtosis of the values that a parameter starts training
     with are off, or two parameters are correlated, in standard errors."""
     known = reference.expected["initial"]
@@ -225,7 +227,7 @@ def compare_initial(adapter: Compared, reference: Comparison) -> List[Dict[str, 
     return compared
 
 
-def compare_dropout(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
     """Return by how many standard errors statistics of dropout are off, with each set of weights of
     the reference, which show different places of dropout; and, of several replicas, how many their
     masks are correlated. Masks of training steps show in their losses."""
@@ -273,7 +275,7 @@ def _loss_with(adapter: Compared, weights: Dict[str, Any]) -> float:
     return adapter.read(adapter.step())
 
 
-def compare_training(adapter: Compared, reference: Comparison) -> List[Dict[str, Any]]:
+def compare_training(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
     """Return the errors of the losses, the running statistics, and the first updates.
 
     Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of the
@@ -340,7 +342,7 @@ def _significant_bits(value: float) -> int:
     return len(f"{int(abs(mantissa) * 2**53):b}".rstrip("0"))
 
 
-def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
+def _expected_losses(adapter: Compared, reference: ReferenceFolder) -> List[float]:
     """Return the losses of this rank's replica before each step."""
     case = adapter.case
     if case.parts == 1:
@@ -352,7 +354,9 @@ def _expected_losses(adapter: Compared, reference: Comparison) -> List[float]:
     ]
 
 
-def compare_statistics(adapter: Compared, reference: Comparison, step: int) -> List[Dict[str, Any]]:
+def compare_statistics(
+    adapter: Compared, reference: ReferenceFolder, step: int
+) -> List[Dict[str, Any]]:
     """Return the errors of the changes that the steps up to ``step`` made to the running
     statistics.
 
@@ -385,7 +389,7 @@ def _accumulated(added: Iterable[Mapping[str, Any]], share: float) -> Dict[str, 
 
 
 def compare(
-    adapter: Compared, reference: Comparison, enter: Callable[[str], None]
+    adapter: Compared, reference: ReferenceFolder, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
     """Return the errors of everything that this case allows to compare.
 
@@ -425,7 +429,7 @@ def compare(
 
 
 def compare_generation(
-    adapter: Any, reference: Comparison, enter: Callable[[str], None]
+    adapter: Any, reference: ReferenceFolder, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
     """Return the errors of generated text. The adapter, a Compared and a Generation, has just been
     built, with the prompts as its batch. Raises Unsupported for a model that generates none."""

@@ -27,7 +27,7 @@ from ..columns import (
 )
 from ..expectation import collectives
 from ..expectation.collectives import AllReduceLookup
-from ..results import CaseResult, CaseResults, marks_of, median_interval
+from ..results import CaseResult, CaseResults, flags_of, median_interval
 from ..table import Drawing, Table
 from .scaling import WEAK
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # slow to import, and plans need only names
     from ...statistics.intervals import Interval
 
 #: Without flags, because the row's flags include those of other figures.
-THROUGHPUT = replace(COLUMNS["throughput_median"], marked=False)
+THROUGHPUT = replace(COLUMNS["throughput_median"], flagged=False)
 
 
 def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> Row | None:
@@ -55,8 +55,12 @@ def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> R
     control = losses.control_of(result, others)
     run = (result.ok or result.runs)[0]
     measured = found.for_run(run)
-    sizes = run.exchange.sizes if run.exchange else ()
-    alone = [1000 * descriptive.median(one.exchange.seconds) for one in result.ok if one.exchange]
+    sizes = run.gradient_all_reduce.sizes if run.gradient_all_reduce else ()
+    alone = [
+        1000 * descriptive.median(one.gradient_all_reduce.seconds)
+        for one in result.ok
+        if one.gradient_all_reduce
+    ]
     wanted = _expected(measured, sizes)
     ratio = descriptive.median(alone) / descriptive.median(wanted) if alone and wanted else None
     used = [measured] if measured and wanted else []
@@ -68,13 +72,13 @@ def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> R
         "gradient_messages": len(sizes) or None,
         "gradient_bytes": sum(sizes) or None,
         "largest_message_bytes": max(sizes, default=None),
-        **_with_interval("expected_exchange_ms", wanted),
-        **_with_interval("exchange_alone_ms", alone),
+        **_with_interval("expected_all_reduce_ms", wanted),
+        **_with_interval("all_reduce_alone_ms", alone),
         "alone_over_expected": ratio,
         **interval_cells("alone_over_expected", _ratio_interval(wanted, alone)),
-        "lost_to_exchange_ms": lost,
-        **interval_cells("lost_to_exchange_ms", lost_ends),
-        "marks": marks_of(result, *used, *([control] if control and lost is not None else [])),
+        "lost_to_communication_ms": lost,
+        **interval_cells("lost_to_communication_ms", lost_ends),
+        "flags": flags_of(result, *used, *([control] if control and lost is not None else [])),
         "reason": _reason(result, measured, sizes),
     }
 
@@ -155,9 +159,9 @@ def _why_not_lost(row: Row) -> str:
     return "" if row["throughput_median"] is None else "no control (kind independent)"
 
 
-EXCHANGE = Table(
-    name="exchange",
-    title="Exchange of the gradients: expected and measured",
+COMMUNICATION = Table(
+    name="communication",
+    title="Communication of the gradients: expected and measured",
     explanation="Milliseconds of a training step. Expected: sum over the step's gradient messages "
     "of the time of a stand-alone all-reduce of that size, interpolated between the sizes that "
     "kind collective measured in the same framework on as many devices. Alone: all-reduce of "
@@ -180,15 +184,15 @@ EXCHANGE = Table(
             title="largest message, bytes",
         ),
         _milliseconds(
-            "expected_exchange", "sum of the all-reduces of these sizes, each measured alone",
+            "expected_all_reduce", "sum of the all-reduces of these sizes, each measured alone",
             "expected",
         ),
-        *_interval("expected_exchange", "that"),
+        *_interval("expected_all_reduce", "that"),
         _milliseconds(
-            "exchange_alone", "all-reduce of the gradients with nothing else running", "alone",
-            marked=True, figure=True,
+            "all_reduce_alone", "all-reduce of the gradients with nothing else running", "alone",
+            flagged=True, figure=True,
         ),
-        *_interval("exchange_alone", "that"),
+        *_interval("all_reduce_alone", "that"),
         Column(
             "alone_over_expected", NUMBER, "the one over the other", title="alone / expected",
         ),
@@ -197,21 +201,21 @@ EXCHANGE = Table(
             why=why_no_ratio_interval("alone_over_expected"),
         ),
         _milliseconds(
-            "lost_to_exchange", "what a step takes longer than one of the control", "lost",
+            "lost_to_communication", "what a step takes longer than one of the control", "lost",
             why=_why_not_lost,
         ),
-        *_interval("lost_to_exchange", "that",
-                   why=why_no_interval("lost_to_exchange_ms", confidence=losses.BOTH)),
-        *shared("marks", "reason"),
+        *_interval("lost_to_communication", "that",
+                   why=why_no_interval("lost_to_communication_ms", confidence=losses.BOTH)),
+        *shared("flags", "reason"),
     ),
     rows=lambda inputs: inputs.cases_with(
         partial(_cells, AllReduceLookup(inputs.others), inputs.others)
     ),
     group="Scaling",
-    heading="Expected exchange",
+    heading="Expected communication",
     sectioned=True,
-    answers=("expected_exchange_ms", "exchange_alone_ms", "lost_to_exchange_ms"),
-    order="exchange_alone_ms",
-    drawings=(Drawing("exchange"),),
+    answers=("expected_all_reduce_ms", "all_reduce_alone_ms", "lost_to_communication_ms"),
+    order="all_reduce_alone_ms",
+    drawings=(Drawing("communication"),),
 )  # fmt: skip
-TABLES = (EXCHANGE,)
+TABLES = (COMMUNICATION,)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...statistics.descriptive import median
 
 
-class Fed(NamedTuple):
+class InputPipeline(NamedTuple):
     """Input pipeline of a run.
 
     ``compute``: samples/s of all ranks without input; ``loader``: samples/s of the loaders alone,
@@ -24,19 +24,21 @@ class Fed(NamedTuple):
     skipped: int | None
 
 
-def fed_of(record: Mapping[str, Any], rank: Mapping[str, Any], samples: int) -> Fed | None:
+def input_pipeline_of(
+    record: Mapping[str, Any], rank: Mapping[str, Any], samples: int
+) -> InputPipeline | None:
     """Return the input pipeline of a run; None if steps got no batches from the host.
 
     ``rank``: the slowest; ``samples``: of a step of all ranks. Raises ValueError for missing times.
     """
-    found = rank.get("feeding")
+    found = rank.get("input_pipeline")
     if found is None:
         return None
     steps = found["compute_step_seconds"]
     if not steps or not found["wait_seconds"] or not found["copy_seconds"]:
         raise ValueError("holds steps that were given batches, and not how long that took")
     data_set = rank.get("data_set")
-    return Fed(
+    return InputPipeline(
         compute=samples * len(steps) / sum(steps),
         loader=_loader(record["ranks"]),
         wait=median(found["wait_seconds"]),
@@ -49,7 +51,7 @@ def _loader(ranks: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the sum of the loaders' samples/s over all ranks; None if a rank has none."""
     rates = []
     for rank in ranks:
-        found = rank.get("feeding", {})
+        found = rank.get("input_pipeline", {})
         if not found.get("loader_seconds"):
             return None
         rates.append(found["loader_samples"] / found["loader_seconds"])

@@ -31,7 +31,7 @@ SECONDS = 3.0
 SUSTAINED_SECONDS = 2.0
 
 
-class Peak(Kind):
+class PeakFlopsKind(Kind):
     """Peak FLOPS: FLOP/s of a large matmul in the dtype of the case's precision."""
 
     needs = PeakMatmul
@@ -52,11 +52,11 @@ class Peak(Kind):
 
     def measure(self, context: Context) -> None:
         fields = context.fields
-        context.report.enter("products")
+        context.report.enter("matmuls")
 
         def check(dtype: str) -> None:
             products = {rounding.ran_in(context, dtype): 1}
-            fields["products"] = check_matmuls(context.workload.case.precision, products)
+            fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, products)
 
         fields["matmuls"] = measure(context.adapter, check)
         fastest = max(fields["matmuls"], key=tflops_of)
@@ -86,13 +86,13 @@ def _tflops(rank: Mapping[str, Any]) -> float:
 def tflops_of(block: Mapping[str, Any]) -> float:
     """Return the TFLOP/s of a block. A matmul of n rows takes n^3 multiplications and as many
     additions."""
-    return float(2e-12 * block["size"] ** 3 * block["products"] / min(block["seconds"]))
+    return float(2e-12 * block["size"] ** 3 * block["count"] / min(block["seconds"]))
 
 
 def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
     """Time blocks of matmuls for at least two sizes.
 
-    Returns for each ``{"size": rows of a matrix, "products": per block, "seconds": of each
+    Returns for each ``{"size": rows of a matrix, "count": per block, "seconds": of each
     block}``. ``check`` is called with the dtype of each size's matmuls before they are timed, and
     raises where it is wrong. Raises Unsupported where there is no time for a second size, because
     the rate may still grow with the size then."""
@@ -109,7 +109,7 @@ def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, 
         seconds = [time_together(adapter, product.multiply, count) for _ in range(BLOCKS)]
         once = min(seconds) / count
         left -= sum(seconds)
-        points.append({"size": size, "products": count, "seconds": seconds})
+        points.append({"size": size, "count": count, "seconds": seconds})
     if len(points) < 2:
         raise Unsupported(
             f"no peak: a product of {SIZES[0]} rows takes {once:.3g} s, which leaves no time for "
@@ -127,10 +127,10 @@ def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> 
     time_together(adapter, product.multiply, 1)
     start, count = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        time_together(adapter, product.multiply, fastest["products"])
-        count += fastest["products"]
+        time_together(adapter, product.multiply, fastest["count"])
+        count += fastest["count"]
     taken = time.perf_counter() - start
-    return {"size": fastest["size"], "products": count, "seconds": [taken]}
+    return {"size": fastest["size"], "count": count, "seconds": [taken]}
 
 
 def _product(adapter: PeakMatmul, size: int) -> ChainedMatmul:
