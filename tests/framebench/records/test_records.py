@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
 from framebench.files import json_files
-from framebench.records import record_sets, tidy_csv
+from framebench.records import index, record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
@@ -35,6 +36,13 @@ def test_a_record_with_a_text_without_end_is_refused_in_one_line(
     assert problem.origin == "r2.json"
     assert "holds a text of" in problem.message
     assert len(problem.message) < 200
+
+
+def test_limits_of_the_schema_are_integers() -> None:
+    """jsonschema_rs compares a number with a limit such as 1e9 fifteen times as slowly."""
+    found = re.findall(r'"(?:minimum|maximum)": ([^,}\s]+)', bounded.read_text(index.SCHEMA))
+    assert found
+    assert [limit for limit in found if not re.fullmatch(r"-?\d+", limit)] == []
 
 
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
