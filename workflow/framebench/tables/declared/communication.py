@@ -66,9 +66,6 @@ def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> R
     used = [measured] if measured and wanted else []
     lost, lost_ends = _lost(result, control)
     return {
-        "step_time_ms": (
-            1000 * result.case.samples_per_step / result.throughput if result.throughput else None
-        ),
         "gradient_messages": len(sizes) or None,
         "gradient_bytes": sum(sizes) or None,
         "largest_message_bytes": max(sizes, default=None),
@@ -144,6 +141,12 @@ def _reason(result: CaseResult, measured: CaseResult | None, sizes: Sequence[int
     return f"no all-reduce of {case.framework} measured there: kind collective, {on}, {needed}"
 
 
+def step_milliseconds(result: CaseResult) -> float | None:
+    """Return the time of a step in ms, from the median throughput; None without one."""
+    samples = result.case.samples_per_step
+    return 1000 * samples / result.throughput if result.throughput else None
+
+
 def _milliseconds(name: str, meaning: str, title: str, **shown: Any) -> Column:
     return Column(
         f"{name}_ms", NUMBER, meaning, "ms", title=f"{title} ms", form=THREE_DIGITS, **shown
@@ -159,6 +162,9 @@ def _why_not_lost(row: Row) -> str:
     return "" if row["throughput_median"] is None else "no control (kind independent)"
 
 
+STEP_TIME = _milliseconds(
+    "step_time", "samples of a step over the throughput", "step", value=step_milliseconds
+)
 COMMUNICATION = Table(
     name="communication",
     title="Communication of the gradients: expected and measured",
@@ -174,7 +180,7 @@ COMMUNICATION = Table(
         *RESULT_COLUMNS,
         THROUGHPUT,
         *shared("unit", "devices"),
-        _milliseconds("step_time", "samples of a step over the throughput", "step"),
+        STEP_TIME,
         WEAK.by_name["gradient_messages"],
         Column(
             "gradient_bytes", COUNT, "of all of them", "bytes", title="bytes",

@@ -10,7 +10,7 @@ from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, THREE_DIGITS, Column, Row
 from ..expectation.alone import Alone, Operations
 from ..results import CaseResult, flags_of
 from ..table import Drawing, Table
-from .communication import COMMUNICATION, THROUGHPUT
+from .communication import STEP_TIME, THROUGHPUT, step_milliseconds
 from .efficiency import operations_per_sample
 
 #: Least fraction of a step's operations that must be measured for a figure.
@@ -34,12 +34,11 @@ def _cells(found: Operations, models: Mapping[str, Any], result: CaseResult) -> 
     if not (per_sample and alone and (alone.results or alone.missing)):
         return None
     covered = alone.operations / (per_sample * run.case.samples_of_replica)
-    step = 1000 * result.case.samples_per_step / result.throughput if result.throughput else None
+    step = step_milliseconds(result)
     taken = None
     if step is not None and LEAST_COVERED <= covered <= _TOO_MUCH:
         taken = 1000 * alone.seconds
     return {
-        "step_time_ms": step,
         "covered": covered,
         "matmuls_alone_ms": taken,
         "matmul_share": taken / step if taken is not None and step else None,
@@ -84,7 +83,7 @@ MATMUL_SHARE = Table(
         *RESULT_COLUMNS,
         THROUGHPUT,
         *shared("unit"),
-        COMMUNICATION.by_name["step_time_ms"],
+        STEP_TIME,
         Column(
             "covered", NUMBER, "part of a step's operations that was measured alone",
             title="covered %", form=PERCENT,

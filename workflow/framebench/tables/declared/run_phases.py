@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...records.run import Run
@@ -45,10 +45,6 @@ def _cells(result: CaseResult) -> Row | None:
     return {"run_seconds": whole, "timed_share": seconds["window"] / whole, "reason": ""}
 
 
-def _by_column(seconds: Mapping[str, float | None]) -> dict[str, float | None]:
-    return {f"{name}_seconds": value for name, value in seconds.items()}
-
-
 def suite_rows(inputs: Inputs) -> Iterator[Row]:
     """Yield total times of all our runs and of those in each framework, longest first."""
     ours = inputs.runs.dropna(subset=["record", "wall_seconds"])
@@ -68,7 +64,7 @@ def _sums(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "framework": name,
         "runs": len(runs),
         "suite_seconds": whole,
-        **_by_column(seconds if phases else dict.fromkeys(WORDS)),
+        **{f"{name}_seconds": value if phases else None for name, value in seconds.items()},
         "unattributed_seconds": unattributed,
         "timed_share": seconds["window"] / whole if phases else None,
     }
