@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core import axes, bounded
 from pydantic import TypeAdapter
@@ -33,12 +33,14 @@ LARGEST = 2**29
 #: unnoticed.
 SETTLED_NS = 2 * 10**9
 
+#: Paths of records in entries, which are not written.
+_PATHS: Any = {"__all__": {1: {"record"}}}
 #: Device, inode, size, and the last changes of content and inode (ns).
 State = tuple[int, int, int, int, int]
 
 
 class Entry(NamedTuple):
-    """An indexed run, without its path; ``digest``: SHA-256 of the file's content, in
+    """An indexed run, written without its path; ``digest``: SHA-256 of the file's content, in
     hexadecimal."""
 
     state: State
@@ -69,13 +71,13 @@ class Index:
         """Add a run that was just read. Raises OSError if the file has vanished."""
         state = _state(file)
         if time.time_ns() - max(state[3:]) > SETTLED_NS:
-            self._now[origin] = Entry(state, replace(read, record=None), digest)
+            self._now[origin] = Entry(state, read, digest)
             self._is_changed = True
 
     def keep(self) -> None:
         """Write the index if it has changed. A folder that is not writable gets none."""
         if self._writes and (self._is_changed or len(self._now) != len(self._before)):
-            entries = _entries().dump_json(self._now, exclude_defaults=True)
+            entries = _entries().dump_json(self._now, exclude=_PATHS, exclude_defaults=True)
             content = b"%s\n%s" % (first_line(entries), entries)
             try:
                 if self._file.parent.is_dir():

@@ -118,7 +118,7 @@ def render(
     failed, failed_left_out = failures.by_status(inputs.runs, link)
     statuses = Counter(run.status for run in runs)
     found = answers.answers_of(tables)
-    answered = [*zip(found.fastest, contests.find_contests(inputs), strict=True)]
+    answered = [*zip(found.fastest, inputs.once(contests.find_contests), strict=True)]
     own_peak = partial(own_peaks.relate_to_peak, inputs)
     shown_answers = _with_axes(found, tables)
     variants = view.records(tables[VARIANTS]) if VARIANTS in tables else []

@@ -88,6 +88,7 @@ def samples_needed(fraction: float) -> int:
     return count
 
 
+@lru_cache
 def _exact(fraction: float) -> Fraction:
     """Return the fraction as the written decimal; binary 1 / (1 - 0.99) rounds up to 101."""
     exact = Fraction(str(fraction))

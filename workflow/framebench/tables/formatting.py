@@ -114,7 +114,9 @@ def differing(rows: Sequence[Row], more: Sequence[str] = ()) -> list[str]:
     """Return the names of conditions in which ``rows`` differ.
 
     ``more``: further columns that count as conditions."""
-    names = [*(name for name in CONDITIONS if rows and name in rows[0]), *more]
+    if len(rows) < 2:
+        return []
+    names = [*(name for name in CONDITIONS if name in rows[0]), *more]
     return [name for name in names if len({condition_text(name, row[name]) for row in rows}) > 1]
 
 

@@ -6,6 +6,7 @@ Nothing is rounded. Missing numbers stay missing (NaN in a frame, an empty cell 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,5 +64,6 @@ def csv_text(table: pd.DataFrame) -> str:
     return str(table.assign(**texts).to_csv(index=False, lineterminator="\n", na_rep=""))
 
 
+@lru_cache(maxsize=4096, typed=True)  # cells repeat each other
 def _cell(value: Any) -> Any:
     return no_formula(value) if isinstance(value, str) else value

@@ -13,7 +13,7 @@ from .columns import STATUS, Row
 from .formatting import MISSING, Cell, Footnotes, differing_conditions, escape
 from .legend import explanations
 from .table import Crosstab, Pivot, PublishedLayout, Table
-from .view import Field, TableView
+from .view import TableView
 
 #: Columns in the heading of a section.
 _HEADING = ("model", "mode", "unit")
@@ -108,38 +108,37 @@ def _sections(seen: TableView, notes: Footnotes) -> Iterator[str]:
         and field.column.form is not STATUS
     ]
     sections: dict[str, list[int]] = {}
-    for number, row in enumerate(seen.rows):
-        unit = f" ({row['unit']})" if "unit" in row else ""
-        sections.setdefault(f"{row['model']}, {row['mode']}{unit}", []).append(number)
+    for number, of in enumerate(seen.rows):
+        unit = f" ({of['unit']})" if "unit" in of else ""
+        sections.setdefault(f"{of['model']}, {of['mode']}{unit}", []).append(number)
     header = [field.title for field in fields]
+    figures = [field for field in fields if field.column.flagged]
+    noted = [column.name for column in seen.table.columns if column.note]
+
+    def row(number: int) -> list[str]:
+        values = seen.rows[number]
+        footnotes = "".join(notes.mark(values[name]) for name in noted)
+        status = values.get("status", "ok")
+        remark = (f" {status}" if status != "ok" else "") + footnotes
+        missing = {field.column.name for field in figures if field.cells[number].is_missing}
+        explained = missing or {field.column.name for field in figures[:1]}
+        cells = []
+        for field in fields:
+            cell = field.cells[number]
+            text = _text(cell) + notes.mark(cell.why)
+            cells.append(text + remark if field.column.name in explained else text)
+        return cells
+
     for heading, numbers in sorted(sections.items()):
         yield f"## {'Every case of ' * bool(seen.table.pivot)}{escape(heading)}"
         yield ""
-        yield from grid(header, [_row(seen, fields, number, notes) for number in numbers])
+        yield from grid(header, [row(number) for number in numbers])
         yield ""
-
-
-def _row(seen: TableView, fields: Sequence[Field], number: int, notes: Footnotes) -> list[str]:
-    row = seen.rows[number]
-    footnotes = "".join(
-        notes.mark(row[column.name]) for column in seen.table.columns if column.note
-    )
-    status = row.get("status", "ok")
-    figures = [field for field in fields if field.column.flagged]
-    explained = [field for field in figures if field.cells[number].is_missing] or figures[:1]
-    cells = []
-    for field in fields:
-        cell = field.cells[number]
-        text = _text(cell) + notes.mark(cell.why)
-        if field in explained:
-            text += f" {status}" * (status != "ok") + footnotes
-        cells.append(text)
-    return cells
 
 
 def _text(cell: Cell) -> str:
     text = MISSING if cell.is_missing else escape(cell.text) or MISSING
-    return text + "".join(f" *{flag}*" for flag in cell.flags.split())
+    return text + "".join(f" *{flag}*" for flag in cell.flags.split()) if cell.flags else text
 
 
 def _pivots(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str]:

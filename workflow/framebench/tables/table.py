@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import axes
 
@@ -27,6 +27,7 @@ from .results import CaseResult, CaseResults
 if TYPE_CHECKING:
     import pandas as pd
 
+T = TypeVar("T")
 #: Fields of a case with values of another case.
 Fields = Mapping[str, Any]
 
@@ -93,8 +94,15 @@ class Inputs:
         return with_cells(self.frame.loc[[*kept]], kept.values())
 
     @cached_property
-    def _made(self) -> dict[str, pd.DataFrame]:
+    def _made(self) -> dict[Any, Any]:
         return {}
+
+    def once(self, compute: Callable[[Inputs], T]) -> T:
+        """Return what a function makes of these inputs. It is computed once."""
+        if compute not in self._made:
+            self._made[compute] = compute(self)
+        found: T = self._made[compute]
+        return found
 
     def made(self, table: Table) -> pd.DataFrame:
         """Return the data frame of a table. It is computed once."""
@@ -102,7 +110,8 @@ class Inputs:
 
         if table.name not in self._made:
             self._made[table.name] = typed(table.name, table.columns, table.rows(self))
-        return self._made[table.name]
+        made: pd.DataFrame = self._made[table.name]
+        return made
 
 
 @dataclass(frozen=True)

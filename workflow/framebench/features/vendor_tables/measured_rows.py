@@ -63,7 +63,7 @@ def inference(inputs: Inputs) -> Iterator[Values]:
 
     A speed-up of latency is full over mixed precision."""
     results = _steps(inputs, "inference")
-    times = {result.key: inference_step_time.cells(result) for result in results}
+    times = inference_step_time.by_case(inputs) if results else {}
     for amp, full in pairs(results):
         for result, base in ((amp, full), (full, None)):
             if result is None:

@@ -53,7 +53,7 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     the verdict holds whenever the repeats stopped, see :mod:`repeated_intervals`."""
     import pandas as pd  # slow to import, and plans make no rows
 
-    found = contests.find_contests(inputs)
+    found = inputs.once(contests.find_contests)
     count = sum(contest.pair is not None for contest in found)
     settings = pd.DataFrame([_figures(contest, count) for contest in found], dtype=object)
     if settings.empty:

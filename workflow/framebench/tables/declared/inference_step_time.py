@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, starmap
 
+from ...cases.conditions import Key
 from ...statistics import descriptive
 from ..columns import (
     NUMBER,
@@ -21,7 +22,7 @@ from ..columns import (
     why_no_interval,
 )
 from ..results import CaseResult, median_interval
-from ..table import Table
+from ..table import Inputs, Table
 
 #: Fraction of the steps at or below each percentile.
 PERCENTILES = {
@@ -38,7 +39,7 @@ _USUAL = 0.99
 def cells(result: CaseResult) -> Row:
     """Return mean and percentiles of the steps of an inference case."""
     waited = [run for run in result.ok if run.waited_seconds]
-    repeats = [[1000 * s for s in run.waited_seconds] for run in waited]
+    repeats = [sorted(1000 * s for s in run.waited_seconds) for run in waited]
     percentiles: dict[str, float | None] = {}
     for name, part in PERCENTILES.items():
         figures = [descriptive.percentile(steps, part) for steps in repeats]
@@ -151,3 +152,11 @@ STEP_TIME = Table(
     order="-p50_ms",
 )
 TABLES = (STEP_TIME,)
+
+
+def by_case(inputs: Inputs) -> dict[Key, Row]:
+    """Return the rows by key of the case."""
+    from ..view import records  # slow to import, and plans make no rows
+
+    timed = (key for key, result in inputs.cases.items() if result.case.mode == "inference")
+    return dict(zip(timed, records(inputs.made(STEP_TIME)), strict=True))

@@ -42,7 +42,7 @@ def rows(inputs: Inputs) -> pd.DataFrame:
             one.better,
             one.throughput,
         )
-        for at, contest in enumerate(contests.find_contests(inputs))
+        for at, contest in enumerate(inputs.once(contests.find_contests))
         for one in sorted(contest.results, key=_compilation, reverse=True)
     ]
     names = ["result", ON_MACHINE.name, "compilation", "contest", "lacks", "better", "figure"]
