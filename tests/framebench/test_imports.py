@@ -28,7 +28,7 @@ ORDER = (
     "plan",
     "runs",
     "tables",
-    "verification",
+    "comparison",
     "report",
     "terminal",
     "commands",

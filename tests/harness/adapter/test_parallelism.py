@@ -159,10 +159,15 @@ FSDP = {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 1}
     ],
 )
 def test_what_was_not_shared_is_no_measurement(
-    way: str, held: list[int], exchanges: dict[str, int], reason: str | None
+    way: str, held: list[int], collectives: dict[str, int], reason: str | None
 ) -> None:
     ranks = [
-        {"rank": n, "held_parameters": count, "trainable_parameters": 100, "collectives": exchanges}
+        {
+            "rank": n,
+            "held_parameters": count,
+            "trainable_parameters": 100,
+            "collectives": collectives,
+        }
         for n, count in enumerate(held)
     ]
     workload = Workload(CASE._replace(parallelism=way), {}, {}, 1, None, 1)
