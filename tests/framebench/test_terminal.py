@@ -158,7 +158,7 @@ def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.Lo
 
 
 def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Job]:
-    wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": f"r{number}"}
+    wildcards = {"framework": "toy", "model": "toy", "case": "c", "repeat": str(number)}
     name = name_of(wildcards)
     return wildcards, Job(
         name, "run", "c", 10.0, label=f"toy r{number}", record=str(record), **more
@@ -207,7 +207,7 @@ def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
     view = ProgressView([run], 1.0, True, True)
     stream = io.StringIO()
     view.attach(stream, False, False)
-    wildcards = {"framework": "toy", "model": "toy", "case": "c", "run": "r1"}
+    wildcards = {"framework": "toy", "model": "toy", "case": "c", "repeat": "1"}
     view.takes(*event("job_info", 0.0, jobid=1, wildcards=wildcards, rule_name="benchmark"))
     view.takes(*event("job_finished", 3.0, job_id=1))
     assert stream.getvalue().splitlines()[:4] == [

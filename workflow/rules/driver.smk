@@ -1,8 +1,10 @@
 # Configuration, and functions of the rules below.
+from pathlib import Path
+
 from snakemake.exceptions import WorkflowError
 
 try:
-    from framebench.driver import Driver, config_file, outcome_file
+    from framebench.driver import Driver, config_file, results_folder
 except ModuleNotFoundError as error:
     if error.name == "framebench":
         raise WorkflowError(
@@ -23,14 +25,19 @@ except ModuleNotFoundError as error:
 configfile: config_file(workflow)
 
 
-def csv_of(name):
+# <results> in the patterns of all rules.
+pathvars:
+    results=results_folder(config),
+
+
+def table(file):
     """CSV of a table, with its place in Snakemake's own report.
 
     It is not removed before the job: where that fails, the former table is still there.
     """
-    group, title = driver.tables.heading(name)
+    group, title = driver.tables.heading(Path(file).stem)
     return report(
-        update(f"{driver.tables.folder}/{name}.csv"),
+        update(file),
         category="Tables",
         subcategory=group,
         labels={"table": title},
@@ -38,15 +45,6 @@ def csv_of(name):
     )
 
 
-def table_files(name):
-    """CSV and Markdown of a table."""
-    return [csv_of(name), update(f"{driver.tables.folder}/{name}.md")]
-
-
 def names_of(files):
     """Names of the tables among files."""
-    return [
-        file[: -len(".csv")].rpartition("/")[2]
-        for file in files
-        if file.endswith(".csv")
-    ]
+    return sorted({Path(file).stem for file in files})

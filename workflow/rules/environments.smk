@@ -3,11 +3,11 @@ rule environment:
 
     # A marker of this call: Snakemake removes outputs before a job, and an environment may be in use.
     output:
-        touch(driver.provisioning.built_marker),
+        touch("<results>/logs/environments/{environment}-{digest}"),
     log:
-        driver.provisioning.log,
+        "<results>/logs/environments/{environment}-{digest}.log",
     wildcard_constraints:
-        name="[A-Za-z0-9_.-]+",
+        environment="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
     priority: driver.provisioning.priority
     handover: True
@@ -19,7 +19,7 @@ rule environment:
         hashing=driver.provisioning.hashing,
         trying=driver.provisioning.trying,
     message:
-        "Building the environment {wildcards.name} from {params.file}"
+        "Building the environment {wildcards.environment} from {params.file}"
     # exec: it is then a child of Snakemake itself and ends with it.
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"

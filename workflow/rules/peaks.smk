@@ -1,6 +1,6 @@
 use rule benchmark as peak_flops with:
     """Measure the peak FLOPS of a device: large matmuls in one framework and precision."""
     output:
-        driver.jobs.records["peak_flops"],
+        "<results>/peak_flops/{framework}/{peak_flops}.json",
     log:
-        driver.jobs.logs["peak_flops"],
+        "<results>/logs/peak_flops/{framework}/{peak_flops}.log",

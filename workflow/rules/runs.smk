@@ -3,9 +3,9 @@ rule benchmark:
     input:
         ancient(driver.jobs.before),
     output:
-        driver.jobs.records["run"],
+        "<results>/runs/{framework}/{model}/{case}/r{repeat}.json",
     log:
-        driver.jobs.logs["run"],
+        "<results>/logs/{framework}/{model}/{case}/r{repeat}.log",
     priority: driver.jobs.priority
     group:
         driver.resources.allocation
@@ -29,11 +29,11 @@ rule benchmark:
 use rule benchmark as search_batch with:
     """Search the largest batch per device that fits: short runs, one after the other."""
     output:
-        driver.jobs.records["search"],
+        "<results>/largest_batch/{framework}/{model}/{case}.json",
     log:
-        driver.jobs.logs["search"],
+        "<results>/logs/largest_batch/{framework}/{model}/{case}.log",
     wildcard_constraints:
-        search="[^/]+",
+        case="[^/]+",
 
 
 checkpoint round:
@@ -41,9 +41,9 @@ checkpoint round:
     input:
         driver.rounds.before,
     output:
-        touch(driver.rounds.marker),
+        touch("<results>/logs/rounds/{state}-{number}"),
     log:
-        f"{driver.rounds.marker}.log",
+        "<results>/logs/rounds/{state}-{number}.log",
     wildcard_constraints:
         state="[0-9a-f]{12}",
         number="[0-9]+",

@@ -9,9 +9,9 @@ rule runs:
         driver.tables.neighbours,
         driver.tables.changed,
     output:
-        driver.tables.runs,
+        "<results>/runs.json",
     log:
-        f"{driver.tables.logs}/runs.log",
+        "<results>/logs/tables/runs.log",
     localrule: True
     conda:
         "../envs/driver.yaml"
@@ -30,11 +30,12 @@ rule medians:
     """Compute the median of each case over its repeats, with interval and flags."""
     input:
         driver.tables.changed,
-        runs=rules.runs.output,
+        runs="<results>/runs.json",
     output:
-        table_files("summary"),
+        table("<results>/tables/summary.csv"),
+        update("<results>/tables/summary.md"),
     log:
-        f"{driver.tables.logs}/medians.log",
+        "<results>/logs/tables/medians.log",
     localrule: True
     conda:
         "../envs/driver.yaml"
@@ -54,10 +55,12 @@ rule medians:
 use rule medians as speedups with:
     """Divide precisions by fp32, and compilers by none, with intervals."""
     output:
-        table_files("precision_speedup"),
-        table_files("compiler_speedup"),
+        table("<results>/tables/precision_speedup.csv"),
+        update("<results>/tables/precision_speedup.md"),
+        table("<results>/tables/compiler_speedup.csv"),
+        update("<results>/tables/compiler_speedup.md"),
     log:
-        f"{driver.tables.logs}/speedups.log",
+        "<results>/logs/tables/speedups.log",
     localrule: True
     message:
         "Speed-ups of precisions and compilers"
@@ -66,9 +69,10 @@ use rule medians as speedups with:
 use rule medians as weak_scaling with:
     """Compare each number of devices with one device, at equal batch per device."""
     output:
-        table_files("weak_scaling"),
+        table("<results>/tables/weak_scaling.csv"),
+        update("<results>/tables/weak_scaling.md"),
     log:
-        f"{driver.tables.logs}/weak_scaling.log",
+        "<results>/logs/tables/weak_scaling.log",
     localrule: True
     message:
         "Weak scaling"
@@ -77,37 +81,43 @@ use rule medians as weak_scaling with:
 use rule medians as strong_scaling with:
     """Compare each number of devices with one device, at equal total batch."""
     output:
-        table_files("strong_scaling"),
+        table("<results>/tables/strong_scaling.csv"),
+        update("<results>/tables/strong_scaling.md"),
     log:
-        f"{driver.tables.logs}/strong_scaling.log",
+        "<results>/logs/tables/strong_scaling.log",
     localrule: True
     message:
         "Strong scaling"
+
+
+# Tables with a rule of their own.
+FAMILIES = [
+    *rules.medians.output,
+    *rules.speedups.output,
+    *rules.weak_scaling.output,
+    *rules.strong_scaling.output,
+]
+OTHERS = driver.tables.others(names_of(FAMILIES))
 
 
 rule tables:
     """Make the report and all further tables."""
     input:
         driver.tables.changed,
-        runs=rules.runs.output,
-        tables=[
-            rules.medians.output,
-            rules.speedups.output,
-            rules.weak_scaling.output,
-            rules.strong_scaling.output,
-        ],
+        FAMILIES,
+        runs="<results>/runs.json",
     output:
-        *map(csv_of, driver.tables.others),
+        *map(table, expand("<results>/tables/{name}.csv", name=OTHERS)),
         report(
-            update(driver.tables.archived),
+            update("<results>/tables/report.html"),
             category="Report",
             labels={"page": "The whole report"},
             caption="../report/report.rst",
         ),
-        update(driver.tables.report),
-        driver.tables.fingerprint,
+        update("<results>/report.html"),
+        "<results>/tables/fingerprint.txt",
     log:
-        driver.tables.summary,
+        "<results>/logs/tables.log",
     handover: True
     conda:
         "../envs/driver.yaml"
@@ -115,7 +125,7 @@ rule tables:
         framebench=driver.provisioning.driver,
         records=lambda wildcards: driver.tables.records,
         results=driver.tables.results,
-        leave=driver.tables.with_rule,
+        leave=names_of(FAMILIES),
     message:
         "Tables and report from {params.records}"
     shell:
@@ -126,7 +136,7 @@ rule tables:
 rule report:
     """Make tables and report from any set of records; measure nothing."""
     log:
-        driver.tables.reported,
+        "<results>/logs/report.log",
     handover: True
     conda:
         "../envs/driver.yaml"

@@ -1,9 +1,9 @@
 rule reference:
     """Compute outputs, losses, gradients and updates of a model in float64 with NumPy."""
     output:
-        directory(driver.verifications.reference_folder),
+        directory("<results>/reference/{reference}-{digest}"),
     log:
-        driver.verifications.reference_log,
+        "<results>/logs/reference/{reference}-{digest}.log",
     wildcard_constraints:
         digest="[0-9a-f]{8}",
     # Before environments: the run that comes before all others waits for its reference.
@@ -30,9 +30,9 @@ use rule benchmark as verify with:
         ancient(driver.jobs.before),
         reference=ancient(driver.verifications.reference),
     output:
-        driver.jobs.records["verification"],
+        "<results>/verification/{framework}/{reference}/{verification}.json",
     log:
-        driver.jobs.logs["verification"],
+        "<results>/logs/verification/{framework}/{reference}/{verification}.log",
 
 
 rule verification:

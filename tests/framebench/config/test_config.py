@@ -79,6 +79,7 @@ BAD_CONFIG = {
     "seed broken": ({"seed": 1.5}, ["seed: found 1.5", "a whole number"]),
     "results empty": ({"results": ""}, ["results: found ''", "not empty"]),
     "results with braces": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
+    "results with a variable": ({"results": "a<b>"}, ["results: found 'a<b>'", "without {"]),
     "results is a file": (
         {"results": str(ROOT / "LICENSE")},
         ["results: found", "a folder"],

@@ -309,7 +309,7 @@ ModelName = Annotated[str, in_catalog("models")]
 CompilerName = Annotated[str, in_catalog("compilers")]
 SourceName = Annotated[str, in_catalog("sources")]
 
-_PATH = text("a path that is not empty, without { and }", r"^[^{}]*$")
+_PATH = text("a path that is not empty, without { } < >", r"^[^{}<>]*$")
 _RECORDS = text("the path of a folder or a CSV")
 _MEMORY = text(values.MEMORY, r"^(auto|[0-9]+([.][0-9]+)?(%|KiB|MiB|GiB|TiB))$")
 Folder = Annotated[Path, ReadAs(_PATH, values.folder)]

@@ -38,13 +38,15 @@ def config_file(workflow: Any) -> str:
     return call.config_file(Snakemake(workflow))
 
 
-def outcome_file(config: Mapping[str, Any]) -> str:
-    """Return the output of the rule ``outcome``, before the configuration is checked."""
-    given = config.get("results", Settings.model_fields["results"].default)
+def results_folder(config: Mapping[str, Any]) -> str:
+    """Return the results folder, before the configuration is checked."""
+    default = str(Settings.model_fields["results"].default)
+    given = str(config.get("results", default))
     try:
-        return str(values.folder(str(given)) / partial.OUTCOME)
+        # Snakemake would end the call for <NAME> before the check.
+        return default if "<" in given else str(values.folder(given))
     except NotAllowed:
-        return str(partial.OUTCOME)
+        return default
 
 
 class Driver:
@@ -117,9 +119,11 @@ def _settings(
         folders = (PROJECT, Path.cwd(), settings.environments)
         for text in [*snakemake.config_arguments, *map(str, folders)]:
             targets.check_quoting("--config or a path", text)
-    results = settings.results
-    # A module's ``prefix`` moves results. Snakemake leaves absolute paths unchanged.
-    if results / partial.OUTCOME != Path(outcome):
-        results = Path(outcome.removesuffix(str(partial.OUTCOME))).absolute()
+    results = Path(outcome.removesuffix(str(partial.OUTCOME)))
+    if settings.results.is_absolute() and results != settings.results:
+        raise ConfigError(
+            f"config: results: found {str(settings.results)!r} in a module with a prefix or "
+            "pathvars; allowed: a relative path, or a module without them"
+        )
     again = snakemake.is_main_process and snakemake.forces_runs
     return settings.model_copy(update={"results": results, "measures_again": again})

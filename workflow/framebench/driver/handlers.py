@@ -11,7 +11,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 
 from core import bounded
 from core.text import printable
@@ -110,7 +109,8 @@ class Handlers:
         closing_lines, status = self._verdict()
         # Exit functions run in reverse order, after Snakemake's last output.
         atexit.register(_say, closing_lines)
-        for summary in map(Path, (self._tables.summary, self._tables.reported)):
+        logs = self._work.plan.settings.results / "logs"
+        for summary in (logs / "tables.log", logs / "report.log"):
             if summary.exists() and summary.stat().st_mtime >= self._started:
                 atexit.register(_say, ["", *bounded.read_text(summary).splitlines()])
         if status:
@@ -256,7 +256,8 @@ class Handlers:
         if job.is_group():
             rounds = (self._round(one) for one in job)
             return min((number for number in rounds if number is not None), default=None)
-        return self._work.run(job.wildcards).repeat if self._kind(job) == "run" else None
+        known = self._work.job(job.wildcards)
+        return self._work.run(known).repeat if known and known.kind == "run" else None
 
     def _kind(self, job: SnakemakeJob) -> str:
         """Return the kind of a job that measures; "" for another one."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..plan import targets
-from ..plan.jobs import FOLDERS, Job, log_of, path_of, record_of
+from ..plan.jobs import Job, record_of
 from ..runs import commands, jobs, peak_flops, verify
 from .call import Invocation, checked
 from .internals import Snakemake, Wildcards, for_rules
@@ -27,20 +27,17 @@ class JobTexts:
 
 
 class Jobs:
-    """Files, command, label and priority of a job.
+    """Inputs, command, label and priority of a job.
 
-    ``records``, ``logs``: files by kind of job, with its wildcards. ``first``: priority of jobs
-    that precede all runs, also those of later rounds. ``priority``: function that returns a job's
-    priority; 0 in a dry run, which shows all jobs at once, because Snakemake calls it for each.
+    ``first``: priority of jobs that precede all runs, also those of later rounds. ``priority``:
+    function that returns a job's priority; 0 in a dry run, which shows all jobs at once, because
+    Snakemake calls it for each.
     """
 
     def __init__(
         self, work: Work, provisioning: Provisioning, call: Invocation, snakemake: Snakemake
     ) -> None:
         self._work, self._provisioning, self._call = work, provisioning, call
-        results = work.results
-        self.records = {kind: record_of(results, kind, path_of(kind)) for kind in FOLDERS}
-        self.logs = {kind: log_of(results, kind, path_of(kind)) for kind in FOLDERS}
         self.first = work.plan.places + 1
         self.priority = 0 if snakemake.is_dry_run else self._priority
         self._early = work.early.name if work.early else None
@@ -72,11 +69,11 @@ class Jobs:
             return []
         environment = self._provisioning.environment(job)
         if run := work.run_before.get(job.name):
-            return [*environment, record_of(work.results, "run", run)]
+            return work.inputs([*environment, record_of(work.results, "run", run)])
         checks = work.checks_behind(job)
         named = [work.verification(one) for one in checks if one.kind == "verification"]
         folders = {jobs.reference_folder(work.plan, work.catalog, one) for one in named}
-        return [*environment, *sorted(folders)]
+        return work.inputs([*environment, *sorted(folders)])
 
     @for_rules
     def _priority(self, wildcards: Wildcards) -> int:
@@ -89,7 +86,7 @@ class Jobs:
         if job.kind == "run" and job.path == self._early:
             return self.first + 2
         if job.kind == "run":
-            return self._work.plan.places - self._work.run(wildcards).place
+            return self._work.plan.places - self._work.run(job).place
         verifications = self._work.verifications
         if job.kind == "verification" and job.path in verifications:
             later = len(verifications) - list(verifications).index(job.path)
@@ -114,20 +111,14 @@ class PeakFlopsJobs:
         work = self._work
         missing = peak_flops.missing(work.plan.settings.results, work.peak_flops)
         names = work.peak_flops if work.shows else missing
-        return [record_of(work.results, "peak_flops", name) for name in names]
+        return work.inputs([record_of(work.results, "peak_flops", name) for name in names])
 
 
 class VerificationJobs:
-    """Verifications of the call, and their references.
-
-    ``reference_folder``, ``reference_log``: files of the job that computes a reference, with its
-    wildcards. ``script``: computes a reference.
-    """
+    """Verifications of the call, and their references. ``script``: computes a reference."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self.reference_folder = f"{work.results}/reference/{{reference}}-{{digest}}"
-        self.reference_log = f"{work.results}/logs/reference/{{reference}}-{{digest}}.log"
         self.script = f"{work.plan.scripts}/reference"
 
     @for_rules
@@ -138,12 +129,13 @@ class VerificationJobs:
         return verify.reference_arguments(work.plan, one)
 
     @for_rules
-    def reference(self, wildcards: Wildcards) -> str | list[str]:
+    def reference(self, wildcards: Wildcards) -> list[str]:
         """Return the reference folder of a verification; [] for a user's own model."""
-        if self._work.is_measured(self._work.job(wildcards)):
+        work, job = self._work, self._work.job(wildcards)
+        if job is None or work.is_measured(job):
             return []
-        one = self._work.verification_of(wildcards)
-        return jobs.reference_folder(self._work.plan, self._work.catalog, one) or []
+        folder = jobs.reference_folder(work.plan, work.catalog, work.verification(job))
+        return work.inputs([folder] if folder else [])
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
@@ -159,4 +151,4 @@ class VerificationJobs:
     def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:
         results = self._work.plan.settings.results
         names = named if self._work.shows else verify.missing(results, named)
-        return [str(verify.file_of(results, name)) for name in names]
+        return self._work.inputs([str(verify.file_of(results, name)) for name in names])

@@ -28,9 +28,9 @@ class Provisioning:
 
     ``framebench``: starts our command next to a run. ``driver``: starts a command that makes
     tables; with ``--sdm conda`` its packages come from ``workflow/envs/driver.yaml``.
-    ``built_marker``, ``log``: files of the job that builds an environment, with its wildcards.
-    ``hashing``, ``trying``: arguments of that job. ``container``, ``conda``: functions that return
-    a job's container or conda file; None if unused, because Snakemake calls them for every job.
+    ``hashing``, ``trying``: arguments of the job that builds an environment. ``container``,
+    ``conda``: functions that return a job's container or conda file; None if unused, because
+    Snakemake calls them for every job.
     """
 
     def __init__(self, work: Work, snakemake: Snakemake) -> None:
@@ -41,8 +41,6 @@ class Provisioning:
         self.framebench = [sys.executable, "-I", *entry]
         self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
         self.driver = [self.python, "-I", *entry]
-        self.built_marker = f"{work.results}/logs/environments/{{name}}-{{digest}}"
-        self.log = f"{self.built_marker}.log"
         models = work.plan.settings.own_models
         self.trying = [word for own in models for word in ("--model", own.source)]
         self.hashing = commands.hashing(work.plan)
@@ -59,12 +57,12 @@ class Provisioning:
             self._prepare_containers()
         # Built markers of an earlier call are stale.
         for name in self._to_build if work.is_locked else ():
-            Path(self._marker_of(name)).unlink(missing_ok=True)
+            Path(self._built_marker(name)).unlink(missing_ok=True)
 
     def environment(self, job: Job) -> list[str]:
         """Return the built marker of a job's environment, if that is to be built."""
         name = job.software
-        return [self._marker_of(name)] if name in self._to_build else []
+        return [self._built_marker(name)] if name in self._to_build else []
 
     @for_rules
     def priority(self, wildcards: Wildcards) -> int:
@@ -87,7 +85,7 @@ class Provisioning:
         if early is None:
             return False
         file = plan.software[case_settings.software(early.case, plan.settings.suite)].file
-        return file is not None and file.name == f"{wildcards.name}-{wildcards.digest}"
+        return file is not None and file.name == f"{wildcards.environment}-{wildcards.digest}"
 
     @for_rules
     def _conda(self, wildcards: Wildcards) -> str | None:
@@ -129,14 +127,14 @@ class Provisioning:
         assert job is not None, "only jobs that measure run in software"
         return job.software
 
-    def _marker_of(self, name: str) -> str:
+    def _built_marker(self, name: str) -> str:
         """Return the path of the built marker of some software."""
         file = self._work.plan.software[name].file
         assert file is not None, "only what is made from a file is built"
         return f"{self._work.results}/logs/environments/{file.name}"
 
     def _wanted(self, wildcards: Wildcards) -> tuple[EnvironmentFile, Software]:
-        name = f"{wildcards.name}-{wildcards.digest}"
+        name = f"{wildcards.environment}-{wildcards.digest}"
         known = [(one.file, one) for one in self._work.plan.software.values() if one.file]
         return next((file, one) for file, one in known if file.name == name)
 

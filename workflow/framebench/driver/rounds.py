@@ -20,12 +20,11 @@ from .work import Work
 
 
 class Rounds:
-    """Runs and searches of a call. ``marker``: file of a round, with its wildcards."""
+    """Runs and searches of a call."""
 
     def __init__(self, work: Work, checkpoints: Any, framebench: list[str]) -> None:
         """``framebench``: command that makes tables."""
         self._work, self._checkpoints, self._framebench = work, checkpoints, framebench
-        self.marker = f"{work.results}/logs/rounds/{{state}}-{{number}}"
         self._planned = self._records(work.listed)
         self._searches = [record_of(work.results, "search", name) for name in work.searches]
         self._further: dict[int, list[str]] = {}
@@ -36,7 +35,7 @@ class Rounds:
         self._try_own_model = functools.cache(lambda: checked(targets.check_own_model, work.plan))
         self._check_total = functools.cache(lambda: checked(work.check_total))
         # Markers of an earlier call are stale.
-        for marker in Path(self.marker).parent.glob("*") if work.is_locked else ():
+        for marker in Path(work.results, "logs/rounds").glob("*") if work.is_locked else ():
             marker.unlink(missing_ok=True)
 
     @for_rules
@@ -49,11 +48,11 @@ class Rounds:
         """
         number = int(wildcards.number)
         if number == 0:
-            return self._searches
+            return self._work.inputs(self._searches)
         planned = self._planned if number == 1 else []
         asked = self._asked_by(number - 1) if number > 1 or self._work.searches else []
         checks = self._work.missing_checks() if self._work.plan.settings.budget else []
-        return [*planned, *asked, *checks]
+        return self._work.inputs([*planned, *asked, *checks])
 
     @for_rules
     def page(self, wildcards: Wildcards) -> str:
@@ -99,7 +98,7 @@ class Rounds:
             # Known files need not wait for the checkpoint.
             # Flagged as a target of a checkpoint, it would hide other changes from Snakemake.
             wanted.append(str(waiting.targetfile))
-        return wanted
+        return self._work.inputs(wanted)
 
     def _asked_by(self, number: int) -> list[str]:
         """Return the records that a round adds, decided once when its checkpoint is done.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -11,7 +12,7 @@ from typing import IO
 
 from .. import feature_registry as features
 from ..commands import exit_status
-from ..commands.reporting import ARCHIVED, FINGERPRINT, fingerprint
+from ..commands.reporting import fingerprint
 from ..config.validation import ConfigError
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
@@ -26,11 +27,6 @@ from .call import Invocation, checked, refuse
 from .internals import Wildcards, for_rules
 from .work import Work
 
-#: Tables with a rule of their own in ``tables.smk``.
-WITH_RULE = (
-    *("summary", "precision_speedup", "compiler_speedup"),
-    *("weak_scaling", "strong_scaling"),
-)
 #: Files and folders next to the records that are read with them.
 NEIGHBOURS = ("verification", "peak_flops", searches.FOLDER, interruptions.FILE)
 
@@ -38,29 +34,14 @@ NEIGHBOURS = ("verification", "peak_flops", searches.FOLDER, interruptions.FILE)
 class Tables:
     """Files and commands of jobs on existing records.
 
-    ``folder``, ``logs``: folders of tables and of their logs. ``runs``: file of all runs.
-    ``report``, ``archived``, ``fingerprint``: outputs; ``archived`` is the report without links to
-    records, for Snakemake's archive. ``others``, ``with_rule``: names of tables without, and with,
-    a rule of their own. ``summary``, ``reported``: closing output of the targets ``all`` and
-    ``report``. ``outcome``: marks a call whose exit status follows from the records.
+    ``records``: folder of all runs. ``report``: page of the report. ``outcome``: marks a call whose
+    exit status follows from the records.
     """
 
     def __init__(self, work: Work, call: Invocation, outcome: str) -> None:
         self._work = work
         self.records = f"{work.results}/runs"
-        self.folder, self.logs = f"{work.results}/tables", f"{work.results}/logs/tables"
-        self.runs = f"{work.results}/{runs_file.NAME}"
-        self.others = [
-            table.name
-            for table in registry.known().values()
-            if table.always and table.name not in WITH_RULE
-        ]
-        self.with_rule = list(WITH_RULE)
         self.report = f"{work.results}/report.html"
-        self.archived = f"{work.results}/tables/{ARCHIVED}"
-        self.fingerprint = f"{work.results}/tables/{FINGERPRINT}"
-        self.summary = f"{work.results}/logs/tables.log"
-        self.reported = f"{work.results}/logs/report.log"
         self.outcome = outcome
         self._statuses: IO[str] | None = None
         self._call = call
@@ -73,6 +54,11 @@ class Tables:
         table = registry.known()[name]
         return table.group, table.title
 
+    def others(self, made: Collection[str]) -> list[str]:
+        """Return the names of the tables of every report without those already ``made``."""
+        tables = registry.known().values()
+        return [table.name for table in tables if table.always and table.name not in made]
+
     @for_rules
     def results(self, wildcards: Wildcards) -> str:
         """Return the results folder."""
@@ -82,7 +68,7 @@ class Tables:
     def neighbours(self, wildcards: Wildcards) -> list[str]:
         """Return the existing files and folders that are read with the records."""
         paths = (Path(self._work.results, name) for name in NEIGHBOURS)
-        return [str(path) for path in paths if path.exists()]
+        return self._work.inputs([str(path) for path in paths if path.exists()])
 
     @for_rules
     def changed(self, wildcards: Wildcards) -> list[str]:
@@ -168,18 +154,20 @@ class Tables:
             newer = max(self._newest() + 10**6, time.time_ns())
             os.utime(file, ns=(newer, newer))
         except OSError as error:
-            refuse(f"{error.filename or self.folder}: {error.strerror}")
+            refuse(f"{error.filename or self._work.results}: {error.strerror}")
         return [f"/proc/{os.getpid()}/fd/{file}"]
 
     def _is_stale(self) -> bool:
         """Return whether the file of runs lacks pending work, or was made from other records."""
-        plan, cached, runs = self._work.plan, self._work.cached, Path(self.runs)
+        plan, cached, results = self._work.plan, self._work.cached, Path(self._work.results)
+        runs = results / runs_file.NAME
         if plan.pending or plan.unsearched or not runs.exists():
             return True
-        current = cached and fingerprint(cached, Path(self.records), Path(self._work.results))
+        current = cached and fingerprint(cached, Path(self.records), results)
         return runs_file.fingerprint(runs) != current
 
     def _newest(self) -> int:
         """Return the time of the newest table, in nanoseconds since 1970."""
-        made = [*Path(self.folder).glob("*"), Path(self.runs), Path(self.report)]
+        results = Path(self._work.results)
+        made = [*(results / "tables").glob("*"), results / runs_file.NAME, Path(self.report)]
         return max((path.stat().st_mtime_ns for path in made if path.exists()), default=0)

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from core.case import Case
+from snakemake.io import local as with_no_prefix
 
 from ..config.catalog import Catalog
 from ..config.settings import Settings
@@ -22,7 +23,7 @@ from ..machine.local import Machine
 from ..plan import labels, limits, noting, planning
 from ..plan.budget import NOTHING_SPENT, Spent
 from ..plan.forecast import Left
-from ..plan.jobs import FOLDERS, WILDCARDS, Job, kind_of, name_of, record_of
+from ..plan.jobs import FOLDERS, Job, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
@@ -106,6 +107,10 @@ class Work:
     def verification(self, job: Job) -> Verification:
         return self._verifications[job.path]
 
+    def inputs(self, paths: list[str]) -> list[str]:
+        """Return files for a rule. Snakemake would add a module's prefix, which they have."""
+        return [*map(with_no_prefix, paths)] if self._snakemake.is_module else paths
+
     def missing_checks(self) -> list[str]:
         """Return the missing records of small verifications and peak-FLOPS benchmarks."""
         results = self.plan.settings.results
@@ -141,13 +146,8 @@ class Work:
             return bool(self._runs[job.path].status)
         return self.shows and Path(job.record).exists()
 
-    def run(self, wildcards: Wildcards) -> PlannedRun:
-        name = f"{wildcards.framework}/{wildcards.model}/{wildcards.case}/{wildcards.run}"
-        return self._runs[name]
-
-    def verification_of(self, wildcards: Wildcards) -> Verification:
-        name = f"{wildcards.framework}/{wildcards.reference}/{wildcards.verification}"
-        return self._verifications[name]
+    def run(self, job: Job) -> PlannedRun:
+        return self._runs[job.path]
 
     def job(self, wildcards: Wildcards) -> Job | None:
         """Return the job of a rule; None for a quick one, or another workflow's."""
@@ -155,11 +155,10 @@ class Work:
         if not (name := name_of(given)):
             return None
         if name not in self._jobs:
-            kind = kind_of(given)
-            words = [given[key] for key in WILDCARDS[kind]]
+            kind, _, path = name.partition("/")
             if kind in FOLDERS:
-                self._check_record(kind, "/".join(words))
-            self._jobs[name] = self._made(kind, words)
+                self._check_record(kind, path)
+            self._jobs[name] = self._made(kind, path, given)
         return self._jobs[name]
 
     def _check_record(self, kind: str, path: str) -> None:
@@ -187,8 +186,8 @@ class Work:
     def job_of_run(self, run: PlannedRun) -> Job:
         return jobs.of_run(self.plan, run, self._label(run.case), run.case in self._measured)
 
-    def _made(self, kind: str, words: list[str]) -> Job:
-        plan, path = self.plan, "/".join(words)
+    def _made(self, kind: str, path: str, wildcards: Mapping[str, str]) -> Job:
+        plan = self.plan
         if kind == "run":
             return self.job_of_run(self._runs[path])
         if kind == "search":
@@ -201,8 +200,8 @@ class Work:
         if kind == "peak_flops":
             return jobs.of_peak_flops(plan, path, self.peak_flops[path])
         if kind == "reference":
-            return jobs.of_reference(plan, *words)
-        return jobs.of_environment(*words)
+            return jobs.of_reference(plan, wildcards["reference"], wildcards["digest"])
+        return jobs.of_environment(wildcards["environment"], wildcards["digest"])
 
     def _label(self, case: Case) -> str:
         return self._labels.get(case) or str(case)

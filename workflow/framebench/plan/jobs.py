@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ..records.searches import FOLDER as SEARCHES
 
-#: Wildcards of a job by kind, in the order of its path.
-WILDCARDS = {
-    "environment": ("name", "digest"),
-    "reference": ("reference", "digest"),
-    "run": ("framework", "model", "case", "run"),
-    "search": ("framework", "model", "search"),
-    "verification": ("framework", "reference", "verification"),
-    "peak_flops": ("framework", "peak_flops"),
+#: Path of a job by kind, with the wildcards of its rule.
+PATHS = {
+    "environment": "{environment}-{digest}",
+    "reference": "{reference}-{digest}",
+    "run": "{framework}/{model}/{case}/r{repeat}",
+    "search": "{framework}/{model}/{case}",
+    "verification": "{framework}/{reference}/{verification}",
+    "peak_flops": "{framework}/{peak_flops}",
 }
-_KINDS = {frozenset(names): kind for kind, names in WILDCARDS.items()}
+_KINDS = {frozenset(re.findall(r"{(\w+)}", path)): kind for kind, path in PATHS.items()}
 #: Folders of records and of logs below the results, by kind of job that the harness carries out.
 FOLDERS = {
     "run": ("runs", "logs"),
@@ -72,17 +73,12 @@ class Job(NamedTuple):
 def name_of(wildcards: Mapping[str, str], rule: str = "") -> str:
     """Return the name of a job: its kind and wildcards, or its rule if it has no kind."""
     kind = kind_of(wildcards)
-    return "/".join([kind, *(wildcards[name] for name in WILDCARDS[kind])]) if kind else rule
+    return f"{kind}/{PATHS[kind].format(**wildcards)}" if kind else rule
 
 
 def kind_of(wildcards: Mapping[str, str]) -> str:
     """Return the kind of a job; "" for a job without a known set of wildcards."""
     return _KINDS.get(frozenset(wildcards), "")
-
-
-def path_of(kind: str) -> str:
-    """Return the path of the records of a kind, without ``.json``, with its wildcards."""
-    return "/".join(f"{{{name}}}" for name in WILDCARDS[kind])
 
 
 def record_of(results: str | Path, kind: str, path: str) -> str:

@@ -82,14 +82,14 @@ def of_reference(plan: Plan, name: str, digest: str = "") -> Job:
     """Return the job that computes a reference; ``name``: its model and sequence length."""
     seconds, label = verify.reference_seconds(plan), f"reference of {name}"
     return Job(
-        f"reference/{name}/{digest}", "reference", name, seconds, label=label, request=usual(plan)
+        f"reference/{name}-{digest}", "reference", name, seconds, label=label, request=usual(plan)
     )
 
 
 def of_environment(name: str, digest: str) -> Job:
     """Return the job that builds an environment."""
     seconds, label = estimates.ENVIRONMENT_SECONDS, f"environment {name}"
-    return Job(f"environment/{name}/{digest}", "environment", name, seconds, label=label)
+    return Job(f"environment/{name}-{digest}", "environment", name, seconds, label=label)
 
 
 def of_tables(name: str = "tables") -> Job:
