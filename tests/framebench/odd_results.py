@@ -51,7 +51,7 @@ VALUES: list[Any] = [
 def good(rng: random.Random, repeat: int, batch: int = BATCH) -> dict[str, Any]:
     record = record_of(rng, {**CASE, "batch_per_device": batch}, repeat)
     record["watch"] = watch(gpus=[GPU])
-    record["ranks"][0]["split"] = {
+    record["ranks"][0]["step_breakdown"] = {
         "reason": "",
         "parts": [{"part": "forward", "seconds": [0.1, 0.2], "contains": []}],
     }

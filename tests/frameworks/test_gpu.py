@@ -207,7 +207,7 @@ fed = measured("train", {EMBEDDING!r}, compiler={compiler!r}, source="synthetic_
 answer(loaded=loaded, fed=fed)
 """)
     assert found["loaded"]["loaded"]["images"] == 6
-    assert len(found["loader_output"]["input_pipeline"]["copy_seconds"]) == 2
+    assert len(found["fed"]["input_pipeline"]["copy_seconds"]) == 2
 
 
 @pytest.mark.parametrize("run", ["pytorch", "jax", "mxnet", "oneflow"], indirect=True)

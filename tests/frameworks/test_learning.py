@@ -57,7 +57,7 @@ handed = drawn(2)
 fed.feed(handed)
 for array in handed.values():
     array[:] = 0  # it has been copied
-found["loader_output"] = loss(fed)
+found["fed"] = loss(fed)
 start = built.weights()
 built.set_learning_rate(0.01)
 found["built"] = loss(built)
@@ -195,7 +195,7 @@ def test_the_teacher_learns_first() -> None:
 def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
     """Fail if a step computes with other data than those fed last, or with changed arrays."""
     found = learned[framework]
-    assert found["loader_output"] == pytest.approx(found["built"], rel=1e-5)
+    assert found["fed"] == pytest.approx(found["built"], rel=1e-5)
     assert found["first"] != pytest.approx(found["built"], rel=1e-3), "both batches are alike"
     assert "images is float32 (4, 4, 8, 1), not float32 (4, 8, 8, 1)" in found["wrong shape"]
     assert "labels" in found["wrong names"]

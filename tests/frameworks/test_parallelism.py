@@ -146,10 +146,11 @@ def observed(way, facts, steps=1):
         rounding = 2.0 ** -23 * np.maximum(abs(after[name]), abs(before[name]))
         change = max(change, ((abs(found - rate * update) - rounding) / rate).max())
     held, total = adapter.held_parameters(), adapter.trainable_parameters()
-    exchanges = check_collectives(way, layout, RANK, adapter.collective_counts())
+    collectives = check_collectives(way, layout, RANK, adapter.collective_counts())
     if steps > 1:
         check_micro_steps(steps, adapter.step_matmuls(), adapter.micro_step_matmuls())
-    return dict(error=error, change=change, loss=loss, held=held, total=total, exchanges=exchanges)
+    return dict(error=error, change=change, loss=loss, held=held, total=total,
+                collectives=collectives)
 """
 
 

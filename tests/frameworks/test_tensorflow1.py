@@ -49,7 +49,7 @@ answer(
     assert found["symmetric"], "a convolution pads one side more than the other"
     # tf.nn.fused_batch_norm would make it 1.001e-5.
     assert found["epsilons"] == [pytest.approx(1e-7)]
-    assert found["loader_output"] == 0, "data are copied to the device in every step"
+    assert found["fed"] == 0, "data are copied to the device in every step"
 
 
 def test_only_a_step_moves_running_statistics(run: ForkServer) -> None:
