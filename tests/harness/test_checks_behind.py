@@ -44,7 +44,7 @@ def test_a_check_has_a_record_of_its_own_and_the_process_of_the_run(toy: Bench) 
     assert_valid(done.record)
     assert_valid(peak)
     assert (done.record["kind"], done.record["status"]) == ("train", "ok")
-    assert (peak["kind"], peak["status"]) == ("peak", "ok")
+    assert (peak["kind"], peak["status"]) == ("peak_flops", "ok")
     started = [line for line in toy.log.read_text().splitlines() if "toy in process" in line]
     assert len(started) == 2, "each has an adapter of its own"
     assert len({*started}) == 1, "both are in one process"

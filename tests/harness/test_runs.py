@@ -276,7 +276,7 @@ PEAK = {
 def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) -> None:
     done = toy.run("exact", **PEAK, precision=precision)
     assert_valid(done.record)
-    assert (done.record["status"], done.record["kind"]) == ("ok", "peak")
+    assert (done.record["status"], done.record["kind"]) == ("ok", "peak_flops")
     assert done.record["case"]["batch_per_device"] is done.record["case"]["compiler"] is None
     assert "timed_steps" not in done.record["settings"], "no step was timed"
     (rank,) = done.record["ranks"]

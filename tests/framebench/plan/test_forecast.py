@@ -64,10 +64,10 @@ def test_what_ended_corrects_its_kind_alone() -> None:
     for number in range(19):
         forecast.finish(f"run{number}", 20.0, 20.0 * (number + 1))
     left = forecast.left(380.0)
-    assert left.seconds == pytest.approx(220, rel=0.02), "a run of 20 s, comparisons of 10 s"
-    assert left.high / left.seconds > 1.5, "no comparison has ended"
+    assert left.seconds == pytest.approx(220, rel=0.02), "a run of 20 s, verifications of 10 s"
+    assert left.high / left.seconds > 1.5, "no verification has ended"
     for number in range(19):
-        forecast.finish(f"comparison{number}", 10.0, 380.0 + 10.0 * (number + 1))
+        forecast.finish(f"verification{number}", 10.0, 380.0 + 10.0 * (number + 1))
     left = forecast.left(570.0)
     assert left.high / left.seconds < 1.5
 

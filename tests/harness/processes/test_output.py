@@ -79,8 +79,8 @@ def test_a_log_that_cannot_be_is_reported_before_measuring(toy: Bench) -> None:
             {"kind": "play"},
             "no kind 'play'; there are: attention, collective, converge, convolution, "
             "device_pairs, elementwise, generate, independent, inference, input, largest_batch, "
-            "launch, matmul, memory, memory_latency, network, overlap, verification, peak_flops, "
-            "sharded_matmul, storage, sustained, train, transfer",
+            "launch, matmul, memory, memory_latency, network, overlap, peak_flops, "
+            "sharded_matmul, storage, sustained, train, transfer, verification",
         ),
         ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
         ({"kind": "peak_flops"}, "--kind peak_flops has no --batch-per-device"),
