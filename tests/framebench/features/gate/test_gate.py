@@ -202,7 +202,7 @@ def test_records_that_there_are_need_no_measuring(
 
 BAD = {
     "no candidate": (["--base", "default"], "--candidate"),
-    "no such side": (["--base", "default", "--candidate", "usul"], "did you mean usual"),
+    "no such side": (["--base", "default", "--candidate", "defalt"], "did you mean default"),
     "two kinds": (["--base", "default", "--candidate", "."], "two of one kind"),
     "no file": (["--base", "default", "--candidate", "none.yaml"], "which is no file"),
     "no model": (["--base", "a.py", "--candidate", "b.py"], "No such file"),

@@ -102,7 +102,10 @@ def environments_of(results: Path, suite: Path) -> list[Path]:
             environment = record["environment"]
             if added := added_packages.file_beside(Path(environment["prefix"])):
                 files.add(added)
-            elif framework in known.frameworks and environment["way"] in ("venv", "conda"):
+            elif framework in known.frameworks and environment["install_method"] in (
+                "venv",
+                "conda",
+            ):
                 files.update(known.environment_files(framework, accelerator))
     for path in [*files]:
         with contextlib.suppress(ConfigError):  # no hashes, or files that are gone
