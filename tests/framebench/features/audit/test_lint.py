@@ -359,7 +359,7 @@ TABLE_ERRORS = [
     ("inference_step_time", "mean_ms", "9999.0", "mean"),
     ("inference_step_time", "samples", "7", "repeats"),
     ("efficiency", "tflops_per_device", "9.0", "figure"),
-    ("split", "reason", "forgotten", "text"),
+    ("step_breakdown", "reason", "forgotten", "text"),
 ]
 
 

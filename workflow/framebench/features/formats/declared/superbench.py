@@ -27,7 +27,7 @@ from ..superbench_names import Name, names_of
 
 #: First part of model benchmarks' keys, without and with flags. Micro-benchmarks have their own.
 CLEAN = "model-benchmarks"
-MARKED = f"{CLEAN}:marked"
+FLAGGED = f"{CLEAN}:flagged"
 #: Node of figures without one.
 NODE = "framebench"
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
