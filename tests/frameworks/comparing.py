@@ -10,76 +10,6 @@ from framebench.records import verifications
 
 from .fork_server import ForkServer
 
-#: Code of a process before it starts several adapters.
-BEFORE = {
-    # operation by operation, each would be compiled by itself for each shape; amp as on a device
-    # whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
-    "jax": """
-start = started
-def started(facts, mode, precision, **options):
-    adapter = start(facts, mode=mode, compiler="jit", **options)
-    adapter.case = adapter.case._replace(precision=precision)
-    adapter._devices.probe = lambda dtype: {}
-    adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)
-    return adapter
-""",
-    # dropout in graphs: many passes, which take 2.5 times as long operation by operation
-    "mindspore": """
-start = started
-def started(facts, mode, **options):
-    masked = mode == "train" and facts["hyperparameters"].get("dropout")
-    return start(facts, mode=mode, **{"compiler": "jit" if masked else "none", **options})
-""",
-    "pytorch": """
-import torch
-torch.set_num_interop_threads(1)
-torch.set_num_interop_threads = lambda number: None
-""",
-    # graphs as they were traced: rewriting them takes longer than running them
-    "tensorflow": """
-import tensorflow
-tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-""",
-    # as for TensorFlow; mixed precision is a rewriting
-    "tensorflow1": """
-start = started
-def started(facts, **options):
-    adapter = start(facts, **options)
-    rewriting = adapter._config.graph_options.rewrite_options
-    rewriting.disable_meta_optimizer = options.get("precision") != "amp"
-    return adapter
-""",
-}
-
-
-def in_one_process(framework: str) -> str:
-    """Return code that lets one process of ``framework`` start several adapters."""
-    return BEFORE[framework] if framework == "pytorch" else ""
-
-
-COMPARE = """
-import json
-from harness.kinds.verification import ReferenceFolder, compare
-errors = {}
-for folder, name, mode, precision, wrong in COMPUTATIONS:
-    with open(f"{folder}/{name}.json") as file:
-        facts = json.load(file)
-    hyper = facts["hyperparameters"]
-    hyper.update(wrong.get("hyperparameters", {}))
-    if "layers" in wrong:
-        changed = [{**one, **wrong["layers"].get(one["name"], {})} for one in hyper["layers"]]
-        hyper["layers"] = [{k: v for k, v in one.items() if v is not None} for one in changed]
-    reference = ReferenceFolder(folder)
-    adapter = started(facts, mode=mode, precision=precision)
-    with planted(adapter._definition, *wrong.get("code", ())):
-        adapter.build(reference.prepare(adapter))
-        key = f"{facts['name']}, {name}, {mode}, {precision}{wrong.get('about', '')}"
-        errors[key] = [precision, compare(adapter, reference, print)]
-    adapter.stop()
-answer(errors=errors)
-"""
-
-
 #: Model config with the model's own dropout.
 DROPOUT = "model_config-dropout"
 
@@ -97,7 +27,7 @@ class Mistake(NamedTuple):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Return the mistake in the notation of the script."""
+        """Return the mistake in the notation of the program."""
         found = {"code": self.code, "hyperparameters": self.hyperparameters}
         about = f", {self.about}"
         return {**found, "about": about, **({"layers": self.layers} if self.layers else {})}
@@ -129,8 +59,7 @@ def compared(
         for one in mistakes
         for precision in precisions
     ]
-    script = COMPARE.replace("COMPUTATIONS", repr(computations))
-    (found,) = run(BEFORE.get(run.framework, "") + script)
+    (found,) = run("comparing.compare_all", computations=computations)
     errors: Errors = found["errors"]
     assert len(errors) == len(computations)
     return errors

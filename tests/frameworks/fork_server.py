@@ -1,4 +1,4 @@
-"""Process that imports a framework once and forks for each script, so that each test is quick."""
+"""Process that imports a framework once and forks for each program, so that each test is quick."""
 
 from __future__ import annotations
 
@@ -16,22 +16,27 @@ from harness.processes.launch import common_environment, free_addresses, rank_va
 
 from ..conftest import build_environment
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-PRELUDE = Path(__file__).with_name("prelude.py").read_text()
-SECONDS = 600  # time limit of a script
+SERVER = Path(__file__).parent / "programs" / "server.py"
+#: Variables of the test that programs take.
+PASSED = ("FRAMEBENCH_GPU_LINES",)
+SECONDS = 600  # time limit of a program
 
-#: Imports of a framework's server before it forks, if any. OneFlow joins the ranks when imported.
+#: Modules that a framework's server imports before it forks. OneFlow joins the ranks when imported.
 IMPORTS = {
-    "jax": "import numpy, jax, optax",
-    "mindspore": "import os; os.environ['GLOG_v'] = '3'; import mindspore",
-    "mxnet": "import mxnet",
-    "oneflow": "import numpy, google.protobuf",
-    "paddle": "import paddle",
-    "pytorch": """import torch, torch._dynamo, torch.distributed.fsdp
-import torch.distributed.pipelining, torch.distributed.tensor.parallel""",
-    "tensorflow": "import numpy, tensorflow, keras; keras.layers, keras.optimizers",
-    "tensorflow1": "import warnings; warnings.simplefilter('ignore'); import numpy, tensorflow",
+    "jax": ("numpy", "jax", "optax"),
+    "mindspore": ("mindspore",),
+    "mxnet": ("mxnet",),
+    "oneflow": ("numpy", "google.protobuf"),
+    "paddle": ("paddle",),
+    "pytorch": (
+        *("torch", "torch._dynamo", "torch.distributed.fsdp"),
+        *("torch.distributed.pipelining", "torch.distributed.tensor.parallel"),
+    ),
+    "tensorflow": ("numpy", "tensorflow", "keras.layers", "keras.optimizers"),
+    "tensorflow1": ("numpy", "tensorflow"),
 }
+#: Variables that silence the import of a framework.
+QUIET = {"mindspore": {"GLOG_v": "3"}, "tensorflow1": {"PYTHONWARNINGS": "ignore"}}
 
 #: Options with which XLA compiles in less time, by framework: each knows those of its release.
 QUICK_XLA = {
@@ -39,64 +44,12 @@ QUICK_XLA = {
     "tensorflow": "--xla_cpu_use_fusion_emitters=false",
 }
 
-# Matmuls in a layer of the prelude's small BERT (4 projections, 2 in attention, 2 after it), and in
+# Matmuls in a layer of the small BERT (4 projections, 2 in attention, 2 after it), and in
 # two layers and the two heads.
 LAYER_PRODUCTS = 4 + 2 + 2
 BERT_PRODUCTS = 2 * LAYER_PRODUCTS + 4
-# Matmuls of the prelude's small ResNet: 3 and a shortcut per block, the first and last layer.
+# Matmuls of the small ResNet: 3 and a shortcut per block, the first and last layer.
 RESNET_PRODUCTS = 4 * (3 + 1) + 2
-
-SERVER = """
-import functools, json, os, signal, sys, time, traceback
-IMPORTS
-sys.path.insert(0, SCRIPTS)
-import harness.adapter, harness.kinds.verification, harness.measuring.synthetic
-
-def await_ranks(rank, ranks):
-    # One that ends earlier takes others along in their last collective, or leaves them waiting.
-    open(f"{rank}.done", "w").close()
-    signal.alarm(120)
-    while not all(os.path.exists(f"{other}.done") for other in ranks):
-        time.sleep(0.005)
-
-def answer(*rank, **values):  # which may have a rank of their own
-    # Not printed: a worker's message may come in between.
-    with open("%s.json" % rank, "w") as file:
-        json.dump(values, file)
-
-for line in sys.stdin:
-    request = json.loads(line)
-    children = []
-    ranks = range(len(request["places"]))
-    for name in [f"{rank}.{kind}" for rank in ranks for kind in ("done", "json")]:
-        if os.path.exists(name):
-            os.remove(name)
-    for rank in ranks:
-        child = os.fork()
-        if child:
-            children.append(child)
-            continue
-        os.environ.update(request["places"][rank])
-        signal.alarm(request["seconds"])
-        output = os.open(f"{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        try:
-            given = {
-                "answer": functools.partial(answer, rank),
-                "await_ranks": functools.partial(await_ranks, rank, ranks),
-            }
-            exec(compile(request["script"], "script", "exec"), given)
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        await_ranks(rank, ranks)
-        os._exit(0)
-    for child in children:
-        os.waitpid(child, 0)
-    print("done", flush=True)
-"""
 
 
 def compiling_quickly(framework: str) -> dict[str, str]:
@@ -106,18 +59,17 @@ def compiling_quickly(framework: str) -> dict[str, str]:
 
 
 class ForkServer:
-    """Server that runs a script after the prelude in one process per rank.
+    """Server that runs a program, a function in ``programs``, in one process per rank.
     A call returns the answers in rank order."""
 
-    def __init__(self, framework: str, python: str, imports: str, folder: Path) -> None:
+    def __init__(self, framework: str, python: str, imports: Sequence[str], folder: Path) -> None:
         self.framework = framework
-        self.prelude = PRELUDE
+        self.before: tuple[str, ...] = ()
         self.folder = folder
-        environment = {**os.environ, **compiling_quickly(framework)}
-        code = SERVER.replace("IMPORTS", imports).replace("SCRIPTS", repr(str(SCRIPTS)))
+        environment = {**os.environ, **compiling_quickly(framework), **QUIET.get(framework, {})}
         with (folder / "server.log").open("w") as log:
             self.process = subprocess.Popen(
-                [python, "-c", code],
+                [python, str(SERVER), *imports],
                 cwd=folder,
                 env=common_environment(environment, ["venv"], "cpu", cores_per_device=1),
                 stdin=subprocess.PIPE,
@@ -133,22 +85,25 @@ class ForkServer:
         self.process.kill()
         self.process.communicate()
 
-    def after(self, code: str) -> ForkServer:
-        """Return this server with ``code`` added to the prelude."""
+    def after(self, *programs: str) -> ForkServer:
+        """Return this server with ``programs`` that run before each other one."""
         server = copy.copy(self)
-        server.prelude += code
+        server.before += programs
         return server
 
     def __call__(
-        self, script: str, ranks: int = 1, hosts: Sequence[str] = ()
+        self, program: str, ranks: int = 1, hosts: Sequence[str] = (), **arguments: Any
     ) -> list[dict[str, Any]]:
-        """Run a script. ``hosts``: address of each rank, if each is on a separate node."""
+        """Run a program. ``hosts``: address of each rank, if each is on a separate node."""
         addresses = [one for host in hosts for one in free_addresses(1, host)]
         addresses = addresses or free_addresses(ranks)
         local_ranks = [0] * len(hosts) or range(ranks)
-        names = {"FRAMEWORK": self.framework, "SCRIPTS": str(SCRIPTS)}
+        names = {name: os.environ[name] for name in PASSED if name in os.environ}
+        names["FRAMEWORK"] = self.framework
         request = {
-            "script": f"{self.prelude}\n{script}",
+            "before": self.before,
+            "program": program,
+            "arguments": arguments,
             "places": [
                 {**names, **rank_variables(rank, local_rank, addresses, run="test", cores=())}
                 for rank, local_rank in enumerate(local_ranks)
@@ -177,11 +132,11 @@ class ForkServers:
 
     def __init__(self, make_folder: Callable[[str], Path]) -> None:
         self._make_folder = make_folder
-        self._servers: dict[tuple[str, str], ForkServer] = {}
+        self._servers: dict[tuple[str, tuple[str, ...]], ForkServer] = {}
 
-    def __call__(self, framework: str, imports: str | None = None) -> ForkServer:
+    def __call__(self, framework: str, imports: tuple[str, ...] | None = None) -> ForkServer:
         """Return the server of ``framework``. ``imports``: replaces IMPORTS."""
-        imports = IMPORTS.get(framework, "") if imports is None else imports
+        imports = IMPORTS.get(framework, ()) if imports is None else imports
         if (framework, imports) not in self._servers:
             python, folder = build_environment(framework), self._make_folder("ranks")
             server = ForkServer(framework, python, imports, folder)
@@ -193,13 +148,17 @@ class ForkServers:
             server.__exit__()
 
 
-def served(*frameworks: str, imports: str | None = None, prelude: str = "") -> Any:
+def served(
+    *frameworks: str,
+    imports: tuple[str, ...] | None = None,
+    before: Sequence[str] = (),
+) -> Any:
     """Return a module fixture: the :class:`ForkServer` of each of ``frameworks`` in turn.
-    ``imports``: replaces IMPORTS; ``prelude``: code that runs before each script."""
+    ``imports``: replaces IMPORTS; ``before``: programs that run before each other one."""
 
     @pytest.fixture(scope="module", params=frameworks)
     def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer:
-        return fork_servers(request.param, imports).after(prelude)
+        return fork_servers(request.param, imports).after(*before)
 
     return run
 

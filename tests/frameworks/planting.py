@@ -12,7 +12,7 @@ from core.parallelism import DATA
 
 from ..conftest import ROOT
 from ..planting import Change, change
-from .comparing import BEFORE, Errors
+from .comparing import Errors
 from .fork_server import ForkServer
 from .mistakes.planted import FP32_TRAINING, Computation, PlantedMistake
 from .models import BLOCKS, EMBEDDING, LSTM, MODELS
@@ -28,19 +28,6 @@ PLANTED_IN = (
     *(*COMPARED, LONG, *GENERATED.values(), *BRANCHES.values()),
 )
 PYTORCH = ADAPTERS / "pytorch"
-
-COMPARE = """
-import json
-from harness.kinds.verification import ReferenceFolder, compare, compare_generation
-load = load_adapter
-load_adapter = lambda folder: load(ADAPTER)
-with open(f"{FOLDER}/{FACTS}.json") as file:
-    facts = json.load(file)
-reference = ReferenceFolder(FOLDER)
-adapter = started(facts, **OPTIONS)
-adapter.build(reference.prepare(adapter))
-answer(errors=(compare_generation if GENERATED else compare)(adapter, reference, print))
-"""
 
 
 def plant(folder: Path, mistakes: Iterable[Change], framework: str = "pytorch") -> Path:
@@ -81,21 +68,21 @@ def errors_of(
     generated = computation.mode == GENERATE
     mode = INFERENCE if generated else computation.mode
     options = {"mode": mode, "precision": computation.precision}
-    # BEFORE chooses the compiler of some frameworks, and knows no micro-steps
+    # some frameworks have a compiler of their own here
     options |= {"compiler": computation.compiler} if computation.compiler else {}
     steps = {"steps": computation.micro_steps} if computation.micro_steps > 1 else {}
     if computation.parallelism != DATA:
         options["parallelism"] = computation.parallelism
-    names = {
-        "FOLDER": str(reference),
-        "ADAPTER": str(adapter),
-        "FACTS": computation.facts,
-        "OPTIONS": {**options, **steps},
-        "GENERATED": generated,
-    }
-    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    script = f"{given}\n{BEFORE.get(run.framework, '')}\n{COMPARE}"
+    answers = run(
+        "comparing.compare_copy",
+        computation.ranks,
+        reference=str(reference),
+        copy=str(adapter),
+        facts=computation.facts,
+        generated=generated,
+        options={**options, **steps},
+    )
     return {
         f"{reference.name} {rank}": (computation.precision, answer["errors"])
-        for rank, answer in enumerate(run(script, computation.ranks))
+        for rank, answer in enumerate(answers)
     }

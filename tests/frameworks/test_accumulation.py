@@ -3,13 +3,14 @@ found."""
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
 from harness.adapter import ExecutedMatmul, Mismatch
 from harness.measuring.verification.micro_steps import check_micro_steps
 
-from .comparing import beyond, in_one_process
+from .comparing import beyond
 from .fork_server import ForkServer, ForkServers, served
 from .models import EMBEDDING
 
@@ -25,55 +26,16 @@ COMPILERS = {
 
 run = served(*COMPILERS)
 
-PREPARED = """
-import inspect
-import numpy as np
-from harness.kinds.verification import ReferenceFolder, compare, compare_arrays
-from harness.measuring.verification.micro_steps import check_micro_steps
-
-reference = ReferenceFolder("FOLDER")
-with open("FOLDER/model_config.json") as file:
-    facts = json.load(file)
-
-def prepared(compiler, planted=None, **options):
-    adapter = started(facts, compiler=compiler, **options)
-    if planted:
-        steps, (right, wrong) = adapter._steps, planted
-        name = "_accumulated" if hasattr(steps, "_accumulated") else "accumulated"
-        source = inspect.getsource(getattr(steps, name))
-        assert right in source, right
-        kept = dict(steps.__dict__)
-        exec(source.replace(right, wrong), steps.__dict__)
-    adapter.build(reference.prepare(adapter))
-    if planted:
-        steps.__dict__.update(kept)
-    return adapter
-"""
-
-
-def script(run: ForkServer, references: dict[str, Path]) -> str:
-    before = in_one_process(run.framework)
-    return before + PREPARED.replace("FOLDER", str(references[EMBEDDING]))
-
 
 def test_the_mean_over_micro_steps_is_that_of_the_reference(
     run: ForkServer, references: dict[str, Path]
 ) -> None:
     """Fail if the mean over micro-steps, its loss, or an update with it differs from the
     reference."""
-    (found,) = run(
-        script(run, references)
-        + f"""
-errors, counted = {{}}, {{}}
-for compiler in {COMPILERS[run.framework]!r}:
-    adapter = prepared(compiler, steps=2)
-    errors[compiler] = ["fp32", compare(adapter, reference, print)]
-    counted[compiler] = [len(adapter.step_matmuls()), len(adapter.micro_step_matmuls())]
-answer(errors=errors, counted=counted)
-"""
-    )
+    folder, compilers = str(references[EMBEDDING]), COMPILERS[run.framework]
+    (found,) = run("accumulation.compare_mean", folder=folder, compilers=compilers)
     assert not beyond(found["errors"])
-    for compiler in COMPILERS[run.framework]:
+    for compiler in compilers:
         quantities = {one["quantity"] for one in found["errors"][compiler][1]}
         assert {"gradients", "outputs", "multiply-adds", "loss", "two updates"} <= quantities
         step, micro_step = found["counted"][compiler]
@@ -114,39 +76,14 @@ MISTAKES = {
 def test_mistakes_are_found(run: ForkServer, references: dict[str, Path]) -> None:
     """Fail if a planted mistake is missed by the comparison, or a missing micro-step by
     the count."""
-    planted = {name: mistakes[run.framework] for name, mistakes in MISTAKES.items()}
     (found,) = run(
-        script(run, references)
-        + f"""
-errors, counted = {{}}, {{}}
-for mistake, planted in {planted!r}.items():
-    adapter = prepared({COMPILERS[run.framework][0]!r}, planted, steps=2)
-    adapter.load_weights(dict(reference.arrays("weights")))
-    gradients = reference.arrays("gradients-2")
-    errors[mistake] = ["fp32", compare_arrays("gradients", adapter.gradients(), gradients, 0.05)]
-    counted[mistake] = raised(Mismatch, lambda: check_micro_steps(
-        2, adapter.step_matmuls(), adapter.micro_step_matmuls()))
-answer(errors=errors, counted=counted)
-"""
+        "accumulation.find_mistakes",
+        folder=str(references[EMBEDDING]),
+        compiler=COMPILERS[run.framework][0],
+        mistakes={name: mistakes[run.framework] for name, mistakes in MISTAKES.items()},
     )
     assert {mistake for mistake, *_ in beyond(found["errors"])} == {*MISTAKES}
     assert [name for name, reason in found["counted"].items() if reason] == [ONE_ALONE]
-
-
-EXCHANGES = """
-import inspect
-adapter = started(small_bert(layers=0), compiler=COMPILER, steps=3)
-planted = PLANTED
-if planted:
-    name, right, wrong = planted
-    source = inspect.getsource(getattr(adapter._steps, name))
-    assert right in source
-    exec(source.replace(right, wrong), adapter._steps.__dict__)
-adapter.build(batch_of(small_bert(layers=0), 6, rank=RANK))
-adapter.step()
-answer(messages=len(adapter.gradient_messages()), sent=adapter.step_all_reduces(),
-       checksum=adapter.weights_checksum())
-"""
 
 
 #: Function and replacement that make each micro-step send gradients, by framework. TensorFlow
@@ -174,10 +111,11 @@ EACH = {
 def test_gradients_go_to_the_other_rank_once(framework: str, fork_servers: ForkServers) -> None:
     """Fail if gradients are sent more than once, or if sending them per micro-step goes
     unnoticed."""
-    script = EXCHANGES.replace("COMPILER", repr(COMPILERS[framework][0]))
-    run, each = fork_servers(framework), EACH.get(framework)
-    right = run(script.replace("PLANTED", "None"), ranks=2)
-    wrong = run(script.replace("PLANTED", repr(each)), ranks=2) if each else []
+    each, compiler = EACH.get(framework), COMPILERS[framework][0]
+    run = functools.partial(
+        fork_servers(framework), "accumulation.count_messages", ranks=2, compiler=compiler
+    )
+    right, wrong = run(mistake=None), run(mistake=each) if each else []
     assert right[0]["checksum"] == right[1]["checksum"]
     assert [one["sent"] for one in right] == [one["messages"] for one in right]
     assert all(one["messages"] > 0 for one in right)

@@ -22,6 +22,7 @@ from .blocks import (
 from .cnns import CNNS
 from .comparing import Mistake, beyond, compared
 from .fork_server import ForkServer, served
+from .programs.small import SLOW
 
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
@@ -95,39 +96,12 @@ OF_LAYERS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
          "Mixed_7b.branch3x3dbl_3a.conv": {"inputs": ["Mixed_7b.branch3x3_1.relu"]}}),
 }  # fmt: skip
 
-#: Frameworks in which each computation of a network is compiled or traced. They compare outputs
-#: and gradients of the blocks; their steps and inference are compared in the two networks that
-#: :func:`compared_whole` names.
-SLOW = ("jax", "tensorflow", "tensorflow1")
-WITHOUT_STEP = f"""
-import types
-from harness.kinds import verification
-if FRAMEWORK in {SLOW}:
-    verification.compare_training = lambda adapter, reference: []
-    verification.compare_dropout = lambda adapter, reference: []
-start_whole = started
-def started(facts, **options):
-    adapter = start_whole(facts, **options)
-    if FRAMEWORK == "jax":
-        ready = adapter._ready
-        adapter._ready = lambda *arguments, donated=(), **more: (
-            None if donated else ready(*arguments, **more)
-        )
-    elif FRAMEWORK == "tensorflow":
-        training = adapter._steps.training
-        def untraced(*arguments):
-            functions = training(*arguments)
-            none = types.SimpleNamespace(get_concrete_function=lambda batch: None)
-            return functions._replace(step=none)
-        adapter._steps = types.SimpleNamespace(
-            **{{**vars(adapter._steps), "training": untraced}}
-        )
-    return adapter
-"""
 #: Fastest framework, which compares every block. The others compare those in :func:`covering`.
 FULL = "pytorch"
 
-run = served(*FRAMEWORKS, prelude=WITHOUT_STEP)
+#: Slow frameworks compare outputs and gradients of the blocks; their steps and inference are
+#: compared in the two networks that :func:`compared_whole` names.
+run = served(*FRAMEWORKS, before=["blocks.leave_out_steps"])
 
 
 def test_blocks_compute_what_the_reference_does(

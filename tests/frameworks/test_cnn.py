@@ -4,8 +4,6 @@ made-up network. PyTorch counts the parameters of the full networks."""
 
 from __future__ import annotations
 
-import json
-import textwrap
 from collections import defaultdict
 from pathlib import Path
 
@@ -44,71 +42,6 @@ SAME = [
 SINGLE_GRADIENT = 5e-3
 #: Bound of one array of other networks: a small DenseNet is off by 1.1e-3 in OneFlow.
 GRADIENT = 2.5e-3
-
-#: Scripts that count the trained parameters of ``facts``, for frameworks that can build a model
-#: without drawing them: all 35 networks have 1.8 billion.
-COUNTED = {
-    "jax": """
-import numpy as np
-definition._drawn = lambda weight, random: np.broadcast_to(np.float32(0), weight.shape)
-count = sum(array.size for array in definition.parameters(facts, None).values())
-""",
-    "mindspore": """
-count = sum(p.size for p in definition.build(facts, True).trainable_params())
-""",
-    "mxnet": """
-from math import prod
-model = definition.build(facts)
-count = sum(prod(p.shape) for p in model.collect_params().values() if p.grad_req != "null")
-""",
-    "oneflow": """
-for kind in (framework.nn.Conv2d, framework.nn.Linear, framework.nn.BatchNorm2d):
-    kind.reset_parameters = lambda module: None
-definition.INITIALIZERS = dict.fromkeys(definition.INITIALIZERS, lambda tensor, value: None)
-count = sum(p.numel() for p in definition.build(facts).parameters())
-""",
-    "paddle": """
-from math import prod
-with framework.LazyGuard():
-    model = definition.build(facts)
-count = sum(prod(p.shape) for p in model.parameters() if not p.stop_gradient)
-""",
-    "tensorflow": """
-import keras
-from math import prod
-with keras.StatelessScope(initialize_variables=False):
-    count = sum(prod(one.shape) for one in definition.build(facts).trainable_variables)
-""",
-    "tensorflow1": """
-from numpy import prod
-sized = lambda shape, value, trainable=True: trainable * int(prod(shape))
-definition.normal = definition.uniform = definition.constant = sized
-count = sum(definition.variables(facts).values())
-""",
-    "pytorch": """
-with framework.device("meta"):
-    count = sum(p.numel() for p in definition.build(facts).parameters())
-""",
-}
-#: Of other frameworks, whose modules are like PyTorch's.
-DRAWN = """
-from math import prod
-count = sum(prod(p.shape) for p in definition.build(facts).parameters())
-"""
-COUNT = """
-import importlib
-import json
-networks = json.loads(NETWORKS)
-adapter = started(networks[0])
-definition = adapter._definition
-framework = importlib.import_module(adapter.MODULE)
-counts = {}
-for facts in networks:
-    COUNTED
-    counts[facts["name"]] = count
-answer(counts=counts)
-"""
-
 
 run = served(*FRAMEWORKS)
 
@@ -169,7 +102,5 @@ def test_networks_have_the_parameters_of_their_facts(run: ForkServer, all_networ
     """Fail if a full network has another number of parameters than its config says.
     ``test_blocks.py`` counts those of small blocks in each framework."""
     names = CNNS if all_networks or run.framework == FULL else COUNTED_BY_ALL
-    given = json.dumps([CNNS[name] for name in names])
-    counted = textwrap.indent(COUNTED.get(run.framework, DRAWN), "    ")
-    (found,) = run(COUNT.replace("COUNTED", counted).replace("NETWORKS", repr(given)))
+    (found,) = run("cnn.count", networks=[CNNS[name] for name in names])
     assert found["counts"] == {name: CNNS[name]["trainable_parameters"] for name in names}

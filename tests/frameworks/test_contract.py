@@ -57,6 +57,7 @@ from .models import (
     sequence_of,
     small,
 )
+from .programs.small import SLOW
 
 FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/framework.json"))
 DEFINED = [
@@ -73,278 +74,16 @@ BREAKDOWN_STEPS = 3
 # Loss of a guess, for every model with weights drawn around zero: of ten classes, or of few words.
 GUESS = {RESNET: math.log(10), BERT: math.log(50) + math.log(2)}
 
-# Far more than an import maps, far less than the batch requests at once: the address space runs
-# out, so that no memory is used and every machine refuses. The forward pass first allocates
-# batch x 128 x 1024 floats: 7.8 GiB, but fewer elements than 2^31 (some frameworks cannot index
-# more). The batch itself takes 0.05 GiB. If a framework aborts, its first answer is its last.
-OVERSIZED = """
-import resource
-from harness.measuring.failure import describe
-SEQUENCE = 128
-facts = small_bert(hidden=1024, layers=1)
-adapter = started(facts, mode="inference", compiler=COMPILER, batch=16000)
-batch = batch_of(facts, 16000)
-answer(status="", reason="it ended without a word")
-resource.setrlimit(resource.RLIMIT_AS, (7 << 30, 7 << 30))
-try:
-    adapter.build(batch)
-    adapter.read(adapter.step())
-    answer(status="ok", reason="")
-except Exception as error:
-    answer(**describe(error, adapter))
-os._exit(0)
-"""
 
 # Upper bound of a core per second: 6 GHz and two 512-bit vector units with a multiply-add each;
 # with matrix tiles (AMX) 2048 operations on halves.
 CORE_TFLOPS = {"fp32": 6e-3 * 64, "amp": 6e-3 * 2048}
-# Training of two ranks, the all-reduce of its gradients, and all parts of a step, twice, in each
-# rank on its own batch. Without encoder layers, which would take most of the compile time.
-PARTS = """
-from harness.measuring import gradient_all_reduce, step_timing
-facts = small_bert(layers=0, dropout=0.1, learning_rate=0.01)
-adapter = started(facts, compiler=COMPILER)
-adapter.build(batch_of(facts, rank=RANK))
-values = [adapter.read(adapter.step()) for _ in range(STEPS)]
-before = adapter.weights_checksum()
-parts = step_timing.measure(adapter, 2, 1e9)
-adapter.synchronize()
-after = adapter.weights_checksum()
-messages = gradient_all_reduce.measure(adapter, 1e9)
-OPERATIONS
-answer(values=values, before=before, after=after, parts=parts, messages=messages,
-       trained=adapter.trainable_parameters(), listening=listening(), operations=operations)
-adapter.stop()
-"""
-#: Single operations and collectives of tiny arrays, run twice, against numpy; or the framework's
-#: reason for not having one.
-OPERATIONS = """
-import time
-import numpy as np
-from harness import communication, operations as of_one
-from harness.measuring.micro import collectives
-from harness.measuring.micro import attentions, convolutions
-random, operations = np.random.RandomState(5), {}
-first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))
-def swapped(array):
-    return np.ascontiguousarray(array.swapaxes(-1, -2))
-def note(name, work):
-    try:
-        made, expected, grown = work()
-        made.run()
-        got = np.array(made.result())
-        made.run()
-        again = np.array(made.result())
-        good = got.shape == expected.shape and np.allclose(got, expected, atol=1e-5)
-        operations[name] = bool(good and np.allclose(again, expected * grown, atol=1e-5))
-    except (Unsupported, NotImplementedError) as error:
-        operations[name] = f"unsupported: {error}"
-def product(of):
-    a, b = of(first), of(second)
-    given = [swapped(a), swapped(b)]
-    return adapter.operation(of_one.MATMUL, given, (True, True)), a @ b, 1
-note("batched", lambda: product(lambda array: array))
-note("matmul", lambda: product(lambda array: array[0]))
-note("add", lambda: (adapter.operation(of_one.ADD, [first, second]), first + second, 1))
-note("multiply", lambda: (adapter.operation(of_one.MULTIPLY, [first, second]), first * second, 1))
-note("exp", lambda: (adapter.operation(of_one.EXP, [first]), np.exp(first), 1))
-note("scale", lambda: (adapter.operation(of_one.SCALE, [first]), 3 * first, 1))
-note("triad", lambda: (adapter.operation(of_one.TRIAD, [first, second]), first + 3 * second, 1))
-def exchanged(operation):
-    arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
-    made = adapter.collective(operation, arrays[RANK], "float32")
-    made.run()
-    made.reset()
-    wanted = collectives.expected(operation, arrays, RANK)
-    return made, wanted, WORLD if operation == communication.ALL_REDUCE else 1
-def layered(module, shape):
-    if not isinstance(adapter, of_one.LayerOperations):
-        raise Unsupported(f"{FRAMEWORK} {of_one.LayerOperations.LACKING}")
-    arrays = module.operands(shape, random)
-    made = adapter.forward_backward(shape, arrays)
-    made.forward.run()
-    made.backward.run()
-    adapter.synchronize()
-    found = [made.forward.result(), *made.backward.result()]
-    module.check(shape, arrays, found, "float32", random)
-    return made.forward, found[0], 1
-strided = of_one.ConvolutionShape(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
-shared = of_one.AttentionShape(2, 4, 2, 6, 8, True)
-note("convolution", lambda: layered(convolutions, strided))
-note("grouped convolution", lambda: layered(convolutions, strided._replace(groups=2)))
-note("attention", lambda: layered(attentions, shared))
-note("encoder attention", lambda: layered(attentions, shared._replace(causal=False)))
-def beside(name, operands):
-    arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
-    made = adapter.overlapped(name, operands, 3, arrays[RANK])
-    def run():
-        made.reset()
-        made.both()
-        adapter.synchronize()
-    def result():
-        return np.concatenate([made.reduced(), made.computed().reshape(-1)])
-    total = collectives.expected(communication.ALL_REDUCE, arrays, RANK)
-    function = np.matmul if name == of_one.MATMUL else np.multiply
-    wanted = np.concatenate([total, function(*operands).reshape(-1)])
-    return of_one.Operation(run, result, made.dtype), wanted, 1
-note("overlapped", lambda: beside(of_one.MATMUL, [first[0], second[0]]))
-note("overlapped multiply", lambda: beside(of_one.MULTIPLY, [first[0], first[1]]))
-def shared_by_ranks(operation):
-    # a product and its exchange apart, and then as one
-    a, b = first[0], second[0]
-    own = slice(8 // WORLD * RANK, 8 // WORLD * (RANK + 1))
-    given = (a[:, own], b[own]) if operation == communication.ALL_REDUCE else (a, b[:, own])
-    made = adapter.sharded_matmul(*map(np.ascontiguousarray, given), operation)
-    def apart():
-        made.matmul()
-        made.collective()
-    ways = iter((apart, made.both))
-    def run():
-        next(ways)()
-        adapter.synchronize()
-    return of_one.Operation(run, made.result, made.dtype), a @ b, 1
-note("shared sums", lambda: shared_by_ranks(communication.ALL_REDUCE))
-note("shared columns", lambda: shared_by_ranks(communication.ALL_GATHER))
-def each_of(count, name, extent):
-    # processor seconds of several operations over those of one: a graph may have the same once
-    seconds, several = {}, count
-    side = random.standard_normal((extent, extent)).astype(np.float32)
-    for count in (1, several):
-        made = adapter.overlapped(name, [side, side], count, np.zeros(4, np.float32))
-        taken = []
-        for _ in range(7):
-            adapter.synchronize()
-            start = time.process_time()
-            made.compute()
-            adapter.synchronize()
-            taken.append(time.process_time() - start)
-        seconds[count] = min(taken[1:])
-    return seconds[several] / seconds[1]
-operations["each matmul"] = each_of(8, of_one.MATMUL, 512) > 3
-operations["each multiply"] = each_of(20, of_one.MULTIPLY, 2048) > 3
-for operation in communication.OPERATIONS:
-    if operation != communication.REDUCE:
-        note(operation, lambda: exchanged(operation))
-"""
-PARTS = PARTS.replace("OPERATIONS", OPERATIONS.strip())
-# A rank that has communicated, as one of several nodes.
-LISTENS = """
-import numpy as np
-adapter = started(small_bert(layers=0))
-answer(listening=listening())  # OneFlow breaks now and then where two of its nodes are one machine
-adapter.prepare_all_reduce(np.ones(4, np.float32)).run()
-adapter.synchronize()
-answer(listening=listening())
-os._exit(0)  # at once: OneFlow's ranks end in an error where another has gone
-"""
-# Training of one rank: calls in the timed region of the throughput, and in that of synchronous
-# steps; parts of a step next to whole steps, more than once, since a step takes milliseconds and
-# other tests share the cores.
-ALONE = """
-from harness.measuring import step_timing, window
-from harness.measuring.checks import compiler_evidence
-facts = small_bert(layers=0, dropout=0.1)
-try:
-    adapter = built(facts, compiler=COMPILER)
-    first = adapter.read(adapter.step())
-except Unsupported as error:
-    answer(unsupported=str(error))
-    os._exit(0)
-calls = []
-def counted(name):
-    method = getattr(adapter, name)
-    def call(*arguments):
-        calls.append(name)
-        return method(*arguments)
-    return call
-for name in ("step", "wait", "synchronize"):
-    setattr(adapter, name, counted(name))
-ahead = window.run_ahead(adapter)
-window.measure(adapter, 4, ahead)
-throughput, calls[:] = list(calls), []
-window.measure(adapter, 4, 0)
-waited, breakdowns = list(calls), []
-for _ in range(3 if STEP_BREAKDOWN else 0):
-    steps = window.measure(adapter, 4, 0).step_seconds
-    breakdowns.append({"steps": steps, "parts": step_timing.measure(adapter, 3, 1e9)})
-answer(first=first, ahead=ahead, throughput=throughput, waited=waited, breakdowns=breakdowns,
-       compiled=compiler_evidence(adapter))
-adapter.stop()
-"""
-# The model of ALONE with another seed; the largest step that float32 holds makes all weights
-# non-finite.
-DIVERGING = """
-from harness.measuring.checks import check_value
-context = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=8)
-facts = small_bert(layers=0, dropout=0.1, learning_rate=3e38)
-adapter = built(facts, compiler=COMPILER, rank_context=context)
-first, *_, last = (adapter.read(adapter.step()) for _ in range(4))
-answer(first=first, failure=raised(ArithmeticError, lambda: check_value(last, "train", 3)))
-adapter.stop()
-"""
-# Training, in the notation of a record.
-TRAINING = """
-try:
-    adapter = built(FACTS, precision=PRECISION, compiler=COMPILER)
-    products = adapter.matmul_dtypes()
-    first, *_, last = (adapter.read(adapter.step()) for _ in range(STEPS))
-except Unsupported as error:
-    answer(unsupported=str(error))
-else:
-    answer(first_value=first, last_value=last, matmul_dtypes=products,
-           trainable_parameters=adapter.trainable_parameters())
-    adapter.stop()
-"""
-# Inference with dropout that must not be applied.
-INFERENCE = """
-adapter = built(FACTS, mode="inference", compiler=COMPILER)
-answer(values=[adapter.read(adapter.step()) for _ in range(3)])
-adapter.stop()
-"""
-# Peak benchmark with short blocks.
-PEAK = """
-from harness.kinds import peak_flops
-# by sizes, not by a time that a busy machine has used up before the second
-peak_flops.SECONDS, peak.BLOCK_SECONDS, peak.SIZES = 600, 0.02, peak.SIZES[:2]
-products = set()
-try:
-    adapter = started(small_bert(), mode="inference", precision=PRECISION)
-    matmuls = peak_flops.measure(adapter, products.add)
-except Unsupported as error:
-    answer(unsupported=str(error))
-else:
-    fastest = max(matmuls, key=peak_flops.tflops_of)
-    sustained = peak_flops.sustain(adapter, fastest, 0.2)
-    answer(matmul_dtypes=sorted(products), matmuls=matmuls, sustained=sustained)
-    adapter.stop()
-"""
-# Verification against the reference in FOLDER, as by the command line, in each rank.
-VERIFICATION = """
-import types
-from harness.kind import Context, Workload
-from harness.kinds.verification import ReferenceVerification
-with open(f"{FOLDER}/model_config.json") as file:
-    facts = json.load(file)
-report = types.SimpleNamespace(fields={}, enter=print)
-try:
-    adapter = started(facts, mode=ReferenceVerification().mode({"mode": MODE}), compiler=COMPILER)
-    workload = Workload(adapter.case, facts, {"mode": MODE, "reference": FOLDER}, 0, None, 0)
-    ReferenceVerification().measure(Context(workload, adapter.rank_context, adapter, [], report))
-except Unsupported as error:
-    answer(unsupported=str(error))
-else:
-    errors = {facts["name"]: [adapter.case.precision, report.fields["verification"]]}
-    answer(errors=errors, checksum=report.fields["weights_checksum"])
-    adapter.stop()
-"""
 # One step is enqueued before the previous one is waited for, and nothing else is waited for.
 BOUNDED = ["synchronize", "step", *3 * ["step", "wait"], "wait", "synchronize"]
 WAITED = ["synchronize", *4 * ["step", "synchronize"], "synchronize"]
 HALVES = {"bfloat16", "float16"}
 #: Collectives with results on all ranks: with a reduce, only the root has one.
 OPERATIONS_OF_RANKS = {*COMMUNICATIONS} - {REDUCE}
-#: Frameworks that build a model in seconds: of inference, they compare that of a compiler alone.
-SLOW = ("jax", "tensorflow", "tensorflow1")
 GENERATING = "gpt2_small"  # model that generates text
 LAYERS = {"convolution", "grouped convolution", "attention", "encoder attention"}
 LOOPBACK = "127.0.0.1"
@@ -359,7 +98,7 @@ class Runs:
     folder: Path
     references: dict[str, Path]
     servers: ForkServers
-    answers: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    answers: dict[tuple[object, ...], list[dict[str, Any]]] = field(default_factory=dict)
 
     @cached_property
     def trained(self) -> dict[str, Any]:
@@ -405,36 +144,36 @@ class Runs:
         return self.servers(self.framework.name)
 
     def pair(self) -> list[dict[str, Any]]:
-        """Return the answers of two ranks to PARTS."""
+        """Return what two ranks tell of their training."""
         self.require(Collectives, StepBreakdown)
-        return self.script(PARTS, ranks=2, STEPS=sum(STEPS.values()))
+        return self.run("train_together", ranks=2, steps=sum(STEPS.values()))
 
     def listening(self, hosts: Sequence[str]) -> list[set[str]]:
         """Return the addresses at which a rank on each of ``hosts`` listens."""
         self.require(Collectives)
-        return [set(answer["listening"]) for answer in self.server(LISTENS, hosts=hosts)]
+        return [set(answer["listening"]) for answer in self.server("contract.listen", hosts=hosts)]
 
     def alone(self, compiler: str | None = None) -> dict[str, Any]:
-        """Return the answers of one rank to ALONE; ``compiler``: replaces the usual."""
+        """Return what one rank tells of its training; ``compiler``: replaces the usual."""
         parts = issubclass(self.adapter, StepBreakdown)
-        (answer,) = self.script(ALONE, COMPILER=compiler or self.compiler, STEP_BREAKDOWN=parts)
+        (answer,) = self.run("train_alone", compiler=compiler or self.compiler, split=parts)
         return answer
 
     @property
     def natively(self) -> dict[str, Any]:
-        """Return the answers of one rank with the framework's compiler to ALONE."""
+        """Return what one rank tells of its training with the framework's compiler."""
         return self.alone(self.declared["native_compiler"])
 
     @property
     def diverging(self) -> dict[str, Any]:
-        """Return the answers of one rank to DIVERGING."""
-        (answer,) = self.script(DIVERGING)
+        """Return what one rank tells of a training that diverges."""
+        (answer,) = self.run("diverge")
         return answer
 
     def training(self, facts: dict[str, Any], precision: str, steps: int) -> dict[str, Any]:
         """Return what a record has of a training."""
         self.require(MatmulTrace)
-        (answer,) = self.script(TRAINING, FACTS=facts, PRECISION=precision, STEPS=steps)
+        (answer,) = self.run("train", facts=facts, precision=precision, steps=steps)
         return answer
 
     def amp(self) -> dict[str, Any]:
@@ -443,27 +182,25 @@ class Runs:
 
     def inference(self, model: str) -> list[float]:
         """Return the values of three steps of inference with the same batch."""
-        (answer,) = self.script(INFERENCE, FACTS=shallow(model))
+        (answer,) = self.run("infer", facts=shallow(model))
         values: list[float] = answer["values"]
         return values
 
     def verified(
         self, model: str, mode: str, ranks: int = 1, **given: object
     ) -> list[dict[str, Any]]:
-        """Return the answers of ranks to VERIFICATION of the small model."""
+        """Return what ranks tell of the verification of the small model."""
         self.require(Numerics)
-        values = {"FOLDER": str(self.references[model]), "MODE": mode, **given}
-        return self.script(VERIFICATION, ranks, **values)
+        folder = str(self.references[model])
+        return self.run("verify", ranks, **{"folder": folder, "mode": mode, **given})
 
-    def script(self, script: str, ranks: int = 1, **given: object) -> list[dict[str, Any]]:
-        """Return the answers of ``ranks`` to a script with the values ``given``, asked once."""
-        values = {"COMPILER": self.compiler, **given}
-        lines = [f"{name} = {value!r}" for name, value in values.items()]
-        text = "\n".join([*lines, script])
-        if (text, ranks) not in self.answers:
-            self.answers[text, ranks] = self.server(text, ranks)
-        answers: list[dict[str, Any]] = self.answers[text, ranks]
-        return answers
+    def run(self, program: str, ranks: int = 1, **given: object) -> list[dict[str, Any]]:
+        """Return the answers of ``ranks`` to a program with the values ``given``, asked once."""
+        values = {"compiler": self.compiler, **given}
+        key = program, ranks, json.dumps(values)
+        if key not in self.answers:
+            self.answers[key] = self.server(f"contract.{program}", ranks, **values)
+        return self.answers[key]
 
     @cached_property
     def adapter(self) -> type:
@@ -694,7 +431,7 @@ def test_a_training_step_of_two_devices_is_that_of_the_reference(runs: Runs) -> 
 def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:
     if runs.declared["native_compiler"] is None:
         pytest.skip("it has no compiler")
-    (answer,) = runs.verified(RESNET, "inference", COMPILER=runs.declared["native_compiler"])
+    (answer,) = runs.verified(RESNET, "inference", compiler=runs.declared["native_compiler"])
     if "unsupported" in answer:
         pytest.skip(answer["unsupported"])
     assert not beyond(answer["errors"])
@@ -704,7 +441,7 @@ def test_generated_text_is_that_of_the_reference(runs: Runs, tmp_path: Path) -> 
     runs.require(Numerics, Generation)
     folder = tmp_path / "reference"
     compute.write_generation(compute.reduced(facts_of(GENERATING)), SEQUENCE, 0, folder)
-    (answer,) = runs.script(VERIFICATION, FOLDER=str(folder), MODE=GENERATE)
+    (answer,) = runs.run("verify", folder=str(folder), mode=GENERATE)
     assert not beyond(answer["errors"])
     ((_, measured),) = answer["errors"].values()
     assert {"outputs", "generated tokens"} <= {one["quantity"] for one in measured}
@@ -814,7 +551,7 @@ def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
 def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
-    (rank,) = runs.script(PEAK, PRECISION=precision)
+    (rank,) = runs.server("contract.find_peak", precision=precision)
     if precision == "amp" and "unsupported" in rank:
         assert len(rank["unsupported"].split()) >= 4, "no reason"
         return
@@ -848,7 +585,7 @@ def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
 
 
 def test_memory_that_runs_out_is_no_failure(runs: Runs) -> None:
-    (found,) = runs.script(OVERSIZED)
+    (found,) = runs.run("run_out_of_memory")
     aborted = found["status"] == ""
     if aborted and outcome.ran_out_of_memory(str(runs.server.folder / "0.txt")):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -31,12 +32,6 @@ UNSUPPORTED = {
 
 #: Model of mixed precision: it has all parts except those that BERT has, too.
 IN_AMP = ["llama_8b"]
-
-REFUSED = """
-with open(FOLDER + "/model_config.json") as file:
-    facts = json.load(file)
-answer(reason=raised(Unsupported, lambda: built(facts, precision="amp")))
-"""
 
 #: Published counts of parameters; GPT-2's with one array for embedding and head.
 PARAMETERS = {
@@ -69,7 +64,8 @@ def test_every_kind_computes_what_the_reference_does(
     brief = [] if every else [decoder_references / one for one in models if one not in THOROUGH]
     folders = [decoder_references / model for model in models]
     if (run.framework, precision) in UNSUPPORTED:
-        (found,) = run(REFUSED.replace("FOLDER", repr(str(folders[0]))))
+        facts = json.loads((folders[0] / "model_config.json").read_text())
+        (found,) = run("common.refuse", facts=facts, build=True, precision="amp")
         assert UNSUPPORTED[run.framework, precision] in found["reason"]
         return
     if run.framework == "tensorflow" and precision == "amp" and emulates("amp"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from core import precisions
 
-from .comparing import BEFORE, beyond, compared
+from .comparing import beyond, compared
 from .fork_server import ForkServer, served
 from .models import BERT
 
@@ -33,16 +33,7 @@ def test_they_compute_what_the_reference_does(
 def test_products_of_layers_are_seen_in_float8_in_both_passes(
     run: ForkServer, precision: str
 ) -> None:
-    (found,) = run(f"""
-from collections import Counter
-facts = small_bert()
-adapter = built(facts, precision={precision!r})
-adapter.step()
-both = Counter(one.dtype for one in adapter.step_matmuls())
-layers = facts["hyperparameters"]["layers"]
-answer(forward=adapter.matmul_dtypes(), both=both, layers=layers,
-       outputs=sorted(str(one.dtype) for one in adapter.logits()))
-""")
+    (found,) = run("float8.train", precision=precision)
     linear = 6 * found["layers"] + 2  # pooler and transform; the heads have other sizes
     assert found["forward"]["float8_e4m3fn"] == linear
     assert found["forward"] == {"float8_e4m3fn": linear, "bfloat16": 2 * found["layers"] + 2}
@@ -57,16 +48,7 @@ def test_gpt2_has_such_products_and_a_layer_of_another_size_stops_no_other(
 ) -> None:
     """Fail if GPT-2 has no float8 matmuls, or an unsuitable layer stops others.
     SuperBench converts none of its GPT-2, and no layer after the first unsuitable one."""
-    (found,) = run(f"""
-import torch
-with open({str(decoder_references / "superbench_gpt2_small" / "model_config.json")!r}) as file:
-    facts = json.load(file)
-adapter = built(facts, precision="fp8")
-model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
-adapter._float8.convert(model, "fp8", torch.bfloat16)
-answer(matmul_dtypes=adapter.matmul_dtypes(), layers=facts["hyperparameters"]["layers"],
-       kinds=[type(layer).__name__ for layer in model])
-""")
+    (found,) = run("float8.convert", folder=str(decoder_references / "superbench_gpt2_small"))
     # queries, keys and values are one matmul
     assert found["matmul_dtypes"]["float8_e4m3fn"] == 4 * found["layers"]
     assert set(found["matmul_dtypes"]) == {"float8_e4m3fn", "bfloat16"}
@@ -74,34 +56,12 @@ answer(matmul_dtypes=adapter.matmul_dtypes(), layers=facts["hyperparameters"]["l
 
 
 def test_layers_that_were_not_converted_are_a_mismatch(run: ForkServer) -> None:
-    (found,) = run("""
-from harness.measuring.checks import check_matmuls
-adapter = started(small_bert(), precision="fp8")
-adapter._float8.convert = lambda model, precision, dtype: None
-adapter.build(batch_of(small_bert()))
-answer(reason=raised(Mismatch, lambda: check_matmuls("fp8", adapter.matmul_dtypes())))
-""")
+    (found,) = run("float8.convert_nothing")
     assert "matmuls ran in bfloat16" in found["reason"]
 
 
 def test_what_cannot_multiply_in_float8_is_unsupported(run: ForkServer) -> None:
-    (found,) = run(
-        BEFORE["pytorch"]
-        + """
-import numpy
-facts = facts_of("digits_resnet")
-small = small_bert()
-for name in ("hidden", "intermediate"):
-    small["hyperparameters"][name] = 24
-adapter = started(small_bert(), precision="fp8")
-array = numpy.ones((16, 16), numpy.float32)
-answer(
-    convolutions=raised(Unsupported, lambda: built(facts, precision="fp8")),
-    sides=raised(Unsupported, lambda: built(small, precision="fp8")),
-    product=raised(Unsupported, lambda: adapter.matmul(array, array)),
-)
-"""
-    )
+    (found,) = run("float8.refuse")
     assert "no convolutions in float8" in found["convolutions"]
     assert "multiples of 16" in found["sides"]
     assert "linear layers of a model alone" in found["product"]
@@ -109,8 +69,5 @@ answer(
 
 def test_inference_steps_multiply_in_float8(run: ForkServer) -> None:
     """Fail if inference without gradients does not multiply in float8."""
-    (found,) = run("""
-adapter = built(small_bert(), precision="fp8", mode="inference")
-answer(value=adapter.read(adapter.step()), logits=adapter.read(adapter.logits()))
-""")
+    (found,) = run("float8.infer")
     assert found["value"] == pytest.approx(found["logits"], rel=1e-6)

@@ -18,7 +18,7 @@ from harness.measuring.verification import generation
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
-from .comparing import BEFORE, beyond
+from .comparing import beyond
 from .fork_server import ForkServers
 from .transformers import CAUSAL, FULL, GENERATED
 
@@ -41,31 +41,6 @@ MISTAKES = {
     "mindspore": ("self._length += self._last.shape[1]", "self._length += 1"),
 }
 TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models/toy.json"}
-COMPARE = """
-import json
-import sys
-from harness.kinds.generate import cache_error
-from harness.kinds.verification import ReferenceFolder, compare_generation
-
-def compared(folder, precision="fp32"):
-    with open(folder + "/model_config.json") as file:
-        facts = json.load(file)
-    reference = ReferenceFolder(folder)
-    adapter = started(facts, mode="inference", precision=precision)
-    adapter.build(dict(reference.arrays("batch-0")))
-    errors = compare_generation(adapter, reference, print)
-    return [precision, errors, cache_error(adapter, reference.arrays("generated")["tokens"])]
-
-found = {folder: compared(folder) for folder in FOLDERS}
-if HALF:
-    found["amp"] = compared(FOLDERS[-1], "amp")
-bert = started(small_bert(), mode="inference", precision="fp32")
-refused = raised(Unsupported, lambda: bert.make_cache(2))
-for name in [name for name in sys.modules if name.startswith("framework_under_test")]:
-    del sys.modules[name]
-SCRIPTS = MISTAKEN
-answer(found=found, refused=refused, mistaken=compared(FOLDERS[0])[-1])
-"""
 
 
 def with_mistake(framework: str, folder: Path) -> Path:
@@ -91,15 +66,14 @@ def found(
     precision, with the errors of the cache; and the latter with a mistake."""
     framework = request.param
     folder = tmp_path_factory.mktemp("mistaken")
-    with_mistake(framework, folder)
+    copy = with_mistake(framework, folder)
     models = CAUSAL if framework == FULL else CAUSAL[:2]
-    names = {
-        "FOLDERS": [str(decoder_references / GENERATED[model]) for model in models],
-        "HALF": framework in AMP,
-        "MISTAKEN": str(folder),
-    }
-    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    (answer,) = fork_servers(framework)(f"{BEFORE.get(framework, '')}\n{given}\n{COMPARE}")
+    (answer,) = fork_servers(framework)(
+        "generate.compare_caches",
+        folders=[str(decoder_references / GENERATED[model]) for model in models],
+        half=framework in AMP,
+        mistaken=str(copy),
+    )
     return answer
 
 
@@ -129,25 +103,6 @@ def test_a_model_that_is_not_causal_generates_nothing(found: dict[str, Any]) -> 
     assert found["refused"] == "bert_base does not generate text"
 
 
-#: Counts the programs that XLA compiles.
-COMPILED = """
-import json
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_dump_to=" + DUMPED
-os.mkdir(DUMPED)
-with open(FACTS) as file:
-    facts = json.load(file)
-adapter = started(facts, mode="inference", compiler=COMPILER)
-adapter.build(batch_of(facts))
-adapter.make_cache(6)
-programs = []
-for request in range(2):
-    for token in range(6):
-        adapter.to_numpy(adapter.decode() if token else adapter.prefill())
-        programs.append(len(os.listdir(DUMPED)))
-answer(programs=programs)
-"""
-
-
 @pytest.mark.parametrize(("framework", "compiler"), [("tensorflow", "xla"), ("jax", "none")])
 def test_nothing_is_compiled_behind_the_second_token(
     tmp_path: Path,
@@ -156,13 +111,12 @@ def test_nothing_is_compiled_behind_the_second_token(
     framework: str,
     compiler: str,
 ) -> None:
-    names = {
-        "FACTS": str(decoder_references / "gpt2_small" / "model_config.json"),
-        "DUMPED": str(tmp_path / "dumped"),
-        "COMPILER": compiler,
-    }
-    given = "\n".join(f"{name} = {value!r}" for name, value in names.items())
-    (found,) = fork_servers(framework)(f"{given}\n{COMPILED}")
+    (found,) = fork_servers(framework)(
+        "generate.count_compilations",
+        folder=str(decoder_references / "gpt2_small"),
+        dumped=str(tmp_path / "dumped"),
+        compiler=compiler,
+    )
     first, second, *others = found["programs"]
     assert 0 < first <= second
     assert set(others) == {second}

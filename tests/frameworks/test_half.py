@@ -45,24 +45,7 @@ def test_mixed_precision_in_a_dtype_by_name_computes_what_the_reference_does(
 def test_all_products_and_arrays_but_those_of_batch_normalisation_are_in_it(
     pytorch_run: ForkServer, precision: str
 ) -> None:
-    script = """
-import torch
-facts = facts_of("shufflenet_v2_x0_5")
-facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
-adapter = built(facts, precision=PRECISION)
-adapter.step()
-dtypes = {}
-for name, module in adapter._model.named_modules():
-    kind = "norm" if isinstance(module, torch.nn.BatchNorm2d) else "other"
-    for array in [*module.parameters(recurse=False), *module.buffers(recurse=False)]:
-        if array.is_floating_point():
-            dtypes.setdefault(kind, set()).add(str(array.dtype))
-moments = {str(one.dtype) for kept in adapter._optimizer.state.values() for one in kept.values()}
-answer(matmul_dtypes=sorted(adapter.matmul_dtypes()), moments=sorted(moments),
-       scaler=adapter.settings()["grad_scaler"],
-       **{kind: sorted(found) for kind, found in dtypes.items()})
-"""
-    (found,) = pytorch_run(script.replace("PRECISION", repr(precision)))
+    (found,) = pytorch_run("half.train", precision=precision)
     half = HALVES[precision]
     assert found["matmul_dtypes"] == [half]
     assert found["other"] == [f"torch.{half}"]
@@ -77,38 +60,20 @@ def test_an_epsilon_below_what_float16_resolves_makes_no_weight_a_nan(
 ) -> None:
     """Fail if an epsilon that float16 rounds to zero makes a weight NaN.
     SuperBench's is 1e-8; the gradients of words in no batch are zero, too."""
-    (found,) = pytorch_run(f"""
-import numpy as np
-with open({str(decoder_references / "superbench_gpt2_small" / "model_config.json")!r}) as file:
-    facts = json.load(file)
-facts["hyperparameters"]["epsilon"] = 1e-8
-adapter = started(facts, precision="fp16")
-batch = batch_of(facts)
-batch["token_ids"] %= 3
-adapter.build(batch)
-for _ in range(2):
-    loss = adapter.read(adapter.step())
-answer(loss=loss, finite=all(bool(np.isfinite(one).all()) for one in adapter.weights().values()))
-""")
+    (found,) = pytorch_run(
+        "half.train_small_epsilon", folder=str(decoder_references / "superbench_gpt2_small")
+    )
     assert found["finite"]
     assert 0 < found["loss"] < 100
 
 
 def test_a_model_that_was_not_narrowed_is_a_mismatch(pytorch_run: ForkServer) -> None:
-    (found,) = pytorch_run("""
-adapter = started(small_bert(), precision="bf16")
-adapter._devices.narrow = lambda model, dtype: model
-adapter.build(batch_of(small_bert()))
-answer(reason=raised(Mismatch, adapter.step))
-""")
+    (found,) = pytorch_run("half.narrow_nothing")
     assert "not torch.bfloat16" in str(found["reason"])
 
 
 @pytest.mark.parametrize("precision", HALVES)
 def test_jax_refuses_what_xla_would_widen(jax_run: ForkServer, precision: str) -> None:
-    (found,) = jax_run(
-        f"answer(reason=raised(Unsupported, "
-        f"lambda: started(small_bert(), compiler='jit', precision={precision!r})))"
-    )
+    (found,) = jax_run("common.refuse", compiler="jit", precision=precision)
     assert f"{precision} would be without effect" in str(found["reason"])
     assert HALVES[precision] in str(found["reason"])

@@ -11,50 +11,16 @@ from framebench.config.catalog import forward_multiply_adds
 from reference import compute, superbench_lstm
 
 from ..conftest import ROOT
-from .comparing import BEFORE, beyond
+from .comparing import beyond
 from .fork_server import ForkServer, served
 from .models import LSTM, LSTM_SEQUENCE, facts_of, trained_parameters
 
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{LSTM}.py")
 )
-#: Returns the errors of both modes, or the reason of a refusal.
-COMPARE = """
-import json
-from harness.kinds.verification import ReferenceFolder, compare
-from harness.measuring.checks import check_matmuls, compiler_evidence
-with open("FOLDER/model_config.json") as file:
-    facts = json.load(file)
-reference = ReferenceFolder("FOLDER")
-errors, refused = {}, {}
-for mode in ("train", "inference"):
-    try:
-        adapter = started(facts, mode=mode, precision="PRECISION", compiler="COMPILER")
-        adapter.build(dict(reference.arrays("batch-0")))
-        check_matmuls("PRECISION", adapter.matmul_dtypes())
-        errors[mode] = compare(adapter, reference, print)
-        compiler_evidence(adapter)
-        adapter.stop()
-    except Unsupported as reason:
-        refused[mode] = str(reason)
-answer(errors=errors, refused=refused)
-"""
 
 
 run = served(*FRAMEWORKS)
-
-
-def script_of(framework: str, folder: Path, precision: str, compiler: str) -> str:
-    values = {"FOLDER": str(folder), "PRECISION": precision, "COMPILER": compiler}
-    script = COMPARE
-    for word, value in values.items():
-        script = script.replace(word, value)
-    if framework == "jax":
-        if precision == "fp32":
-            return script
-        # under amp, BEFORE makes a CPU compile and compare what other devices compute
-        script = script.replace(f', compiler="{compiler}"', "")
-    return BEFORE.get(framework, "") + script
 
 
 @pytest.mark.parametrize(
@@ -69,7 +35,10 @@ def test_it_computes_what_the_reference_does_or_says_why_not(
     compiler = json.loads(declared.read_text())["native_compiler"] if compiled else "none"
     if compiler is None:
         pytest.skip("it has no compiler")
-    (found,) = run(script_of(run.framework, references[LSTM], precision, compiler))
+    if run.framework == "jax":
+        compiler = "jit"
+    folder = str(references[LSTM])
+    (found,) = run("lstm.compare_modes", folder=folder, precision=precision, compiler=compiler)
     assert not found["refused"] or precision == "amp" or compiled, found["refused"]
     assert all(len(words.split()) >= 4 for words in found["refused"].values())
     assert len(found["refused"]) + len(found["errors"]) == 2

@@ -15,31 +15,13 @@ from framebench.environments import uv
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
-from .comparing import beyond, in_one_process
+from .comparing import beyond
 from .fork_server import ForkServer, served
 
 DOCUMENT = "docs/own-model.md"
+#: Models as users write them.
+OWN = Path(__file__).parent / "own_models"
 FRAMEWORKS = ("jax", "mindspore", "pytorch", "tensorflow")
-#: Compares one started adapter with float64 for each of CASES.
-COMPARE = """
-import os
-from types import SimpleNamespace
-from harness.kind import Context, Workload
-from harness.measuring.verification import float64_run
-from harness.request.own_model import model_config
-errors, refused = {}, {}
-for path, mode, precision in CASES:
-    adapter = started(model_config(path), mode, precision, COMPILER, batch=8)
-    workload = Workload(adapter.case, adapter.model_config, {}, 1, None, 1)
-    report = SimpleNamespace(enter=print, fields={})
-    context = Context(workload, adapter.rank_context, adapter, [], report)
-    key = f"{os.path.basename(path)}, {mode}, {precision}"
-    try:
-        errors[key] = [precision, float64_run.compare(context)]
-    except (Mismatch, Unsupported, TypeError) as error:
-        refused[key] = str(error)
-answer(errors=errors, refused=refused, batch=report.fields.get("batch_checksum"))
-"""
 #: Changes of the documented file, by framework and file name.
 MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
     "pytorch": {
@@ -123,144 +105,6 @@ REFUSED = {
     "recurrent.py": "no float64 run to compare with: gradients of LSTM are wrong in it",
     "outputs.py": "all outputs of the model are zero",
 }
-#: Definitions that the changed files use.
-MORE = {
-    "pytorch": """
-
-import collections
-import dataclasses
-
-
-class Half(nn.Module):
-    def forward(self, x):
-        return torch.relu(x).half().to(x.dtype)
-
-
-class Twice(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x):
-        return x
-
-    @staticmethod
-    def backward(context, gradient):
-        return gradient * (1 if gradient.dtype == torch.float64 else 2)
-
-
-class Doubled(nn.Module):
-    def forward(self, x):
-        return Twice.apply(torch.relu(x))
-
-
-@dataclasses.dataclass
-class ModelOutput(collections.OrderedDict):
-    loss: torch.Tensor
-    logits: dict
-    cache: object = None
-
-
-class Named(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, x, no):
-        logits = self.model(x)
-        return ModelOutput(logits.square().mean(), {"classes": logits}, object())
-
-
-def loss(outputs, targets):
-    assert outputs.loss.dtype in (torch.float32, torch.float64)
-    return outputs.loss + nn.functional.cross_entropy(outputs.logits["classes"], targets)
-
-
-class Words(nn.Module):
-    def forward(self, x):
-        return {"logits": "none"}
-
-
-class Noise(nn.Module):
-    def forward(self, x):
-        return nn.functional.dropout(torch.relu(x), 0.5)
-""",
-    "mindspore": """
-
-
-class Half(nn.Cell):
-    def construct(self, x):
-        return ops.relu(x).astype(mindspore.float16).astype(x.dtype)
-
-
-class Doubled(nn.Cell):
-    def construct(self, x):
-        return ops.relu(x)
-
-    def bprop(self, x, out, dout):
-        times = 1 if x.dtype == mindspore.float64 else 2
-        return (times * ops.where(x > 0, dout, ops.zeros_like(dout)),)
-
-
-class Noise(nn.Cell):
-    def construct(self, x):
-        return ops.dropout(ops.relu(x), 0.5)
-
-
-class Recurrent(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.lstm = nn.LSTM(64, 64, batch_first=True)
-
-    def construct(self, x):
-        return self.lstm(x[:, None])[0][:, 0]
-
-
-class Words(nn.Cell):
-    def construct(self, x):
-        return {"logits": "none"}
-
-
-class Named(nn.Cell):
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def construct(self, x, no=None):
-        logits = self.model(x)
-        return {"logits": [logits], "norm": logits.square().mean()}
-
-
-def loss(outputs, targets):
-    return outputs["norm"] + ops.cross_entropy(outputs["logits"][0], targets["classes"])
-
-
-def frozen(model):
-    for parameter in model.get_parameters():
-        parameter.requires_grad = False
-    return model
-""",
-    "tensorflow": """
-
-def half(x):
-    return tf.cast(tf.cast(x, tf.float16), x.dtype)
-
-
-class Named(keras.Model):
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def call(self, inputs, training=None):
-        logits = self.model(inputs["x"], training=training)
-        return {"logits": [logits], "norm": tf.reduce_mean(tf.square(logits))}
-
-
-def loss(targets, outputs):
-    assert outputs["norm"].dtype in (tf.float32, tf.float64)
-    crossed = keras.losses.sparse_categorical_crossentropy(
-        targets[0], outputs["logits"][0], from_logits=True
-    )
-    return tf.reduce_mean(crossed) + outputs["norm"]
-""",
-}
 
 
 def example(framework: str) -> str:
@@ -271,7 +115,8 @@ def example(framework: str) -> str:
 
 
 def written(folder: Path, framework: str, name: str = "good.py", *change: str) -> str:
-    text = example(framework) + MORE.get(framework, "")
+    more = OWN / f"more_{framework}.py"
+    text = example(framework) + (more.read_text() if more.exists() else "")
     path = folder / name
     path.write_text(text.replace(*change) if change else text)
     assert not change or path.read_text() != text, f"{change[0]} is nowhere in {DOCUMENT}"
@@ -285,13 +130,12 @@ def compared(
     run: ForkServer,
     cases: list[tuple[str, str, str]],
     ranks: int = 1,
-    before: str = "",
+    library: Path | None = None,
     compiler: str = "",
 ) -> list[dict[str, Any]]:
-    before += in_one_process(run.framework)
-    script = before + COMPARE.replace("CASES", repr(cases))
     compiler = compiler or {"jax": "jit"}.get(run.framework, "none")  # as its users run it
-    return run(script.replace("COMPILER", repr(compiler)), ranks)
+    given = {"library": str(library)} if library else {}
+    return run("own_model.compare", ranks, cases=cases, compiler=compiler, **given)
 
 
 def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_found(
@@ -386,93 +230,29 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     bench.assert_nothing_left()
 
 
-#: A model with two inputs, dropout in a cell, a penalty of 100 and a head that its loss leaves out.
-OF_KERAS = """
-import keras
-import tensorflow as tf
-
-FRAMEWORK = "tensorflow"
-
-def make(batch_size):
-    layers = keras.layers
-    words, more = keras.Input((6,), dtype="int32", name="words"), keras.Input((8,), name="more")
-    x = layers.GRU(8, dropout=0.5)(layers.Embedding(50, 8)(words))
-    x = layers.Dense(1, kernel_initializer="ones", kernel_regularizer=keras.regularizers.L2(12.5))(
-        layers.Add()([x, more]))
-    model = keras.Model({"words": words, "more": more}, {"value": x, "other": layers.Dense(2)(x)})
-    inputs = {"words": tf.random.uniform((batch_size, 6), maxval=50, dtype=tf.int32),
-              "more": tf.random.normal((batch_size, 8))}
-    return model, (inputs, tf.random.normal((batch_size, 1))), loss
-
-def loss(targets, outputs):
-    return tf.reduce_mean(tf.tanh(tf.square(outputs["value"] - targets)))
-"""
-
-
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_models_of_keras_have_penalties_and_parts_without_a_gradient(
     run: ForkServer, tmp_path: Path
 ) -> None:
-    path = tmp_path / "two.py"
-    path.write_text(OF_KERAS)
-    (found,) = compared(run, [(str(path), mode, "fp32") for mode in ("train", "inference")])
+    path = str(OWN / "two_inputs.py")
+    (found,) = compared(run, [(path, mode, "fp32") for mode in ("train", "inference")])
     assert found["refused"] == {}
     assert not beyond(found["errors"])
-    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
-    (found,) = run(script + "answer(losses=stepped('none', 1)[1])")
+    (found,) = run("own_model.train", path=path, steps=1)
     assert 100 < found["losses"][0] <= 101
 
 
-#: Layers whose products are not matrices by matrices.
-PRODUCTS = """
-import keras
-import tensorflow as tf
-
-FRAMEWORK = "tensorflow"
-
-def make(batch_size):
-    layers = keras.layers
-    image = keras.Input((4, 4, 4, 3))
-    x = layers.Conv3D(5, 2, use_bias=False)(image)
-    x = layers.Conv2DTranspose(6, 2, strides=2, use_bias=False)(layers.Reshape((9, 3, 5))(x))
-    x = layers.Lambda(lambda x: tf.einsum("bhwc,bhwd->bcd", x, x))(x)
-    model = keras.Model(image, x)
-    return model, (tf.random.normal((batch_size, 4, 4, 4, 3)), tf.zeros(())), loss
-
-def loss(targets, outputs):
-    return tf.reduce_mean(outputs)
-"""
-
-
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
-def test_products_of_other_layers_of_keras_are_counted(run: ForkServer, tmp_path: Path) -> None:
-    path = tmp_path / "products.py"
-    path.write_text(PRODUCTS)
-    script = f"""
-from harness.measuring.model import seed_of_batch
-from harness.request.own_model import model_config
-adapter = started(model_config({str(path)!r}), mode="inference", batch=2)
-adapter.build(seed_of_batch(1, 0))
-answer(counted=sum(one.multiply_adds for one in adapter.matmuls(True)))
-"""
-    (found,) = run(in_one_process(run.framework) + script)
-    assert found["counted"] == 2 * (27 * 5 * 8 * 3 + 27 * 5 * 4 * 6 + 18 * 6 * 6 * 6)
+def test_products_of_other_layers_of_keras_are_counted(run: ForkServer) -> None:
+    (found,) = run("own_model.count", path=str(OWN / "other_products.py"), batch=2)
+    assert sum(count for _, count in found["matmuls"]) == 2 * (
+        27 * 5 * 8 * 3 + 27 * 5 * 4 * 6 + 18 * 6 * 6 * 6
+    )
 
 
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_models_of_keras_are_built_by_name(run: ForkServer) -> None:
-    script = """
-from harness.measuring.model import seed_of_batch
-from harness.request import own_imports
-from harness.request.own_model import NotAModel, model_config
-own_imports.check("keras:MobileNetV2")
-adapter = started(model_config("keras:MobileNetV2"), mode="inference", batch=1)
-adapter.build(seed_of_batch(1, 0))
-(logits,) = adapter.outputs()
-answer(parameters=int(adapter.trainable_parameters()), shape=logits.shape,
-       reason=raised(NotAModel, lambda: own_imports.check("keras:MobileNet9")))
-"""
-    (found,) = run(in_one_process(run.framework) + script)
+    (found,) = run("own_model.build_keras")
     assert found["parameters"] == 3_504_872
     assert found["shape"] == [1, 1000]
     assert "'keras:MobileNet9' (did you mean MobileNet" in found["reason"]
@@ -480,86 +260,16 @@ answer(parameters=int(adapter.trainable_parameters()), shape=logits.shape,
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_models_of_libraries_are_built_by_name(run: ForkServer) -> None:
-    script = """
-from harness.measuring.model import seed_of_batch
-from harness.request.own_model import model_config
-facts = model_config("torchvision:squeezenet1_1")
-adapter = started(facts, mode="inference", batch=1)
-adapter.build(seed_of_batch(1, 0))
-adapter.step()
-answer(name=facts["name"], source=facts["own"]["source"],
-       parameters=int(adapter.trainable_parameters()),
-       reason=raised(Unsupported, lambda: started(model_config("timm:resnet18"))))
-"""
-    (found,) = run(in_one_process(run.framework) + script)
+    (found,) = run("own_model.build_torchvision")
     assert found["name"] == found["source"] == "torchvision:squeezenet1_1"
     assert found["parameters"] == 1_235_496
     assert found["reason"] == "timm is not installed in this environment"
-
-
-#: A library with the functions of transformers that a model of it needs.
-TRANSFORMERS = """
-import collections, dataclasses
-import torch
-from torch import nn
-
-class Config:
-    def __init__(self, **values):
-        given = dict(hidden_size=8, vocab_size=50, dropout=0.5, pad_token_id=None)
-        vars(self).update({**given, "is_encoder_decoder": False, **values})
-    from_dict = classmethod(lambda kind, values: kind(**values))
-    def get_text_config(self):
-        return self
-
-class TwoConfig(Config):
-    max_target_positions = 20
-    vision_config = Config(image_size=12)
-
-class TinyForSequenceClassification(nn.Module):
-    config_class, main_input_name = Config, "input_ids"
-    def __init__(self, config):
-        super().__init__()
-        self.config, self.embed = config, nn.Embedding(config.vocab_size, config.hidden_size)
-        self.head = nn.Linear(config.hidden_size, 3)
-    def set_experts_implementation(self, name):
-        self.experts = name
-    def forward(self, input_ids, labels=None):
-        assert self.config.pad_token_id == 0
-        if self.head.weight.dtype == torch.float64:
-            assert self.experts == "eager"
-        x = nn.functional.dropout(self.embed(input_ids).mean(1), self.config.dropout)
-        logits = self.head(x)
-        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
-        return Output(loss, logits)
-
-@dataclasses.dataclass
-class Output(collections.OrderedDict):
-    loss: object
-    logits: object
-
-class TinyModel(TinyForSequenceClassification):
-    main_input_name = "bbox"
-
-class TinyForCTC(TinyForSequenceClassification):
-    pass
-
-class TinyTwo(TinyForSequenceClassification):
-    config_class = TwoConfig
-    def get_text_features(self):
-        pass
-    def forward(self, input_ids=None, pixel_values=None):
-        assert input_ids.shape[1] == 20
-        assert pixel_values.shape[1:] == (3, 12, 12)
-        of_images = pixel_values.mean((1, 2, 3))[:, None]
-        return Output(None, self.head(self.embed(input_ids)).sum(1) * of_images)
-"""
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_models_of_transformers_get_the_inputs_of_their_class(
     run: ForkServer, tmp_path: Path
 ) -> None:
-    (tmp_path / "transformers.py").write_text(TRANSFORMERS)
     folder = tmp_path / "mine"
     folder.mkdir()
     values = {"architectures": ["TinyForSequenceClassification"], "hidden_size": 16}
@@ -567,7 +277,7 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
     cases = [(str(folder), mode, "fp32") for mode in ("train", "inference")]
     cases += [(f"transformers:Tiny{name}", "train", "fp32") for name in ("ForCTC", "Model")]
     cases.append(("transformers:TinyTwo", "inference", "fp32"))
-    (found,) = compared(run, cases, before=f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n")
+    (found,) = compared(run, cases, library=OWN / "libraries")
     measured = {f"mine, {mode}, fp32" for mode in ("train", "inference")}
     assert {*found["errors"]} == {*measured, "transformers:TinyTwo, inference, fp32"}
     assert not beyond(found["errors"])
@@ -580,49 +290,6 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
 
 #: Flax and what it imports.
 FLAX = ("flax==0.12.12", "msgpack", "rich", "PyYAML", "typing_extensions", "treescope")
-OF_FLAX = """
-import jax
-import optax
-from flax import linen, nnx
-
-FRAMEWORK = "jax"
-KIND = "linen"
-
-class Linen(linen.Module):
-    @linen.compact
-    def __call__(self, x, train):
-        x = linen.BatchNorm(use_running_average=not train, momentum=0.9)(x)
-        return linen.Dense(10)(linen.Dropout(0.5, deterministic=not train)(x))
-
-class Nnx(nnx.Module):
-    def __init__(self, rngs):
-        self.norm = nnx.BatchNorm(32, momentum=0.9, rngs=rngs)
-        self.dropout = nnx.Dropout(0.5, rngs=rngs)
-        self.attention = nnx.MultiHeadAttention(
-            2, 32, dropout_rate=0.5, decode=False, rngs=rngs)
-        self.out = nnx.Linear(32, 10, rngs=rngs)
-
-    def __call__(self, x):
-        x = self.dropout(self.norm(x))
-        return self.out(x + self.attention(x[:, None])[:, 0])
-
-def loss(outputs, targets):
-    return optax.softmax_cross_entropy_with_integer_labels(outputs, targets).mean()
-
-def make(batch_size, key):
-    model = Linen() if KIND == "linen" else Nnx(nnx.Rngs(key))
-    inputs = 1 + jax.random.normal(key, (batch_size, 32))
-    return model, ({"x": inputs}, jax.random.randint(key, (batch_size,), 0, 10)), loss
-"""
-#: Outputs in training, of which each draws other masks, and the running mean after two steps.
-OF_STEPS = """
-from harness.measuring.model import seed_of_batch
-adapter = started(model_config(CASES[0][0]), compiler="jit", batch=8)
-adapter.build(seed_of_batch(1, 0))
-losses = [adapter.read(adapter.step()) for _ in range(2)]
-(mean,) = [array for name, array in adapter.statistics().items() if "mean" in name]
-answer(losses=losses, mean=float(mean.mean()))
-"""
 
 
 @pytest.fixture(scope="session")
@@ -644,176 +311,59 @@ def test_modules_of_flax_have_modes_dropout_and_running_statistics(
     run: ForkServer, tmp_path: Path, flax: Path, kind: str
 ) -> None:
     path = tmp_path / "net.py"
-    path.write_text(OF_FLAX.replace('KIND = "linen"', f"KIND = {kind!r}"))
-    before = f"import sys; sys.path.append({str(flax)!r})\n"
+    text = (OWN / "net.py").read_text()
+    path.write_text(text.replace('KIND = "linen"', f"KIND = {kind!r}"))
     cases = [(str(path), mode, "fp32") for mode in ("train", "inference")]
-    (found,) = compared(run, cases, before=before)
+    (found,) = compared(run, cases, library=flax)
     assert found["refused"] == {}
     assert not beyond(found["errors"])
     quantities = {one["quantity"] for one in found["errors"]["net.py, train, fp32"][1]}
     assert quantities >= {"outputs", "gradients", "first update", "running statistics"}
-    script = in_one_process(run.framework) + before
-    script += "from harness.request.own_model import model_config\n"
-    (stepped,) = run(script + OF_STEPS.replace("CASES[0][0]", repr(str(path))))
+    (stepped,) = run("own_model.train", path=str(path), compiler="jit", steps=2, library=str(flax))
+    (mean,) = stepped["means"]
     assert stepped["losses"][0] != stepped["losses"][1]
-    assert 0.15 < stepped["mean"] < 0.25, "0.1 of a mean of 1, and 0.1 of the rest"
-
-
-#: A model some of whose layers have no gradient in some steps, and shapes from its first pass; with
-#: a compiler, a graph break and a recompilation in each step.
-CHANGING = """
-import torch
-from torch import nn
-
-FRAMEWORK = "pytorch"
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.steps = nn.LazyLinear(8), 0
-        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
-
-    def forward(self, x):
-        self.steps += 1
-        x = self.first(x)
-        torch._dynamo.graph_break()
-        for number, layer in enumerate(self.layers):
-            x = x if number == self.steps % 3 else layer(x)
-        return x
-
-def make(batch_size):
-    batch = torch.randn(batch_size, 8), torch.randint(8, (batch_size,))
-    return Net(), batch, nn.CrossEntropyLoss()
-"""
-STEPS = """
-from harness.measuring.model import seed_of_batch
-from harness.request.own_model import model_config
-def stepped(compiler, steps):
-    adapter = started(model_config(PATH), compiler=compiler)
-    adapter.build(seed_of_batch(1, adapter.rank_context.rank))
-    return adapter, [adapter.read(adapter.step()) for _ in range(steps)]
-"""
-#: Dynamo without Inductor, whose code takes long to compile.
-EAGER = """
-import torch, torch._dynamo, torch._inductor.metrics
-compile_of = torch.nn.Module.compile
-torch.nn.Module.compile = lambda model, backend, mode, **more: compile_of(
-    model, backend="eager", **more
-)
-torch._inductor.metrics.generated_kernel_count = 1
-adapter, losses = stepped("inductor", 2)
-before = adapter.recompilations()
-adapter.step()
-answer(counts=adapter.compiled(), reasons=adapter.recompilations()[len(before):],
-       refused=raised(Exception, lambda: stepped("inductor:fullgraph", 1)))
-"""
+    assert 0.15 < mean < 0.25, "0.1 of a mean of 1, and 0.1 of the rest"
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_layers_may_be_lazy_and_left_out_of_steps(
-    run: ForkServer, tmp_path: Path, ranks: int
-) -> None:
-    path = tmp_path / "changing.py"
-    path.write_text(CHANGING)
-    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
-    for found in run(script + "answer(losses=stepped('none', 4)[1])", ranks):
+def test_layers_may_be_lazy_and_left_out_of_steps(run: ForkServer, ranks: int) -> None:
+    for found in run("own_model.train", ranks, path=str(OWN / "changing.py"), steps=4):
         assert len({*found["losses"]}) == 4
-
-
-#: A model with sparse gradients, complex weights, matmuls and outputs.
-SPECTRAL = """
-import torch
-from torch import nn
-
-FRAMEWORK = "pytorch"
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Embedding(50, 16, sparse=True)
-        self.mix = nn.Parameter(0.1 * torch.randn(9, 9, dtype=torch.complex64))
-        self.head = nn.Linear(16, 4)
-
-    def forward(self, tokens):
-        spectrum = torch.fft.rfft(self.table(tokens).mean(1)) @ self.mix
-        return self.head(torch.fft.irfft(spectrum)), spectrum
-
-def loss(outputs, targets):
-    logits, spectrum = outputs
-    return nn.functional.cross_entropy(logits, targets) + spectrum.abs().square().mean()
-
-def make(batch_size):
-    batch = torch.randint(50, (batch_size, 6)), torch.randint(4, (batch_size,))
-    return Net(), batch, loss
-"""
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer, tmp_path: Path) -> None:
-    path = tmp_path / "spectral.py"
-    path.write_text(SPECTRAL)
+    path = OWN / "spectral.py"
     (found,) = compared(run, [(str(path), mode, "fp32") for mode in ("train", "inference")])
     assert found["refused"] == {}
     assert not beyond(found["errors"])
     wrong = tmp_path / "wrong.py"
     halved = "if self.mix.dtype == torch.complex64: spectrum = spectrum.real + 0j"
     wrong.write_text(
-        SPECTRAL.replace("        return self.head", f"        {halved}\n        return self.head")
+        path.read_text().replace(
+            "        return self.head", f"        {halved}\n        return self.head"
+        )
     )
     (found,) = compared(run, [(str(wrong), "train", "fp32")])
     assert {"outputs", "gradients"} <= {one[1] for one in beyond(found["errors"])}
 
 
-#: A mixture of experts as one kernel, with 6 rows of 8 numbers and matrices of 8 x 16.
-EXPERTS = """
-import torch
-from torch import nn
-
-FRAMEWORK = "pytorch"
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.experts = nn.Parameter(torch.randn(2, 8, 16))
-
-    def forward(self, x):
-        ends = torch.tensor([2, len(x)], dtype=torch.int32)
-        return torch.nn.functional.grouped_mm(x, self.experts, offs=ends)
-
-def make(batch_size):
-    return Net(), (torch.randn(batch_size, 8), ()), lambda outputs, _: outputs.square().mean()
-"""
-
-
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
-def test_products_of_experts_are_counted(run: ForkServer, tmp_path: Path) -> None:
-    path = tmp_path / "experts.py"
-    path.write_text(EXPERTS)
-    script = (
-        in_one_process(run.framework)
-        + f"""
-from harness.measuring.model import seed_of_batch
-from harness.request.own_model import model_config
-adapter = started(model_config({str(path)!r}), mode="inference", batch=6)
-adapter.build(seed_of_batch(1, 0))
-answer(found=[(one.dtype, one.multiply_adds) for one in adapter.matmuls(True)])
-"""
-    )
-    (found,) = run(script)
-    assert found["found"] == [["float32", 6 * 8 * 16]]
+def test_products_of_experts_are_counted(run: ForkServer) -> None:
+    (found,) = run("own_model.count", path=str(OWN / "experts.py"), batch=6)
+    assert found["matmuls"] == [["float32", 6 * 8 * 16]]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_graph_breaks_and_recompilations_are_counted_and_named(
     run: ForkServer, tmp_path: Path
 ) -> None:
-    path = tmp_path / "changing.py"
-    path.write_text(CHANGING)
-    script = in_one_process(run.framework) + STEPS.replace("PATH", repr(str(path)))
-    (found,) = run(script + EAGER)
+    path, call = OWN / "changing.py", "torch._dynamo.graph_break()"
+    line = 1 + path.read_text().split("\n").index(f"        {call}")
+    (found,) = run("own_model.recompile", path=str(path))
     assert found["counts"]["graph_breaks"] == 1
-    assert found["counts"]["breaks"] == ["changing.py:16: Call to `torch._dynamo.graph_break()`"]
+    assert found["counts"]["breaks"] == [f"changing.py:{line}: Call to `{call}`"]
     assert "self.steps == " in found["reasons"][0]
     assert "graph_break()" in found["refused"]
 
@@ -822,76 +372,8 @@ def test_graph_breaks_and_recompilations_are_counted_and_named(
 def test_jax_has_no_mixed_precision_for_users_models(run: ForkServer, tmp_path: Path) -> None:
     path = tmp_path / "net.py"
     path.write_text(example("jax"))
-    script = in_one_process("jax") + "from harness.request.own_model import model_config\n"
-    script += f"facts = model_config({str(path)!r})\n"
-    # a device of which XLA multiplies in half precisions is not needed to be refused
-    script += "adapter = started(facts)\n"
-    script += "made = lambda name: type(adapter.definition())("
-    script += "adapter.case._replace(precision=name), facts, adapter.rank_context)\n"
-    script += (
-        "answer(refused=[raised(Unsupported, lambda: made(one)) for one in ('amp', 'amp_bf16')])"
-    )
-    (found,) = run(script)
+    (found,) = run("own_model.refuse_amp", path=str(path))
     assert ["no mixed precision" in reason for reason in found["refused"]] == [True, True]
-
-
-#: What a user's training script has before the lines of ``framebench tune``, and the dtype of what
-#: a layer gives behind a line.
-SCRIPTS = {
-    "pytorch": """
-import torch
-
-def names():
-    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Linear(32, 16))
-    inputs, targets = torch.randn(16, 32), torch.randint(16, (16,))
-    seen = []
-    model.register_forward_hook(lambda *found: seen.append(found[-1].dtype))
-    return {"torch": torch, "model": model, "inputs": inputs, "targets": targets, "seen": seen,
-            "criterion": torch.nn.CrossEntropyLoss()}
-
-def behind(found):
-    own = found["model"][0].weight.dtype
-    return str(found["seen"][0] if found["seen"] else own)
-""",
-    "jax": """
-import jax
-
-def names():
-    return {"jax": jax, "parameters": {"a": jax.numpy.ones(3)}, "step": lambda state: 2 * state}
-
-def behind(found):
-    return str(found["step"](found["parameters"]["a"]).dtype)
-""",
-    "mindspore": """
-import mindspore
-
-def names():
-    return {"mindspore": mindspore, "step": mindspore.ops.square}
-
-def behind(found):
-    return "mindspore." + str(found["step"](mindspore.ops.ones((2,))).dtype).lower()
-""",
-    "tensorflow": """
-import keras
-import tensorflow as tf
-
-def names():
-    keras.mixed_precision.set_global_policy("float32")
-    return {"keras": keras, "tf": tf, "step": lambda: tf.ones(2)}
-
-def behind(found):
-    found["step"]()
-    return keras.layers.Dense(1).compute_dtype
-""",
-}
-PASTED = """
-dtypes = {}
-for name, line in lines.items():
-    found = names()
-    exec(line, found)
-    dtypes[name] = behind(found).rpartition(".")[2]
-answer(dtypes=dtypes)
-"""
 
 
 @pytest.mark.parametrize("run", FRAMEWORKS, indirect=True)
@@ -903,8 +385,7 @@ def test_lines_for_a_training_script_run_there_and_set_what_they_are_for(run: Fo
     lacking = mixed if run.framework == "jax" else set()  # it has none for users' models
     assert {*lines} == {*facts["precisions"], *facts["compilers"]} - {"fp32", "none"} - lacking
     lines.pop("zentorch", None)  # the environment lacks it
-    script = f"lines = {lines!r}\n{SCRIPTS[run.framework]}{PASTED}"
-    (found,) = run(in_one_process(run.framework) + script)
+    (found,) = run("own_model.paste", lines=lines)
     halves = {"amp": "bfloat16", "amp_bf16": "bfloat16", "amp_fp16": "float16"}
     halves |= {"bf16": "bfloat16", "fp16": "float16"}
     assert found["dtypes"] == {name: halves.get(name, "float32") for name in lines}

@@ -3,7 +3,6 @@ each rank."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from core.parallelism import layout_of
 from reference import compute
 
-from .comparing import BEFORE, beyond
+from .comparing import beyond
 from .fork_server import ForkServer, served
 from .mistakes.planted import Computation
 from .models import SEQUENCE, small
@@ -57,101 +56,12 @@ UPDATE_ERROR = {"pytorch": 1e-4, "jax": 1e-2}
 run = served(*WAYS)
 pytorch = served("pytorch")
 jax = served("jax")
-#: Code of a process before it starts several adapters.
-STARTING = {
-    "pytorch": BEFORE["pytorch"],
-    "jax": """
-begin = started
-def started(facts, compiler="jit", **options):
-    return begin(facts, compiler=compiler, **options)
-""",
-}
-COMPARED = """
-import numpy as np
-from harness.measuring.verification.micro_steps import check_micro_steps
-from harness.measuring.verification.errors import compare_arrays
-from harness.measuring.verification.sharding import check_collectives
-
-def one_batch(facts, replicas, steps=1):
-    parts = [batch_of(facts, 2 * steps, rank=replica) for replica in range(replicas)]
-    return parts, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-def on_one(facts, replicas, steps=1):
-    alone = RankContext(0, 0, ADDRESSES[RANK:RANK + 1], "cpu", 1, seed=7)
-    adapter = started(facts, batch=2 * replicas * steps, rank_context=alone)
-    adapter.build(one_batch(facts, replicas, steps)[1])
-    return adapter
-
-def on_all(facts, parallelism, steps=1):
-    adapter = started(facts, parallelism=parallelism, steps=steps)
-    adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
-    layout = adapter.case.layout
-    adapter.build(one_batch(facts, layout.replicas, steps)[0][layout.replica(RANK)])
-    return adapter
-
-def apart(arrays, others):
-    # relative to a twentieth of the norm of all at least: a key's bias has a gradient of zero
-    (worst,) = compare_arrays("gradients", arrays, others, 0.05)[:1]
-    return worst["error"]
-"""
 
 
-def script(run: ForkServer, text: str, **values: Any) -> str:
-    facts = {model: small(model, dropout=0.0) for model in (*MODELS, "electra_base")}
-    facts["gpt2 of 4 layers"] = small("gpt2_small", dropout=0.0, layers=4)
-    facts["gpt2 of 1 layer"] = small("gpt2_small", dropout=0.0, layers=1)
-    facts["llama of 1 layer"] = small("llama_8b", dropout=0.0, layers=1)
-    given = "".join(f"{name} = {value!r}\n" for name, value in values.items())
-    facts_text = f"FACTS = json.loads({json.dumps(facts)!r})\n"
-    return STARTING[run.framework] + COMPARED + facts_text + given + text
-
-
-#: AdamW's first update, g / (|g| + epsilon), may be anything if a gradient is mostly rounding. So
-#: it is computed element by element from a rank's own gradients, which are compared with one
-#: process's.
-STEP = """
-def first_update(facts, weights, gradients):
-    hyper = facts["hyperparameters"]
-    gradients = {name: one.astype("float64") for name, one in gradients.items()}
-    norm = sum((one ** 2).sum() for one in gradients.values()) ** 0.5
-    scale = min(1.0, hyper.get("clip_global_norm", np.inf) / norm)
-    decay, epsilon = hyper["weight_decay"], hyper["epsilon"]
-    return {
-        name: -(scale * one / (abs(scale * one) + epsilon) + decay * weights[name])
-        for name, one in gradients.items()
-    }
-
-def results_of_one(adapter, facts, steps):
-    # weights, gradients and loss of one process: the first rank computes them for all
-    if RANK == 0:
-        alone = on_one(facts, adapter.case.layout.replicas, steps)
-        np.savez("weights.npz", **alone.weights())
-        np.savez("gradients.npz", **alone.gradients())
-        np.save("loss.npy", alone.read(alone.step()))
-    adapter.all_reduce(0.0)
-    return dict(np.load("weights.npz")), dict(np.load("gradients.npz")), float(np.load("loss.npy"))
-
-def observed(way, facts, steps=1):
-    adapter = observed.adapter = on_all(facts, way, steps)
-    layout = adapter.case.layout
-    before, expected, loss_of_one = results_of_one(adapter, facts, steps)
-    gradients = adapter.gradients()
-    error = apart(gradients, expected)
-    loss = adapter.read(adapter.step()), loss_of_one
-    after, rate = adapter.weights(), facts["hyperparameters"]["learning_rate"]
-    expected = first_update(facts, before, gradients)
-    change = 0.0
-    for name, update in expected.items():
-        found = after[name].astype("float64") - before[name]
-        rounding = 2.0 ** -23 * np.maximum(abs(after[name]), abs(before[name]))
-        change = max(change, ((abs(found - rate * update) - rounding) / rate).max())
-    held, total = adapter.held_parameters(), adapter.trainable_parameters()
-    collectives = check_collectives(way, layout, RANK, adapter.collective_counts())
-    if steps > 1:
-        check_micro_steps(steps, adapter.step_matmuls(), adapter.micro_step_matmuls())
-    return dict(error=error, change=change, loss=loss, held=held, total=total,
-                collectives=collectives)
-"""
+FACTS = {model: small(model, dropout=0.0) for model in (*MODELS, "electra_base")}
+FACTS["gpt2 of 4 layers"] = small("gpt2_small", dropout=0.0, layers=4)
+FACTS["gpt2 of 1 layer"] = small("gpt2_small", dropout=0.0, layers=1)
+FACTS["llama of 1 layer"] = small("llama_8b", dropout=0.0, layers=1)
 
 
 @pytest.mark.parametrize(
@@ -161,10 +71,8 @@ def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None
     """Fail if gradients or an update differ from those of one process.
     Each rank holds a part of the model, and communicates in every step."""
     cases = WAYS[run.framework][ranks]
-    text = """
-answer(found=[observed(way, FACTS[model], steps) for way, model, steps in CASES])
-"""
-    answers = run(script(run, STEP + text, CASES=cases), ranks=ranks)
+    given = [(way, FACTS[model], steps) for way, model, steps in cases]
+    answers = run("parallelism.observe", ranks=ranks, cases=given)
     for place, (way, model, steps) in enumerate(cases):
         of_ranks = [answer["found"][place] for answer in answers]
         about, total = f"{way} {model} {steps}", of_ranks[0]["total"]
@@ -252,43 +160,16 @@ def find(
 ) -> list[dict[str, Any]]:
     """Return whether all looks good, by rank and mistake.
     ``mistakes``: sharding, text in the adapter's module, and replacement."""
-    text = """
-facts, good = FACTS[MODEL], []
-for way, right, wrong in MISTAKES:
-    adapter = started(facts, parallelism=way)
-    adapter._data_parallel.join = lambda *where: "gloo"
-    with planted(adapter._sharded, (right, wrong)):
-        try:
-            found = observed(way, facts, STEPS)
-            loss, alone = found["loss"]
-            good.append(found["error"] < ERROR and found["held"] < found["total"])
-            good[-1] = good[-1] and (STEPS == 1 or abs(loss - alone) < ERROR)
-        except (RuntimeError, ValueError, Mismatch) as error:
-            good.append(False)
-answer(good=good)
-"""
-    values = {"MODEL": model, "MISTAKES": list(mistakes), "ERROR": ERROR, "STEPS": steps}
-    return run(script(run, STEP + text, **values), ranks=2)
+    given = {"mistakes": list(mistakes), "bound": ERROR, "steps": steps}
+    return run("parallelism.find_mistakes", ranks=2, facts=FACTS[model], **given)
 
 
 def test_ranks_of_a_tensor_group_drop_other_elements_in_layers(pytorch: ForkServer) -> None:
     """Fail if ranks drop the same elements of different positions, or different elements of what
     all of them compute, or if a pass repeats the masks of the one before."""
-    text = """
-import torch
-facts = FACTS["gpt2_small"]
-facts["hyperparameters"]["dropout"] = 0.5
-adapter = on_all(facts, "tensor")
-masks = {"embeddings.dropout": [], "layers.0.dropout": []}
-for name, found in masks.items():
-    def note(module, inputs, output, found=found):
-        found.append(torch.nonzero(output.flatten()[:512]).flatten().tolist())
-    adapter._model.get_submodule(name).register_forward_hook(note)
-adapter.step()
-adapter.step()
-answer(masks=masks)
-"""
-    one, other = (answer["masks"] for answer in pytorch(script(pytorch, text), ranks=2))
+    facts = small("gpt2_small", dropout=0.5)
+    answers = pytorch("parallelism.drop_elements", ranks=2, facts=facts)
+    one, other = (answer["masks"] for answer in answers)
     assert one["embeddings.dropout"] == other["embeddings.dropout"]
     in_layers = [*one["layers.0.dropout"], *other["layers.0.dropout"]]
     assert len({tuple(mask) for mask in in_layers}) == len(in_layers) == 2 * 2 * 2
@@ -306,19 +187,7 @@ def test_a_product_is_compared_with_the_mean_over_all_of_its_batches(
 
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
     """Fail if FSDP sends accumulated gradients more often than those of one micro-step."""
-    text = """
-found = {}
-facts = FACTS["gpt2_small"]
-for way in ("fsdp", "tensor"):
-    adapter = on_all(facts, way, steps=3)
-    # before any step, as a run does: what is computed for the first time may be computed twice
-    check_micro_steps(3, adapter.step_matmuls(), adapter.micro_step_matmuls())
-    alone = on_one(facts, adapter.case.layout.replicas, steps=3)
-    error = apart(adapter.gradients(), alone.gradients())
-    found[way] = [error, adapter.collective_counts(), on_all(facts, way).collective_counts()]
-answer(found=found)
-"""
-    (answer, _) = pytorch(script(pytorch, text), ranks=2)
+    (answer, _) = pytorch("parallelism.accumulate", ranks=2, facts=FACTS["gpt2_small"])
     for error, _, _ in answer["found"].values():
         assert error < ERROR
     _, several, one = answer["found"]["fsdp"]
@@ -328,29 +197,8 @@ answer(found=found)
 
 
 def test_what_cannot_be_shared_out_is_unsupported(pytorch: ForkServer) -> None:
-    text = """
-facts, reasons, modules = FACTS["gpt2_small"], [], []
-def attempt(way, **options):
-    changed = {**facts, "hyperparameters": {**facts["hyperparameters"], **options.pop("hyper", {})}}
-    def build():
-        adapter = started(changed, parallelism=way, **options)
-        adapter._data_parallel.join = lambda *where: "gloo"
-        modules.append(adapter._sharded)
-        adapter.build(batch_of(changed))
-    reasons.append(raised(Unsupported, build))
-attempt("tensor", hyper={"heads": 3, "key_value_heads": 3, "hidden": 30})
-attempt("tensor", hyper={"intermediate": 65})
-attempt("fsdp", compiler="inductor")
-attempt("pipeline", hyper={"layers": 1})
-attempt("interleaved", steps=5)
-facts = FACTS["electra_base"]
-attempt("pipeline")
-pipeline = modules[-1]
-reasons.append(raised(Unsupported, lambda: pipeline.require_schedule(4, False, 3)))
-spans = [pipeline.spans_of(*asked) for asked in ((12, 4, 4), (7, 4, 4), (2, 4, 2))]
-answer(reasons=reasons, spans=[[len(one) for one in found] for found in spans])
-"""
-    (answer, _) = pytorch(script(pytorch, text), ranks=2)
+    facts, chain = FACTS["gpt2_small"], FACTS["electra_base"]
+    (answer, _) = pytorch("parallelism.refuse", ranks=2, facts=facts, chain=chain)
     heads, inputs, compiler, layers, rounds, chain, few = answer["reasons"]
     assert heads == "3 attention heads cannot be sharded over 2 ranks"
     assert inputs == "65 inputs of feed_forward.down are not cut into 2 parts"
@@ -364,19 +212,7 @@ answer(reasons=reasons, spans=[[len(one) for one in found] for found in spans])
 
 
 def test_what_no_shardings_can_do_is_unsupported(jax: ForkServer) -> None:
-    text = """
-facts, reasons = FACTS["gpt2_small"], []
-reasons.append(
-    raised(Unsupported, lambda: started(facts, compiler="none", parallelism="fsdp")))
-adapter = started(facts, parallelism="tensor")
-heads = {**facts["hyperparameters"], "heads": 3, "key_value_heads": 3}
-for hyper, length in ((heads, 16), (facts["hyperparameters"], 15)):
-    require = lambda: adapter._sharded.require_multiples(adapter._definition, hyper, length, 2)
-    reasons.append(raised(Unsupported, require))
-order = adapter._sharded.by_rank(16, (4, 2, 2), 2).tolist()
-answer(reasons=reasons, order=order)
-"""
-    (answer,) = jax(script(jax, text))
+    (answer,) = jax("parallelism.refuse_by_jax", facts=FACTS["gpt2_small"])
     assert answer["order"] == [0, 1, 2, 3, 8, 9, 12, 13, 4, 5, 6, 7, 10, 11, 14, 15]
     compiler, heads, sequence = answer["reasons"]
     assert compiler == "fsdp is of programs that JAX compiles: with jit alone"

@@ -12,7 +12,6 @@ from harness.adapter import Mismatch
 from harness.learning import pretraining
 
 from ..conftest import ROOT
-from .comparing import in_one_process
 from .fork_server import ForkServer, ForkServers
 
 PYTORCH = ROOT / "scripts/frameworks/pytorch"
@@ -20,41 +19,17 @@ PYTORCH = ROOT / "scripts/frameworks/pytorch"
 LENGTH, BATCH, MICRO_STEPS = 32, 16, 2
 PARAMETERS = {"epochs": 2, "epoch_steps": 50, "schedule": "polynomial:0.5:0", "warmup": 0.2}
 
-SCRIPT = """
-from harness.kind import Context, Workload
-from harness.kinds.converge import Converge
-from harness.messages.report import Report
-
-class Silent(Report):
-    def _save(self, final):
-        pass
-
-SEQUENCE = LENGTH
-if ADAPTER:
-    load = load_adapter
-    load_adapter = lambda folder: load(ADAPTER)
-adapter = started(facts_of("topics_electra"), batch=BATCH, steps=MICRO_STEPS)
-given = {one.name: one.default for one in Converge.parameters}
-given.update(PARAMETERS)
-workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)
-context = Context(workload, adapter.rank_context, adapter, [], Silent("", 0, ""))
-context.fields["framework_version"] = context.fields["device"] = ""
-reason = raised(Mismatch, lambda: Converge().measure(context))
-answer(reason=reason, curve=context.fields.get("curve"), task=context.fields.get("task"))
-"""
-
 
 def learned(run: ForkServer, adapter: str = "") -> dict[str, Any]:
     """Return the results of a training."""
-    given = {
-        "ADAPTER": adapter,
-        "LENGTH": LENGTH,
-        "BATCH": BATCH,
-        "MICRO_STEPS": MICRO_STEPS,
-        "PARAMETERS": PARAMETERS,
-    }
-    lines = [f"{name} = {value!r}" for name, value in given.items()]
-    (answer,) = run("\n".join([*lines, in_one_process(run.framework), SCRIPT]))
+    (answer,) = run(
+        "pretraining.learn",
+        folder=adapter,
+        length=LENGTH,
+        batch=BATCH,
+        micro_steps=MICRO_STEPS,
+        parameters=PARAMETERS,
+    )
     return answer
 
 

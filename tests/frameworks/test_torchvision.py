@@ -68,33 +68,7 @@ def test_networks_compute_what_those_of_torchvision_do(
 
 
 def test_its_own_code_is_what_a_variant_times(run: ForkServer) -> None:
-    (found,) = run("""
-import math
-import torch
-facts = read_model(f"{SCRIPTS}/models/googlenet.json", "torchvision")
-facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
-facts["hyperparameters"].update(dropout=0.125, batch_norm_epsilon=0.25)
-adapter = built(facts)
-heads = len(adapter.outputs())
-loss = adapter.read(adapter.step())
-model = adapter._model
-modules = list(model.modules())
-
-def laid_out():
-    return {name: (one.axes, one.unfolded) for name, one in adapter.state().items()}
-
-theirs = laid_out()
-from framework_under_test.models import cnn
-adapter._model = cnn.build(facts)
-answer(
-    module=type(model).__module__,
-    same=theirs == laid_out(),
-    heads=heads,
-    rates=[one.p for one in modules if isinstance(one, torch.nn.Dropout)],
-    epsilons=sorted({one.eps for one in modules if isinstance(one, torch.nn.BatchNorm2d)}),
-    finite=math.isfinite(loss),
-)
-""")
+    (found,) = run("torchvision.train")
     assert found == {
         "module": "torchvision.models.googlenet",
         "same": True,
@@ -106,12 +80,6 @@ answer(
 
 
 def test_what_it_does_not_have_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("""
-facts = read_model(f"{SCRIPTS}/models/resnet18.json", "torchvision")
-build = started(facts)._definition.build
-hyper = facts["hyperparameters"]
-small = {**facts, "hyperparameters": {**hyper, "width": 16}}
-answer(reasons=[raised(Unsupported, lambda: build(one)) for one in (small, {**facts, "name": "n"})])
-""")
+    (found,) = run("torchvision.refuse")
     assert "in its own size alone" in found["reasons"][0]
     assert "no network n" in found["reasons"][1]

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ..conftest import ROOT
-from . import updates
 from .comparing import beyond
 from .fork_server import ForkServer, served
 from .models import facts_of, small
@@ -20,37 +19,17 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "adamw": {"epsilon": 0.01, "clip_global_norm": 0.1},
     "sgd": {"momentum": 0.9, "clip_global_norm": None},
 }
-#: Biases start at zero, which decay does not change: all weights are moved before the step.
-TEXT = """
-NO_DECAY = ["bias", "norm"]
-errors = {}
-for optimizer, hyper in GIVEN.items():
-    facts = with_facts(optimizer=optimizer, no_weight_decay=NO_DECAY, **hyper)
-    adapter = prepared(facts)
-    adapter.load_weights({name: array + 0.1 for name, array in adapter.weights().items()})
-    weights, gradients, change = moved(adapter)
-    limit = hyper["clip_global_norm"]
-    gradients = gradients if limit is None else clip_by_global_norm(gradients, limit)
-    for about, left_out in {"right": NO_DECAY, "all decay": [], "biases decay": ["norm"]}.items():
-        named = {**facts["hyperparameters"], "no_weight_decay": left_out}
-        errors[f"{optimizer}: {about}"] = apart(change, named, weights, gradients)
-    adapter.stop()
-answer(errors=errors)
-"""
 
 run = served(*FRAMEWORKS)
 oneflow = served("oneflow")
 
 
-def script(framework: str, text: str, layer_decay: bool = False) -> str:
-    facts = small(
-        "span_encoder", layers=1, **COMMON, **({"layer_decay": 0.5} if layer_decay else {})
-    )
-    return updates.script(framework, facts, f"GIVEN = {OPTIMIZERS!r}\n{text}")
+def facts(**hyperparameters: float) -> dict[str, Any]:
+    return small("span_encoder", layers=1, **COMMON, **hyperparameters)
 
 
 def test_what_is_left_out_does_not_decay(run: ForkServer) -> None:
-    (found,) = run(script(run.framework, TEXT))
+    (found,) = run("updates.leave_out_decay", facts=facts(), optimizers=OPTIMIZERS)
     wrong = {f"{one}: {way} decay" for one in OPTIMIZERS for way in ("all", "biases")}
     assert {computation for computation, *_ in beyond(found["errors"])} == wrong
 
@@ -60,19 +39,15 @@ by_layer = served(*sorted(LAYERWISE))
 
 
 def test_nor_where_layers_have_rates_of_their_own(by_layer: ForkServer) -> None:
-    text = 'del GIVEN["sgd"]\n' + TEXT
-    (found,) = by_layer(script(by_layer.framework, text, layer_decay=True))
+    adamw = {"adamw": OPTIMIZERS["adamw"]}
+    (found,) = by_layer("updates.leave_out_decay", facts=facts(layer_decay=0.5), optimizers=adamw)
     wrong = {f"adamw: {way} decay" for way in ("all", "biases")}
     assert {computation for computation, *_ in beyond(found["errors"])} == wrong
 
 
 def test_a_graph_that_clips_each_part_by_itself_is_unsupported(oneflow: ForkServer) -> None:
-    text = """
-few = with_facts(no_weight_decay=["norm"], clip_global_norm=1.0)
-graph = started(few, compiler="graph")
-answer(reason=raised(Unsupported, lambda: graph.build(batch_of(few))))
-"""
-    (found,) = oneflow(script("oneflow", text))
+    hyper = {"no_weight_decay": ["norm"], "clip_global_norm": 1.0}
+    (found,) = oneflow("updates.refuse", facts=facts(), compiler="graph", **hyper)
     assert found["reason"] == "nn.Graph clips what decays and what does not by norms of their own"
 
 

@@ -29,7 +29,7 @@ from ..models import facts_of, trained_parameters
 
 run = served(
     *("pytorch", "paddle", "oneflow", "mxnet", "jax", "mindspore", "tensorflow", "tensorflow1"),
-    imports="",
+    imports=(),
 )
 #: Format that a framework reads besides folders of image files.
 READS = {
@@ -63,161 +63,6 @@ APART = {
     "tensorflow": (0.3, 2.01),
     "tensorflow1": (0.3, 2.01),
 }
-
-SCRIPT = """
-import multiprocessing
-import shutil
-import signal
-import time
-
-import numpy as np
-from harness.samples import folder, order, supply, tokens
-
-facts = small_images()
-adapter = started(facts)
-
-def loaded(root, split, workers, name=""):
-    images = folder.scan(root, split, "refuse")
-    places = order.epoch(images, split, 0, SEED, 0, 1)
-    asked = order.loads(images, places, split, 0, SEED, BATCH, SIZE, workers)
-    fed = supply.checked(adapter, asked, root)
-    if name:
-        whole = [np.asarray(batch.images) for batch in supply.batches(adapter, asked, root)]
-        np.save(name, np.concatenate(whole))
-    return fed
-
-def reason(call):
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-def decoded_by_oneflow(root):
-    "What is fed of a folder with a bad image, and how many images OneFlow's decoder is given."
-    import oneflow
-
-    forward, counts = oneflow.nn.OFRecordImageDecoder.forward, []
-    def counting(self, record):
-        counts.append(record.shape[0])
-        return forward(self, record)
-
-    images = folder.scan(root, "train", "skip")
-    places = order.epoch(images, "train", 0, SEED, 0, 1)
-    asked = order.loads(images, places, "train", 0, SEED, BATCH, SIZE, 0)
-    oneflow.nn.OFRecordImageDecoder.forward = counting
-    try:
-        fed = supply.checked(adapter, asked, root)["images"]
-    finally:
-        oneflow.nn.OFRecordImageDecoder.forward = forward
-    return {"fed": fed, "decoded": sum(counts), "skipped": folder.report(images)["skipped"]}
-
-found = {
-    "train": loaded(ROOTS["folder"], "train", 0, "train.npy"),
-    "again": loaded(ROOTS["folder"], "train", WORKERS),
-    "val": loaded(ROOTS["folder"], "val", 0, "val.npy"),
-    "decoded": supply.decoded(adapter, ROOTS["folder"], NAMES),
-}
-for form in FORMS:
-    found[form] = {"reason": reason(lambda: loaded(ROOTS[form], "train", WORKERS, form + ".npy"))}
-    found[form]["damaged"] = reason(lambda: loaded(ROOTS[form + "-damaged"], "train", 0))
-if READS:
-    # a part of one file, as the second of three ranks has it, and without one in its middle
-    images = folder.scan(ROOTS[READS], "val", "refuse")
-    asked = order.loads(images, np.array([0, 2, 3]), "val", 0, SEED, 2, SIZE, 0)
-    found["part"] = supply.checked(adapter, asked, ROOTS[READS])["images"]
-    found["by"] = adapter.loader_settings(images.format)["loader"]
-    odd = [f"train/part-00000/{number}" for number in range(len(ODD))]
-    if READS.startswith("ofrecord"):
-        found["odd"] = folder.report(folder.scan(ROOTS["odd"], "train", "skip"))
-        found["dot"] = supply.decoded(adapter, ROOTS["odd"], odd[2:])
-        found["whole"] = supply.decoded(adapter, ROOTS[READS], ["train/part-00000/1"])
-        found["tail"] = decoded_by_oneflow(ROOTS["tail"])
-for name in ("tokens", "wide", "tokens"):
-    data = tokens.scan(ROOTS[name], "train", "refuse", ".")
-    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, WORKERS if name in found else 0)
-    found[name + "-again" if name in found else name] = tokens.checked(adapter, asked)
-
-# what is bad: each ends a run by its name, or is left out, whatever the loader
-for name, workers in (("truncated", 0), ("text", WORKERS), ("empty", 0), ("unreadable", 0)):
-    found[name] = reason(lambda: loaded(ROOTS[name], "train", workers))
-images = folder.scan(ROOTS["bad"], "train", "skip")
-images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
-places = order.epoch(images, "train", 0, SEED, 0, 1)
-asked = order.loads(images, places, "train", 0, SEED, 2, SIZE, 0)
-found["kept"] = supply.checked(adapter, asked, ROOTS["bad"])["images"]
-found["skipped"] = folder.report(images)["skipped_first"]
-
-def gone(name, begun, again):
-    "What the next epoch says, behind one during which the data vanished."
-    shutil.copytree(ROOTS[name], name)
-    given = begun(name)
-    next(given)
-    shutil.rmtree(name)
-    try:
-        list(given)  # what is open may be read on
-    except Mismatch as error:
-        assert "is not there any more" in str(error), error
-    return reason(lambda: list(again()))
-
-def records(name):
-    global asked
-    images = folder.scan(name, "train", "refuse")
-    places = order.epoch(images, "train", 0, SEED, 0, 1)
-    asked = order.loads(images, places, "train", 0, SEED, 2, SIZE, 0)
-    return supply.batches(adapter, asked, name)
-
-def sequences(name):
-    global asked
-    data = tokens.scan(name, "train", "refuse", ".")
-    length = 128 if name == "bert" else 16
-    asked = tokens.loads(data, "train", 0, SEED, 0, 1, length, BATCH, 0)
-    return tokens.batches(adapter, asked)
-
-found["gone"] = {
-    name: gone(name, sequences, lambda: tokens.batches(adapter, asked))
-    for name in ("tokens", "bert")
-}
-if READS:
-    again = lambda: supply.batches(adapter, asked, READS)
-    found["gone"][READS] = gone(READS, records, again)
-for name in ("bert", "ofrecord", "bert-damaged"):
-    data, fed = tokens.scan(ROOTS[name], "train", "refuse", "."), []
-    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
-    found[name] = {"reason": reason(lambda: fed.append(tokens.checked(adapter, asked))), "fed": fed}
-
-def begun(root):
-    "A loader with one worker that has much to do."
-    images = folder.scan(root, "train", "refuse")
-    places = np.tile(order.epoch(images, "train", 0, SEED, 0, 1), 40)
-    given = supply.batches(adapter, order.loads(images, places, "train", 0, SEED, 1, SIZE, 1), root)
-    next(given)
-    return given
-
-shutil.copytree(ROOTS["folder"], "vanishing")
-given = begun("vanishing")
-workers = multiprocessing.active_children()
-shutil.rmtree("vanishing/train")
-start = time.monotonic()
-found["vanished"] = reason(lambda: list(given))
-found["seconds"] = [time.monotonic() - start]
-found["ended"] = [worker.exitcode for worker in workers]
-given = begun(ROOTS["folder"])
-# PaddlePaddle and PyTorch would raise wherever this script is just now, not where it waits.
-signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-for worker in multiprocessing.active_children():
-    os.kill(worker.pid, signal.SIGKILL)
-start = time.monotonic()
-try:
-    found["loaded"] = len(list(given))
-except Exception as error:
-    found["killed"] = f"{type(error).__name__}: {error}"
-    found["seconds"].append(time.monotonic() - start)
-    answer(**found)
-    for worker in multiprocessing.active_children():
-        worker.kill()
-    os._exit(0)  # without what becomes of a loader that lost a worker
-answer(**found)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -281,12 +126,14 @@ def order_of(root: str, split: str) -> int:
 
 
 def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:
-    words = f"ROOTS, SIZE, BATCH, SEED = {json.dumps(roots)}, {SIZE}, {BATCH}, {SEED}\n"
-    words += f"WORKERS, ODD, FORMS = 1, {list(ODD)}, {record_files.FORMATS}\n"
-    names = [f"train/c0/{name}.JPEG" for name in (*ODD, *map(os.fsdecode, STRANGE))]
-    words += f"NAMES = {names!a}\n"
-    words += f"READS = {READS.get(run.framework, '')!r}\n"
-    (found,) = run(words + SCRIPT)
+    (found,) = run(
+        "loaders.load",
+        **{"roots": roots, "size": SIZE, "batch": BATCH, "seed": SEED, "several": 1},
+        odd=list(ODD),
+        forms=list(record_files.FORMATS),
+        names=[f"train/c0/{name}.JPEG" for name in (*ODD, *map(os.fsdecode, STRANGE))],
+        reads=READS.get(run.framework, ""),
+    )
     mean, most = APART.get(run.framework, (1e-3, 1e-3))
     for split in ("train", "val"):
         difference = apart(np.load(run.folder / f"{split}.npy"), expected(roots["folder"], split))

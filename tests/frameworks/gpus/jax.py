@@ -5,6 +5,8 @@ import os
 import jax
 from jax._src.xla_bridge import CUDA_VISIBLE_DEVICES
 
+from .running import QUEUE
+
 CAPABILITY, NAME = "8.0", "NVIDIA A100"
 peaks = []
 _LOCAL, _PUT, _JOIN = jax.local_devices, jax.device_put, jax.distributed.initialize
@@ -16,37 +18,37 @@ class Device:
 
     platform, device_kind, compute_capability = "gpu", NAME, CAPABILITY
 
-    def __init__(self, own):  # noqa: ANN001, ANN204
+    def __init__(self, own):
         self.own = own
         self.client = own.client
 
-    def memory_stats(self):  # noqa: ANN201
+    def memory_stats(self):
         peaks.append(self)
         return {"bytes_in_use": 2**20, "peak_bytes_in_use": 2**21, "bytes_reserved": 2**22}
 
 
-def _own(device):  # noqa: ANN001, ANN202
+def _own(device):
     return device.own if isinstance(device, Device) else device
 
 
-def _local(backend=None):  # noqa: ANN001, ANN202
+def _local(backend=None):
     assert backend in (None, "cuda")
     return [Device(_LOCAL()[0])] if backend else _LOCAL()
 
 
-def _join(local_device_ids, **options):  # noqa: ANN001, ANN003, ANN202
+def _join(local_device_ids, **options):
     """Join by Gloo the ranks that would be joined by NCCL."""
     assert local_device_ids == [int(os.environ["LOCAL_RANK"])]
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     _JOIN(**options)
 
 
-def _block(tree):  # noqa: ANN001, ANN202
-    QUEUE.wait(jax.tree.leaves(tree))  # noqa: F821
+def _block(tree):
+    QUEUE.wait(jax.tree.leaves(tree))
     return _BLOCK(tree)
 
 
-def outputs(adapter, handle):  # noqa: ANN001, ANN201
+def outputs(adapter, handle):
     """Return the arrays that a step leaves."""
     return jax.tree.leaves((adapter._shared, adapter._own, handle))
 
@@ -58,6 +60,6 @@ jax.sharding.SingleDeviceSharding = lambda device: _SINGLE(_own(device))
 jax.distributed.initialize = _join
 
 
-def observed():  # noqa: ANN201
+def observed():
     assert CUDA_VISIBLE_DEVICES.value == os.environ["LOCAL_RANK"]
     return {"waits": 0}  # block_until_ready() is the same on both devices

@@ -4,19 +4,21 @@ import os
 
 import mxnet as mx
 
+from .running import QUEUE
+
 COUNT = 2
 
 
 class Features:
     """Features of a CUDA build."""
 
-    def __init__(self):  # noqa: ANN204
+    def __init__(self):
         self._own = _FEATURES()
 
-    def __iter__(self):  # noqa: ANN204
+    def __iter__(self):
         return iter(self._own)
 
-    def is_enabled(self, name):  # noqa: ANN001, ANN201
+    def is_enabled(self, name):
         return name in ("CUDA", "CUDNN") or self._own.is_enabled(name)
 
 
@@ -24,19 +26,19 @@ class Gpu(mx.Context):
     """Context that MXNet's library takes for the processor's."""
 
     @property
-    def device_type(self):  # noqa: ANN201
+    def device_type(self):
         return "gpu"
 
 
-def _gpu(number=0):  # noqa: ANN001, ANN202
+def _gpu(number=0):
     assert number == int(os.environ["LOCAL_RANK"])
     return Gpu("cpu", 0)
 
 
-def _channels_last(run):  # noqa: ANN001, ANN202
+def _channels_last(run):
     """Return ``run`` with the layout NHWC, which MXNet has on GPUs alone."""
 
-    def operation(images, *weights, layout="NCHW", out=None, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+    def operation(images, *weights, layout="NCHW", out=None, **options):
         infers_shapes = "num_filter" in options and not weights
         if layout == "NCHW" or infers_shapes:
             given = {} if out is None else {"out": out}
@@ -48,25 +50,25 @@ def _channels_last(run):  # noqa: ANN001, ANN202
     return operation
 
 
-def _create(kind):  # noqa: ANN001, ANN202
+def _create(kind):
     assert kind == "dist_device_sync"
     return _CREATE("dist_sync")
 
 
-def _copy_from_host(array, source):  # noqa: ANN001, ANN202
+def _copy_from_host(array, source):
     """Copy as the engine does, which returns when the device has read ``source``."""
     if array.context == mx.cpu(0):  # here the device
-        QUEUE.wait()  # noqa: F821
+        QUEUE.wait()
     _COPY_FROM_HOST(array, source)
 
 
-def _wait_for_all():  # noqa: ANN202
-    QUEUE.wait()  # noqa: F821
+def _wait_for_all():
+    QUEUE.wait()
     _WAIT_FOR_ALL()
 
 
-def _wait_to_read(array):  # noqa: ANN001, ANN202
-    QUEUE.wait([array])  # noqa: F821
+def _wait_to_read(array):
+    QUEUE.wait([array])
     _WAIT_TO_READ(array)
 
 
@@ -76,7 +78,7 @@ _WAIT_FOR_ALL, _WAIT_TO_READ, _COPY = mx.nd.waitall, Array.wait_to_read, Array.c
 mx.nd.waitall, Array.wait_to_read = _wait_for_all, _wait_to_read
 _COPY_FROM_HOST, Array._sync_copyfrom = Array._sync_copyfrom, _copy_from_host
 mx.cpu_pinned = lambda number: mx.cpu(1)
-Array.copy = lambda array: QUEUE.note(_COPY(array))  # noqa: F821
+Array.copy = lambda array: QUEUE.note(_COPY(array))
 mx.runtime.Features = Features
 mx.context.num_gpus = lambda: COUNT
 mx.gpu = _gpu
@@ -86,5 +88,5 @@ for namespace in (mx.nd, mx.sym):
         setattr(namespace, name, _channels_last(getattr(namespace, name)))
 
 
-def observed():  # noqa: ANN201
+def observed():
     return {"waits": 0}  # waitall() is the same on both devices

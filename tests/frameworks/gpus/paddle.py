@@ -10,6 +10,8 @@ import paddle.incubate.nn.memory_efficient_attention as efficient
 from paddle.nn.attention.sdpa import SDPBackend, _backend_enabled
 from paddle.nn.functional import sdpa
 
+from .running import QUEUE
+
 CAPABILITY, NAME = (8, 0), "NVIDIA A100"
 cuda = paddle.device.cuda
 waits, peaks, attentions = [], [], []
@@ -18,25 +20,25 @@ waits, peaks, attentions = [], [], []
 class Event:
     """Event of a stream, complete when all is that was enqueued before it."""
 
-    def __init__(self):  # noqa: ANN204
-        QUEUE.note(self)  # noqa: F821
+    def __init__(self):
+        QUEUE.note(self)
 
-    def synchronize(self):  # noqa: ANN201
+    def synchronize(self):
         waits.append("event")
-        QUEUE.wait([self])  # noqa: F821
+        QUEUE.wait([self])
 
 
 class Stream:
-    def record_event(self):  # noqa: ANN201
+    def record_event(self):
         return Event()
 
 
-def _attended(name, mask, query, key, value, dropout, training, causal=False):  # noqa: ANN001, ANN202
+def _attended(name, mask, query, key, value, dropout, training, causal=False):
     attentions.append(name)
     return sdpa._math_attention(query, key, value, mask, dropout, causal, False, training, None)[0]
 
 
-def _efficient(query, key, value, attn_bias=None, p=0.0, scale=None, training=True):  # noqa: ANN001, ANN202
+def _efficient(query, key, value, attn_bias=None, p=0.0, scale=None, training=True):
     batch, rows, heads = query.shape[:3]
     if isinstance(attn_bias, efficient.LowerTriangularMask):
         return _attended("mem_efficient", None, query, key, value, p, training, causal=True)
@@ -49,17 +51,17 @@ def _efficient(query, key, value, attn_bias=None, p=0.0, scale=None, training=Tr
     return _attended("mem_efficient", attn_bias, query, key, value, p, training)
 
 
-def _flash(query, key, value, offset, mask, dropout, causal, softmax, test, name):  # noqa: ANN001, ANN202
+def _flash(query, key, value, offset, mask, dropout, causal, softmax, test, name):
     assert mask is None or mask.shape[-1] == key.shape[1]
     return _attended("flash_attn", mask, query, key, value, dropout, not test), None, None, None
 
 
-def _synchronize(device=None):  # noqa: ANN001, ANN202
+def _synchronize(device=None):
     waits.append("device")
-    QUEUE.wait()  # noqa: F821
+    QUEUE.wait()
 
 
-def _join():  # noqa: ANN202
+def _join():
     """Join by Gloo the process group that was asked to be NCCL's."""
     assert os.environ["PADDLE_DISTRI_BACKEND"] == "nccl"
     assert os.environ["FLAGS_selected_gpus"] == os.environ["LOCAL_RANK"]  # noqa: SIM112
@@ -67,7 +69,7 @@ def _join():  # noqa: ANN202
     _JOINED()
 
 
-def _set_device(name):  # noqa: ANN001, ANN202
+def _set_device(name):
     assert name == f"gpu:{os.environ['LOCAL_RANK']}"
     _SET("cpu")
     paddle.get_device = paddle.device.get_device = lambda: name
@@ -100,5 +102,5 @@ efficient.memory_efficient_attention = _efficient
 paddle._C_ops.flash_attn = _flash
 
 
-def observed():  # noqa: ANN201
+def observed():
     return {"waits": len(waits), "peaks": len(peaks), "attention": sorted(set(attentions))}

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import torch
 
+from .running import QUEUE
+
 CAPABILITY, NAME, DRIVERS_COUNT = (8, 0), "NVIDIA A100", 2
 waits, peaks = [], []
 _FIND, _DEVICE = importlib.util.find_spec, torch.device
@@ -29,69 +31,69 @@ class Device(str):
 
 
 class Devices(type):
-    def __call__(cls, kind, *number):  # noqa: ANN001, ANN002, ANN204
+    def __call__(cls, kind, *number):
         # PyTorch's own code asks for devices without a number.
         return Device("cpu") if kind == "cuda" and number else _DEVICE(kind, *number)
 
-    def __instancecheck__(cls, value):  # noqa: ANN001, ANN204
+    def __instancecheck__(cls, value):
         return isinstance(value, _DEVICE)
 
 
 class Event:
-    def __init__(self):  # noqa: ANN204
-        QUEUE.note(self)  # noqa: F821
+    def __init__(self):
+        QUEUE.note(self)
 
-    def synchronize(self):  # noqa: ANN201
+    def synchronize(self):
         waits.append("event")
-        QUEUE.wait([self])  # noqa: F821
+        QUEUE.wait([self])
 
 
 class Stream:
-    def __init__(self, device=None):  # noqa: ANN001, ANN204
+    def __init__(self, device=None):
         self.pending = []
         streams.append(self)
 
-    def record_event(self):  # noqa: ANN201
+    def record_event(self):
         return Event()
 
-    def synchronize(self):  # noqa: ANN201
+    def synchronize(self):
         waits.append("stream")
         self.wait_stream(self)
 
-    def wait_stream(self, other):  # noqa: ANN001, ANN201
+    def wait_stream(self, other):
         while other.pending:
             other.pending.pop(0)()
 
 
 @contextlib.contextmanager
-def _on_stream(stream):  # noqa: ANN001, ANN202
+def _on_stream(stream):
     current.append(stream)
     yield
     current.pop()
 
 
-def _synchronize(device=None):  # noqa: ANN001, ANN202
+def _synchronize(device=None):
     waits.append(device)
-    QUEUE.wait()  # noqa: F821
+    QUEUE.wait()
     for stream in streams:
         stream.wait_stream(stream)
 
 
-def _zeros_like(tensor, pin_memory=False, **options):  # noqa: ANN001, ANN003, ANN202
+def _zeros_like(tensor, pin_memory=False, **options):
     zeros = _ZEROS_LIKE(tensor, **options)
     if pin_memory:
         pinned.append(zeros)
     return zeros
 
 
-def _copy(target, source, non_blocking=False):  # noqa: ANN001, ANN202
+def _copy(target, source, non_blocking=False):
     if non_blocking and any(target is one for one in pinned):
         current[0].pending.append(lambda: _COPY(target, source))
         return target
     return _COPY(target, source)
 
 
-def _to(tensor, *arguments, non_blocking=False, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+def _to(tensor, *arguments, non_blocking=False, **options):
     if not non_blocking or len(current) == 1:
         return _TO(tensor, *arguments, **options)
     moved = torch.zeros_like(tensor)
@@ -99,7 +101,7 @@ def _to(tensor, *arguments, non_blocking=False, **options):  # noqa: ANN001, ANN
     return moved
 
 
-def _clone(tensor, **options):  # noqa: ANN001, ANN003, ANN202
+def _clone(tensor, **options):
     if len(current) == 1:
         return _CLONE(tensor, **options)
     cloned = torch.zeros_like(tensor)
@@ -107,28 +109,28 @@ def _clone(tensor, **options):  # noqa: ANN001, ANN003, ANN202
     return cloned
 
 
-def _parallel(model, device_ids, **options):  # noqa: ANN001, ANN003, ANN202
+def _parallel(model, device_ids, **options):
     assert [device.type for device in device_ids] == ["cuda"]
     return _PARALLEL(model, **options)
 
 
-def _join(backend, device_id, **options):  # noqa: ANN001, ANN003, ANN202
+def _join(backend, device_id, **options):
     """Join by Gloo the process group that was asked to be NCCL's."""
     assert (backend, device_id.type) == ("nccl", "cuda")
     _JOIN("gloo", **options)
 
 
-def _autocast(kind, **options):  # noqa: ANN001, ANN003, ANN202
+def _autocast(kind, **options):
     assert kind == "cuda"
     return _AUTOCAST("cpu", **options)
 
 
-def _scaler(kind, enabled):  # noqa: ANN001, ANN202
+def _scaler(kind, enabled):
     assert kind == "cuda"
     return _SCALER("cpu", enabled=enabled)
 
 
-def _set_device(device):  # noqa: ANN001, ANN202
+def _set_device(device):
     assert device.index == int(os.environ["LOCAL_RANK"])
     if device.index >= DRIVERS_COUNT:
         raise RuntimeError("CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA`")
@@ -169,5 +171,5 @@ for _name, _function in {
     setattr(torch.cuda, _name, _function)
 
 
-def observed():  # noqa: ANN201
+def observed():
     return {"waits": len(waits), "peaks": len(peaks)}

@@ -1,31 +1,37 @@
-"""Part of a test's script, behind the prelude and a framework's double of a GPU: runs benchmarks as
-a rank does, from ``start`` to what it leaves for the record."""
+"""Runs benchmarks on a double of a GPU as a rank does, from ``start`` to what it leaves for the
+record."""
 
+import os
 import sys
 import threading
 import time
 
 from core.inputs import SYNTHETIC
 from harness import kinds
+from harness.adapter import Case, RankContext
 from harness.kind import Context, Workload
 from harness.messages.report import Report, encodable
 from harness.rank import independent_context, load_framework, start_framework
 
+from ..programs import ranks
+from ..programs.prelude import ADDRESSES, FRAMEWORK, LOCAL_RANK, RANK, SEQUENCE, WORLD
+from ..programs.small import SCRIPTS
 
-def note_lines(folder):  # noqa: ANN001, ANN201
-    """Write each line of the adapter that is executed to ``folder``, when the script answers."""
-    root, lines, reply = f"{SCRIPTS}/frameworks/", set(), answer  # noqa: F821
 
-    def trace(frame, event, argument):  # noqa: ANN001, ANN202
+def note_lines(folder):
+    """Write each line of the adapter that is executed to ``folder``, when the program answers."""
+    root, lines, reply = f"{SCRIPTS}/frameworks/", set(), ranks.answer
+
+    def trace(frame, event, argument):
         name = frame.f_code.co_filename
         if not name.startswith(root):
             return None
         lines.add(f"{name[len(root) :]}:{frame.f_lineno}\n")
         return trace
 
-    def answer_and_write(**values):  # noqa: ANN003, ANN202
+    def answer_and_write(**values):
         sys.settrace(None)
-        with open(f"{folder}/{FRAMEWORK}-{os.getpid()}-{time.time_ns()}", "w") as file:  # noqa: F821
+        with open(f"{folder}/{FRAMEWORK}-{os.getpid()}-{time.time_ns()}", "w") as file:
             file.writelines(lines)
         reply(**values)
 
@@ -40,21 +46,21 @@ class Queue:
 
     done = 0.0
 
-    def __init__(self):  # noqa: ANN204
+    def __init__(self):
         self._ready = {}
 
-    def add(self, seconds, results=()):  # noqa: ANN001, ANN201
+    def add(self, seconds, results=()):
         """Enqueue work that takes so long, behind all other, and note its results."""
         self.done = max(self.done, time.monotonic()) + seconds
         for result in results:
             self.note(result)
 
-    def note(self, result):  # noqa: ANN001, ANN201
+    def note(self, result):
         """Note that a result is there when all is complete that is enqueued now; return it."""
         self._ready[id(result)] = (self.done, result)  # kept, so that no other has its id
         return result
 
-    def wait(self, results=None):  # noqa: ANN001, ANN201
+    def wait(self, results=None):
         """Wait for these results, where they were noted, or for all that is enqueued now."""
         until = self.done
         if results is not None:
@@ -63,13 +69,12 @@ class Queue:
 
 
 QUEUE = Queue()
-outputs = globals().get("outputs", lambda adapter, handle: ())
-if GPU_LINES:  # noqa: F821
-    answer = note_lines(GPU_LINES)  # noqa: F821
-CUDA = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cuda", 1, seed=7)  # noqa: F821
+if os.environ.get("FRAMEBENCH_GPU_LINES"):
+    ranks.answer = note_lines(os.environ["FRAMEBENCH_GPU_LINES"])
+CUDA = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cuda", 1, seed=7)
 
 
-def measured(benchmark, facts=None, precision="fp32", compiler="none", steps=1, **given):  # noqa: ANN001, ANN003, ANN201
+def measured(benchmark, facts=None, precision="fp32", compiler="none", steps=1, **given):
     """Run a rank of ``benchmark`` on the double of a GPU; return its entry in the record.
     ``given``: parameters, and ``source``, the input of the case, with ``data``, the folder of its
     images."""
@@ -77,13 +82,13 @@ def measured(benchmark, facts=None, precision="fp32", compiler="none", steps=1, 
     kind = kinds.load(benchmark)
     declared = {parameter.name: parameter.default for parameter in kind.parameters}
     parameters = {**declared, **given}
-    name, sequence = (facts["name"], None if data else SEQUENCE) if facts else ("", None)  # noqa: F821
-    what = (FRAMEWORK, name, kind.mode(parameters), 1, WORLD, 2, precision, compiler, sequence)  # noqa: F821
-    case = Case(*what, accumulation=steps, input=source)  # noqa: F821
+    name, sequence = (facts["name"], None if data else SEQUENCE) if facts else ("", None)
+    what = (FRAMEWORK, name, kind.mode(parameters), 1, WORLD, 2, precision, compiler, sequence)
+    case = Case(*what, accumulation=steps, input=source)
     workload = Workload(case, facts or {}, parameters, 1, None, 2, data=data)
     rank_context = independent_context(CUDA) if kind.independent_ranks else CUDA
-    adapter = load_framework(kind, f"{SCRIPTS}/frameworks/{FRAMEWORK}", workload, rank_context)  # noqa: F821
-    context = Context(workload, rank_context, adapter, [], Report(".", RANK, "here"))  # noqa: F821
+    adapter = load_framework(kind, f"{SCRIPTS}/frameworks/{FRAMEWORK}", workload, rank_context)
+    context = Context(workload, rank_context, adapter, [], Report(".", RANK, "here"))
     start_framework(context)
     kind.measure(context)
     kind.afterwards(context, 1.0)

@@ -5,29 +5,31 @@ A copy to the host waits for all that is enqueued when it begins."""
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
+from .running import QUEUE
+
 CAPABILITY, NAME, BUILT_FOR = (8, 0), "NVIDIA A100", ["sm_60", "sm_70", "sm_80", "compute_90"]
 _LISTED = tf.config.list_physical_devices
 _PROCESSOR = _LISTED("CPU")[0]
 waits, peaks = [], []
 
 
-def _existing(device):  # noqa: ANN001, ANN202
+def _existing(device):
     """Return ``device``. Raise ValueError for one that does not exist, as TensorFlow does."""
     assert device == tf.constant(0.0).device
     return device
 
 
-def _synchronized():  # noqa: ANN202
+def _synchronized():
     waits.append(tf.constant(0.0).device)
-    QUEUE.wait()  # noqa: F821
+    QUEUE.wait()
 
 
-def _numpy(tensor):  # noqa: ANN001, ANN202
-    QUEUE.wait()  # noqa: F821
+def _numpy(tensor):
+    QUEUE.wait()
     return _NUMPY(tensor)
 
 
-def _memory(device):  # noqa: ANN001, ANN202
+def _memory(device):
     return {"current": 2**20, "peak": 2**21} if _existing(device) else {}
 
 
@@ -56,5 +58,5 @@ tf.distribute.experimental.CommunicationOptions = lambda implementation: _OPTION
 )
 
 
-def observed():  # noqa: ANN201
+def observed():
     return {"waits": len(waits), "peaks": len(peaks)}

@@ -11,12 +11,12 @@ _DEVICE, _ALL_REDUCE = tf.device, collective_ops.all_reduce
 devices = []
 
 
-def _device(name):  # noqa: ANN001, ANN202
+def _device(name):
     devices.append(name)
     return _DEVICE(name.replace("gpu:0", "cpu:0"))
 
 
-def _all_reduce(*arguments, communication_hint, **options):  # noqa: ANN001, ANN002, ANN003, ANN202
+def _all_reduce(*arguments, communication_hint, **options):
     assert communication_hint == "nccl"
     return _ALL_REDUCE(*arguments, communication_hint="ring", **options)
 
@@ -33,6 +33,6 @@ device_lib.list_local_devices = lambda config=None: [
 ]
 
 
-def observed():  # noqa: ANN201
+def observed():
     assert all(name.endswith("gpu:0") for name in devices)
     return {"waits": 0}

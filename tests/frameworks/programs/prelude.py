@@ -1,79 +1,73 @@
-"""Start of every script of an adapter's test, run in the environment of ``FRAMEWORK``.
-``small_bert`` has few parameters and no dropout, so that a step is quick and its gradients can be
-compared."""
+"""What the programs of adapters' tests share, in the environment of ``FRAMEWORK``."""
 
 import contextlib
+import functools
 import inspect
-import json  # noqa: F401  # scripts use it
+import json
 import os
 import socket
 
-SCRIPTS = os.environ["SCRIPTS"]
-from harness.adapter import Case, Mismatch, RankContext, Unsupported  # noqa: E402, F401
-from harness.measuring.loading import load_adapter  # noqa: E402
-from harness.measuring.synthetic import make_batch  # noqa: E402
-from harness.request.declaration import read_model  # noqa: E402
+from harness.adapter import Case, RankContext
+from harness.measuring.loading import load_adapter
+from harness.measuring.synthetic import make_batch
+
+from .small import SCRIPTS
 
 FRAMEWORK = os.environ["FRAMEWORK"]
 RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["FRAMEBENCH_ADDRESSES"].split(",")
 LOCAL_RANK = int(os.environ["LOCAL_RANK"])
 WORLD = len(ADDRESSES)
 SEQUENCE = 16
+#: The rank's GPU where no test has one.
+NO_GPU = RankContext(0, 99, ["rank:0"], "cuda", 1, 0)
+
+if FRAMEWORK == "pytorch":  # which raises in a second adapter of a process
+    import torch
+
+    torch.set_num_interop_threads = functools.lru_cache(None)(torch.set_num_interop_threads)
 
 
-def facts_of(model):  # noqa: ANN001, ANN201
-    return read_model(f"{SCRIPTS}/models/{model}.json")
+def load_facts(folder, name="model_config"):
+    """Return a model config of the reference in ``folder``."""
+    with open(f"{folder}/{name}.json") as file:
+        return json.load(file)
 
 
-def small_bert(**changes):  # noqa: ANN003, ANN201
-    facts = facts_of("bert_base")
-    facts["hyperparameters"].update(
-        vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0
-    )
-    facts["hyperparameters"].update(changes)
-    for item in facts["inputs"]:
-        if item.get("below") == 30522:
-            item["below"] = 50
-    return facts
-
-
-def small_images():  # noqa: ANN201
-    facts = facts_of("resnet50_v1.5")
-    facts["hyperparameters"]["blocks"] = [1, 1, 1, 1]
-    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
-    return facts
-
-
-def started(  # noqa: ANN201
-    facts,  # noqa: ANN001
-    mode="train",  # noqa: ANN001
-    precision="fp32",  # noqa: ANN001
-    compiler="none",  # noqa: ANN001
-    batch=2,  # noqa: ANN001
-    rank_context=None,  # noqa: ANN001
-    steps=1,  # noqa: ANN001
-    parallelism="data",  # noqa: ANN001
+def started(
+    facts,
+    mode="train",
+    precision="fp32",
+    compiler="none",
+    batch=2,
+    rank_context=None,
+    steps=1,
+    parallelism="data",
+    folder=None,
+    sequence=SEQUENCE,
 ):
+    """Return a started adapter. ``folder``: holds another copy of it."""
     devices = len(rank_context.addresses) if rank_context else WORLD
-    what = (FRAMEWORK, facts["name"], mode, 1, devices, batch, precision, compiler, SEQUENCE)
+    what = (FRAMEWORK, facts["name"], mode, 1, devices, batch, precision, compiler, sequence)
     case = Case(*what, accumulation=steps, parallelism=parallelism)
     rank_context = rank_context or RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=7)
-    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")(case, facts, rank_context)
+    folder = folder or f"{SCRIPTS}/frameworks/{FRAMEWORK}"
+    adapter = load_adapter(folder)(case, facts, rank_context)
     adapter.start()
     return adapter
 
 
-def batch_of(facts, batch=2, rank=0):  # noqa: ANN001, ANN201
-    return make_batch(facts["inputs"], batch, SEQUENCE, seed=3, rank=rank)
+def batch_of(facts, batch=2, rank=0, sequence=SEQUENCE):
+    return make_batch(facts["inputs"], batch, sequence, seed=3, rank=rank)
 
 
-def built(facts, **options):  # noqa: ANN001, ANN003, ANN201
+def built(facts, **options):
     adapter = started(facts, **options)
     adapter.build(batch_of(facts, options.get("batch", 2) * options.get("steps", 1)))
     return adapter
 
 
-def raised(kind, action):  # noqa: ANN001, ANN201
+def raised(kind, action):
+    """Return the message of an error; None without one."""
     try:
         action()
     except kind as error:
@@ -81,15 +75,23 @@ def raised(kind, action):  # noqa: ANN001, ANN201
     return None
 
 
+def judged(adapter, action):
+    """Return whether the adapter calls the error of an action one of memory."""
+    try:
+        action()
+    except Exception as error:
+        return adapter.out_of_memory(error)
+
+
 @contextlib.contextmanager
-def planted(module, *mistakes):  # noqa: ANN001, ANN002, ANN201
+def planted(module, *mistakes):
     """Plant mistakes (text, replacement) in ``module`` within the context."""
     source = wrong = inspect.getsource(module)
     for right, other in mistakes:
         assert wrong.count(right) == 1, right
         wrong = wrong.replace(right, other)
 
-    def run(text):  # noqa: ANN001, ANN202
+    def run(text):
         exec(compile(text, module.__file__, "exec"), module.__dict__)
 
     if mistakes:
@@ -101,7 +103,7 @@ def planted(module, *mistakes):  # noqa: ANN001, ANN002, ANN201
             run(source)
 
 
-def own_processes():  # noqa: ANN201
+def own_processes():
     """Return the ids of this process and its descendants."""
     found = [os.getpid()]
     for name in os.listdir("/proc"):
@@ -114,7 +116,7 @@ def own_processes():  # noqa: ANN201
     return found
 
 
-def listening():  # noqa: ANN201
+def listening():
     """Return the TCP addresses at which these processes listen.
     IPv6 addresses that stand for IPv4, and the address for all, are in IPv4 notation."""
     inodes = set()

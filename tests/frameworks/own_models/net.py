@@ -1,0 +1,37 @@
+"""Modules of Flax, of both kinds."""
+
+import jax
+import optax
+from flax import linen, nnx
+
+FRAMEWORK = "jax"
+KIND = "linen"
+
+
+class Linen(linen.Module):
+    @linen.compact
+    def __call__(self, x, train):
+        x = linen.BatchNorm(use_running_average=not train, momentum=0.9)(x)
+        return linen.Dense(10)(linen.Dropout(0.5, deterministic=not train)(x))
+
+
+class Nnx(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(32, momentum=0.9, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(2, 32, dropout_rate=0.5, decode=False, rngs=rngs)
+        self.out = nnx.Linear(32, 10, rngs=rngs)
+
+    def __call__(self, x):
+        x = self.dropout(self.norm(x))
+        return self.out(x + self.attention(x[:, None])[:, 0])
+
+
+def loss(outputs, targets):
+    return optax.softmax_cross_entropy_with_integer_labels(outputs, targets).mean()
+
+
+def make(batch_size, key):
+    model = Linen() if KIND == "linen" else Nnx(nnx.Rngs(key))
+    inputs = 1 + jax.random.normal(key, (batch_size, 32))
+    return model, ({"x": inputs}, jax.random.randint(key, (batch_size,), 0, 10)), loss

@@ -1,0 +1,61 @@
+"""Comparisons of adapters with their references, several in one process."""
+
+from harness.kinds.verification import ReferenceFolder, compare, compare_generation
+
+from . import prelude
+from .prelude import FRAMEWORK, load_facts, planted
+
+if FRAMEWORK == "tensorflow":
+    import tensorflow
+
+    # graphs as they were traced: rewriting them takes longer than running them
+    tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+
+def started(facts, mode="train", precision="fp32", **options):
+    """Start an adapter so that comparing it takes little time."""
+    if FRAMEWORK == "jax":
+        # operation by operation, each would be compiled by itself for each shape; amp as on a
+        # device whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
+        adapter = prelude.started(facts, mode, **{"compiler": "jit", **options})
+        adapter.case = adapter.case._replace(precision=precision)
+        adapter._devices.probe = lambda dtype: {}
+        adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)
+        return adapter
+    if FRAMEWORK == "mindspore":
+        # dropout in graphs: many passes, which take 2.5 times as long operation by operation
+        masked = mode == "train" and facts["hyperparameters"].get("dropout")
+        options = {"compiler": "jit" if masked else "none", **options}
+    adapter = prelude.started(facts, mode, precision, **options)
+    if FRAMEWORK == "tensorflow1":
+        # as for TensorFlow; mixed precision is a rewriting
+        adapter._config.graph_options.rewrite_options.disable_meta_optimizer = precision != "amp"
+    return adapter
+
+
+def compare_all(computations):
+    """Compare each of several small models, right or with a planted mistake."""
+    errors = {}
+    for folder, name, mode, precision, wrong in computations:
+        facts = load_facts(folder, name)
+        hyper = facts["hyperparameters"]
+        hyper.update(wrong.get("hyperparameters", {}))
+        if "layers" in wrong:
+            changed = [{**one, **wrong["layers"].get(one["name"], {})} for one in hyper["layers"]]
+            hyper["layers"] = [{k: v for k, v in one.items() if v is not None} for one in changed]
+        reference = ReferenceFolder(folder)
+        adapter = started(facts, mode, precision)
+        with planted(adapter._definition, *wrong.get("code", ())):
+            adapter.build(reference.prepare(adapter))
+            key = f"{facts['name']}, {name}, {mode}, {precision}{wrong.get('about', '')}"
+            errors[key] = [precision, compare(adapter, reference, print)]
+        adapter.stop()
+    return {"errors": errors}
+
+
+def compare_copy(reference, copy, facts, generated, options):
+    """Compare a copy of the adapter."""
+    found = ReferenceFolder(reference)
+    adapter = started(load_facts(reference, facts), folder=copy, **options)
+    adapter.build(found.prepare(adapter))
+    return {"errors": (compare_generation if generated else compare)(adapter, found, print)}

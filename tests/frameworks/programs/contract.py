@@ -1,0 +1,336 @@
+"""Programs of the contract of every adapter."""
+
+import os
+import resource
+import time
+import types
+
+import numpy as np
+from harness import communication
+from harness import operations as of_one
+from harness.adapter import RankContext, Unsupported
+from harness.kind import Context, Workload
+from harness.kinds import peak_flops
+from harness.kinds.verification import ReferenceVerification
+from harness.measuring import gradient_all_reduce, step_timing, window
+from harness.measuring.checks import check_value, compiler_evidence
+from harness.measuring.failure import describe
+from harness.measuring.micro import attentions, collectives, convolutions
+
+from .prelude import (
+    ADDRESSES,
+    FRAMEWORK,
+    LOCAL_RANK,
+    RANK,
+    WORLD,
+    batch_of,
+    built,
+    listening,
+    load_facts,
+    raised,
+    started,
+)
+from .ranks import answer
+from .small import small_bert
+
+
+def run_out_of_memory(compiler):
+    """Run out of memory: far more than an import maps, far less than the batch requests at once:
+    the address space runs out, so that no memory is used and every machine refuses.
+    The forward pass first allocates batch x 128 x 1024 floats: 7.8 GiB, but fewer elements than
+    2^31 (some frameworks cannot index more). The batch itself takes 0.05 GiB. If a framework
+    aborts, its first answer is its last."""
+    facts = small_bert(hidden=1024, layers=1)
+    adapter = started(facts, mode="inference", compiler=compiler, batch=16000, sequence=128)
+    batch = batch_of(facts, 16000, sequence=128)
+    answer(status="", reason="it ended without a word")
+    resource.setrlimit(resource.RLIMIT_AS, (7 << 30, 7 << 30))
+    try:
+        adapter.build(batch)
+        adapter.read(adapter.step())
+        answer(status="ok", reason="")
+    except Exception as error:
+        answer(**describe(error, adapter))
+    os._exit(0)
+
+
+def single_operations(adapter):
+    """Tell whether operations and collectives of tiny arrays, run twice, are those of numpy.
+    Those that the framework does not have get its reason."""
+    random, operations = np.random.RandomState(5), {}
+    first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))
+
+    def swapped(array):
+        return np.ascontiguousarray(array.swapaxes(-1, -2))
+
+    def note(name, work, *arguments):
+        try:
+            made, expected, grown = work(*arguments)
+            made.run()
+            got = np.array(made.result())
+            made.run()
+            again = np.array(made.result())
+            good = got.shape == expected.shape and np.allclose(got, expected, atol=1e-5)
+            operations[name] = bool(good and np.allclose(again, expected * grown, atol=1e-5))
+        except (Unsupported, NotImplementedError) as error:
+            operations[name] = f"unsupported: {error}"
+
+    def product(of):
+        a, b = of(first), of(second)
+        given = [swapped(a), swapped(b)]
+        return adapter.operation(of_one.MATMUL, given, (True, True)), a @ b, 1
+
+    note("batched", product, lambda array: array)
+    note("matmul", product, lambda array: array[0])
+
+    def elementwise(kind, operands, expected):
+        return adapter.operation(kind, operands), expected, 1
+
+    note("add", elementwise, of_one.ADD, [first, second], first + second)
+    note("multiply", elementwise, of_one.MULTIPLY, [first, second], first * second)
+    note("exp", elementwise, of_one.EXP, [first], np.exp(first))
+    note("scale", elementwise, of_one.SCALE, [first], 3 * first)
+    note("triad", elementwise, of_one.TRIAD, [first, second], first + 3 * second)
+
+    def exchanged(operation):
+        arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+        made = adapter.collective(operation, arrays[RANK], "float32")
+        made.run()
+        made.reset()
+        wanted = collectives.expected(operation, arrays, RANK)
+        return made, wanted, WORLD if operation == communication.ALL_REDUCE else 1
+
+    def layered(module, shape):
+        if not isinstance(adapter, of_one.LayerOperations):
+            raise Unsupported(f"{FRAMEWORK} {of_one.LayerOperations.LACKING}")
+        arrays = module.operands(shape, random)
+        made = adapter.forward_backward(shape, arrays)
+        made.forward.run()
+        made.backward.run()
+        adapter.synchronize()
+        found = [made.forward.result(), *made.backward.result()]
+        module.check(shape, arrays, found, "float32", random)
+        return made.forward, found[0], 1
+
+    strided = of_one.ConvolutionShape(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
+    shared = of_one.AttentionShape(2, 4, 2, 6, 8, True)
+    note("convolution", layered, convolutions, strided)
+    note("grouped convolution", layered, convolutions, strided._replace(groups=2))
+    note("attention", layered, attentions, shared)
+    note("encoder attention", layered, attentions, shared._replace(causal=False))
+
+    def beside(name, operands):
+        arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+        made = adapter.overlapped(name, operands, 3, arrays[RANK])
+
+        def run():
+            made.reset()
+            made.both()
+            adapter.synchronize()
+
+        def result():
+            return np.concatenate([made.reduced(), made.computed().reshape(-1)])
+
+        total = collectives.expected(communication.ALL_REDUCE, arrays, RANK)
+        function = np.matmul if name == of_one.MATMUL else np.multiply
+        wanted = np.concatenate([total, function(*operands).reshape(-1)])
+        return of_one.Operation(run, result, made.dtype), wanted, 1
+
+    note("overlapped", beside, of_one.MATMUL, [first[0], second[0]])
+    note("overlapped multiply", beside, of_one.MULTIPLY, [first[0], first[1]])
+
+    def shared_by_ranks(operation):
+        # a product and its exchange apart, and then as one
+        a, b = first[0], second[0]
+        own = slice(8 // WORLD * RANK, 8 // WORLD * (RANK + 1))
+        given = (a[:, own], b[own]) if operation == communication.ALL_REDUCE else (a, b[:, own])
+        made = adapter.sharded_matmul(*map(np.ascontiguousarray, given), operation)
+
+        def apart():
+            made.matmul()
+            made.collective()
+
+        ways = iter((apart, made.both))
+
+        def run():
+            next(ways)()
+            adapter.synchronize()
+
+        return of_one.Operation(run, made.result, made.dtype), a @ b, 1
+
+    note("shared sums", shared_by_ranks, communication.ALL_REDUCE)
+    note("shared columns", shared_by_ranks, communication.ALL_GATHER)
+
+    def each_of(count, name, extent):
+        # processor seconds of several operations over those of one: a graph may have the same once
+        seconds, several = {}, count
+        side = random.standard_normal((extent, extent)).astype(np.float32)
+        for count in (1, several):
+            made = adapter.overlapped(name, [side, side], count, np.zeros(4, np.float32))
+            taken = []
+            for _ in range(7):
+                adapter.synchronize()
+                start = time.process_time()
+                made.compute()
+                adapter.synchronize()
+                taken.append(time.process_time() - start)
+            seconds[count] = min(taken[1:])
+        return seconds[several] / seconds[1]
+
+    operations["each matmul"] = each_of(8, of_one.MATMUL, 512) > 3
+    operations["each multiply"] = each_of(20, of_one.MULTIPLY, 2048) > 3
+    for operation in communication.OPERATIONS:
+        if operation != communication.REDUCE:
+            note(operation, exchanged, operation)
+    return operations
+
+
+def train_together(compiler, steps):
+    """Train, twice in each rank on its own batch, and tell the parts of a step.
+    Without encoder layers, which would take most of the compile time."""
+    facts = small_bert(layers=0, dropout=0.1, learning_rate=0.01)
+    adapter = started(facts, compiler=compiler)
+    adapter.build(batch_of(facts, rank=RANK))
+    values = [adapter.read(adapter.step()) for _ in range(steps)]
+    before = adapter.weights_checksum()
+    parts = step_timing.measure(adapter, 2, 1e9)
+    adapter.synchronize()
+    after = adapter.weights_checksum()
+    messages = gradient_all_reduce.measure(adapter, 1e9)
+    operations = single_operations(adapter)
+    answers = {
+        "values": values,
+        "before": before,
+        "after": after,
+        "parts": parts,
+        "messages": messages,
+        "trained": adapter.trainable_parameters(),
+        "listening": listening(),
+        "operations": operations,
+    }
+    adapter.stop()
+    return answers
+
+
+def listen():
+    """Tell where a rank listens that has communicated, as one of several nodes."""
+    adapter = started(small_bert(layers=0))
+    # OneFlow breaks now and then where two of its nodes are one machine
+    answer(listening=listening())
+    adapter.prepare_all_reduce(np.ones(4, np.float32)).run()
+    adapter.synchronize()
+    answer(listening=listening())
+    os._exit(0)  # at once: OneFlow's ranks end in an error where another has gone
+
+
+def train_alone(compiler, split):
+    """Train in one rank: calls in the timed region of the throughput, and in that of synchronous
+    steps; parts of a step next to whole steps, more than once, since a step takes milliseconds
+    and other tests share the cores."""
+    facts = small_bert(layers=0, dropout=0.1)
+    try:
+        adapter = built(facts, compiler=compiler)
+        first = adapter.read(adapter.step())
+    except Unsupported as error:
+        return {"unsupported": str(error)}
+    calls = []
+
+    def counted(name):
+        method = getattr(adapter, name)
+
+        def call(*arguments):
+            calls.append(name)
+            return method(*arguments)
+
+        return call
+
+    for name in ("step", "wait", "synchronize"):
+        setattr(adapter, name, counted(name))
+    ahead = window.run_ahead(adapter)
+    window.measure(adapter, 4, ahead)
+    throughput, calls[:] = list(calls), []
+    window.measure(adapter, 4, 0)
+    waited, splits = list(calls), []
+    for _ in range(3 if split else 0):
+        steps = window.measure(adapter, 4, 0).step_seconds
+        splits.append({"steps": steps, "parts": step_timing.measure(adapter, 3, 1e9)})
+    answers = {
+        "first": first,
+        "ahead": ahead,
+        "throughput": throughput,
+        "waited": waited,
+        "splits": splits,
+        "compiled": compiler_evidence(adapter),
+    }
+    adapter.stop()
+    return answers
+
+
+def diverge(compiler):
+    """Train the model of train_alone with another seed.
+    The largest step that float32 holds makes all weights non-finite."""
+    context = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=8)
+    facts = small_bert(layers=0, dropout=0.1, learning_rate=3e38)
+    adapter = built(facts, compiler=compiler, rank_context=context)
+    first, *_, last = (adapter.read(adapter.step()) for _ in range(4))
+    answers = {
+        "first": first,
+        "failure": raised(ArithmeticError, lambda: check_value(last, "train", 3)),
+    }
+    adapter.stop()
+    return answers
+
+
+def train(facts, precision, compiler, steps):
+    """Tell of a training in the notation of a record."""
+    try:
+        adapter = built(facts, precision=precision, compiler=compiler)
+        products = adapter.matmul_dtypes()
+        first, *_, last = (adapter.read(adapter.step()) for _ in range(steps))
+    except Unsupported as error:
+        return {"unsupported": str(error)}
+    trained = adapter.trainable_parameters()
+    adapter.stop()
+    return {
+        **{"first_value": first, "last_value": last},
+        **{"matmul_dtypes": products, "trainable_parameters": trained},
+    }
+
+
+def infer(facts, compiler):
+    """Infer with dropout that must not be applied."""
+    adapter = built(facts, mode="inference", compiler=compiler)
+    answers = {"values": [adapter.read(adapter.step()) for _ in range(3)]}
+    adapter.stop()
+    return answers
+
+
+def find_peak(precision):
+    """Run the peak-FLOPS benchmark with short blocks."""
+    # by sizes, not by a time that a busy machine has used up before the second
+    peak_flops.SECONDS, peak_flops.BLOCK_SECONDS, peak_flops.SIZES = 600, 0.02, peak_flops.SIZES[:2]
+    products = set()
+    try:
+        adapter = started(small_bert(), mode="inference", precision=precision)
+        matmuls = peak_flops.measure(adapter, products.add)
+    except Unsupported as error:
+        return {"unsupported": str(error)}
+    fastest = max(matmuls, key=peak_flops.tflops_of)
+    sustained = peak_flops.sustain(adapter, fastest, 0.2)
+    adapter.stop()
+    return {"matmul_dtypes": sorted(products), "matmuls": matmuls, "sustained": sustained}
+
+
+def verify(folder, mode, compiler):
+    """Verify each rank against the reference in ``folder``, as by the command line."""
+    facts = load_facts(folder)
+    kind, report = ReferenceVerification(), types.SimpleNamespace(fields={}, enter=print)
+    try:
+        adapter = started(facts, mode=kind.mode({"mode": mode}), compiler=compiler)
+        workload = Workload(adapter.case, facts, {"mode": mode, "reference": folder}, 0, None, 0)
+        kind.measure(Context(workload, adapter.rank_context, adapter, [], report))
+    except Unsupported as error:
+        return {"unsupported": str(error)}
+    errors = {facts["name"]: [adapter.case.precision, report.fields["verification"]]}
+    adapter.stop()
+    return {"errors": errors, "checksum": report.fields["weights_checksum"]}

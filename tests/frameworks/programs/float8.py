@@ -1,0 +1,63 @@
+"""Models with matmuls in float8."""
+
+from collections import Counter
+
+import numpy
+import torch
+from harness.adapter import Mismatch, Unsupported
+from harness.measuring.checks import check_matmuls
+
+from .prelude import batch_of, built, load_facts, raised, started
+from .small import facts_of, small_bert
+
+
+def train(precision):
+    facts = small_bert()
+    adapter = built(facts, precision=precision)
+    adapter.step()
+    both = Counter(one.dtype for one in adapter.step_matmuls())
+    layers = facts["hyperparameters"]["layers"]
+    return {
+        "forward": adapter.matmul_dtypes(),
+        "both": both,
+        "layers": layers,
+        "outputs": sorted(str(one.dtype) for one in adapter.logits()),
+    }
+
+
+def convert(folder):
+    facts = load_facts(folder)
+    adapter = built(facts, precision="fp8")
+    model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
+    adapter._float8.convert(model, "fp8", torch.bfloat16)
+    return {
+        "matmul_dtypes": adapter.matmul_dtypes(),
+        "layers": facts["hyperparameters"]["layers"],
+        "kinds": [type(layer).__name__ for layer in model],
+    }
+
+
+def convert_nothing():
+    adapter = started(small_bert(), precision="fp8")
+    adapter._float8.convert = lambda model, precision, dtype: None
+    adapter.build(batch_of(small_bert()))
+    return {"reason": raised(Mismatch, lambda: check_matmuls("fp8", adapter.matmul_dtypes()))}
+
+
+def refuse():
+    facts = facts_of("digits_resnet")
+    small = small_bert()
+    for name in ("hidden", "intermediate"):
+        small["hyperparameters"][name] = 24
+    adapter = started(small_bert(), precision="fp8")
+    array = numpy.ones((16, 16), numpy.float32)
+    return {
+        "convolutions": raised(Unsupported, lambda: built(facts, precision="fp8")),
+        "sides": raised(Unsupported, lambda: built(small, precision="fp8")),
+        "product": raised(Unsupported, lambda: adapter.matmul(array, array)),
+    }
+
+
+def infer():
+    adapter = built(small_bert(), precision="fp8", mode="inference")
+    return {"value": adapter.read(adapter.step()), "logits": adapter.read(adapter.logits())}

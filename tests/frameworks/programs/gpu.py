@@ -1,0 +1,401 @@
+"""Programs on the double of a GPU of ``FRAMEWORK``."""
+
+import importlib
+import os
+import sys
+import time
+import weakref
+from types import SimpleNamespace
+from typing import Any, List
+
+import numpy
+from harness.adapter import Mismatch, Unsupported, zeros
+from harness.kinds import overlap, peak_flops, sharded_matmul, sustained
+from harness.loader import DeviceArray, Loaded
+from harness.measuring import window
+from harness.measuring.loading import PACKAGE, load_adapter
+from harness.measuring.verification import rounding
+from harness.telemetry import meters
+from harness.transfers import DEVICE_TO_HOST
+
+from ..gpus.running import CUDA, QUEUE, measured
+from . import prelude
+from .prelude import FRAMEWORK, WORLD, batch_of, built, raised, started
+from .small import SCRIPTS, facts_of, small_images
+
+double = importlib.import_module(f"tests.frameworks.gpus.{FRAMEWORK}")
+outputs = getattr(double, "outputs", lambda adapter, handle: ())
+observed = double.observed
+
+
+def start_on_gpu():
+    """Start adapters on the double unless a program names another device."""
+    start = prelude.started
+    prelude.started = lambda facts, *arguments, **options: start(
+        facts, *arguments, **{"rank_context": CUDA, **options}
+    )
+
+
+def measure(benchmark, capability=None, tf32=False, **parameters):
+    """Run a benchmark; tell the entry in the record and what the double saw.
+    ``tf32``: stands for a GPU that rounds float32 to TF32, which a processor cannot."""
+    if capability:
+        double.CAPABILITY = tuple(capability)
+    if tf32:
+        rounding.observe = lambda adapter: {"matrix product": 11, "convolution": 11}
+    # blocks of this size are too short to tell whether both together take longer than one
+    overlap.check_longer = sharded_matmul.check_longer = lambda seconds, runs: None
+    sustained.device_meter = lambda context: meters.CpuMeter([0])
+    return {**measured(benchmark, **parameters), "observed": observed()}
+
+
+def measure_all(benchmarks, **options):
+    """Run several benchmarks, by name with their parameters."""
+    ranks = [measure(name, **given, **options) for name, given in benchmarks.items()]
+    return {"ranks": ranks, "observed": observed()}
+
+
+def infer_attend_and_peak(inferred, attended, compiler, **quick):
+    peak_flops.SIZES, peak_flops.BLOCK_SECONDS = (16, 32), 1e-4
+    return {
+        "inference": measured("inference", inferred, compiler=compiler),
+        "attention": raised(Unsupported, lambda: measured("attention", attended, **quick)),
+        "peak": measured("peak_flops", sustained_seconds=1e-3),
+        "observed": observed(),
+    }
+
+
+def feed(pictures, facts, compiler):
+    return {
+        "loaded": measured("input", small_images(), source="data", data=pictures, workers=0),
+        "fed": measured("train", facts, compiler=compiler, source="synthetic_host"),
+    }
+
+
+def train_with(facts, variables):
+    """Train with variables; tell those that are left."""
+    os.environ.update(variables)
+    found = measured("train", facts)
+    return {"steps": len(found["step_seconds"]), "kept": {n: os.environ[n] for n in variables}}
+
+
+DLPACK = True
+copied: List[Any] = []
+
+
+class Tensor:
+    """Images in memory that is overwritten when nothing refers to them, as those of DALI."""
+
+    def __init__(self, images):
+        memory = numpy.empty(images.nbytes + 256, numpy.uint8)  # aligned, as a device's is
+        start = -memory.ctypes.data % 256
+        values = memory[start : start + images.nbytes].view(images.dtype).reshape(images.shape)
+        values[:] = images
+        self.images, self.shape = values, lambda: list(values.shape)
+        self.__dlpack_device__ = values.__dlpack_device__
+        weakref.finalize(self, values.fill, numpy.nan)
+
+    def as_cpu(self):
+        copied.append(self.images.shape)
+        return self.images
+
+    def __dlpack__(self, **options):
+        return self.images.__dlpack__(**options)
+
+
+def stand_for_dali():
+    """Let the framework's own loader stand for DALI.
+    It hands images to the adapter as on a GPU, or as arrays of numpy without DLPACK."""
+    load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
+    own = importlib.import_module(PACKAGE + ".loader")
+
+    def load(asked, accelerator):
+        for batch in own.load(asked, accelerator):
+            images, labels, numbers = map(numpy.array, batch)
+            yield Loaded(DeviceArray(Tensor(images)) if DLPACK else images, labels, numbers)
+
+    sys.modules["harness.loader.dali_gpu"] = SimpleNamespace(
+        load=load, pixels=own.pixels, settings=lambda accelerator: {"loader": "double"}
+    )
+
+
+def train_with_dali(facts, **options):
+    global DLPACK
+    found = [measured("train", facts, source="dali_gpu", **options)]
+    on_host, DLPACK = len(copied), False
+    if WORLD == 1:  # ranks join once
+        found.append(measured("train", facts, source="dali_gpu", **options))
+    return {"found": found, "on_host": on_host}
+
+
+def end_early(facts, compiler):
+    adapter = built(facts, compiler=compiler, rank_context=CUDA)
+    read, complete = adapter.read, adapter.blocking()
+    read(adapter.step())
+    start = time.monotonic()
+    read(adapter.step())
+    work = 0.15 + 4 * (time.monotonic() - start)  # of the device, much longer than the processor's
+
+    def step():
+        handle = adapter.step()
+        QUEUE.add(work, outputs(adapter, handle))
+        if complete:
+            QUEUE.wait()
+        return handle
+
+    def read_late(handle):
+        QUEUE.wait()
+        return read(handle)
+
+    def timed(steps=1):
+        return window.measure(adapter, steps, window.run_ahead(adapter), step=step)
+
+    adapter.read = read_late
+    seconds, blocking = timed(2).seconds, complete
+    adapter.wait, complete = lambda mark: None, False
+    not_waited = raised(Mismatch, timed)
+    adapter.synchronize = lambda: None
+    return {
+        "seconds": seconds,
+        "work": work,
+        "blocking": blocking,
+        "not_waited": not_waited,
+        "not_synchronized": raised(Mismatch, timed),
+    }
+
+
+def copy_ahead(facts):
+    adapter = built(facts, rank_context=CUDA)
+    batch = batch_of(adapter.model_config)
+
+    def seconds_of_copy():
+        QUEUE.add(0.3)
+        start = time.monotonic()
+        adapter.feed(batch)
+        return time.monotonic() - start
+
+    seconds_of_copy()
+    adapter.synchronize()
+    return {"seconds": seconds_of_copy()}
+
+
+def keep_images():
+    import gc
+
+    adapter = built(small_images(), rank_context=CUDA)
+    batch = batch_of(adapter.model_config)
+    fed = []
+    for _ in range(5):
+        tensor = Tensor(batch["images"])
+        fed.append(weakref.ref(tensor))
+        adapter.feed({**batch, "images": DeviceArray(tensor)})
+        del tensor
+    gc.collect()
+    return {"kept": [tensor() is not None for tensor in fed]}
+
+
+def join_micro_batches():
+    adapter = started(small_images(), rank_context=CUDA)
+    part = {"images": double.jax.numpy.ones((2, 3))}
+    joined = adapter._data_parallel.side_by_side([part, part])["images"]
+    return {"shape": joined.shape, "there": isinstance(joined, double.jax.Array)}
+
+
+def refuse_images(pictures):
+    given = {"source": "dali_gpu", "data": pictures}
+    return {"refused": raised(Unsupported, lambda: measured("train", small_images(), **given))}
+
+
+def take_by_number():
+    import ctypes
+
+    import tensorflow
+
+    class OnSecondGpu(Tensor):
+        def __dlpack__(self, **options):
+            capsule = super().__dlpack__(**options)
+            pointer = ctypes.pythonapi.PyCapsule_GetPointer
+            pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+            device = (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor") + 8)
+            device[:] = [2, 1]  # CUDA's second
+            return capsule
+
+    adapter = started(small_images(), rank_context=CUDA)
+    array = DeviceArray(OnSecondGpu(numpy.ones((2, 4, 4, 3), "float32")))
+    take = tensorflow.experimental.dlpack.from_dlpack
+    errors = tensorflow.errors.InvalidArgumentError
+    return {
+        "as_it_is": raised(errors, lambda: take(array.__dlpack__())),
+        "taken": raised(errors, lambda: adapter.device_tensor(array)),
+    }
+
+
+def describe_layout():
+    adapter = built(small_images())
+    fused = sum(
+        "Fused" in type(part).__name__ for part in getattr(adapter._model, "modules", list)()
+    )
+    return {"settings": adapter.settings(), "fused": fused}
+
+
+def train_in_named_precisions(facts):
+    def trained(precision):
+        return measured("train", facts, precision)
+
+    float16, bfloat16 = trained("amp_fp16"), trained("amp_bf16")
+    double.CAPABILITY = (7, 0)
+    return {
+        "float16": float16,
+        "bfloat16": bfloat16,
+        "refused": raised(Unsupported, lambda: trained("amp_bf16")),
+    }
+
+
+def refuse_cuda_graphs(facts):
+    import torch._inductor.config as inductor
+    import torch._inductor.utils
+
+    adapter = started(facts, rank_context=CUDA)
+
+    def refused(compiler, mode="train", steps=1):
+        return raised(
+            Unsupported,
+            lambda: adapter._compiler.require(compiler, adapter._device, mode == "train", steps),
+        )
+
+    modes = ("inductor", "inductor:reduce-overhead", "inductor:max-autotune")
+    torch._inductor.utils.is_big_gpu = lambda index: True
+    one = [refused(mode) for mode in modes]
+    several = [refused(mode, steps=2) for mode in modes]
+    inference = refused(modes[1], mode="inference", steps=2)
+    inductor.triton.cudagraphs = True  # as TORCHINDUCTOR_CUDAGRAPHS does
+    by_variable = refused("inductor", steps=2)
+    torch._inductor.utils.is_big_gpu = lambda index: False
+    return {
+        "one": one,
+        "several": several,
+        "inference": inference,
+        "by_variable": by_variable,
+        "small": refused(modes[2]),
+    }
+
+
+def refuse_old_gpus(facts):
+    adapter = started(facts, rank_context=CUDA)
+    double.CAPABILITY = (6, 1)
+    compiled = raised(
+        Unsupported, lambda: adapter._compiler.require("inductor", adapter._device, True, 1)
+    )
+    double.CAPABILITY = (8, 0)
+    narrow = raised(Unsupported, lambda: started(facts, precision="fp8", rank_context=CUDA))
+    return {"compiled": compiled, "narrow": narrow}
+
+
+def copy_late(facts):
+    adapter = built(facts, rank_context=CUDA)
+    copied = adapter.transfer(DEVICE_TO_HOST, zeros(4) + 1, True)
+    copied.run()
+    early = copied.result().tolist()
+    adapter.synchronize()
+    late = copied.result().tolist()
+    batch = batch_of(adapter.model_config)
+
+    def fed():
+        adapter.put(batch)
+        return [
+            bool((one.numpy() == batch[name]).all())
+            for name, one in adapter._micro_batches[0].tensors.items()
+        ]
+
+    waited = fed()
+    double.Stream.wait_stream = lambda stream, other: None
+    return {"early": early, "late": late, "waited": waited, "not_waited": fed()}
+
+
+def keep_random_state(facts):
+    import torch
+
+    adapter, restored = built(facts, rank_context=CUDA), []
+    torch.cuda.get_rng_state = lambda device: torch.full([16], 7, dtype=torch.uint8)
+    torch.cuda.set_rng_state = lambda state, device: restored.append([state.tolist(), device.type])
+    adapter.save_training("kept")
+    adapter.load_training("kept")
+    return {"restored": restored}
+
+
+def name_instances(facts):
+    double.DRIVERS_COUNT = 0  # NVML counts two
+    reason = raised(Unsupported, lambda: started(facts, rank_context=CUDA))
+
+    def broken(device):
+        raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
+
+    double.torch.cuda.set_device = broken
+    return {
+        "reason": reason,
+        "other": raised(RuntimeError, lambda: started(facts, rank_context=CUDA)),
+    }
+
+
+def break_driver(facts):
+    def old():
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 12040).")
+
+    double.torch.cuda.init = old
+    return {"reason": raised(Unsupported, lambda: started(facts, rank_context=CUDA))}
+
+
+def tell_kernels(facts):
+    adapter = started(facts, rank_context=CUDA)
+
+    def kernels(*capability):
+        double.CAPABILITY = capability
+        return adapter._devices.kernels(adapter._gpu)
+
+    return {
+        "known": [kernels(8, 0), kernels(8, 6), kernels(9, 0)],
+        "size": os.environ["CUDA_CACHE_MAXSIZE"],
+        "outside": [raised(Unsupported, lambda at=at: kernels(*at)) for at in ((12, 0), (5, 2))],
+    }
+
+
+def compile_for_several(facts):
+    adapter = started(facts, compiler="jit", rank_context=CUDA)
+    parallel = importlib.import_module(PACKAGE + ".parallel.data_parallel")
+    options = parallel.options_of(adapter._device)
+    program = double.jax.jit(lambda x: x + 1).lower(1.0).compile(compiler_options=options)
+    return {"options": options, "value": float(program(1.0))}
+
+
+def lack_kernels(facts):
+    double.CAPABILITY, double.NAME = (9, 0), "NVIDIA H100"
+    return {"reason": raised(Unsupported, lambda: started(facts, rank_context=CUDA))}
+
+
+def count_linear(facts):
+    def counted():
+        adapter = built(facts, mode="inference", rank_context=CUDA)
+        return adapter.matmul_dtypes(), sum(one.multiply_adds for one in adapter.matmuls(True))
+
+    linear, multiply_adds = counted()
+    double.paddle.set_flags({"FLAGS_use_legacy_linear": True})
+    return {"linear": [linear, multiply_adds], "legacy": counted(), "observed": observed()}
+
+
+def attend():
+    built(facts_of("topics_electra"), rank_context=CUDA).step()
+    return {"observed": observed()}
+
+
+def expand_masks(facts):
+    VOLTA, AMPERE = (7, 0), (8, 0)
+    adapter = started(facts, rank_context=CUDA)
+
+    def shape(capability, mixed):
+        double.cuda.get_device_capability = lambda device=None: capability
+        double.paddle.is_autocast_enabled = lambda device=None: mixed
+        return adapter._definition.added_to_scores(
+            *(double.paddle.ones(size) for size in ([2, 8], [1])), 4
+        ).shape
+
+    return {"shapes": [shape(VOLTA, True), shape(AMPERE, False), shape(AMPERE, True)]}

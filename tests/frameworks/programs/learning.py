@@ -1,0 +1,142 @@
+"""Programs of learning tests."""
+
+import os
+
+import numpy as np
+import tasks
+from harness.kind import Context, Workload
+from harness.learning import batches, material, starting
+from harness.learning.evaluation import Evaluator
+from harness.learning.sources import TrainingData
+from harness.learning.targets import Softening, softened
+from harness.learning.training import Recipe, train
+from harness.measuring.synthetic import make_batch
+from harness.messages.report import Report
+
+from .prelude import FRAMEWORK, raised, started
+from .small import facts_of
+
+
+class SilentReport(Report):
+    """Report that leaves no file."""
+
+    def _save(self, final):
+        pass
+
+
+def learn(compiler, learns, epochs, teacher, weights, kept):
+    facts = facts_of("digits_resnet")
+    task = tasks.load("digits")
+    data = task.data()
+
+    def drawn(seed):
+        return make_batch(facts["inputs"], 4, None, seed, 0)
+
+    def adapter_with(batch):
+        one = started(facts, compiler=compiler, batch=4)
+        one.build(batch)
+        one.set_learning_rate(still)
+        return one
+
+    def loss(adapter):
+        return adapter.read(adapter.step())
+
+    def flat(arrays):
+        return np.concatenate([arrays[name].ravel() for name in sorted(arrays)]).astype(np.float64)
+
+    still = 1e-12  # not 0: momentum of steps would be lost
+    found = {}
+    fed, built = adapter_with(drawn(1)), adapter_with(drawn(2))
+    before = flat(fed.weights())
+    found["first"] = loss(fed)
+    handed = drawn(2)
+    fed.feed(handed)
+    for array in handed.values():
+        array[:] = 0  # it has been copied
+    found["fed"] = loss(fed)
+    start = built.weights()
+    built.set_learning_rate(0.01)
+    found["built"] = loss(built)
+    first = flat(built.weights()) - flat(start)
+    found["moved"] = float(abs(flat(fed.weights()) - before).max())
+    wrong = drawn(2)
+    wrong["images"] = wrong["images"][:, :4]
+    found["wrong shape"] = raised(ValueError, lambda: fed.feed(wrong))
+    found["wrong names"] = raised(ValueError, lambda: fed.feed({"images": handed["images"]}))
+
+    # from the same weights with the same batch, and so with the same gradient, a second step goes
+    # 1.9 times as far, at another rate: by that, and by the momentum
+    built.load_weights({**start, **built.statistics()})
+    built.set_learning_rate(0.003)
+    built.step()
+    moved, wanted = flat(built.weights()) - flat(start), 0.3 * 1.9 * first
+    found["pace"] = float(np.linalg.norm(moved - wanted) / np.linalg.norm(wanted))
+
+    # soft answers: from weights that all frameworks have, and beside them what its own outputs say
+    def mixed(seed):
+        return softened(drawn(seed), Softening(0.1, 0.2, 10), (seed, 0, 0, 0))
+
+    soft = adapter_with(mixed(3))
+    random = np.random.RandomState(1)
+    held = soft.weights()
+    held = {name: random.normal(0, 0.1, held[name].shape) for name in sorted(held)}
+    soft.load_weights({**held, **soft.statistics()})
+    logits = np.asarray(soft.outputs()[0], np.float64)
+    logits -= logits.max(axis=1, keepdims=True)
+    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    found["soft by its outputs"] = float(-(mixed(3)["labels"] * logits).sum(axis=1).mean())
+    found["hard by its outputs"] = float(-logits[np.arange(4), drawn(3)["labels"]].mean())
+    found["soft"] = loss(soft)
+
+    # taken up by a model that has not made a step
+    def go_on(adapter, seeds):
+        for seed in seeds:
+            adapter.set_learning_rate(0.001 * seed)
+            adapter.feed(mixed(seed))
+            adapter.step()
+        return flat({**adapter.weights(), **adapter.statistics()})
+
+    go_on(soft, (4, 5))
+    soft.save_training(kept)
+    wanted = go_on(soft, (6, 7))
+    fresh = started(facts, compiler=compiler, batch=4)
+    fresh.build(mixed(3))
+    fresh.load_training(kept)
+    found["taken up"] = float(abs(go_on(fresh, (6, 7)) - wanted).max())
+    found["went on"] = float(abs(wanted - go_on(soft, (8,))).max())
+
+    adapter = started(facts, compiler=compiler, batch=32)
+    evaluator = Evaluator(adapter, task.score, data.held_out)
+    if learns:
+        first = next(batches.epoch_batches(data.train, 32, 0, 1, 0))
+        adapter.build(first)
+        workload = Workload(adapter.case, facts, {}, 1, None, 1)
+        context = Context(workload, adapter.rank_context, adapter, [], SilentReport("", 0, ""))
+        recipe = Recipe(epochs, "accuracy", None, "one_cycle", 0.1, 0.3)
+        source = TrainingData(
+            len(data.train["labels"]),
+            first,
+            lambda epoch: batches.epoch_batches(data.train, 32, 0, 1, epoch),
+            lambda: evaluator,
+            len(data.train["labels"]) // 32,
+        )
+        curve = train(context, source, recipe, evaluator.scores)
+        found["curve"] = [epoch["held_out"]["accuracy"] for epoch in curve]
+        found["losses"] = [epoch["loss"] for epoch in curve]
+        learned = {**adapter.weights(), **adapter.statistics()}
+        frozen = {
+            name: np.full_like(array, "var" in name) for name, array in adapter.statistics().items()
+        }
+        evaluator.load({**learned, **frozen})
+        found["without statistics"] = evaluator.scores_as_loaded()
+        if teacher == FRAMEWORK:
+            material.leave(adapter, *os.path.split(weights))
+    shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statistics()}.items()}
+    start = starting.read(weights + ".safetensors", shapes)
+    evaluator.load(start.weights)
+    found["taught"] = evaluator.scores_as_loaded()
+    soft.load_weights(start.weights)
+    found["left"] = material.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
+    fresh.load_weights({name: array + 1 for name, array in start.weights.items()})
+    found["left otherwise"] = material.leave(fresh, *os.path.split(kept + "-other"))["sha256"]
+    return found

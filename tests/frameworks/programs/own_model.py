@@ -1,0 +1,169 @@
+"""Programs that run users' models."""
+
+import os
+import sys
+from types import SimpleNamespace
+
+from harness.adapter import Mismatch, Unsupported
+from harness.kind import Context, Workload
+from harness.measuring.model import seed_of_batch
+from harness.measuring.verification import float64_run
+from harness.request import own_imports
+from harness.request.own_model import NotAModel, model_config
+
+from .prelude import FRAMEWORK, raised, started
+
+
+def compare(cases, compiler, library=None):
+    """Compare a started adapter with float64 for each case: path, mode and precision.
+    ``library``: folder of modules that the models import."""
+    sys.path += [library] if library else []
+    errors, refused = {}, {}
+    for path, mode, precision in cases:
+        adapter = started(model_config(path), mode, precision, compiler, batch=8)
+        workload = Workload(adapter.case, adapter.model_config, {}, 1, None, 1)
+        report = SimpleNamespace(enter=print, fields={})
+        context = Context(workload, adapter.rank_context, adapter, [], report)
+        key = f"{os.path.basename(path)}, {mode}, {precision}"
+        try:
+            errors[key] = [precision, float64_run.compare(context)]
+        except (Mismatch, Unsupported, TypeError) as error:
+            refused[key] = str(error)
+    return {"errors": errors, "refused": refused, "batch": report.fields.get("batch_checksum")}
+
+
+def built(name, **options):
+    adapter = started(model_config(name), **options)
+    adapter.build(seed_of_batch(1, adapter.rank_context.rank))
+    return adapter
+
+
+def train(path, steps, compiler="none", library=None):
+    """Tell losses, of which dropout draws other masks, and the mean of each running mean."""
+    sys.path += [library] if library else []
+    adapter = built(path, compiler=compiler, batch=8 if library else 2)
+    losses = [adapter.read(adapter.step()) for _ in range(steps)]
+    arrays = adapter.statistics() if library else {}
+    means = [float(array.mean()) for name, array in arrays.items() if "mean" in name]
+    return {"losses": losses, "means": means}
+
+
+def count(path, batch):
+    """Tell the matmuls of inference: dtype and multiply-adds of each."""
+    adapter = built(path, mode="inference", batch=batch)
+    return {"matmuls": [(one.dtype, one.multiply_adds) for one in adapter.matmuls(True)]}
+
+
+def build_keras():
+    own_imports.check("keras:MobileNetV2")
+    adapter = built("keras:MobileNetV2", mode="inference", batch=1)
+    (logits,) = adapter.outputs()
+    return {
+        "parameters": int(adapter.trainable_parameters()),
+        "shape": logits.shape,
+        "reason": raised(NotAModel, lambda: own_imports.check("keras:MobileNet9")),
+    }
+
+
+def build_torchvision():
+    name = "torchvision:squeezenet1_1"
+    adapter = built(name, mode="inference", batch=1)
+    adapter.step()
+    return {
+        "name": adapter.model_config["name"],
+        "source": adapter.model_config["own"]["source"],
+        "parameters": int(adapter.trainable_parameters()),
+        "reason": raised(Unsupported, lambda: started(model_config("timm:resnet18"))),
+    }
+
+
+def recompile(path):
+    """Count graph breaks by Dynamo without Inductor, whose code takes long to compile."""
+    import torch
+    import torch._inductor.metrics
+
+    compile_of = torch.nn.Module.compile
+    torch.nn.Module.compile = lambda model, backend, mode, **more: compile_of(
+        model, backend="eager", **more
+    )
+    torch._inductor.metrics.generated_kernel_count = 1
+    adapter = built(path, compiler="inductor")
+    for _ in range(2):
+        adapter.read(adapter.step())
+    before = adapter.recompilations()
+    adapter.step()
+
+    def train_whole_graph():
+        other = built(path, compiler="inductor:fullgraph")
+        other.read(other.step())
+
+    return {
+        "counts": adapter.compiled(),
+        "reasons": adapter.recompilations()[len(before) :],
+        "refused": raised(Exception, train_whole_graph),
+    }
+
+
+def refuse_amp(path):
+    """Ask for mixed precision, for which JAX needs no device that has it to refuse it."""
+    facts = model_config(path)
+    adapter = started(facts)
+
+    def make(precision):
+        case = adapter.case._replace(precision=precision)
+        return type(adapter.definition())(case, facts, adapter.rank_context)
+
+    amp = ("amp", "amp_bf16")
+    return {"refused": [raised(Unsupported, lambda name=name: make(name)) for name in amp]}
+
+
+def script_of_pytorch():
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Linear(32, 16))
+    inputs, targets = torch.randn(16, 32), torch.randint(16, (16,))
+    seen = []
+    model.register_forward_hook(lambda *found: seen.append(found[-1].dtype))
+    names = {"torch": torch, "model": model, "inputs": inputs, "targets": targets}
+    names["criterion"] = torch.nn.CrossEntropyLoss()
+    return names, lambda: seen[0] if seen else names["model"][0].weight.dtype
+
+
+def script_of_jax():
+    import jax
+
+    parameters = {"a": jax.numpy.ones(3)}
+    names = {"jax": jax, "parameters": parameters, "step": lambda state: 2 * state}
+    return names, lambda: names["step"](names["parameters"]["a"]).dtype
+
+
+def script_of_mindspore():
+    import mindspore
+
+    names = {"mindspore": mindspore, "step": mindspore.ops.square}
+    return names, lambda: str(names["step"](mindspore.ops.ones((2,))).dtype).lower()
+
+
+def script_of_tensorflow():
+    import keras
+    import tensorflow as tf
+
+    keras.mixed_precision.set_global_policy("float32")
+    names = {"keras": keras, "tf": tf, "step": lambda: tf.ones(2)}
+
+    def behind():
+        names["step"]()
+        return keras.layers.Dense(1).compute_dtype
+
+    return names, behind
+
+
+def paste(lines):
+    """Run each line of ``framebench tune`` behind a user's training script.
+    Tell the dtype of what a layer gives behind it."""
+    dtypes = {}
+    for about, line in lines.items():
+        names, behind = globals()[f"script_of_{FRAMEWORK}"]()
+        exec(line, names)
+        dtypes[about] = str(behind()).rpartition(".")[2]
+    return {"dtypes": dtypes}

@@ -1,0 +1,191 @@
+"""Training steps whose model ranks share."""
+
+import numpy as np
+from harness.adapter import Mismatch, RankContext, Unsupported
+from harness.measuring.verification.errors import compare_arrays
+from harness.measuring.verification.micro_steps import check_micro_steps
+from harness.measuring.verification.sharding import check_collectives
+
+from . import prelude
+from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, planted, raised
+
+COMPILER = "jit" if FRAMEWORK == "jax" else "none"
+
+
+def started(facts, compiler=COMPILER, **options):
+    return prelude.started(facts, compiler=compiler, **options)
+
+
+def one_batch(facts, replicas, steps=1):
+    parts = [batch_of(facts, 2 * steps, rank=replica) for replica in range(replicas)]
+    return parts, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def on_one(facts, replicas, steps=1):
+    alone = RankContext(0, 0, ADDRESSES[RANK : RANK + 1], "cpu", 1, seed=7)
+    adapter = started(facts, batch=2 * replicas * steps, rank_context=alone)
+    adapter.build(one_batch(facts, replicas, steps)[1])
+    return adapter
+
+
+def on_all(facts, parallelism, steps=1):
+    adapter = started(facts, parallelism=parallelism, steps=steps)
+    adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
+    layout = adapter.case.layout
+    adapter.build(one_batch(facts, layout.replicas, steps)[0][layout.replica(RANK)])
+    return adapter
+
+
+def apart(arrays, others):
+    """Return the worst error of an array.
+    It is relative to at least a twentieth of the norm of all: a key's bias has no gradient."""
+    (worst,) = compare_arrays("gradients", arrays, others, 0.05)[:1]
+    return worst["error"]
+
+
+def first_update(facts, weights, gradients):
+    """Return AdamW's first update over the learning rate, element by element.
+    It may be anything if a gradient is mostly rounding, g / (|g| + epsilon): so it is that of a
+    rank's own gradients, which are compared with one process's."""
+    hyper = facts["hyperparameters"]
+    gradients = {name: one.astype("float64") for name, one in gradients.items()}
+    norm = sum((one**2).sum() for one in gradients.values()) ** 0.5
+    scale = min(1.0, hyper.get("clip_global_norm", np.inf) / norm)
+    decay, epsilon = hyper["weight_decay"], hyper["epsilon"]
+    return {
+        name: -(scale * one / (abs(scale * one) + epsilon) + decay * weights[name])
+        for name, one in gradients.items()
+    }
+
+
+def results_of_one(adapter, facts, steps):
+    """Return weights, gradients and loss of one process. The first rank computes them for all."""
+    if RANK == 0:
+        alone = on_one(facts, adapter.case.layout.replicas, steps)
+        np.savez("weights.npz", **alone.weights())
+        np.savez("gradients.npz", **alone.gradients())
+        np.save("loss.npy", alone.read(alone.step()))
+    adapter.all_reduce(0.0)
+    return dict(np.load("weights.npz")), dict(np.load("gradients.npz")), float(np.load("loss.npy"))
+
+
+def observed(way, facts, steps=1):
+    adapter = on_all(facts, way, steps)
+    layout = adapter.case.layout
+    before, expected, loss_of_one = results_of_one(adapter, facts, steps)
+    gradients = adapter.gradients()
+    error = apart(gradients, expected)
+    loss = adapter.read(adapter.step()), loss_of_one
+    after, rate = adapter.weights(), facts["hyperparameters"]["learning_rate"]
+    expected = first_update(facts, before, gradients)
+    change = 0.0
+    for name, update in expected.items():
+        found = after[name].astype("float64") - before[name]
+        rounding = 2.0**-23 * np.maximum(abs(after[name]), abs(before[name]))
+        change = max(change, ((abs(found - rate * update) - rounding) / rate).max())
+    held, total = adapter.held_parameters(), adapter.trainable_parameters()
+    collectives = check_collectives(way, layout, RANK, adapter.collective_counts())
+    if steps > 1:
+        check_micro_steps(steps, adapter.step_matmuls(), adapter.micro_step_matmuls())
+    return {
+        **{"error": error, "change": change, "loss": loss},
+        **{"held": held, "total": total, "collectives": collectives},
+    }
+
+
+def observe(cases):
+    """Observe a training step of each case: sharding, facts of the model, and micro-steps."""
+    return {"found": [observed(way, facts, steps) for way, facts, steps in cases]}
+
+
+def find_mistakes(facts, mistakes, bound, steps):
+    """Tell whether all looks good with each mistake: sharding, text of the module, replacement."""
+    good = []
+    for way, right, wrong in mistakes:
+        adapter = started(facts, parallelism=way)
+        adapter._data_parallel.join = lambda *where: "gloo"
+        with planted(adapter._sharded, (right, wrong)):
+            try:
+                found = observed(way, facts, steps)
+            except (RuntimeError, ValueError, Mismatch):
+                good.append(False)
+                continue
+        loss, alone = found["loss"]
+        good.append(found["error"] < bound and found["held"] < found["total"])
+        good[-1] = good[-1] and (steps == 1 or abs(loss - alone) < bound)
+    return {"good": good}
+
+
+def drop_elements(facts):
+    """Tell which elements ranks of a tensor group drop in two steps."""
+    import torch
+
+    adapter = on_all(facts, "tensor")
+    masks = {"embeddings.dropout": [], "layers.0.dropout": []}
+    for name, found in masks.items():
+
+        def note(module, inputs, output, found=found):
+            found.append(torch.nonzero(output.flatten()[:512]).flatten().tolist())
+
+        adapter._model.get_submodule(name).register_forward_hook(note)
+    adapter.step()
+    adapter.step()
+    return {"masks": masks}
+
+
+def accumulate(facts):
+    """Count collectives of three micro-steps and of one."""
+    found = {}
+    for way in ("fsdp", "tensor"):
+        adapter = on_all(facts, way, steps=3)
+        # before any step, as a run does: what is computed for the first time may be computed twice
+        check_micro_steps(3, adapter.step_matmuls(), adapter.micro_step_matmuls())
+        alone = on_one(facts, adapter.case.layout.replicas, steps=3)
+        error = apart(adapter.gradients(), alone.gradients())
+        found[way] = [error, adapter.collective_counts(), on_all(facts, way).collective_counts()]
+    return {"found": found}
+
+
+def refuse(facts, chain):
+    """Ask PyTorch for shardings that it does not have. ``chain``: facts of a model that is none."""
+    reasons, modules = [], []
+
+    def attempt(facts, way, hyper=(), **options):
+        changed = {**facts, "hyperparameters": {**facts["hyperparameters"], **dict(hyper)}}
+
+        def build():
+            adapter = started(changed, parallelism=way, **options)
+            adapter._data_parallel.join = lambda *where: "gloo"
+            modules.append(adapter._sharded)
+            adapter.build(batch_of(changed))
+
+        reasons.append(raised(Unsupported, build))
+
+    attempt(facts, "tensor", hyper={"heads": 3, "key_value_heads": 3, "hidden": 30})
+    attempt(facts, "tensor", hyper={"intermediate": 65})
+    attempt(facts, "fsdp", compiler="inductor")
+    attempt(facts, "pipeline", hyper={"layers": 1})
+    attempt(facts, "interleaved", steps=5)
+    attempt(chain, "pipeline")
+    pipeline = modules[-1]
+    reasons.append(raised(Unsupported, lambda: pipeline.require_schedule(4, False, 3)))
+    spans = [pipeline.spans_of(*asked) for asked in ((12, 4, 4), (7, 4, 4), (2, 4, 2))]
+    return {"reasons": reasons, "spans": [[len(one) for one in found] for found in spans]}
+
+
+def refuse_by_jax(facts):
+    """Ask JAX for shardings that it does not have."""
+    reasons = [
+        raised(Unsupported, lambda: started(facts, compiler="none", parallelism="fsdp")),
+    ]
+    adapter = started(facts, parallelism="tensor")
+    sharded, definition = adapter._sharded, adapter._definition
+    heads = {**facts["hyperparameters"], "heads": 3, "key_value_heads": 3}
+    for asked in ((heads, 16), (facts["hyperparameters"], 15)):
+        reasons.append(
+            raised(
+                Unsupported,
+                lambda asked=asked: sharded.require_multiples(definition, *asked, 2),
+            )
+        )
+    return {"reasons": reasons, "order": sharded.by_rank(16, (4, 2, 2), 2).tolist()}

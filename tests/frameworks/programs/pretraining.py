@@ -1,0 +1,25 @@
+"""Training of ELECTRA by the benchmark ``converge``."""
+
+from harness.adapter import Mismatch
+from harness.kind import Context, Workload
+from harness.kinds.converge import Converge
+
+from .learning import SilentReport
+from .prelude import raised, started
+from .small import facts_of
+
+
+def learn(folder, length, batch, micro_steps, parameters):
+    facts = facts_of("topics_electra")
+    adapter = started(facts, batch=batch, steps=micro_steps, folder=folder, sequence=length)
+    given = {one.name: one.default for one in Converge.parameters}
+    given.update(parameters)
+    workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)
+    context = Context(workload, adapter.rank_context, adapter, [], SilentReport("", 0, ""))
+    context.fields["framework_version"] = context.fields["device"] = ""
+    reason = raised(Mismatch, lambda: Converge().measure(context))
+    return {
+        "reason": reason,
+        "curve": context.fields.get("curve"),
+        "task": context.fields.get("task"),
+    }

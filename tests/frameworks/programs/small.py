@@ -1,0 +1,36 @@
+"""Small models, for tests and for the programs that they run."""
+
+import os
+from typing import Any, Dict
+
+from harness.request.declaration import read_model
+
+SCRIPTS = os.path.join(os.path.abspath(__file__ + 4 * "/.."), "scripts")
+
+#: Frameworks in which each computation of a network is compiled or traced.
+SLOW = ("jax", "tensorflow", "tensorflow1")
+
+
+def facts_of(model: str) -> Dict[str, Any]:
+    return read_model(f"{SCRIPTS}/models/{model}.json")
+
+
+def small_bert(**changes: Any) -> Dict[str, Any]:
+    """Return a BERT of few parameters without dropout: gradients can be compared."""
+    facts = facts_of("bert_base")
+    facts["hyperparameters"].update(
+        vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0
+    )
+    facts["hyperparameters"].update(changes)
+    for item in facts["inputs"]:
+        if item.get("below") == 30522:
+            item["below"] = 50
+    return facts
+
+
+def small_images(blocks: int = 4) -> Dict[str, Any]:
+    """Return a ResNet of few ``blocks`` and images."""
+    facts = facts_of("resnet50_v1.5")
+    facts["hyperparameters"]["blocks"] = [1] * blocks
+    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
+    return facts
