@@ -59,7 +59,11 @@ def reached(trees: Sequence[ast.Module]) -> set[ast.stmt]:
     while True:
         inside = {node for root in roots for node in ast.walk(root)}
         named, elsewhere = names(inside), names(set(nodes) - inside)
-        more = [one for one in functions if one not in inside and one.name in named - elsewhere]
+        more = [
+            function
+            for function in functions
+            if function not in inside and function.name in named - elsewhere
+        ]
         if not more:
             return {node for node in inside if isinstance(node, ast.stmt)}
         roots += more

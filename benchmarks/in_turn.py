@@ -28,14 +28,14 @@ def measure(loops: Mapping[str, Callable[[], Any]], rounds: int, steps: int) -> 
     Each loop runs ``steps`` steps, see :func:`repeated`. Two warm-up rounds are not counted. Every
     other round has the opposite order."""
     names = list(loops)
-    found: dict[str, Any] = {name: [] for name in names}
+    results: dict[str, Any] = {name: [] for name in names}
     for number in range(-2, rounds):
         for name in names if number % 2 else names[::-1]:
             start = time.perf_counter()
             loops[name]()
             if number >= 0:
-                found[name].append((time.perf_counter() - start) / steps)
-    return found
+                results[name].append((time.perf_counter() - start) / steps)
+    return results
 
 
 def ratio(seconds: list[float], other: list[float]) -> tuple[float, float, float]:

@@ -107,11 +107,11 @@ def by_way(python: Path, ranks: int, rounds: int) -> dict[str, list[float]]:
         subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True, env=environment)
         for rank in range(ranks)
     ]
-    printed = [one.communicate()[0] for one in started]
-    if any(one.returncode for one in started):
+    printed = [popen.communicate()[0] for popen in started]
+    if any(popen.returncode for popen in started):
         raise SystemExit("a process failed")
-    found: dict[str, list[float]] = json.loads(printed[0].splitlines()[-1])
-    return found
+    results: dict[str, list[float]] = json.loads(printed[0].splitlines()[-1])
+    return results
 
 
 def main() -> int:

@@ -145,20 +145,20 @@ def measure(name: str, batch: int, seconds: float) -> dict[str, list[float]]:
     for loop in loops.values():
         loop(5)
     count = max(3, round(BLOCK / by_hand(5)))
-    found: dict[str, list[float]] = {kind: [] for kind in loops}
+    results: dict[str, list[float]] = {kind: [] for kind in loops}
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(found["by hand"]) % 2:
-        kinds = [*loops] if len(found["by hand"]) % 2 else [*loops][::-1]
+    while time.perf_counter() < end or len(results["by hand"]) % 2:
+        kinds = [*loops] if len(results["by hand"]) % 2 else [*loops][::-1]
         for kind in kinds:
-            found[kind].append(loops[kind](count))
-    return found
+            results[kind].append(loops[kind](count))
+    return results
 
 
 def interpreter(environments: Path, name: str) -> Path | None:
     """Return the Python of an environment with what the model imports; None without one."""
     framework, package = MODELS[name]
-    found = environments.glob(f"{framework}-*/lib/python3*/site-packages/{package}")
-    return next((path.parents[3] / "bin" / "python" for path in sorted(found)), None)
+    generator = environments.glob(f"{framework}-*/lib/python3*/site-packages/{package}")
+    return next((path.parents[3] / "bin" / "python" for path in sorted(generator)), None)
 
 
 def main() -> int:

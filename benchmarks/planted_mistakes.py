@@ -80,20 +80,26 @@ def largest(errors: Errors, without: Collection[str] = ()) -> tuple[float, str]:
     """Return the largest error as part of its bound, and its name, ``without`` some quantities."""
     found = [(0.0, "")]
     for precision, measured in errors.values():
-        for one in measured:
-            if one["quantity"] in without:
+        for entry in measured:
+            if entry["quantity"] in without:
                 continue
-            bound = verifications.bound(precision, one["quantity"])
-            error = float("inf") if one["error"] is None else one["error"] - one.get("rounding", 0)
+            bound = verifications.bound(precision, entry["quantity"])
+            error = (
+                float("inf")
+                if entry["error"] is None
+                else entry["error"] - entry.get("rounding", 0)
+            )
             part = error / bound if bound else float("inf") if error else 0.0
-            found.append((float("inf") if part != part else part, one["quantity"]))
+            found.append((float("inf") if part != part else part, entry["quantity"]))
     return max(found)
 
 
 def compared(run: ForkServer, references: dict[str, Path], folder: Path) -> Iterator[Row]:
     """Yield the comparisons of what is right, and then of each mistake."""
     mistakes = of_framework(run.framework)
-    for model, computation in sorted({(one.model, one.computation) for one in mistakes}):
+    for model, computation in sorted(
+        {(mistake.model, mistake.computation) for mistake in mistakes}
+    ):
         errors = errors_of(run, references[model], ADAPTERS / run.framework, computation)
         part, name = largest(errors)
         if part <= 1:

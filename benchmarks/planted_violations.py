@@ -31,12 +31,17 @@ def main() -> int:
         (ROOT / PAGE).write_text(page((ROOT / PAGE).read_text()))
         return 0
     chosen = [
-        (claim, one) for claim in CLAIMS if given.word in claim.words for one in claim.planted
+        (claim, violation)
+        for claim in CLAIMS
+        if given.word in claim.words
+        for violation in claim.planted
     ]
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="violations-") as name:
         right = copy_project(Path(name) / "right")
-        done = run_tests(right, dict.fromkeys(test for _, one in chosen for test in one.tests))
+        done = run_tests(
+            right, dict.fromkeys(test for _, violation in chosen for test in violation.tests)
+        )
         if done.returncode:
             print(
                 "tests fail, or are not found, without any violation:",
@@ -45,15 +50,15 @@ def main() -> int:
             )
             return 1
         print("claim | violation | tests | found")
-        for number, (claim, one) in enumerate(chosen):
+        for number, (claim, violation) in enumerate(chosen):
             try:
-                passed = missed(one, Path(name) / str(number), right)
+                passed = missed(violation, Path(name) / str(number), right)
                 found = f"NOT FOUND by {', '.join(passed)}" if passed else "found"
             except (AssertionError, SyntaxError, OSError) as error:
                 found = f"NOT PLANTED: {error}"
             wrong += found != "found"
-            names = ", ".join(test.rpartition("::")[2] for test in one.tests)
-            print(claim.words, one.about, names, found, sep=" | ", flush=True)
+            names = ", ".join(test.rpartition("::")[2] for test in violation.tests)
+            print(claim.words, violation.about, names, found, sep=" | ", flush=True)
     print(
         f"{len(chosen)} violations of {len({claim for claim, _ in chosen})} claims, {wrong} missed"
     )

@@ -75,7 +75,7 @@ def main() -> int:
     if given.worker:
         measure(given.models[0], given.tokens, given.steps)
         return 0
-    sizes = [one for one in compared_at() if not given.models or one[0] in given.models]
+    sizes = [item for item in compared_at() if not given.models or item[0] in given.models]
     if given.tokens:
         sizes = sorted({(model, given.tokens) for model, _ in sizes})
 

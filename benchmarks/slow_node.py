@@ -87,10 +87,10 @@ def run(kind: str, node: str, repeat: int, output: Path, shared: bool) -> dict[s
         subprocess.run(
             command, env={**os.environ, "SLURMD_NODENAME": node}, check=True, capture_output=True
         )
-    found: dict[str, Any] = json.loads(output.read_text())
-    if found["status"] != "ok":
-        raise SystemExit(f"{kind}: {found['status']}: {found['reason']}")
-    return found
+    results: dict[str, Any] = json.loads(output.read_text())
+    if results["status"] != "ok":
+        raise SystemExit(f"{kind}: {results['status']}: {results['reason']}")
+    return results
 
 
 def record(repeats: int, folder: Path) -> None:
@@ -102,9 +102,9 @@ def record(repeats: int, folder: Path) -> None:
                 output = folder / f"{kind}-{state}-{repeat}.json"
                 metrics = run(kind, "n1", repeat, output, state == "shared")["metrics"]
                 for name in names:
-                    one = figures[f"{kind}/{name}"]
-                    one["better"] = metrics[name]["better"]
-                    one[state].append(float(f"{metrics[name]['value']:.6g}"))
+                    figure = figures[f"{kind}/{name}"]
+                    figure["better"] = metrics[name]["better"]
+                    figure[state].append(float(f"{metrics[name]['value']:.6g}"))
         print(f"{repeat} of {3 * repeats}", flush=True)
     made = {"made_by": "benchmarks/slow_node.py --record", "figures": figures}
     FILE.write_text(json.dumps(made, indent=1) + "\n")

@@ -33,10 +33,10 @@ BATCH, SEQUENCE = {False: 2, True: 1}, 128  # batch of images and of sequences, 
 
 def variants(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield name, required compiler and harness arguments of each setting that acts here."""
-    for one in settings:
-        if ACCELERATOR in one.accelerators:
-            compiler = one.compiler or ""
-            given = variables([one], ACCELERATOR, compiler)
+    for setting in settings:
+        if ACCELERATOR in setting.accelerators:
+            compiler = setting.compiler or ""
+            given = variables([setting], ACCELERATOR, compiler)
             words = [f"--variable={name}={value}" for name, value in given.items()]
             yield " ".join(given), compiler, words
     for name in allocators.known():

@@ -32,10 +32,10 @@ def main(folder: Path) -> int:
             share = seconds / run.wall_seconds
             shares[run.case.framework].append(share)
             over += share > SHARE and len(rank["waited_step_seconds"]) > 1
-    for framework, found in sorted(shares.items()):
-        mean = sum(found) / len(found)
+    for framework, entry in sorted(shares.items()):
+        mean = sum(entry) / len(entry)
         print(
-            f"{framework:12} {len(found):4} windows: {mean:6.1%} on average, {max(found):6.1%} most"
+            f"{framework:12} {len(entry):4} windows: {mean:6.1%} on average, {max(entry):6.1%} most"
         )
     print(f"{over} above {SHARE:.0%} (goal: none)" if shares else "no record has such a window")
     return 1 if over or not shares else 0

@@ -27,13 +27,13 @@ def on_files(files: Files, config: Any) -> Files:
     linked = {target for page in pages for target in _targets(page)} - {*pages}
     linked.add(ROOT / "docs" / "site.css")
     # Files of the theme stay: its style and script.
-    found = Files([one for one in files if one.src_dir != config["docs_dir"]])
+    result = Files([file for file in files if file.src_dir != config["docs_dir"]])
     for path in [*pages, *sorted(linked)]:
         name = path.relative_to(ROOT).as_posix()
-        found.append(File.generated(config, name, abs_src_path=str(path)))
+        result.append(File.generated(config, name, abs_src_path=str(path)))
     for name, content in _sample().items():
-        found.append(File.generated(config, name, content=content))
-    return found
+        result.append(File.generated(config, name, content=content))
+    return result
 
 
 def _targets(page: Path) -> set[Path]:

@@ -138,15 +138,15 @@ class Bench:
     def processes(self, *variables: str) -> list[int]:
         """Return the processes of this test whose environment also holds all of `variables`."""
         wanted = {f"FRAMEBENCH_TEST={self.marker}", *variables}
-        found = []
+        actual = []
         for path in Path("/proc").glob("[0-9]*/environ"):
             try:
                 held = path.read_bytes().decode("utf-8", "replace").split("\0")
             except OSError:
                 continue
             if wanted <= set(held):
-                found.append(int(path.parent.name))
-        return found
+                actual.append(int(path.parent.name))
+        return actual
 
     def wait_for_phase(self, phase: str, ranks: int) -> None:
         """Wait until `ranks` ranks are in `phase`."""

@@ -22,11 +22,11 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
     """Return the value of ``condition`` as soon as it is true; fail after PATIENCE."""
     end = time.monotonic() + PATIENCE
     pause = 0.02  # growing, because conditions that start a program or read all of /proc cost much
-    while not (found := condition()):
+    while not (actual := condition()):
         assert time.monotonic() < end, f"waited {PATIENCE:g} s in vain for: {what}"
         time.sleep(pause)
         pause = min(1.2 * pause, 0.2)
-    return found
+    return actual
 
 
 def take_own_core() -> None:

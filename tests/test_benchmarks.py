@@ -31,10 +31,10 @@ def taken(path: Path) -> list[tuple[str, str]]:
 def test_what_a_benchmark_imports_is_there(path: Path) -> None:
     for module, name in taken(path):
         try:
-            found = hasattr(import_module(module), name) or import_module(f"{module}.{name}")
+            actual = hasattr(import_module(module), name) or import_module(f"{module}.{name}")
         except ModuleNotFoundError:
-            found = False
-        assert found, f"from {module} import {name}"
+            actual = False
+        assert actual, f"from {module} import {name}"
 
 
 def benchmark(name: str) -> Any:
@@ -48,9 +48,9 @@ def test_loops_take_turns_and_the_first_rounds_do_not_count() -> None:
         name: in_turn.repeated(lambda n=name: order.append(n), 2, lambda: order.append("wait"))
         for name in "ab"
     }
-    found = in_turn.measure(loops, 2, 2)
+    actual = in_turn.measure(loops, 2, 2)
     assert "".join(order).replace("wait", "|") == "bb|aa|aa|bb|" * 2
-    assert {name: len(seconds) for name, seconds in found.items()} == {"a": 2, "b": 2}
+    assert {name: len(seconds) for name, seconds in actual.items()} == {"a": 2, "b": 2}
 
 
 def test_a_ratio_is_of_the_rounds_and_has_their_interval() -> None:

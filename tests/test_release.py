@@ -89,8 +89,8 @@ def checked(schema: str, *files: str | Path) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_what_others_read_is_by_their_schema(schema: str, tmp_path: Path) -> None:
-    found = checked(schema, *SCHEMAS[schema])
-    assert found.returncode == 0, found.stdout + found.stderr
+    actual = checked(schema, *SCHEMAS[schema])
+    assert actual.returncode == 0, actual.stdout + actual.stderr
     wrong = tmp_path / "wrong.yml"
     wrong.write_text("jobs: 1\nscript: {}\n")
     assert checked(schema, wrong).returncode == 1, "the schema takes anything"

@@ -58,18 +58,18 @@ def test_text_has_an_encoding() -> None:
     """Fail if text is read or written in the caller's locale instead of UTF-8."""
     sources = [ROOT / "bootstrap", *(ROOT / "scripts").rglob("*.py")]
     sources += (ROOT / "workflow").rglob("*.py")
-    found = [
+    actual = [
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for path in sources
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(call, ast.Call) and lacks_encoding(call)
     ]
-    assert not found, 'these need encoding="utf-8": ' + ", ".join(found)
+    assert not actual, 'these need encoding="utf-8": ' + ", ".join(actual)
 
 
 def lacks_encoding(call: ast.Call) -> bool:
     """Return whether a call reads or writes text in the encoding of the locale."""
-    given = {one.arg: one.value for one in call.keywords}
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
     if "encoding" in given or None in given:
         return False
     if isinstance(text := given.get("text"), ast.Constant) and text.value:
@@ -98,20 +98,20 @@ def test_a_class_name_is_used_once() -> None:
                 for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                     if isinstance(node, ast.ClassDef):
                         places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert not {name: found for name, found in places.items() if len(found) > 1}
+    assert not {name: place for name, place in places.items() if len(place) > 1}
 
 
 def test_no_module_of_tests_imports_a_test_module() -> None:
     """Fail if tests share code through a test module instead of a helper module."""
     sources = sorted((ROOT / "tests").rglob("*.py"))
     test_modules = {dotted_name(path) for path in sources if path.name.startswith("test_")}
-    found = [
+    actual = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
         for path in sources
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if test_modules & {*imported_names(node, dotted_name(path))}
     ]
-    assert not found, "move what is shared into a helper module: " + "; ".join(found)
+    assert not actual, "move what is shared into a helper module: " + "; ".join(actual)
 
 
 def test_no_test_uses_a_private_name_of_the_project() -> None:
@@ -123,14 +123,14 @@ def test_no_test_uses_a_private_name_of_the_project() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if (name := defined_name(node)).startswith("_")
     }
-    found = [
+    actual = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        if not any(path.is_relative_to(ROOT / "tests" / "frameworks" / one) for one in INSIDE)
+        if not any(path.is_relative_to(ROOT / "tests" / "frameworks" / text) for text in INSIDE)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if (name := private_name(node)) in private
     ]
-    assert not found, "make these public, or test what uses them: " + "; ".join(found)
+    assert not actual, "make these public, or test what uses them: " + "; ".join(actual)
 
 
 def defined_name(node: ast.AST) -> str:
@@ -147,8 +147,8 @@ def private_name(node: ast.AST) -> str:
         owner = getattr(node.value, "id", "")
         name = "" if owner in ("self", "cls") or node.attr in PUBLIC else node.attr
     elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "setattr":
-        texts = [one.value for one in node.args if isinstance(one, ast.Constant)]
-        name = next((one.rpartition(".")[2] for one in texts if isinstance(one, str)), "")
+        texts = [expr.value for expr in node.args if isinstance(expr, ast.Constant)]
+        name = next((text.rpartition(".")[2] for text in texts if isinstance(text, str)), "")
     else:
         name = ""
     return name if name.startswith("_") and not name.startswith("__") else ""

@@ -27,7 +27,7 @@ from tests.framebench.statistics.distributions import (
 
 from .row import PromiseRow
 
-NAMED = {**SAMPLERS, **{f"{name} (kept aside)": one for name, one in KEPT_ASIDE.items()}}
+NAMED = {**SAMPLERS, **{f"{name} (kept aside)": entry for name, entry in KEPT_ASIDE.items()}}
 
 
 def rows(draws: int) -> Iterator[PromiseRow]:
@@ -95,6 +95,8 @@ def _under_drift(draws: int) -> Iterator[PromiseRow]:
 def _percentile(draws: int) -> PromiseRow:
     """Return the coverage of the p95 of 130 steps, the 124th value."""
     p95 = np.sort(step_times(np.random.default_rng(0), 7 * draws), axis=1)[:, 123]
-    found = [intervals.median_interval(one) or (1.0, 0.0) for one in p95.reshape(-1, 7).tolist()]
+    found = [
+        intervals.median_interval(entry) or (1.0, 0.0) for entry in p95.reshape(-1, 7).tolist()
+    ]
     held = float(np.mean([low <= np.median(p95) <= high for low, high in found]))
     return PromiseRow("interval of a p95, 7 repeats", "correlated steps", held, draws, 0.95, 1)

@@ -16,6 +16,6 @@ def rows(draws: int) -> Iterator[PromiseRow]:
         sets = np.random.default_rng(1).normal(100, 2, (draws, count)).tolist()
         apart = float(np.mean([bool(shape.outliers(values)) for values in sets]))
         two = float(np.mean([shape.modes(values) is not None for values in sets]))
-        for what, found in (("an outlier", apart), ("two modes", two)):
+        for what, value in (("an outlier", apart), ("two modes", two)):
             promise = f"{what} among {count} repeats"
-            yield PromiseRow(promise, "normal", found, draws, 0, shape.SIGNIFICANCE)
+            yield PromiseRow(promise, "normal", value, draws, 0, shape.SIGNIFICANCE)

@@ -25,10 +25,10 @@ PAIRS, CHANGE = 12, 0.05
 
 def rows(draws: int) -> Iterator[PromiseRow]:
     """Yield the rows of all promises about pairs."""
-    aside = {f"{name} (kept aside)": one for name, one in KEPT_ASIDE.items()}
-    for name, one in {**SAMPLERS, **aside}.items():
+    aside = {f"{name} (kept aside)": entry for name, entry in KEPT_ASIDE.items()}
+    for name, entry in {**SAMPLERS, **aside}.items():
         for count in (6, 7, PAIRS):
-            held = _coverage((one, one), count, draws)
+            held = _coverage((entry, entry), count, draws)
             yield PromiseRow(f"interval of a ratio, {count} pairs", name, held, draws, 0.93, 1)
     for related in (0.3, 0.5, 0.7):
         held = _coverage((resembling(related),) * 2, PAIRS, draws)
@@ -45,10 +45,10 @@ def rows(draws: int) -> Iterator[PromiseRow]:
 def _coverage(sides: tuple[Sampler, Sampler], count: int, draws: int) -> float:
     """Return the fraction of intervals that hold the ratio of the true medians."""
     random = np.random.default_rng(0)
-    base, candidate = (one(random, (draws, count)) / median_of(one) for one in sides)
+    base, candidate = (side(random, (draws, count)) / median_of(side) for side in sides)
     runs = drifting(random, draws, count) * np.stack([base, candidate], axis=-1)
     ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
-    found = [signed_rank.interval(one) or (2, 0) for one in ratios]
+    found = [signed_rank.interval(ratio) or (2, 0) for ratio in ratios]
     return float(np.mean([low <= 1.05 <= high for low, high in found]))
 
 
@@ -57,7 +57,7 @@ def _tests(draws: int) -> Iterator[PromiseRow]:
     for count in (6, 7, PAIRS):
         runs = drifting(np.random.default_rng(0), draws, count)
         ratios = (runs[..., 1] / runs[..., 0]).tolist()
-        found = float(np.mean([signed_rank.p_value(one) <= 0.05 for one in ratios]))
+        found = float(np.mean([signed_rank.p_value(ratio) <= 0.05 for ratio in ratios]))
         promise = f"equal sides called different, {count} pairs"
         yield PromiseRow(promise, "machine drift", found, draws, 0, 0.05)
     base, candidate = runs[..., 0].tolist(), ((1 - CHANGE) * runs[..., 1]).tolist()

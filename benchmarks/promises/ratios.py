@@ -24,8 +24,8 @@ from .row import PromiseRow
 
 Sides = tuple[Sampler, Sampler]
 SIDES: dict[str, Sides] = {
-    **{f"both {name}": (one, one) for name, one in SAMPLERS.items()},
-    **{f"both {name} (kept aside)": (one, one) for name, one in KEPT_ASIDE.items()},
+    **{f"both {name}": (sampler, sampler) for name, sampler in SAMPLERS.items()},
+    **{f"both {name} (kept aside)": (entry, entry) for name, entry in KEPT_ASIDE.items()},
     **UNLIKE,
     **{f"{name} (kept aside)": sides for name, sides in UNLIKE_KEPT_ASIDE.items()},
 }
@@ -68,7 +68,8 @@ def _verdicts(draws: int) -> Iterator[PromiseRow]:
         for count in (7, 20):
             random = np.random.default_rng(0)
             sides = [
-                (one(random, (draws, count)) / median_of(one)).tolist() for one in (first, second)
+                (entry(random, (draws, count)) / median_of(entry)).tolist()
+                for entry in (first, second)
             ]
             p_values = [intervals.rank_test(*pair) for pair in zip(*sides, strict=True)]
             called = 0
@@ -108,7 +109,7 @@ def _called(base: np.ndarray, candidate: np.ndarray) -> np.ndarray:
     p_values = intervals.adjusted([intervals.rank_test(*pair) for pair in sides])
     ends = [intervals.ratio_interval(*pair) or (0.0, 2.0) for pair in sides]
     verdicts = [verdict(low, (low, high), p) for (low, high), p in zip(ends, p_values, strict=True)]
-    return np.array([one in (FASTER, SLOWER) for one in verdicts])
+    return np.array([text in (FASTER, SLOWER) for text in verdicts])
 
 
 def _beyond(draws: int) -> Iterator[PromiseRow]:

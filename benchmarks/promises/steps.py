@@ -25,7 +25,7 @@ from .row import PromiseRow
 
 def rows(draws: int) -> Iterator[PromiseRow]:
     """Yield the rows of all promises about step times."""
-    named = {**STEADY, **{f"{name} (kept aside)": one for name, one in KEPT_ASIDE.items()}}
+    named = {**STEADY, **{f"{name} (kept aside)": entry for name, entry in KEPT_ASIDE.items()}}
     fewer = draws // 10
     for name, draw in named.items():
         most = HANGING_TOGETHER if name == "hanging together" else steady.SIGNIFICANCE
@@ -47,7 +47,7 @@ def rows(draws: int) -> Iterator[PromiseRow]:
 def _unsteady(draw: Steps, count: int, draws: int) -> float:
     random = np.random.default_rng(0)
     windows = (draw(random, count).tolist() for _ in range(draws))
-    return float(np.mean([bool(steady.unsteady(one)) for one in windows]))
+    return float(np.mean([bool(steady.unsteady(window)) for window in windows]))
 
 
 def _stalls(draws: int) -> Iterator[PromiseRow]:

@@ -25,7 +25,9 @@ def rows(draws: int) -> Iterator[PromiseRow]:
         wrong, lead = (percent / 100 for percent in SIMULATED[name])
         random = np.random.default_rng(1)
         again = [call(random, (EQUAL,) * SETTINGS, noise, calls=2) for _ in range(draws)]
-        found = float(np.mean([any(one is not None for one in made.winners) for made in again]))
+        found = float(
+            np.mean([any(winner is not None for winner in made.winners) for made in again])
+        )
         most = FALSE_WINNERS if name in NOISES else wrong + NEAR
         yield PromiseRow("a wrong winner among two equal ones", name, found, draws, 0, most)
         if name in UNLIKE:
@@ -34,7 +36,7 @@ def rows(draws: int) -> Iterator[PromiseRow]:
             what = "a winner of equal median whose mean is smaller"
             yield PromiseRow(what, name, found, draws, 0, FALSE_WINNERS)
         once = [call(random, (LEADING,) * SETTINGS, noise) for _ in range(draws)]
-        found = float(np.mean([one.winners == [0] * SETTINGS for one in once]))
+        found = float(np.mean([outcome.winners == [0] * SETTINGS for outcome in once]))
         near = (max(0.0, lead - NEAR), min(1.0, lead + NEAR))
         low, high = (POWER[name], 1.0) if name in POWER else near
         yield PromiseRow("leads of 10 % found", name, found, draws, low, high)

@@ -199,7 +199,7 @@ class Case(_Values):
         found = {"compiler": self.compiler, "batch": ""}
         if self.batch_per_device:
             found["batch"] = axes.named("batch_per_device").label(self.batch_per_device)
-        found.update((one.name, one.label(getattr(self, one.name))) for one in self.differing())
+        found.update((axis.name, axis.label(getattr(self, axis.name))) for axis in self.differing())
         if self.sequence_length:
             found["sequence_length"] = axes.named("sequence_length").label(self.sequence_length)
         found.update((name, f"{name}={value}") for name, value in self.parameters)

@@ -28,7 +28,7 @@ def _is_seconds(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and set(value) <= set(START_SECONDS)
-        and all(isinstance(one, (int, float)) and one >= 0 for one in value.values())
+        and all(isinstance(entry, (int, float)) and entry >= 0 for entry in value.values())
     )
 
 
@@ -36,27 +36,27 @@ def _is_rates(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and set(value) <= {"train", "inference"}
-        and all(isinstance(one, dict) for one in value.values())
+        and all(isinstance(entry, dict) for entry in value.values())
         and all(
             isinstance(rate, (int, float)) and rate > 0
-            for one in value.values()
-            for rate in one.values()
+            for entry in value.values()
+            for rate in entry.values()
         )
     )
 
 
 def _is_processors(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(one, dict)
-        and set(one) == {"vendor", "instruction_set"}
-        and all(isinstance(text, str) for text in one.values())
-        for one in value.values()
+        isinstance(entry, dict)
+        and set(entry) == {"vendor", "instruction_set"}
+        and all(isinstance(text, str) for text in entry.values())
+        for entry in value.values()
     )
 
 
 def _is_capabilities(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(one, str) and re.match(r"^\d+\.\d+$", one) for one in value.values()
+        isinstance(text, str) and re.match(r"^\d+\.\d+$", text) for text in value.values()
     )
 
 
@@ -64,7 +64,9 @@ _NAMES = _Type("a list of names", _is_names)
 _TEXT = _Type("a text", lambda value: isinstance(value, str))
 _LINES = _Type(
     "lines by precision or compiler",
-    lambda value: isinstance(value, dict) and all(isinstance(one, str) for one in value.values()),
+    lambda value: (
+        isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+    ),
 )
 _COMPILER = _Type("a name, or null", lambda value: value is None or isinstance(value, str))
 
@@ -108,7 +110,7 @@ def checked(declared: Any, folder: str) -> Dict[str, Any]:
     values = {**declared}
     for name, key in _KEYS.items():
         if values.setdefault(name, key.absent) is REQUIRED:
-            needed = [one for one, known in _KEYS.items() if known.absent is REQUIRED]
+            needed = [text for text, known in _KEYS.items() if known.absent is REQUIRED]
             raise ValueError(f"key {name} is missing; it needs {', '.join(needed)}")
         if not key.type.accepts(values[name]):
             raise ValueError(f"{name}: found {values[name]!r:.80}; allowed: {key.type.allowed}")

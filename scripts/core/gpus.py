@@ -79,7 +79,7 @@ def list_gpus(seconds: float = 60.0) -> List[Gpu]:
         gpu
         if gpu.instances is None
         else gpu._replace(
-            instances=tuple(_instance(gpu, *one) for one in profiles.get(gpu.uuid, ()))
+            instances=tuple(_instance(gpu, *profile) for profile in profiles.get(gpu.uuid, ()))
         )
         for gpu in gpus
     ]
@@ -120,11 +120,11 @@ def _named(word: str, gpus: Sequence[Gpu], visible: str) -> Gpu:
         )
     if word.isdigit() and int(word) < len(gpus):
         return gpus[int(word)]
-    everything = [*gpus, *(one for gpu in gpus for one in gpu.instances or ())]
+    everything = [*gpus, *(instance for gpu in gpus for instance in gpu.instances or ())]
     like = [] if word.isdigit() else [gpu for gpu in everything if gpu.uuid.startswith(word)]
     if len(like) != 1:
         names = ", ".join([str(number) for number in range(len(gpus))])
-        names += "".join(f", {one.uuid}" for gpu in gpus for one in gpu.instances or ())
+        names += "".join(f", {instance.uuid}" for gpu in gpus for instance in gpu.instances or ())
         raise GpuError(
             f"{VISIBLE}={visible!r} names {word!r}, which {_SMI} does not list; allowed: {names}, "
             "or a UUID"
@@ -139,7 +139,8 @@ def _undivided(gpu: Gpu) -> str:
             f"({_SMI} mig -cgi .. -C), or no MIG ({_SMI} -mig 0)"
         )
     names = " or ".join(
-        f"{VISIBLE}={one.uuid} ({one.name.rpartition(' ')[2]})" for one in gpu.instances
+        f"{VISIBLE}={instance.uuid} ({instance.name.rpartition(' ')[2]})"
+        for instance in gpu.instances
     )
     return f"MIG divides {gpu.name} and no instance is named; allowed: {names}"
 
@@ -233,14 +234,14 @@ def profile_bytes(name: str) -> Optional[int]:
 
 def _profiles(listing: str) -> Dict[str, List[Tuple[str, str]]]:
     """Return profile and UUID of the instances of each GPU in the output of ``nvidia-smi -L``."""
-    found: Dict[str, List[Tuple[str, str]]] = {}
+    results: Dict[str, List[Tuple[str, str]]] = {}
     for line in listing.splitlines():
         gpu, instance = _GPU.match(line), _INSTANCE.match(line)
         if gpu:
-            found[gpu.group(1)] = []
-        elif instance and found:
-            found[list(found)[-1]].append((instance.group(1), instance.group(2)))
-    return found
+            results[gpu.group(1)] = []
+        elif instance and results:
+            results[list(results)[-1]].append((instance.group(1), instance.group(2)))
+    return results
 
 
 def _instance(gpu: Gpu, profile: str, uuid: str) -> Gpu:

@@ -73,7 +73,9 @@ def known() -> Mapping[str, Precision]:
     """Return all precisions by name, baselines first."""
     files = (name for name in os.listdir(FOLDER) if name.endswith(".json"))
     declared = [_precision(os.path.join(FOLDER, name)) for name in files]
-    ordered = sorted(declared, key=lambda one: (one.baseline is not None, one.name))
+    ordered = sorted(
+        declared, key=lambda precision: (precision.baseline is not None, precision.name)
+    )
     return {precision.name: precision for precision in ordered}
 
 
@@ -85,7 +87,9 @@ def default() -> str:
 def default_for(accelerator: str, instruction_sets: Collection[str]) -> str:
     """Return the precision that a machine is made for; the first baseline without such."""
     has = {accelerator, *instruction_sets}
-    return next((name for name, one in known().items() if has & {*one.usual_on}), default())
+    return next(
+        (name for name, precision in known().items() if has & {*precision.usual_on}), default()
+    )
 
 
 def baseline(name: object) -> Optional[str]:
@@ -99,14 +103,14 @@ def baseline(name: object) -> Optional[str]:
 
 def variables() -> List[str]:
     """Return the environment variables that change what any precision computes, sorted."""
-    return sorted({variable for one in known().values() for variable in one.variables})
+    return sorted({variable for precision in known().values() for variable in precision.variables})
 
 
 def of_ranks() -> List[List[Any]]:
     """Return what a rank knows of each precision, sorted by name, as in JSON."""
     return [
-        [name, one.dtypes, one.share, one.gradient_floor, one.updates]
-        for name, one in sorted(known().items())
+        [name, precision.dtypes, precision.share, precision.gradient_floor, precision.updates]
+        for name, precision in sorted(known().items())
     ]
 
 

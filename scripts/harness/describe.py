@@ -101,7 +101,7 @@ if __name__ == "__main__":
 
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    questions = {one.__name__: one for one in (kinds, model, data, try_model, try_imports)}
+    questions = {item.__name__: item for item in (kinds, model, data, try_model, try_imports)}
     json.dump(questions[sys.argv[1]](*sys.argv[2:]), answer)
     answer.close()
     os._exit(0)  # some frameworks take seconds to end, or crash when they do

@@ -92,7 +92,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         log = launch.log_with_name(request.log, "nodes")
         outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
     status, reason = outcome.most_telling(outcomes)
-    measured = judged(task, status, reason, [one.fields for one in outcomes])
+    measured = judged(task, status, reason, [rank_outcome.fields for rank_outcome in outcomes])
     if node_result is None:
         return replace(measured, nodes=entries)
     measured = replace(

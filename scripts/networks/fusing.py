@@ -38,7 +38,7 @@ def fused(network: LayerGraph) -> LayerGraph:
             renamed[layer.name] = normalised
             layer = norm._replace(op=FUSED, inputs=(*norm.inputs, *addends))
         results.append(_reading(layer, renamed))
-    kept = tuple(one for one in results if one.op == FUSED or one.name not in absorbed)
+    kept = tuple(result for result in results if result.op == FUSED or result.name not in absorbed)
     outputs = tuple(renamed.get(name, name) for name in network.outputs)
     return network._replace(layers=kept, outputs=outputs)
 

@@ -64,8 +64,8 @@ def padded(inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the declared inputs with padding behind each sequence, which a mask of ones never
     shows."""
     return [
-        {**one, "distribution": "padded"} if one["name"] == "attention_mask" else one
-        for one in inputs
+        {**entry, "distribution": "padded"} if entry["name"] == "attention_mask" else entry
+        for entry in inputs
     ]
 
 
@@ -74,10 +74,10 @@ def with_extremes(
 ) -> Arrays:
     """Return the batch with the least and the greatest of all values that each input of integers
     may have: some frameworks ignore labels or tokens of a certain number."""
-    for one in inputs:
-        if one["distribution"] == "integers":
-            values = batch[one["name"]].reshape(-1)
-            (below,) = shape_of([one["below"]], len(batch[one["name"]]), sequence_length)
+    for entry in inputs:
+        if entry["distribution"] == "integers":
+            values = batch[entry["name"]].reshape(-1)
+            (below,) = shape_of([entry["below"]], len(batch[entry["name"]]), sequence_length)
             values[0] = 0
             if len(values) > 2:
                 values[1] = below - 1

@@ -58,7 +58,7 @@ def of_steps(
             optimizer.rate *= LAST_RATE
         update(weights, gradients, optimizer, hyper)
         if number < len(UPDATES):
-            changes = ((one, weights[one] - start[one]) for one in gradients)
+            changes = ((gradient, weights[gradient] - start[gradient]) for gradient in gradients)
             norms[UPDATES[number]] = _distances(changes, folder / f"update-1-{number}.npz")
     return norms
 

@@ -297,7 +297,7 @@ VERIFICATION = (
         violation(
             "the code is not compared",
             _VERIFIED,
-            '        "other code": one.computation != run.computation,\n',
+            '        "other code": result.computation != run.computation,\n',
             "",
             f"{_OF_PROOFS}::test_a_verification_of_something_else_verifies_nothing"
             "[other0-the verification is of other code]",
@@ -305,7 +305,7 @@ VERIFICATION = (
         violation(
             "variables are not compared",
             _VERIFIED,
-            '        "other variables": one.variables != variables,\n',
+            '        "other variables": result.variables != variables,\n',
             "",
             f"{_OF_PROOFS}::test_a_verification_of_something_else_verifies_nothing"
             "[other3-the verification is of other variables]",
@@ -320,16 +320,16 @@ VERIFICATION = (
         violation(
             "mixed precision needs no verification in fp32",
             _VERIFIED,
-            "for one in found if baseline)",
-            "for one in ())",
+            "for kind in found if baseline)",
+            "for kind in ())",
             f"{_OF_BASELINES}::test_figures_in_another_precision_need_a_verification_in_fp32",
             f"{_OF_BASELINES}::test_each_verification_of_training_is_needed_in_fp32_too",
         ),
         violation(
             "mixed precision is verified by itself alone",
             f"{_DRIVER}/runs/verify.py",
-            "for each in (one, *_in_baseline(one, catalog)):",
-            "for each in (one,):",
+            "for each in (verification, *_in_baseline(verification, catalog)):",
+            "for each in (verification,):",
             f"{_OF_BASELINES}::test_what_another_precision_is_verified_in_is_verified_in_fp32_too",
         ),
     ),
@@ -372,7 +372,7 @@ VERIFICATION = (
         violation(
             "falling percentiles are accepted",
             f"{_DRIVER}/features/audit/lint.py",
-            "        *(one for case in cases for one in percentiles_rise(case)),\n",
+            "        *(finding for case in cases for finding in percentiles_rise(case)),\n",
             "",
             f"{_OF_LINT}::test_an_error_of_each_kind_is_found",
         ),

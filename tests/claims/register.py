@@ -18,13 +18,13 @@ CLAIMS: tuple[Claim, ...] = (*TIMING, *CHECKED, *CALLS, *STATISTICS, *FLAGS, *VE
 def table() -> str:
     """Return a Markdown table of claims, planted violations and the files of their tests."""
     rows = [("claim", "planted violations", "tests"), ("---",) * 3]
-    for one in CLAIMS:
+    for claim in CLAIMS:
         files = dict.fromkeys(
-            test.partition("::")[0] for planted in one.planted for test in planted.tests
+            test.partition("::")[0] for planted in claim.planted for test in planted.tests
         )
         links = [f"[{file.rpartition('/')[2]}](../{file})" for file in files]
-        planted = "; ".join(planted.about for planted in one.planted)
-        rows.append((one.words, planted, ", ".join(links)))
+        planted = "; ".join(planted.about for planted in claim.planted)
+        rows.append((claim.words, planted, ", ".join(links)))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

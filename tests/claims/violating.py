@@ -53,7 +53,7 @@ def missed(violation: Violation, folder: Path, source: Path = ROOT) -> list[str]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     failed = [line.removeprefix(_FAILED) for line in lines if line.startswith(_FAILED)]
-    return [test for test in violation.tests if not any(_is_of(one, test) for one in failed)]
+    return [test for test in violation.tests if not any(_is_of(text, test) for text in failed)]
 
 
 def _is_of(line: str, test: str) -> bool:

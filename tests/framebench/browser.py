@@ -34,10 +34,12 @@ def make(
     calls: Sequence[CallEntry] = (),
 ) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
-    found = record_sets.load(source)
-    grouped = group(found.runs, None)
+    actual = record_sets.load(source)
+    grouped = group(actual.runs, None)
     inputs = Inputs(grouped)
-    html_report.write(found, inputs, frames.build(inputs), target, "A report", further, calls=calls)
+    html_report.write(
+        actual, inputs, frames.build(inputs), target, "A report", further, calls=calls
+    )
     return target.read_text()
 
 

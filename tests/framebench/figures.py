@@ -53,9 +53,9 @@ def _renew() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         records, kept = unpacked("results", folder), folder / "kept"
-        for one in COMMANDS:
-            for table in made(one, records, folder / one).glob("*.csv"):
-                target = kept / one / table.name
+        for command in COMMANDS:
+            for table in made(command, records, folder / command).glob("*.csv"):
+                target = kept / command / table.name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(table.read_bytes())
         with tarfile.open(DATA / "tables.tar.xz", "w:xz") as archive:

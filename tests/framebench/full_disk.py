@@ -59,7 +59,7 @@ def check_full_disk(
 
     assert made_of(3000) == 0
     before = contents(results)
-    assert any(len(one) > LIMIT for one in before.values()), "nothing would fail"
+    assert any(len(content) > LIMIT for content in before.values()), "nothing would fail"
     with full_disk():
         assert made_of(4000) == 1
     assert "cannot write" in capsys.readouterr().err

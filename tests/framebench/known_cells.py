@@ -82,7 +82,7 @@ def trainings_of(frameworks: tuple[str, ...], end: str) -> tuple[list[Run], dict
         for seed in range(2):
             run = trained(0.5, score, seed=seed, framework=framework, precision=precision)
             if ends:
-                nothing = tuple(one._replace(value=None) for one in run.metrics)
+                nothing = tuple(metric._replace(value=None) for metric in run.metrics)
                 run = replace(run, status=end, reason="why", metrics=nothing, curve=None)
             runs.append(run)
         if not ends:
@@ -129,7 +129,7 @@ def markdown_rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
         if line.startswith("#"):
             title, header = line.lstrip("# "), []
         elif line.startswith("|") and not line.startswith("|-"):
-            cells = [one.strip() for one in line.strip("|").split(" | ")]
+            cells = [word.strip() for word in line.strip("|").split(" | ")]
             if header:
                 yield title, dict(zip(header, cells, strict=True))
             header = header or cells

@@ -68,7 +68,8 @@ def matmul_rates(*shapes: MatmulShape, tflops: float = 1e-9, **changes: Any) -> 
     ``changes``: transposed operand, hardware, cores per device, and fields of the case."""
     metrics = [MetricValue("highest_rate", tflops, "TFLOP/s")]
     metrics += [
-        MetricValue("rate", tflops, "TFLOP/s", point=tuple(one._asdict().items())) for one in shapes
+        MetricValue("rate", tflops, "TFLOP/s", point=tuple(shape._asdict().items()))
+        for shape in shapes
     ]
     made = measured("matmul", metrics, transposed=changes.pop("transposed", "neither"))
     case = {"framework": "pytorch", "framework_version": "2.8.0", "precision": "fp32"}

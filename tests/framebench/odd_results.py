@@ -149,11 +149,11 @@ def write_odd_results(folder: Path) -> Path:
             odd_file(rng, path, record)
         else:  # a normal record in an odd place
             path.write_text(json.dumps(record))
-    found = largest_batch_record(CASE)
+    actual = largest_batch_record(CASE)
     beside = {
         "verification": verification(),
         "peak_flops": peak_flops_record(),
-        "largest_batch": found,
+        "largest_batch": actual,
     }
     for kind, record in beside.items():
         for number in range(40):

@@ -46,5 +46,5 @@ def opening(path: Path) -> Iterator[str]:
 
 def opening_modules(paths: Iterable[Path]) -> dict[str, set[str]]:
     """Return the modules that open files, with the calls that do so."""
-    found = {path.relative_to(WORKFLOW).as_posix(): set(opening(path)) for path in paths}
-    return {name: calls for name, calls in found.items() if calls}
+    actual = {path.relative_to(WORKFLOW).as_posix(): set(opening(path)) for path in paths}
+    return {name: calls for name, calls in actual.items() if calls}

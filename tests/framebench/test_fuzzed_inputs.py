@@ -13,7 +13,7 @@ from ..fuzzing.targets import TARGETS, Target
 INPUTS, SEED = 700, 32
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda one: one.name)
+@pytest.mark.parametrize("target", TARGETS, ids=lambda entry: entry.name)
 def test_a_sample_as_it_is_is_taken(tmp_path: Path, target: Target) -> None:
     running.check_sample(target, tmp_path)
 

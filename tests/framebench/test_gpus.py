@@ -36,7 +36,10 @@ def test_gpus_and_instances_are_listed(listed: list[Gpu]) -> None:
         *("NVIDIA A100-SXM4-40GB", "8.0", "580.95.05"),
     )
     assert (whole.memory_bytes, whole.instances) == (40960 * 2**20, None)
-    assert [(one.name, one.uuid, one.memory_bytes) for one in divided.instances or ()] == [
+    assert [
+        (instance.name, instance.uuid, instance.memory_bytes)
+        for instance in divided.instances or ()
+    ] == [
         ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", "MIG-b0b8", 20 * 2**30),
         ("NVIDIA A100-SXM4-40GB MIG 1g.10gb+me", "MIG-17c2", 10 * 2**30),
     ]
@@ -113,13 +116,13 @@ def test_instances_of_one_profile_are_devices_of_their_own(
         devices.cores_of, "near_gpus", lambda asked, cores: [[place] for place in range(len(asked))]
     )
     leased = devices.available("cuda", None, range(8), os.environ)
-    assert [(one.name, one.cores, one.locks) for one in leased] == [
+    assert [(device.name, device.cores, device.locks) for device in leased] == [
         ("MIG-b", [1], ["gpu-MIG-b"]),
         ("MIG-c", [2], ["gpu-MIG-c"]),
     ]
-    for one in leased:  # a run's record has its own instance alone
-        used = devices.among(hardware.hardware([0])["gpus"], [one])
-        assert [gpu["uuid"] for gpu in used] == [one.name]
+    for device in leased:  # a run's record has its own instance alone
+        used = devices.among(hardware.hardware([0])["gpus"], [device])
+        assert [gpu["uuid"] for gpu in used] == [device.name]
     assert hardware.gpu_addresses(["MIG-b", "1"]) == [gpu["pci.bus_id"] for gpu in whole]
 
 
@@ -150,7 +153,7 @@ def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
     assert (machine.gpus, machine.hidden, machine.fault) == (len(names), hidden, "")
     variables = {**os.environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     leased = devices.available("cuda", None, [0], variables)
-    assert [lock for device in leased for lock in device.locks] == [f"gpu-{one}" for one in names]
+    assert [lock for device in leased for lock in device.locks] == [f"gpu-{name}" for name in names]
 
 
 def test_a_machine_without_gpus_hides_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def played(record: Path, here: bool) -> str:
     """Return the output of a call of three runs: one with a record, one without, one not begun.
     It also has a job that is not ours."""
     runs = [run_of(number, record) for number in (1, 2, 3)]
-    view = ProgressView([one for _, one in runs], 1.0, False, here)
+    view = ProgressView([job for _, job in runs], 1.0, False, here)
     stream = io.StringIO()
     view.attach(stream, False, False)
     now = time.time()

@@ -101,7 +101,7 @@ def test_what_was_packed_is_unpacked(tmp_path: Path, name: str) -> None:
         )
         folder = tmp_path / f"out{len(top)}"
         archives.unpack(path, folder)
-        assert {one: (folder / top / one).read_bytes() for one in FILES} == FILES
+        assert {file: (folder / top / file).read_bytes() for file in FILES} == FILES
 
 
 BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
@@ -171,7 +171,7 @@ def test_what_is_not_unpacked_is_refused_with_the_reason(
     assert said in str(refused.value)
     assert len(str(refused.value)) < 400
     assert str(refused.value).isprintable()
-    assert {one.name for one in tmp_path.iterdir()} == {name, "out"}
+    assert {path.name for path in tmp_path.iterdir()} == {name, "out"}
 
 
 def test_a_file_that_says_less_of_its_size_is_refused(
@@ -234,7 +234,9 @@ def test_what_a_kill_left_is_removed_by_the_next_call_and_nothing_else(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     processes = [held(tmp_path, "pause") for _ in range(2)]
-    killed, running = (Path(one.stdout.readline().strip()) for one in processes if one.stdout)
+    killed, running = (
+        Path(process.stdout.readline().strip()) for process in processes if process.stdout
+    )
     processes[0].kill()
     processes[0].wait()
     (tmp_path / "framebench-work-mine").write_text("a file")

@@ -94,7 +94,7 @@ def facts_of_block(name: str) -> dict[str, Any]:
     layers = list(_alone(networks.describe(facts), block))
     hyper = {**facts["hyperparameters"], "family": "layers", "layers": layers}
     verification = {**facts["verification"]["hyperparameters"], "learning_rate": block.rate}
-    drops = any(one["op"] == "dropout" and one.get("key") == "dropout" for one in layers)
+    drops = any(layer["op"] == "dropout" and layer.get("key") == "dropout" for layer in layers)
     for given in (hyper, verification):
         if not drops:  # otherwise the amount of dropout would be compared
             given.pop("dropout", None)
@@ -110,7 +110,7 @@ def _alone(network: LayerGraph, block: Block) -> Iterator[dict[str, Any]]:
     own = [layer for layer in network.layers if re.fullmatch(block.layers, layer.name)]
     names = {layer.name for layer in own}
     widths = {IMAGES: 3, **{layer.name: layer.shape.channels for layer in network.layers}}
-    sources = dict.fromkeys(one for layer in own for one in layer.inputs if one not in names)
+    sources = dict.fromkeys(text for layer in own for text in layer.inputs if text not in names)
     for source in sources:
         yield {"op": "convolution", "name": f"{source}.conv", "inputs": [IMAGES], "kernel": 1,
                "channels": widths[source]}  # fmt: skip
@@ -118,7 +118,7 @@ def _alone(network: LayerGraph, block: Block) -> Iterator[dict[str, Any]]:
         yield {"op": "relu", "name": f"{source}.in"}
     heads = set(network.outputs[1:]) & names
     for layer in own:
-        inputs = [one if one in names else f"{one}.in" for one in layer.inputs]
+        inputs = [text if text in names else f"{text}.in" for text in layer.inputs]
         given = {**_listed(layer, network), "inputs": inputs}
         yield {**given, "head_begins": own[0].name} if layer.name in heads else given
     last = own[-1].name
@@ -132,10 +132,10 @@ def _alone(network: LayerGraph, block: Block) -> Iterator[dict[str, Any]]:
 def _listed(layer: Layer, network: LayerGraph) -> dict[str, Any]:
     """Return a layer in the notation of the family ``layers``."""
     takes = set(inspect.signature(getattr(Layers, layer.op)).parameters) - {"initial"}
-    found = {key: value for key, value in layer.attributes.items() if key in takes}
+    actual = {key: value for key, value in layer.attributes.items() if key in takes}
     if layer.op == "dropout":
-        found["key"] = "auxiliary_dropout" if layer.name in network.auxiliary else "dropout"
-    return {"op": layer.op, "name": layer.name, **found}
+        actual["key"] = "auxiliary_dropout" if layer.name in network.auxiliary else "dropout"
+    return {"op": layer.op, "name": layer.name, **actual}
 
 
 def kinds(network: LayerGraph) -> set[tuple[Any, ...]]:
@@ -165,7 +165,7 @@ def covering() -> list[str]:
     while any(left.values()):
         best = max(left, key=lambda name: len(left[name]) / sizes[name])
         chosen.append(best)
-        left = {name: one - left[best] for name, one in left.items()}
+        left = {name: entry - left[best] for name, entry in left.items()}
     return chosen
 
 

@@ -30,12 +30,12 @@ def _alike() -> dict[str, str]:
     """Return for each network the first by name that is identical when small.
     Small networks lose their depths, and the widths of a multiplier."""
     first: dict[str, str] = {}
-    found = {}
+    actual = {}
     for name, facts in CNNS.items():
         small = compute.reduced(facts)
         described = repr((networks.describe(small), small["inputs"]))
-        found[name] = first.setdefault(described, name)
-    return found
+        actual[name] = first.setdefault(described, name)
+    return actual
 
 
 ALIKE = _alike()
@@ -58,7 +58,7 @@ def connected_facts() -> dict[str, Any]:
 def counted(facts: dict[str, Any]) -> dict[str, Any]:
     """Return ``facts`` of a described network with its trainable parameters and multiply-adds."""
     network = networks.describe(facts)
-    trained = (one.shape for one in networks.weights(network).values() if one.trained)
+    trained = (weight.shape for weight in networks.weights(network).values() if weight.trained)
     return {
         **facts,
         "trainable_parameters": sum(map(math.prod, trained)),

@@ -28,9 +28,9 @@ class Mistake(NamedTuple):
     @property
     def given(self) -> dict[str, Any]:
         """Return the mistake in the notation of the program."""
-        found = {"code": self.code, "hyperparameters": self.hyperparameters}
+        actual = {"code": self.code, "hyperparameters": self.hyperparameters}
         about = f", {self.about}"
-        return {**found, "about": about, **({"layers": self.layers} if self.layers else {})}
+        return {**actual, "about": about, **({"layers": self.layers} if self.layers else {})}
 
 
 #: Errors by computation: its precision, and the findings.
@@ -55,12 +55,12 @@ def compared(
         for precision in precisions
     ]
     computations += [
-        (str(one.folder), "model_config", "train", precision, one.given)
-        for one in mistakes
+        (str(mistake.folder), "model_config", "train", precision, mistake.given)
+        for mistake in mistakes
         for precision in precisions
     ]
-    (found,) = run("comparing.compare_all", computations=computations)
-    errors: Errors = found["errors"]
+    (actual,) = run("comparing.compare_all", computations=computations)
+    errors: Errors = actual["errors"]
     assert len(errors) == len(computations)
     return errors
 
@@ -79,10 +79,10 @@ def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[An
     """Return the errors above the bounds of their precision, or above ``bounds`` by quantity."""
     own = bounds or {}
     return {
-        (computation, one["quantity"], one["where"]): one["error"]
+        (computation, entry["quantity"], entry["where"]): entry["error"]
         for computation, (precision, measured) in errors.items()
-        for one in measured
-        if not verifications.QuantityError(**one).is_within(
-            own.get(one["quantity"], verifications.bound(precision, one["quantity"]))
+        for entry in measured
+        if not verifications.QuantityError(**entry).is_within(
+            own.get(entry["quantity"], verifications.bound(precision, entry["quantity"]))
         )
     }

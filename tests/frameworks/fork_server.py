@@ -95,7 +95,7 @@ class ForkServer:
         self, program: str, ranks: int = 1, hosts: Sequence[str] = (), **arguments: Any
     ) -> list[dict[str, Any]]:
         """Run a program. ``hosts``: address of each rank, if each is on a separate node."""
-        addresses = [one for host in hosts for one in free_addresses(1, host)]
+        addresses = [free_address for host in hosts for free_address in free_addresses(1, host)]
         addresses = addresses or free_addresses(ranks)
         local_ranks = [0] * len(hosts) or range(ranks)
         names = {name: os.environ[name] for name in PASSED if name in os.environ}
@@ -120,10 +120,10 @@ class ForkServer:
         )
         answers = []
         for rank in range(len(addresses)):
-            found = self.folder / f"{rank}.json"
+            actual = self.folder / f"{rank}.json"
             output = (self.folder / f"{rank}.txt").read_text(errors="replace")
-            assert found.exists(), f"rank {rank} gave no answer:\n{output}"
-            answers.append(json.loads(found.read_text()))
+            assert actual.exists(), f"rank {rank} gave no answer:\n{output}"
+            answers.append(json.loads(actual.read_text()))
         return answers
 
 
@@ -167,5 +167,5 @@ def norm(vector: Sequence[float]) -> float:
     return math.sqrt(math.fsum(value * value for value in vector))
 
 
-def distance(one: Sequence[float], other: Sequence[float]) -> float:
-    return norm([a - b for a, b in zip(one, other, strict=True)])
+def distance(entry: Sequence[float], other: Sequence[float]) -> float:
+    return norm([a - b for a, b in zip(entry, other, strict=True)])

@@ -48,8 +48,8 @@ def compared(definitions: Mapping[str, str]) -> list[str]:
     One network that every framework has is added. A model without a reference thus fails one test,
     not all comparisons."""
     first = {definition: name for name, definition in reversed(definitions.items())}
-    found = {name for one, name in first.items() if one not in SHARED and has_reference(one)}
-    return sorted({RESNET, *found})
+    actual = {name for entry, name in first.items() if entry not in SHARED and has_reference(entry)}
+    return sorted({RESNET, *actual})
 
 
 MODELS = compared(DEFINITIONS)
@@ -62,7 +62,7 @@ def reference_module(model: str) -> Any:
 def trained_parameters(facts: dict[str, Any]) -> int:
     """Return the number of trained parameters, by the shapes of the reference."""
     drawn = reference_module(facts["name"]).parameters(facts)
-    return sum(int(np.prod(one.shape)) for one in drawn.values() if one.trained)
+    return sum(int(np.prod(entry.shape)) for entry in drawn.values() if entry.trained)
 
 
 def small(model: str, **hyperparameters: object) -> dict[str, Any]:

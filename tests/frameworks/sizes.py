@@ -19,15 +19,17 @@ USUAL = 128
 
 def compared_at() -> list[tuple[str, int | None]]:
     """Return each model with its sequence lengths, None for images."""
-    found = set()
+    actual = set()
     for path in ROOT.glob("config/suites/*.yaml"):
         suite = load_suite(path.stem, CATALOG)
-        found |= {(one.model, one.sequence_length) for one in cases(suite, CATALOG) if one.is_step}
-    named = {model for model, _ in found}
+        actual |= {
+            (case.model, case.sequence_length) for case in cases(suite, CATALOG) if case.is_step
+        }
+    named = {model for model, _ in actual}
     for name, facts in CATALOG.models.items():
         if name not in named:
-            found.add((name, USUAL if facts["sequence_lengths"] else None))
-    return sorted(found, key=str)
+            actual.add((name, USUAL if facts["sequence_lengths"] else None))
+    return sorted(actual, key=str)
 
 
 def facts_at(model: str) -> dict[str, Any]:

@@ -33,12 +33,12 @@ def test_the_mean_over_micro_steps_is_that_of_the_reference(
     """Fail if the mean over micro-steps, its loss, or an update with it differs from the
     reference."""
     folder, compilers = str(references[EMBEDDING]), COMPILERS[run.framework]
-    (found,) = run("accumulation.compare_mean", folder=folder, compilers=compilers)
-    assert not beyond(found["errors"])
+    (actual,) = run("accumulation.compare_mean", folder=folder, compilers=compilers)
+    assert not beyond(actual["errors"])
     for compiler in compilers:
-        quantities = {one["quantity"] for one in found["errors"][compiler][1]}
+        quantities = {error["quantity"] for error in actual["errors"][compiler][1]}
         assert {"gradients", "outputs", "multiply-adds", "loss", "two updates"} <= quantities
-        step, micro_step = found["counted"][compiler]
+        step, micro_step = actual["counted"][compiler]
         assert step == 2 * micro_step > 0
 
 
@@ -76,14 +76,14 @@ MISTAKES = {
 def test_mistakes_are_found(run: ForkServer, references: dict[str, Path]) -> None:
     """Fail if a planted mistake is missed by the comparison, or a missing micro-step by
     the count."""
-    (found,) = run(
+    (actual,) = run(
         "accumulation.find_mistakes",
         folder=str(references[EMBEDDING]),
         compiler=COMPILERS[run.framework][0],
         mistakes={name: mistakes[run.framework] for name, mistakes in MISTAKES.items()},
     )
-    assert {mistake for mistake, *_ in beyond(found["errors"])} == {*MISTAKES}
-    assert [name for name, reason in found["counted"].items() if reason] == [ONE_ALONE]
+    assert {mistake for mistake, *_ in beyond(actual["errors"])} == {*MISTAKES}
+    assert [name for name, reason in actual["counted"].items() if reason] == [ONE_ALONE]
 
 
 #: Function and replacement that make each micro-step send gradients, by framework. TensorFlow
@@ -117,11 +117,11 @@ def test_gradients_go_to_the_other_rank_once(framework: str, fork_servers: ForkS
     )
     right, wrong = run(mistake=None), run(mistake=each) if each else []
     assert right[0]["checksum"] == right[1]["checksum"]
-    assert [one["sent"] for one in right] == [one["messages"] for one in right]
-    assert all(one["messages"] > 0 for one in right)
-    assert all(one["sent"] > one["messages"] for one in wrong), "what a run is refused for"
+    assert [entry["sent"] for entry in right] == [entry["messages"] for entry in right]
+    assert all(entry["messages"] > 0 for entry in right)
+    assert all(entry["sent"] > entry["messages"] for entry in wrong), "what a run is refused for"
     if framework == "pytorch":  # PyTorch adds up the same, only more often
-        assert [one["sent"] for one in wrong] == [3 * one["messages"] for one in wrong]
+        assert [entry["sent"] for entry in wrong] == [3 * entry["messages"] for entry in wrong]
         assert wrong[0]["checksum"] == pytest.approx(right[0]["checksum"], rel=1e-6)
 
 

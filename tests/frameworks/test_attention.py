@@ -16,6 +16,6 @@ run = served(*FUSED)
 @pytest.mark.parametrize("run", FUSED, indirect=True)
 def test_each_layer_has_the_fused_attention(run: ForkServer) -> None:
     """Fail if a layer uses the fused kernel other than once per forward pass, also with dropout."""
-    (found,) = run("attention.count_calls", functional=FUSED[run.framework], layers=LAYERS)
+    (actual,) = run("attention.count_calls", functional=FUSED[run.framework], layers=LAYERS)
     models, modes = ("bert_base", "gpt2_small"), ("train", "inference")
-    assert found == {f"{model} {mode}": LAYERS for model in models for mode in modes}
+    assert actual == {f"{model} {mode}": LAYERS for model in models for mode in modes}

@@ -120,8 +120,8 @@ def test_blocks_compute_what_the_reference_does(
     folders = [block_references / name for name in (BLOCKS if every else {block, *covering()})]
     modes = ("train",) if run.framework in SLOW else ("train", "inference")
     errors = compared(run, folders, mistakes=mistakes, modes=modes)
-    of_mistakes = tuple(f", {one.about}" for one in mistakes)
-    blocks = {name: found for name, found in errors.items() if not name.endswith(of_mistakes)}
+    of_mistakes = tuple(f", {mistake.about}" for mistake in mistakes)
+    blocks = {name: error for name, error in errors.items() if not name.endswith(of_mistakes)}
     assert len(errors) == len(blocks) + len(mistakes)
     assert not beyond(blocks), beyond(blocks)
     for name in errors.keys() - blocks.keys():
@@ -146,10 +146,10 @@ def test_what_each_framework_compares_has_every_layer_and_connection() -> None:
 def test_a_mistake_changes_its_block_and_no_shape(name: str) -> None:
     facts = facts_of_block(name)
     (about, layers), listed = OF_LAYERS[name], facts["hyperparameters"]["layers"]
-    assert layers.keys() <= {one["name"] for one in listed}, about
+    assert layers.keys() <= {entry["name"] for entry in listed}, about
     before = networks.weights(networks.describe(facts))
-    for one in listed:
-        one.update(layers.get(one["name"], {}))
-        for key in [key for key, value in one.items() if value is None]:
-            del one[key]
+    for entry in listed:
+        entry.update(layers.get(entry["name"], {}))
+        for key in [key for key, value in entry.items() if value is None]:
+            del entry[key]
     assert networks.weights(networks.describe(facts)) == before, about

@@ -73,8 +73,8 @@ def test_networks_compute_what_the_reference_does(
     The made-up network has all connections; ``--all-networks`` adds each kind of small network."""
     folders = [small_references / model for model in (CONNECTED, *(KINDS if all_networks else ()))]
     errors = compared(run, folders)
-    inception = {name: one for name, one in errors.items() if name.startswith("inception")}
-    others = {name: one for name, one in errors.items() if name not in inception}
+    inception = {name: error for name, error in errors.items() if name.startswith("inception")}
+    others = {name: error for name, error in errors.items() if name not in inception}
     assert bool(inception) == all_networks
     assert not beyond(others, {"gradients": GRADIENT})
     assert not beyond(inception, {"gradients": SINGLE_GRADIENT})
@@ -88,13 +88,13 @@ def test_fused_layers_take_the_place_of_normalisation_addition_and_relu(
 ) -> None:
     network = networks.describe(CNNS[model])
     before = [layer.op for layer in network.layers]
-    found = fusing.fused(network)
-    after = [layer.op for layer in found.layers]
+    actual = fusing.fused(network)
+    after = [layer.op for layer in actual.layers]
     assert (after.count(fusing.FUSED), after.count("batch_norm")) == (fused, norms)
     assert after.count("relu") == before.count("relu") - fused
     assert after.count("add") == 0
-    names = {IMAGES, *(layer.name for layer in found.layers)}
-    assert {*found.outputs} | {name for layer in found.layers for name in layer.inputs} <= names
+    names = {IMAGES, *(layer.name for layer in actual.layers)}
+    assert {*actual.outputs} | {name for layer in actual.layers for name in layer.inputs} <= names
 
 
 @pytest.mark.parametrize("run", FRAMEWORKS, indirect=True)
@@ -102,5 +102,5 @@ def test_networks_have_the_parameters_of_their_facts(run: ForkServer, all_networ
     """Fail if a full network has another number of parameters than its config says.
     ``test_blocks.py`` counts those of small blocks in each framework."""
     names = CNNS if all_networks or run.framework == FULL else COUNTED_BY_ALL
-    (found,) = run("cnn.count", networks=[CNNS[name] for name in names])
-    assert found["counts"] == {name: CNNS[name]["trainable_parameters"] for name in names}
+    (actual,) = run("cnn.count", networks=[CNNS[name] for name in names])
+    assert actual["counts"] == {name: CNNS[name]["trainable_parameters"] for name in names}

@@ -131,8 +131,8 @@ class Runs:
 
     @cached_property
     def declared(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.framework / "framework.json").read_text())
-        return found
+        actual: dict[str, Any] = json.loads((self.framework / "framework.json").read_text())
+        return actual
 
     @property
     def compiler(self) -> str:
@@ -334,11 +334,11 @@ def test_training_starts_at_a_guess_and_learns_the_batch(runs: Runs) -> None:
     """Fail if ResNet-50's first loss is not that of a guess, or does not fall.
     BERT's are those of the run through the command line."""
     facts = shallow(RESNET)
-    found = runs.training(facts, "fp32", 4)
-    assert found["trainable_parameters"] == facts["trainable_parameters"]
-    assert set(found["matmul_dtypes"]) == {"float32"}
-    assert found["first_value"] == pytest.approx(GUESS[RESNET], abs=1.2)
-    assert found["last_value"] < found["first_value"]
+    actual = runs.training(facts, "fp32", 4)
+    assert actual["trainable_parameters"] == facts["trainable_parameters"]
+    assert set(actual["matmul_dtypes"]) == {"float32"}
+    assert actual["first_value"] == pytest.approx(GUESS[RESNET], abs=1.2)
+    assert actual["last_value"] < actual["first_value"]
 
 
 def test_inference_repeats_itself(runs: Runs, model: str) -> None:
@@ -349,9 +349,9 @@ def test_inference_repeats_itself(runs: Runs, model: str) -> None:
 
 
 def test_all_frameworks_run_ahead_alike(runs: Runs) -> None:
-    found = runs.alone()
-    assert found["throughput"] == (BOUNDED if found["ahead"] else WAITED)
-    assert found["waited"] == WAITED
+    actual = runs.alone()
+    assert actual["throughput"] == (BOUNDED if actual["ahead"] else WAITED)
+    assert actual["waited"] == WAITED
 
 
 def test_a_seed_settles_a_run(runs: Runs) -> None:
@@ -376,12 +376,12 @@ def test_two_devices_train_together_on_different_data(runs: Runs) -> None:
 
 
 def test_amp_runs_in_a_half_precision_or_is_refused(runs: Runs) -> None:
-    found = runs.amp()
-    if is_refused(found):
+    actual = runs.amp()
+    if is_refused(actual):
         return
-    half = sum(found["matmul_dtypes"].get(dtype, 0) for dtype in HALVES)
-    assert half >= 0.75 * sum(found["matmul_dtypes"].values())
-    assert found["first_value"] == pytest.approx(GUESS[BERT], rel=0.3)
+    half = sum(actual["matmul_dtypes"].get(dtype, 0) for dtype in HALVES)
+    assert half >= 0.75 * sum(actual["matmul_dtypes"].values())
+    assert actual["first_value"] == pytest.approx(GUESS[BERT], rel=0.3)
 
 
 def test_the_native_compiler_compiles_or_is_refused(runs: Runs) -> None:
@@ -389,11 +389,11 @@ def test_the_native_compiler_compiles_or_is_refused(runs: Runs) -> None:
     Outputs and evidence of compiled inference are in its verification."""
     if runs.declared["native_compiler"] is None:
         pytest.skip("it has no compiler")
-    found = runs.natively
-    if is_refused(found):
+    actual = runs.natively
+    if is_refused(actual):
         return
-    assert any(found["compiled"].values()), "nothing says that it was compiled"
-    assert found["first"] == pytest.approx(GUESS[BERT], rel=0.3)
+    assert any(actual["compiled"].values()), "nothing says that it was compiled"
+    assert actual["first"] == pytest.approx(GUESS[BERT], rel=0.3)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
@@ -407,7 +407,7 @@ def test_what_a_device_computes_is_that_of_the_reference(
         return
     errors = runs.compared(model, precision)
     assert not beyond(errors)
-    quantities = {one["quantity"] for _, measured in errors.values() for one in measured}
+    quantities = {entry["quantity"] for _, measured in errors.values() for entry in measured}
     expected = {"multiply-adds", "outputs", "gradients", "first update", "losses"}
     if precision == "fp32" and (runs.reference(model) / "model_config-dropout.json").exists():
         expected |= {"dropout"}
@@ -423,7 +423,7 @@ def test_a_training_step_of_two_devices_is_that_of_the_reference(runs: Runs) -> 
     for answer in answers:
         assert not beyond(answer["errors"])
         quantities = {
-            one["quantity"] for _, measured in answer["errors"].values() for one in measured
+            entry["quantity"] for _, measured in answer["errors"].values() for entry in measured
         }
         assert {"multiply-adds", "outputs", "gradients", "loss", "two updates"} <= quantities
 
@@ -444,7 +444,7 @@ def test_generated_text_is_that_of_the_reference(runs: Runs, tmp_path: Path) -> 
     (answer,) = runs.run("verify", folder=str(folder), mode=GENERATE)
     assert not beyond(answer["errors"])
     ((_, measured),) = answer["errors"].values()
-    assert {"outputs", "generated tokens"} <= {one["quantity"] for one in measured}
+    assert {"outputs", "generated tokens"} <= {entry["quantity"] for entry in measured}
 
 
 def seconds_of(parts: list[dict[str, Any]]) -> dict[str, float]:
@@ -457,10 +457,12 @@ def seconds_of(parts: list[dict[str, Any]]) -> dict[str, float]:
 @pytest.mark.parametrize("compiler", ["default", "native"])
 def test_the_parts_of_a_step_add_up_to_it(runs: Runs, compiler: str) -> None:
     runs.require(StepBreakdown)
-    found = runs.alone() if compiler == "default" else runs.natively
-    if is_refused(found):
+    actual = runs.alone() if compiler == "default" else runs.natively
+    if is_refused(actual):
         return
-    seen = [(one["steps"], seconds_of(one["parts"])) for one in found["breakdowns"]]
+    seen = [
+        (breakdown["steps"], seconds_of(breakdown["parts"])) for breakdown in actual["breakdowns"]
+    ]
     assert all(list(parts) == ["forward", "backward", "optimizer"] for _, parts in seen)
     assert any(
         min(steps) / 4 < sum(parts.values()) < 4 * max(steps) and parts["forward"] > 0
@@ -478,10 +480,10 @@ def test_the_messages_of_two_devices_are_all_gradients(runs: Runs) -> None:
     """Fail if the messages of two devices are not all gradients.
     Padding is allowed: OneFlow aligns each array in a bucket."""
     for rank in runs.pair():
-        found, gradients = rank["messages"], 4 * rank["trained"]
-        assert gradients <= sum(found["bytes"]) < 1.1 * gradients
-        assert found["seconds"], "no round was timed"
-        assert min(found["seconds"]) > 0
+        actual, gradients = rank["messages"], 4 * rank["trained"]
+        assert gradients <= sum(actual["bytes"]) < 1.1 * gradients
+        assert actual["seconds"], "no round was timed"
+        assert min(actual["seconds"]) > 0
 
 
 def test_ranks_agree_after_the_parts_of_a_step(runs: Runs) -> None:
@@ -515,16 +517,16 @@ def documented(framework: Path, column: int) -> str:
 
 
 def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> None:
-    found = {address for rank in runs.pair() for address in rank["listening"]}
+    actual = {address for rank in runs.pair() for address in rank["listening"]}
     stated = documented(runs.framework, 1)
-    assert found, "ranks that talk without anybody listening"
+    assert actual, "ranks that talk without anybody listening"
     allowed = {
         "every interface": {"0.0.0.0", LOOPBACK, host_name_address()},
         "`127.0.0.1`": {LOOPBACK},
         "`127.0.0.1` and the address of the host's name": {LOOPBACK, host_name_address()},
     }[stated]
-    assert found <= allowed, f"it listens at {sorted(found)}"
-    assert ("0.0.0.0" in found) == (stated == "every interface"), "it is better than its row"
+    assert actual <= allowed, f"it listens at {sorted(actual)}"
+    assert ("0.0.0.0" in actual) == (stated == "every interface"), "it is better than its row"
 
 
 def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) -> None:
@@ -534,10 +536,10 @@ def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) 
     if not others:
         pytest.skip("this machine has no interface but one, which cannot be told from any other")
     hosts = [others[0], LOOPBACK]
-    found = runs.listening(hosts)
+    actual = runs.listening(hosts)
     stated = documented(runs.framework, 2)
-    assert any(found), "ranks that talk without anybody listening"
-    for own, addresses in zip(hosts, found, strict=True):
+    assert any(actual), "ranks that talk without anybody listening"
+    for own, addresses in zip(hosts, actual, strict=True):
         allowed = {
             "every interface": {"0.0.0.0", own, host_name_address()},
             "the rank's own address": {own},
@@ -545,7 +547,7 @@ def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) 
             "the address from which a rank reaches rank 0": {address_towards(hosts[0])},
         }[stated]
         assert addresses <= allowed, f"the rank at {own} listens at {sorted(addresses)}"
-    everywhere = any("0.0.0.0" in addresses for addresses in found)
+    everywhere = any("0.0.0.0" in addresses for addresses in actual)
     assert everywhere == (stated == "every interface"), "it is better than its row"
 
 
@@ -556,11 +558,11 @@ def test_a_probe_finds_a_plausible_peak(runs: Runs, precision: str) -> None:
         assert len(rank["unsupported"].split()) >= 4, "no reason"
         return
     assert set(rank["matmul_dtypes"]) <= ({"float32"} if precision == "fp32" else HALVES)
-    found = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
-    assert len(found) > 1, "a single size says nothing"
-    assert max(found.values()) < CORE_TFLOPS[precision]
+    actual = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
+    assert len(actual) > 1, "a single size says nothing"
+    assert max(actual.values()) < CORE_TFLOPS[precision]
     sustained = device_peaks.tflops_of(rank["sustained"])
-    assert max(found.values()) / 10 < sustained < CORE_TFLOPS[precision]
+    assert max(actual.values()) / 10 < sustained < CORE_TFLOPS[precision]
     taken = [min(block["seconds"]) / block["count"] for block in rank["matmuls"]]
     slower = [larger > smaller / 2 for smaller, larger in itertools.pairwise(taken)]
     assert all(slower), f"larger products take far less, {taken} s: some were not waited for"
@@ -570,13 +572,13 @@ def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
     """Fail if a single operation or collective is wrong, or lacks both result and reason.
     They run in the processes of the step breakdown."""
     for rank in runs.pair():
-        found = rank["operations"]
+        actual = rank["operations"]
         own = {"batched", "matmul", "add", "multiply", "exp", "scale", "triad", "shared sums"}
         own |= {"overlapped", "overlapped multiply", "each matmul", "each multiply"}
-        assert set(found) == {*own, "shared columns", *LAYERS, *OPERATIONS_OF_RANKS}
-        refused = {name: why for name, why in found.items() if isinstance(why, str)}
+        assert set(actual) == {*own, "shared columns", *LAYERS, *OPERATIONS_OF_RANKS}
+        refused = {name: why for name, why in actual.items() if isinstance(why, str)}
         assert all(len(why.split()) >= 5 for why in refused.values()), refused
-        wrong = [name for name, good in found.items() if name not in refused and not good]
+        wrong = [name for name, good in actual.items() if name not in refused and not good]
         assert not wrong
         assert not refused.keys() & {*own, "all_reduce"}, refused
         lacking = LAYERS & refused.keys() - {"grouped convolution"}
@@ -585,11 +587,11 @@ def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
 
 
 def test_memory_that_runs_out_is_no_failure(runs: Runs) -> None:
-    (found,) = runs.run("run_out_of_memory")
-    aborted = found["status"] == ""
+    (actual,) = runs.run("run_out_of_memory")
+    aborted = actual["status"] == ""
     if aborted and outcome.ran_out_of_memory(str(runs.server.folder / "0.txt")):
         return
     has_words = "OUT_OF_MEMORY" in (runs.framework / "adapter.py").read_text()
     if aborted and not has_words:
         pytest.skip("it crashes, and says nothing of memory")
-    assert found["status"] == "oom", found["reason"]
+    assert actual["status"] == "oom", actual["reason"]

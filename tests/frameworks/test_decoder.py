@@ -61,12 +61,14 @@ def test_every_kind_computes_what_the_reference_does(
     every = all_networks or run.framework == FULL
     models = compared_in(run.framework, every) if precision == "fp32" else IN_AMP
     assert set(IN_AMP) <= set(models)
-    brief = [] if every else [decoder_references / one for one in models if one not in THOROUGH]
+    brief = (
+        [] if every else [decoder_references / model for model in models if model not in THOROUGH]
+    )
     folders = [decoder_references / model for model in models]
     if (run.framework, precision) in UNSUPPORTED:
         facts = json.loads((folders[0] / "model_config.json").read_text())
-        (found,) = run("common.refuse", facts=facts, build=True, precision="amp")
-        assert UNSUPPORTED[run.framework, precision] in found["reason"]
+        (actual,) = run("common.refuse", facts=facts, build=True, precision="amp")
+        assert UNSUPPORTED[run.framework, precision] in actual["reason"]
         return
     if run.framework == "tensorflow" and precision == "amp" and emulates("amp"):
         pytest.skip("where bfloat16 is emulated, TensorFlow's first update is 0.106 off, bound 0.1")
@@ -81,9 +83,9 @@ def test_the_facts_have_the_published_parameters_and_the_products_of_their_matri
     assert facts["trainable_parameters"] == trained_parameters(facts) == PARAMETERS[model]
     hyper = facts["hyperparameters"]
     matrices = {
-        name: math.prod(one.shape)
-        for name, one in decoder.parameters(facts).items()
-        if len(one.shape) == 2 and not name.startswith("embeddings.")
+        name: math.prod(parameter.shape)
+        for name, parameter in decoder.parameters(facts).items()
+        if len(parameter.shape) == 2 and not name.startswith("embeddings.")
     }
     head = hyper["tied"] * hyper["vocabulary"] * hyper["hidden"]
     pairs = 2 * hyper["layers"] * hyper["hidden"]  # all pairs of positions, masked ones included
@@ -118,7 +120,7 @@ def test_the_reference_of_no_model_is_too_large(model: str) -> None:
         facts = compute.reduced(facts, "reduced")
     assert facts["trainable_parameters"] <= LARGEST
     hyper = facts["hyperparameters"]
-    below = {one["name"]: one.get("below") for one in facts["inputs"]}
+    below = {entry["name"]: entry.get("below") for entry in facts["inputs"]}
     padding = 6 if hyper["vocabulary"] == 30528 else 0  # ELECTRA's, divisible by 8
     assert below["token_ids"] == hyper["vocabulary"] - padding
     assert below.get("labels") in (None, hyper.get("classes", hyper["vocabulary"]))

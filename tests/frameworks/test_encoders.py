@@ -69,15 +69,15 @@ def products(facts: dict[str, Any]) -> dict[str, int]:
     """Return the multiply-adds by the shapes of the matrices and their number of uses."""
     hyper = facts["hyperparameters"]
     counted = {"per_sample": 0, "per_token": 0, "per_token_pair": 0, "per_prediction": 0}
-    for name, one in reference_module(facts["name"]).parameters(facts).items():
-        if len(one.shape) == 2 and not name.startswith("embeddings."):
+    for name, parameter in reference_module(facts["name"]).parameters(facts).items():
+        if len(parameter.shape) == 2 and not name.startswith("embeddings."):
             layer = name.rpartition(".")[0]
             if layer in ("pooler", "classifier", "next_sentence"):
                 use = "per_sample"
             else:
                 predicts = layer in ("transform", "generator.transform")
                 use = "per_prediction" if predicts else "per_token"
-            counted[use] += math.prod(one.shape)
+            counted[use] += math.prod(parameter.shape)
     widths = hyper["hidden"] + hyper.get("generator", {"hidden": 0})["hidden"]
     counted["per_token_pair"] = 2 * hyper["layers"] * widths
     if "classes" not in hyper and hyper.get("head") != "span":
@@ -147,17 +147,17 @@ def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
     """Fail if the noise is not Gumbel's, or correlated between words or consecutive draws.
     Consecutive draws would be the most similar. Bounds allow for chance."""
     words = 50
-    found = electra.noise(np.arange(40_000), words)
-    count = found.size
-    assert found.mean() == pytest.approx(np.euler_gamma, abs=5 * 1.29 / count**0.5)
-    assert found.std() == pytest.approx(np.pi / 6**0.5, rel=0.01)
-    first = np.bincount(found.argmax(axis=-1), minlength=words)
-    expected = len(found) / words
+    actual = electra.noise(np.arange(40_000), words)
+    count = actual.size
+    assert actual.mean() == pytest.approx(np.euler_gamma, abs=5 * 1.29 / count**0.5)
+    assert actual.std() == pytest.approx(np.pi / 6**0.5, rel=0.01)
+    first = np.bincount(actual.argmax(axis=-1), minlength=words)
+    expected = len(actual) / words
     chi = ((first - expected) ** 2 / expected).sum()
     assert chi < 49 + 5 * (2 * 49) ** 0.5, "a word is preferred"
-    levels = np.exp(-np.exp(-found)) - 0.5  # uniform
-    for one, other in ((levels[:, :-1], levels[:, 1:]), (levels[:-1], levels[1:])):
-        assert abs((one * other).mean() * 12) < 5 / count**0.5
+    levels = np.exp(-np.exp(-actual)) - 0.5  # uniform
+    for entry, other in ((levels[:, :-1], levels[:, 1:]), (levels[:-1], levels[1:])):
+        assert abs((entry * other).mean() * 12) < 5 / count**0.5
 
 
 run = served("pytorch")

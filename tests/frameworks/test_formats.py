@@ -47,14 +47,14 @@ def constant(framework: str, name: str, default: tuple[str, ...]) -> tuple[str, 
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
             assert isinstance(node.value, ast.Tuple), f"{path}: {name} is no tuple"
-            return tuple(getattr(loading, ast.unparse(one)) for one in node.value.elts)
+            return tuple(getattr(loading, ast.unparse(elt)) for elt in node.value.elts)
     return default
 
 
 def test_every_framework_and_format_stands_in_the_table() -> None:
-    found = table()
-    assert [*found] == [*IMAGES, ALL, *TOKENS, NONE]
-    assert all([*row] == [*FRAMEWORKS] for row in found.values())
+    actual = table()
+    assert [*actual] == [*IMAGES, ALL, *TOKENS, NONE]
+    assert all([*row] == [*FRAMEWORKS] for row in actual.values())
     folders = {path.parent.name for path in (ROOT / "scripts/frameworks").glob("*/loader.py")}
     assert folders == {*FRAMEWORKS.values()}
 
@@ -70,8 +70,8 @@ def test_a_framework_reads_what_the_table_says(title: str) -> None:
         ALL: True,
         NONE: False,
     }
-    found = {row: cells[title] for row, cells in table().items()}
-    assert found == {row: "yes" if reads else "no" for row, reads in expected.items()}
+    actual = {row: cells[title] for row, cells in table().items()}
+    assert actual == {row: "yes" if reads else "no" for row, reads in expected.items()}
 
 
 def test_only_tensorflow_has_what_reads_hdf5() -> None:

@@ -80,7 +80,7 @@ def found(
 def test_tokens_and_logits_are_those_of_the_reference(found: dict[str, Any]) -> None:
     errors = {name: (precision, errors) for name, (precision, errors, _) in found["found"].items()}
     assert not beyond(errors)
-    finest = {name: one for name, one in errors.items() if one[0] == "fp32"}
+    finest = {name: error for name, error in errors.items() if error[0] == "fp32"}
     for name in ("outputs", "outputs of a token"):  # right code stays far below the bounds
         assert not beyond(finest, {name: verifications.bound("fp32", name) / 5})
 
@@ -111,13 +111,13 @@ def test_nothing_is_compiled_behind_the_second_token(
     framework: str,
     compiler: str,
 ) -> None:
-    (found,) = fork_servers(framework)(
+    (actual,) = fork_servers(framework)(
         "generate.count_compilations",
         folder=str(decoder_references / "gpt2_small"),
         dumped=str(tmp_path / "dumped"),
         compiler=compiler,
     )
-    first, second, *others = found["programs"]
+    first, second, *others = actual["programs"]
     assert 0 < first <= second
     assert set(others) == {second}
 
@@ -159,7 +159,7 @@ def test_a_run_has_the_times_of_every_token(
     seconds = np.array(rank["token_seconds"])
     assert seconds.shape == (3, 5)
     assert seconds.sum() == pytest.approx(rank["window_seconds"], rel=0.2)
-    metrics = {name: one["value"] for name, one in record["metrics"].items()}
+    metrics = {name: metric["value"] for name, metric in record["metrics"].items()}
     assert metrics["throughput"] == pytest.approx(2 * 5 * 3 / rank["window_seconds"])
     assert metrics["time_to_first_token"] == pytest.approx(np.median(seconds[:, 0]))
     each = np.median(seconds[:, 1:].mean(axis=1))

@@ -44,8 +44,8 @@ def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer
 def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
     compiler = "jit" if run.framework == "jax" else "none"  # it compiles every operation otherwise
     model = MODEL if ranks == 1 else EMBEDDING
-    found = run("gpu.measure", ranks, benchmark="train", facts=model, compiler=compiler)
-    for number, rank in enumerate(found):
+    actual = run("gpu.measure", ranks, benchmark="train", facts=model, compiler=compiler)
+    for number, rank in enumerate(actual):
         assert rank["device"] == f"cuda:{number} {NAMES.get(run.framework, NAME)}".rstrip()
         assert len(rank["step_seconds"]) == 2
         assert list(rank["matmul_dtypes"]) == ["float32"]
@@ -74,22 +74,22 @@ TOGETHER: dict[str, dict[str, Any]] = {
 
 
 def test_operations_run_on_a_gpu(run: ForkServer) -> None:
-    (found,) = run("gpu.measure_all", benchmarks=ALONE)
-    for name, rank in zip(ALONE, found["ranks"], strict=True):
+    (actual,) = run("gpu.measure_all", benchmarks=ALONE)
+    for name, rank in zip(ALONE, actual["ranks"], strict=True):
         assert rank["blocks"], name
-    assert (found["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
+    assert (actual["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
 
 
 def test_inference_attention_and_peak_run_on_a_gpu(run: ForkServer) -> None:
     compiler = "jit" if run.framework == "jax" else "none"
     given = {"inferred": EMBEDDING, "attended": MODEL, "compiler": compiler}
-    (found,) = run("gpu.infer_attend_and_peak", **given, **QUICK)
-    assert len(found["inference"]["step_seconds"]) == 2
-    assert [*found["peak"]["matmul_dtypes"]] == ["float32"]
-    assert (found["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
+    (actual,) = run("gpu.infer_attend_and_peak", **given, **QUICK)
+    assert len(actual["inference"]["step_seconds"]) == 2
+    assert [*actual["peak"]["matmul_dtypes"]] == ["float32"]
+    assert (actual["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
     has_none = run.framework in ("oneflow", "mxnet", "tensorflow1")
-    assert has_none == bool(found["attention"])
-    assert "CPU" not in (found["attention"] or "")
+    assert has_none == bool(actual["attention"])
+    assert "CPU" not in (actual["attention"] or "")
 
 
 @pytest.mark.parametrize("name", TOGETHER)
@@ -101,19 +101,19 @@ def test_two_gpus_exchange_arrays(run: ForkServer, name: str) -> None:
 def test_a_window_that_ends_before_its_work_is_found(run: ForkServer) -> None:
     """Fail if an adapter does not wait for the device, or if nobody notices."""
     compiler = "jit" if run.framework == "jax" else "none"
-    (found,) = run("gpu.end_early", facts=EMBEDDING, compiler=compiler)
-    assert found["seconds"] >= 2 * found["work"]
+    (actual,) = run("gpu.end_early", facts=EMBEDDING, compiler=compiler)
+    assert actual["seconds"] >= 2 * actual["work"]
     early = "synchronize() returned before the work was complete"
-    assert early in found["not_synchronized"]
-    assert (early if found["blocking"] else "wait() returned before") in found["not_waited"]
+    assert early in actual["not_synchronized"]
+    assert (early if actual["blocking"] else "wait() returned before") in actual["not_waited"]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_operations_in_tf32_are_named_by_what_is_observed(run: ForkServer) -> None:
     alone = {**ALONE, "matmul": SHAPES}
     named = {name: given for name, given in alone.items() if name not in ("elementwise", "launch")}
-    (found,) = run("gpu.measure_all", benchmarks=named, precision="tf32", tf32=True)
-    assert [[*rank["matmul_dtypes"]] for rank in found["ranks"]] == [["tf32"]] * len(named)
+    (actual,) = run("gpu.measure_all", benchmarks=named, precision="tf32", tf32=True)
+    assert [[*rank["matmul_dtypes"]] for rank in actual["ranks"]] == [["tf32"]] * len(named)
     tf32 = {"precision": "tf32", "tf32": True}
     for name in ("sharded_matmul", "overlap"):
         for rank in run("gpu.measure", ranks=2, benchmark=name, **tf32, **TOGETHER[name]):
@@ -127,15 +127,15 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_gpu_is_fed_from_files_and_from_the_host(run: ForkServer, pictures: Path) -> None:
     compiler = "jit" if run.framework == "jax" else "none"
-    (found,) = run("gpu.feed", pictures=str(pictures), facts=EMBEDDING, compiler=compiler)
-    assert found["loaded"]["loaded"]["images"] == 6
-    assert len(found["fed"]["input_pipeline"]["copy_seconds"]) == 2
+    (actual,) = run("gpu.feed", pictures=str(pictures), facts=EMBEDDING, compiler=compiler)
+    assert actual["loaded"]["loaded"]["images"] == 6
+    assert len(actual["fed"]["input_pipeline"]["copy_seconds"]) == 2
 
 
 @pytest.mark.parametrize("run", ["pytorch", "jax", "mxnet", "oneflow"], indirect=True)
 def test_a_batch_is_copied_while_the_step_before_runs(run: ForkServer) -> None:
-    (found,) = run("gpu.copy_ahead", facts=EMBEDDING)
-    assert found["seconds"] < 0.2
+    (actual,) = run("gpu.copy_ahead", facts=EMBEDDING)
+    assert actual["seconds"] < 0.2
 
 
 FEEDS_FROM_DALI = ("pytorch", "tensorflow", "jax", "paddle", "mxnet", "oneflow")
@@ -151,38 +151,38 @@ def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
     compiler = "jit" if run.framework == "jax" else "none"
     given = {"facts": small(RESNET), "compiler": compiler, "steps": steps, "data": str(pictures)}
     for rank in run.after("gpu.stand_for_dali")("gpu.train_with_dali", ranks, **given):
-        for found in rank["found"]:
-            assert len(found["input_pipeline"]["copy_seconds"]) == 2
-            assert found["loader"]["loader"] == "double"
-            assert found["input_pipeline"]["loader_samples"] > 0
-            assert found["last_value"] == rank["found"][0]["last_value"]
+        for entry in rank["found"]:
+            assert len(entry["input_pipeline"]["copy_seconds"]) == 2
+            assert entry["loader"]["loader"] == "double"
+            assert entry["input_pipeline"]["loader_samples"] > 0
+            assert entry["last_value"] == rank["found"][0]["last_value"]
         assert rank["on_host"] == 2, "the check and the batch of build()"
 
 
 @pytest.mark.parametrize("run", FEEDS_FROM_DALI, indirect=True)
 def test_images_of_dali_are_kept_until_no_step_reads_them(run: ForkServer) -> None:
-    (found,) = run.after("gpu.stand_for_dali")("gpu.keep_images")
-    assert found["kept"] == [False, False, True, True, True]
+    (actual,) = run.after("gpu.stand_for_dali")("gpu.keep_images")
+    assert actual["kept"] == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
 def test_micro_batches_on_the_gpu_are_joined_there(run: ForkServer) -> None:
-    (found,) = run("gpu.join_micro_batches")
-    assert found == {"shape": [2, 2, 3], "there": True}
+    (actual,) = run("gpu.join_micro_batches")
+    assert actual == {"shape": [2, 2, 3], "there": True}
 
 
 @pytest.mark.parametrize("run", ["tensorflow1"], indirect=True)
 def test_who_takes_no_images_from_a_gpu_says_so(run: ForkServer, pictures: Path) -> None:
-    (found,) = run.after("gpu.stand_for_dali")("gpu.refuse_images", pictures=str(pictures))
-    assert "takes no images from DALI's GPU memory: module" in found["refused"]
-    assert "has no attribute 'dlpack'" in found["refused"]
+    (actual,) = run.after("gpu.stand_for_dali")("gpu.refuse_images", pictures=str(pictures))
+    assert "takes no images from DALI's GPU memory: module" in actual["refused"]
+    assert "has no attribute 'dlpack'" in actual["refused"]
 
 
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_tensorflow_finds_images_on_its_only_gpu_by_its_own_number(run: ForkServer) -> None:
-    (found,) = run.after("gpu.stand_for_dali")("gpu.take_by_number")
-    assert "GPU:1 unknown device" in found["as_it_is"]
-    assert "GPU:0 unknown device" in found["taken"]
+    (actual,) = run.after("gpu.stand_for_dali")("gpu.take_by_number")
+    assert "GPU:1 unknown device" in actual["as_it_is"]
+    assert "GPU:0 unknown device" in actual["taken"]
 
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)
@@ -215,20 +215,20 @@ def test_networks_in_the_layout_of_gpus_compute_what_the_reference_does(
 ) -> None:
     server = run.after("gpu.start_on_gpu")
     assert not beyond(compared(server, [references[BLOCKS]]))
-    (found,) = server("gpu.describe_layout")
-    assert (found["fused"] > 0) == (run.framework == "oneflow")
+    (actual,) = server("gpu.describe_layout")
+    assert (actual["fused"] > 0) == (run.framework == "oneflow")
     layout = {"paddle": "data_format", "oneflow": "memory_format", "mxnet": "layout"}
     last = "channels_last" if run.framework == "oneflow" else "NHWC"
-    assert found["settings"][layout[run.framework]] == last
+    assert actual["settings"][layout[run.framework]] == last
 
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
 def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer) -> None:
-    (found,) = run("gpu.train_in_named_precisions", facts=EMBEDDING)
+    (actual,) = run("gpu.train_in_named_precisions", facts=EMBEDDING)
     for dtype in ("float16", "bfloat16"):
-        assert list(found[dtype]["matmul_dtypes"]) == [dtype]
-        assert found[dtype]["settings"]["amp_dtype"] == dtype
-    assert "is in float16, not in bfloat16" in found["refused"]
+        assert list(actual[dtype]["matmul_dtypes"]) == [dtype]
+        assert actual[dtype]["settings"]["amp_dtype"] == dtype
+    assert "is in float16, not in bfloat16" in actual["refused"]
 
 
 @pytest.mark.parametrize(
@@ -243,8 +243,8 @@ def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer)
 def test_frameworks_train_with_published_settings_and_keep_them(
     run: ForkServer, variables: dict[str, str]
 ) -> None:
-    found = run("gpu.train_with", facts=EMBEDDING, variables=variables)
-    assert found == [{"steps": 2, "kept": variables}]
+    actual = run("gpu.train_with", facts=EMBEDDING, variables=variables)
+    assert actual == [{"steps": 2, "kept": variables}]
 
 
 @pytest.fixture(scope="module")
@@ -253,26 +253,26 @@ def pytorch(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_pytorch_refuses_cuda_graphs_that_would_overwrite_gradients(pytorch: ForkServer) -> None:
-    (found,) = pytorch("gpu.refuse_cuda_graphs", facts=MODEL)
-    assert found["one"] == [None] * 3
-    assert found["several"][0] is found["inference"] is None
-    for reason in (*found["several"][1:], found["by_variable"]):
+    (actual,) = pytorch("gpu.refuse_cuda_graphs", facts=MODEL)
+    assert actual["one"] == [None] * 3
+    assert actual["several"][0] is actual["inference"] is None
+    for reason in (*actual["several"][1:], actual["by_variable"]):
         assert "a micro-step overwrites gradients" in reason
-    assert "on a GPU with 56 multiprocessors" in found["small"]
+    assert "on a GPU with 56 multiprocessors" in actual["small"]
 
 
 def test_pytorch_refuses_gpus_before_those_of_triton_and_float8(pytorch: ForkServer) -> None:
-    (found,) = pytorch("gpu.refuse_old_gpus", facts=MODEL)
-    assert "Triton needs compute capability" in found["compiled"]
-    assert "fp8 needs NVIDIA's GPUs of compute capability 8.9" in found["narrow"]
+    (actual,) = pytorch("gpu.refuse_old_gpus", facts=MODEL)
+    assert "Triton needs compute capability" in actual["compiled"]
+    assert "fp8 needs NVIDIA's GPUs of compute capability 8.9" in actual["narrow"]
 
 
 def test_copies_by_pytorch_that_nobody_waits_for_arrive_late(pytorch: ForkServer) -> None:
     """Fail if the double of late copies, or the adapter's waiting for them, is not what it says."""
-    (found,) = pytorch("gpu.copy_late", facts=EMBEDDING)
-    assert (found["early"], found["late"]) == ([0.0], [1.0])
-    assert all(found["waited"])
-    assert not all(found["not_waited"]), "copies are not by a stream of their own"
+    (actual,) = pytorch("gpu.copy_late", facts=EMBEDDING)
+    assert (actual["early"], actual["late"]) == ([0.0], [1.0])
+    assert all(actual["waited"])
+    assert not all(actual["not_waited"]), "copies are not by a stream of their own"
 
 
 def test_pytorch_copies_on_and_between_gpus(pytorch: ForkServer) -> None:
@@ -284,20 +284,20 @@ def test_pytorch_copies_on_and_between_gpus(pytorch: ForkServer) -> None:
 
 
 def test_pytorch_keeps_the_random_state_of_its_gpu(pytorch: ForkServer) -> None:
-    (found,) = pytorch("gpu.keep_random_state", facts=EMBEDDING)
-    assert found["restored"] == [[[7] * 16, "cuda"]]
+    (actual,) = pytorch("gpu.keep_random_state", facts=EMBEDDING)
+    assert actual["restored"] == [[[7] * 16, "cuda"]]
 
 
 def test_pytorch_says_that_instances_of_mig_need_names(pytorch: ForkServer) -> None:
-    (found,) = pytorch("gpu.name_instances", facts=MODEL)
-    assert found["other"] == "CUDA error: uncorrectable ECC error encountered"
-    assert "counts 2 GPUs by NVML" in found["reason"]
-    assert "name instances of MIG in CUDA_VISIBLE_DEVICES" in found["reason"]
+    (actual,) = pytorch("gpu.name_instances", facts=MODEL)
+    assert actual["other"] == "CUDA error: uncorrectable ECC error encountered"
+    assert "counts 2 GPUs by NVML" in actual["reason"]
+    assert "name instances of MIG in CUDA_VISIBLE_DEVICES" in actual["reason"]
 
 
 def test_pytorch_says_why_the_driver_does_not_work(pytorch: ForkServer) -> None:
-    (found,) = pytorch("gpu.break_driver", facts=MODEL)
-    assert "The NVIDIA driver on your system is too old (found version 12040)." in found["reason"]
+    (actual,) = pytorch("gpu.break_driver", facts=MODEL)
+    assert "The NVIDIA driver on your system is too old (found version 12040)." in actual["reason"]
 
 
 @pytest.fixture(scope="module")
@@ -306,20 +306,20 @@ def tensorflow(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_tensorflow_says_what_its_kernels_are(tensorflow: ForkServer) -> None:
-    (found,) = tensorflow("gpu.tell_kernels", facts=MODEL)
-    exact, compatible, newer = found["known"]
+    (actual,) = tensorflow("gpu.tell_kernels", facts=MODEL)
+    exact, compatible, newer = actual["known"]
     assert exact == compatible == "machine code"
     assert newer.startswith("PTX")
-    assert int(found["size"]) == 2**32
-    for reason in found["outside"]:
+    assert int(actual["size"]) == 2**32
+    for reason in actual["outside"]:
         assert "is built for sm_60, sm_70, sm_80, compute_90; the device is" in reason
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
 def test_jax_compiles_with_its_options_for_several_gpus(run: ForkServer) -> None:
-    (found,) = run("gpu.compile_for_several", facts=MODEL)
-    assert found["options"] == {"xla_gpu_enable_latency_hiding_scheduler": True}
-    assert found["value"] == 2.0
+    (actual,) = run("gpu.compile_for_several", facts=MODEL)
+    assert actual["options"] == {"xla_gpu_enable_latency_hiding_scheduler": True}
+    assert actual["value"] == 2.0
 
 
 @pytest.fixture(scope="module")
@@ -328,8 +328,8 @@ def oneflow(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_oneflow_is_refused_on_gpus_that_it_has_no_kernels_for(oneflow: ForkServer) -> None:
-    (found,) = oneflow("gpu.lack_kernels", facts=MODEL)
-    assert found["reason"] == (
+    (actual,) = oneflow("gpu.lack_kernels", facts=MODEL)
+    assert actual["reason"] == (
         "OneFlow 0.9.0 has kernels for compute capability 6.0 to 8.6; the device is NVIDIA H100, "
         "compute capability 9.0"
     )
@@ -344,8 +344,8 @@ def test_oneflow_is_refused_on_gpus_that_it_has_no_kernels_for(oneflow: ForkServ
 def test_builds_for_cpus_are_refused_on_every_gpu(
     fork_servers: ForkServers, framework: str, why: str
 ) -> None:
-    (found,) = fork_servers(framework)("common.refuse_own_gpu", facts=MODEL)
-    assert why in found["reason"]
+    (actual,) = fork_servers(framework)("common.refuse_own_gpu", facts=MODEL)
+    assert why in actual["reason"]
 
 
 def test_every_framework_is_run_or_refused_on_a_gpu() -> None:
@@ -359,9 +359,9 @@ def paddle(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_paddle_counts_the_linear_layers_of_cuda_builds(paddle: ForkServer) -> None:
-    (found,) = paddle("gpu.count_linear", facts=MODEL)
-    assert found["linear"] == found["legacy"]
-    assert found["observed"]["attention"] == ["mem_efficient"]
+    (actual,) = paddle("gpu.count_linear", facts=MODEL)
+    assert actual["linear"] == actual["legacy"]
+    assert actual["observed"]["attention"] == ["mem_efficient"]
 
 
 def test_paddle_attends_with_the_kernels_of_gpus_as_the_reference_does(
@@ -370,10 +370,10 @@ def test_paddle_attends_with_the_kernels_of_gpus_as_the_reference_does(
     """Fail if masks of BERT or ELECTRA are not those that memory-efficient attention takes."""
     folders = [references[BERT], decoder_references / "electra_base"]
     assert not beyond(compared(paddle.after("gpu.start_on_gpu"), folders, modes=("train",)))
-    (found,) = paddle("gpu.attend")
-    assert found["observed"]["attention"] == ["mem_efficient"]
+    (actual,) = paddle("gpu.attend")
+    assert actual["observed"]["attention"] == ["mem_efficient"]
 
 
 def test_paddle_expands_masks_for_kernels_that_do_not_broadcast(paddle: ForkServer) -> None:
-    (found,) = paddle("gpu.expand_masks", facts=MODEL)
-    assert found["shapes"] == [[2, 4, 8, 8], [2, 4, 8, 8], [2, 1, 1, 8]]
+    (actual,) = paddle("gpu.expand_masks", facts=MODEL)
+    assert actual["shapes"] == [[2, 4, 8, 8], [2, 4, 8, 8], [2, 1, 1, 8]]

@@ -29,7 +29,7 @@ def test_they_compute_what_the_reference_does(
     else:  # emulation in XLA takes minutes
         errors = compared(run, [decoder_references / COMPARED[0]], ["bf16"], modes=("train",))
     assert not beyond(errors)
-    quantities = {one["quantity"] for _, measured in errors.values() for one in measured}
+    quantities = {entry["quantity"] for _, measured in errors.values() for entry in measured}
     assert quantities >= {"outputs", "loss", "gradients"}
     assert not quantities & {"first update", "losses"}, "bounds that no precision can hold"
 
@@ -45,13 +45,13 @@ def test_mixed_precision_in_a_dtype_by_name_computes_what_the_reference_does(
 def test_all_products_and_arrays_but_those_of_batch_normalisation_are_in_it(
     pytorch_run: ForkServer, precision: str
 ) -> None:
-    (found,) = pytorch_run("half.train", precision=precision)
+    (actual,) = pytorch_run("half.train", precision=precision)
     half = HALVES[precision]
-    assert found["matmul_dtypes"] == [half]
-    assert found["other"] == [f"torch.{half}"]
-    assert found["norm"] == ["torch.float32"], "running statistics lose what they add up"
-    assert f"torch.{half}" in found["moments"]
-    assert not found["scaler"], "gradients in float16 cannot be scaled back"
+    assert actual["matmul_dtypes"] == [half]
+    assert actual["other"] == [f"torch.{half}"]
+    assert actual["norm"] == ["torch.float32"], "running statistics lose what they add up"
+    assert f"torch.{half}" in actual["moments"]
+    assert not actual["scaler"], "gradients in float16 cannot be scaled back"
     assert precisions.known()[precision].dtypes == (half,)
 
 
@@ -60,20 +60,20 @@ def test_an_epsilon_below_what_float16_resolves_makes_no_weight_a_nan(
 ) -> None:
     """Fail if an epsilon that float16 rounds to zero makes a weight NaN.
     SuperBench's is 1e-8; the gradients of words in no batch are zero, too."""
-    (found,) = pytorch_run(
+    (actual,) = pytorch_run(
         "half.train_small_epsilon", folder=str(decoder_references / "superbench_gpt2_small")
     )
-    assert found["finite"]
-    assert 0 < found["loss"] < 100
+    assert actual["finite"]
+    assert 0 < actual["loss"] < 100
 
 
 def test_a_model_that_was_not_narrowed_is_a_mismatch(pytorch_run: ForkServer) -> None:
-    (found,) = pytorch_run("half.narrow_nothing")
-    assert "not torch.bfloat16" in str(found["reason"])
+    (actual,) = pytorch_run("half.narrow_nothing")
+    assert "not torch.bfloat16" in str(actual["reason"])
 
 
 @pytest.mark.parametrize("precision", HALVES)
 def test_jax_refuses_what_xla_would_widen(jax_run: ForkServer, precision: str) -> None:
-    (found,) = jax_run("common.refuse", compiler="jit", precision=precision)
-    assert f"{precision} would be without effect" in str(found["reason"])
-    assert HALVES[precision] in str(found["reason"])
+    (actual,) = jax_run("common.refuse", compiler="jit", precision=precision)
+    assert f"{precision} would be without effect" in str(actual["reason"])
+    assert HALVES[precision] in str(actual["reason"])

@@ -135,9 +135,9 @@ def test_images_in_a_folder_are_learned(
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_ranks_share_what_is_held_out(colours: Path, ranks: int) -> None:
-    found = folder.scan(str(colours), folder.VALIDATION, folder.REFUSE)
-    parts = [images.part_of_rank(found, rank, ranks, 8, 8, 1) for rank in range(ranks)]
-    assert len({path for part in parts for path in part.paths}) == len(found.paths)
-    assert sum(len(part.paths) for part in parts) == len(found.paths) == 15
+    actual = folder.scan(str(colours), folder.VALIDATION, folder.REFUSE)
+    parts = [images.part_of_rank(actual, rank, ranks, 8, 8, 1) for rank in range(ranks)]
+    assert len({path for part in parts for path in part.paths}) == len(actual.paths)
+    assert sum(len(part.paths) for part in parts) == len(actual.paths) == 15
     with pytest.raises(folder.BadData, match="15 images, fewer than 16 devices"):
-        images.part_of_rank(found, 15, 16, 8, 8, 1)
+        images.part_of_rank(actual, 15, 16, 8, 8, 1)

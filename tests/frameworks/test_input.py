@@ -128,10 +128,10 @@ def test_every_image_comes_once_and_is_decoded_as_by_pillow(
     counts = [rank[name]["images"] for name in ("loader_output", "loaded", "decoded_alone")]
     assert counts == [13, 13, 13]
     assert abs(rank["loader_output"]["mean"]) < 2, "normalised"
-    for one in rank["decoded"]:
-        with Image.open(data / one["path"]) as image:
-            assert (one["width"], one["height"]) == image.size
-        assert np.abs(np.array(one["levels"]) - levels_of(data, one["path"])).max() <= LEVELS
+    for entry in rank["decoded"]:
+        with Image.open(data / entry["path"]) as image:
+            assert (entry["width"], entry["height"]) == image.size
+        assert np.abs(np.array(entry["levels"]) - levels_of(data, entry["path"])).max() <= LEVELS
 
 
 def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) -> None:

@@ -12,24 +12,24 @@ run = served("jax")
 
 
 def test_a_plugin_that_does_not_work_gives_the_reason(run: ForkServer) -> None:
-    (found,) = run("jax.take_broken_plugin")
-    assert "Unknown backend cuda" in found["reason"]
-    assert found["reason"].endswith("; xla_cuda13: Unable to load cuPTI. Is it installed?")
+    (actual,) = run("jax.take_broken_plugin")
+    assert "Unknown backend cuda" in actual["reason"]
+    assert actual["reason"].endswith("; xla_cuda13: Unable to load cuPTI. Is it installed?")
 
 
 def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> None:
     """Fail if amp runs where XLA multiplies in float32.
     XLA for CPUs keeps bfloat16 arrays but widens some of their matmuls; JAX's own graph hides
     it."""
-    (found,) = run("jax.probe_amp")
-    assert {form for dtypes in found["single"].values() for form in dtypes} == {"float32"}
-    forms = found["half"]
-    if any("float32" in executed for executed in found["executed"].values()):
-        assert found["reason"] is not None
+    (actual,) = run("jax.probe_amp")
+    assert {form for dtypes in actual["single"].values() for form in dtypes} == {"float32"}
+    forms = actual["half"]
+    if any("float32" in executed for executed in actual["executed"].values()):
+        assert actual["reason"] is not None
         for form in forms:
-            assert (form in found["reason"]) == ("float32" in forms[form])
+            assert (form in actual["reason"]) == ("float32" in forms[form])
     else:
-        assert found["reason"] is None
+        assert actual["reason"] is None
 
 
 @pytest.mark.parametrize(
@@ -47,55 +47,55 @@ def test_products_have_the_precision_asked_for(
 ) -> None:
     """Fail if matmuls do not have the requested precision.
     Mixed precision is traced as on a device that supports it."""
-    (found,) = run("jax.trace", facts=facts, precision=precision)
-    assert found["matmul_dtypes"] == products
-    assert found["master"] == ["float32"]
-    assert found["logits"] == list({"fp32": ["float32"], "amp": ["bfloat16"]}[precision])
-    assert found["amp"] == (None if precision == "fp32" else "bfloat16")
+    (actual,) = run("jax.trace", facts=facts, precision=precision)
+    assert actual["matmul_dtypes"] == products
+    assert actual["master"] == ["float32"]
+    assert actual["logits"] == list({"fp32": ["float32"], "amp": ["bfloat16"]}[precision])
+    assert actual["amp"] == (None if precision == "fp32" else "bfloat16")
 
 
 def test_float32_that_may_become_tf32_does_not_count_as_float32(run: ForkServer) -> None:
-    (found,) = run("jax.let_products_become_tf32")
-    assert found["before"] == {"float32": BERT_PRODUCTS}
-    assert "float32" not in found["after"]
-    assert sum(found["after"].values()) == BERT_PRODUCTS
+    (actual,) = run("jax.let_products_become_tf32")
+    assert actual["before"] == {"float32": BERT_PRODUCTS}
+    assert "float32" not in actual["after"]
+    assert sum(actual["after"].values()) == BERT_PRODUCTS
 
 
 def test_compiled_is_one_executable_that_keeps_its_memory(run: ForkServer) -> None:
-    (found,) = run("jax.compile_once")
-    assert found["executables"] == 1
-    assert found["fusions"] > 0
-    assert found["compilations"] == [], "steps behind the first compiled something"
-    assert found["donated"], "the state is copied in every step"
+    (actual,) = run("jax.compile_once")
+    assert actual["executables"] == 1
+    assert actual["fusions"] > 0
+    assert actual["compilations"] == [], "steps behind the first compiled something"
+    assert actual["donated"], "the state is copied in every step"
 
 
 def test_compiled_raises_where_xla_compiled_nothing(run: ForkServer) -> None:
-    (found,) = run("jax.compile_nothing")
-    assert "operation by operation" in str(found["reason"])
+    (actual,) = run("jax.compile_nothing")
+    assert "operation by operation" in str(actual["reason"])
 
 
 def test_a_step_is_complete_when_synchronize_returns(run: ForkServer) -> None:
     """Fail if synchronize returns before a step is complete.
     JAX computes in the background: the loss of op-by-op steps is ready before the weights."""
-    (found,) = run("jax.synchronize")
-    assert found["pending"] == 0
+    (actual,) = run("jax.synchronize")
+    assert actual["pending"] == 0
 
 
 def test_dropout_differs_between_steps_and_ranks_and_repeats_with_the_seed(
     run: ForkServer,
 ) -> None:
-    (found,) = run("jax.drop_elements")
-    assert len(set(found["first"])) == 3, "two steps drew the same masks"
-    assert found["first"] == found["start"]
-    assert not set(found["first"]) & set(found["other"]), "two ranks drew the same masks"
+    (actual,) = run("jax.drop_elements")
+    assert len(set(actual["first"])) == 3, "two steps drew the same masks"
+    assert actual["first"] == actual["start"]
+    assert not set(actual["first"]) & set(actual["other"]), "two ranks drew the same masks"
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:
     """Fail if three optimizer steps differ from torch.optim's rules in numpy.
     AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
-    (found,) = run("jax.follow_torch")
-    assert found["sgd"] < 1e-5, "SGD's weight decay is not coupled"
-    assert found["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
+    (actual,) = run("jax.follow_torch")
+    assert actual["sgd"] < 1e-5, "SGD's weight decay is not coupled"
+    assert actual["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
 
 
 def test_ranks_average_gradients_and_keep_their_own_statistics(run: ForkServer) -> None:
@@ -109,9 +109,9 @@ def test_ranks_average_gradients_and_keep_their_own_statistics(run: ForkServer) 
     assert first["gradients"] == second["gradients"]
     assert first["checksum"] == second["checksum"]
     length = norm(first["gradients"])
-    for found in (first, second):
-        assert distance(found["by_operation"], first["gradients"]) < 1e-5 * length
-        assert distance(found["single"], first["gradients"]) > 1e-2 * length
+    for entry in (first, second):
+        assert distance(entry["by_operation"], first["gradients"]) < 1e-5 * length
+        assert distance(entry["single"], first["gradients"]) > 1e-2 * length
     # the average of two clipped gradients would be shorter than the limit
     assert first["moved"] == pytest.approx(0.01, rel=1e-2)
 
@@ -119,15 +119,15 @@ def test_ranks_average_gradients_and_keep_their_own_statistics(run: ForkServer) 
 def test_a_nan_in_the_input_reaches_the_loss(run: ForkServer) -> None:
     """Fail if a NaN in the input does not reach the loss.
     With ``jax.nn.relu``, XLA's default CPU kernels lose it in the last ReLU and average pooling."""
-    (found,) = run("jax.lose_nan")
-    assert math.isnan(found["poisoned"])
+    (actual,) = run("jax.lose_nan")
+    assert math.isnan(actual["poisoned"])
 
 
 def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
-    (found,) = run("jax.run_out_of_memory")
-    assert found == {"allocation": True, "host": True, "device": True, "shapes": False}
+    (actual,) = run("jax.run_out_of_memory")
+    assert actual == {"allocation": True, "host": True, "device": True, "shapes": False}
 
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("common.refuse_gpu")
-    assert "cuda" in str(found["reason"])
+    (actual,) = run("common.refuse_gpu")
+    assert "cuda" in str(actual["reason"])

@@ -27,17 +27,17 @@ paddle = served("paddle")
 def test_an_update_is_lamb_of_the_mean_over_micro_steps(run: ForkServer) -> None:
     """Fail if an update is not LAMB's on the mean over micro-steps.
     All weights have a ratio of norms; it is 1 for biases, which start at zero."""
-    (found,) = run("updates.update_by_lamb", facts=FACTS)
-    assert {computation for computation, *_ in beyond(found["errors"])} == {"not clipped"}
-    assert found["zeros"] > 5
-    assert found["absent"] == "no_weight_decay: no parameter of the model has 'nrom' in its name"
+    (actual,) = run("updates.update_by_lamb", facts=FACTS)
+    assert {computation for computation, *_ in beyond(actual["errors"])} == {"not clipped"}
+    assert actual["zeros"] > 5
+    assert actual["absent"] == "no_weight_decay: no parameter of the model has 'nrom' in its name"
 
 
 def test_what_paddles_kernel_cannot_leave_out_is_unsupported(paddle: ForkServer) -> None:
-    (found,) = paddle(
+    (actual,) = paddle(
         "updates.refuse", facts=FACTS, no_weight_decay=["norm"], no_trust_ratio=["bias"]
     )
-    assert found["reason"] == (
+    assert actual["reason"] == (
         "PaddlePaddle's Lamb scales by the ratio of norms what decays, or all: not "
         "no_trust_ratio ['bias'] with no_weight_decay ['norm']"
     )

@@ -57,11 +57,11 @@ def test_the_teacher_learns_first() -> None:
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
     """Fail if a step computes with other data than those fed last, or with changed arrays."""
-    found = learned[framework]
-    assert found["fed"] == pytest.approx(found["built"], rel=1e-5)
-    assert found["first"] != pytest.approx(found["built"], rel=1e-3), "both batches are alike"
-    assert "images is float32 (4, 4, 8, 1), not float32 (4, 8, 8, 1)" in found["wrong shape"]
-    assert "labels" in found["wrong names"]
+    actual = learned[framework]
+    assert actual["fed"] == pytest.approx(actual["built"], rel=1e-5)
+    assert actual["first"] != pytest.approx(actual["built"], rel=1e-3), "both batches are alike"
+    assert "images is float32 (4, 4, 8, 1), not float32 (4, 8, 8, 1)" in actual["wrong shape"]
+    assert "labels" in actual["wrong names"]
 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
@@ -72,39 +72,39 @@ def test_a_step_goes_as_far_as_the_rate_says(framework: str, learned: Answers) -
 
 @pytest.mark.parametrize("framework", LEARNERS)
 def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
-    found = learned[framework]
-    assert found["curve"][-1] > 0.95
-    assert found["losses"][-1] < found["losses"][0] / 3
+    actual = learned[framework]
+    assert actual["curve"][-1] > 0.95
+    assert actual["losses"][-1] < actual["losses"][0] / 3
     # planted: the second model with the initial statistics
-    assert found["without statistics"]["accuracy"] < found["curve"][-1] - 0.1
+    assert actual["without statistics"]["accuracy"] < actual["curve"][-1] - 0.1
 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
     """Fail if another framework scores differently with the teacher's weights and statistics.
     They come from the file of a training, by shared names."""
-    found, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
-    assert found["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
-    assert found["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
+    actual, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
+    assert actual["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
+    assert actual["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: Answers) -> None:
     """Fail if two frameworks write different files of the same weights: names, layout, bits."""
-    found, teacher = learned[framework], learned[TEACHER]
-    assert found["left"] == teacher["left"]
-    assert found["left otherwise"] != found["left"]
+    actual, teacher = learned[framework], learned[TEACHER]
+    assert actual["left"] == teacher["left"]
+    assert actual["left otherwise"] != actual["left"]
 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Answers) -> None:
     """Fail if label smoothing or mixup give another loss than in float64 or in another framework.
     Weights and batch are the same."""
-    found, teacher = learned[framework], learned[TEACHER]
-    assert found["soft"] == pytest.approx(found["soft by its outputs"], rel=1e-5)
-    assert found["soft"] == pytest.approx(teacher["soft"], rel=1e-5)
+    actual, teacher = learned[framework], learned[TEACHER]
+    assert actual["soft"] == pytest.approx(actual["soft by its outputs"], rel=1e-5)
+    assert actual["soft"] == pytest.approx(teacher["soft"], rel=1e-5)
     # planted: answers that are not soft
-    assert found["soft"] != pytest.approx(found["hard by its outputs"], rel=1e-3)
+    assert actual["soft"] != pytest.approx(actual["hard by its outputs"], rel=1e-3)
 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)

@@ -38,11 +38,11 @@ def test_it_computes_what_the_reference_does_or_says_why_not(
     if run.framework == "jax":
         compiler = "jit"
     folder = str(references[LSTM])
-    (found,) = run("lstm.compare_modes", folder=folder, precision=precision, compiler=compiler)
-    assert not found["refused"] or precision == "amp" or compiled, found["refused"]
-    assert all(len(words.split()) >= 4 for words in found["refused"].values())
-    assert len(found["refused"]) + len(found["errors"]) == 2
-    assert not beyond({mode: (precision, errors) for mode, errors in found["errors"].items()})
+    (actual,) = run("lstm.compare_modes", folder=folder, precision=precision, compiler=compiler)
+    assert not actual["refused"] or precision == "amp" or compiled, actual["refused"]
+    assert all(len(words.split()) >= 4 for words in actual["refused"].values())
+    assert len(actual["refused"]) + len(actual["errors"]) == 2
+    assert not beyond({mode: (precision, errors) for mode, errors in actual["errors"].items()})
 
 
 def test_the_facts_have_the_parameters_of_superbench_and_the_products_of_their_matrices() -> None:

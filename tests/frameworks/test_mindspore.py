@@ -11,15 +11,15 @@ run = served("mindspore")
 
 
 def test_no_convolution_runs_in_the_reference_code_of_onednn(run: ForkServer) -> None:
-    (found,) = run("mindspore.convolve")
-    assert found["kernels"]
-    assert not [kernel for kernel in found["kernels"] if "ref:any" in kernel]
+    (actual,) = run("mindspore.convolve")
+    assert actual["kernels"]
+    assert not [kernel for kernel in actual["kernels"] if "ref:any" in kernel]
 
 
 def test_nothing_of_a_graph_is_left_to_python(run: ForkServer) -> None:
     for compiler in ("jit", "none"):
-        (found,) = run("mindspore.dispatch", compiler=compiler)
-        assert bool(found["names"]) == (compiler == "none")
+        (actual,) = run("mindspore.dispatch", compiler=compiler)
+        assert bool(actual["names"]) == (compiler == "none")
 
 
 def test_no_rank_leaves_before_all_others_do(run: ForkServer) -> None:
@@ -29,7 +29,7 @@ def test_no_rank_leaves_before_all_others_do(run: ForkServer) -> None:
 
 
 def test_a_graph_learns_of_each_batch_as_operations_do(run: ForkServer) -> None:
-    (found,) = run("mindspore.feed")
-    assert len(set(found["values"]["none"])) == 3
-    assert found["values"]["jit"] == pytest.approx(found["values"]["none"], rel=1e-4)
-    assert found["graphs"] == [None] * 3 + [1] * 3
+    (actual,) = run("mindspore.feed")
+    assert len(set(actual["values"]["none"])) == 3
+    assert actual["values"]["jit"] == pytest.approx(actual["values"]["none"], rel=1e-4)
+    assert actual["graphs"] == [None] * 3 + [1] * 3

@@ -20,8 +20,8 @@ def bfloat16(run: ForkServer) -> None:
     """Let a test run where MXNet has bfloat16; elsewhere it must refuse mixed precision."""
     if onednn_has_bfloat16():
         return
-    (found,) = run("common.refuse", precision="amp")
-    assert NO_BFLOAT16 in found["reason"]
+    (actual,) = run("common.refuse", precision="amp")
+    assert NO_BFLOAT16 in actual["reason"]
     pytest.skip("MXNet has bfloat16 on processors with AVX-512 alone, and refuses it here")
 
 
@@ -29,10 +29,10 @@ def test_optimizers_follow_torch(run: ForkServer) -> None:
     """Fail if three optimizer steps differ from torch.optim's rules in numpy.
     Covers a weight and a bias, which MXNet's optimizers do not decay by default. AdamW's gradients
     are as small as epsilon, which shows an epsilon inside the bias correction."""
-    (found,) = run("mxnet.follow_torch")
-    assert found["sgd"] < 1e-5, "SGD's weight decay is not coupled, or spares the bias"
-    assert found["adamw"] < 1e-4, "AdamW's epsilon, decay or clipping is another"
-    assert found["clip"] < 1e-4, "the global norm of many gradients is inaccurate"
+    (actual,) = run("mxnet.follow_torch")
+    assert actual["sgd"] < 1e-5, "SGD's weight decay is not coupled, or spares the bias"
+    assert actual["adamw"] < 1e-4, "AdamW's epsilon, decay or clipping is another"
+    assert actual["clip"] < 1e-4, "the global norm of many gradients is inaccurate"
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
@@ -40,61 +40,61 @@ def test_optimizers_follow_torch(run: ForkServer) -> None:
 @pytest.mark.parametrize("mode", ["train", "inference"])
 def test_products_are_observed(run: ForkServer, model: str, mode: str, compiler: str) -> None:
     facts, products = MODELS[model]
-    (found,) = run("mxnet.trace", facts=facts, mode=mode, compiler=compiler)
-    assert found["matmul_dtypes"] == found["again"] == {"float32": products}
-    assert found["kept"], "looking at the products changed the model"
-    assert bool(found["compiled"]) == (compiler == "hybridize")
-    assert (found["fused"] == "MKLDNN") == (mode == "inference")
+    (actual,) = run("mxnet.trace", facts=facts, mode=mode, compiler=compiler)
+    assert actual["matmul_dtypes"] == actual["again"] == {"float32": products}
+    assert actual["kept"], "looking at the products changed the model"
+    assert bool(actual["compiled"]) == (compiler == "hybridize")
+    assert (actual["fused"] == "MKLDNN") == (mode == "inference")
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
 def test_bfloat16_on_the_cpu(run: ForkServer, bfloat16: None, compiler: str) -> None:
-    (found,) = run("mxnet.train_in_bfloat16", compiler=compiler)
-    assert found["matmul_dtypes"] == {"bfloat16": RESNET_PRODUCTS}
-    assert math.isfinite(found["loss"])
-    assert "bfloat16" in found["logits"]
-    assert found["amp"] == "bfloat16"
+    (actual,) = run("mxnet.train_in_bfloat16", compiler=compiler)
+    assert actual["matmul_dtypes"] == {"bfloat16": RESNET_PRODUCTS}
+    assert math.isfinite(actual["loss"])
+    assert "bfloat16" in actual["logits"]
+    assert actual["amp"] == "bfloat16"
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
 def test_amp_without_effect_is_seen(run: ForkServer, bfloat16: None, compiler: str) -> None:
-    (found,) = run("mxnet.lose_amp", compiler=compiler)
-    assert found["matmul_dtypes"] == {"float32": RESNET_PRODUCTS}
+    (actual,) = run("mxnet.lose_amp", compiler=compiler)
+    assert actual["matmul_dtypes"] == {"float32": RESNET_PRODUCTS}
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
 def test_a_product_that_mxnet_lacks_in_bfloat16_stays_in_float32(
     run: ForkServer, bfloat16: None, compiler: str
 ) -> None:
-    (found,) = run("mxnet.train_bert_in_bfloat16", compiler=compiler)
-    assert found["matmul_dtypes"] == {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}  # attention's
-    assert math.isfinite(found["losses"][-1])
+    (actual,) = run("mxnet.train_bert_in_bfloat16", compiler=compiler)
+    assert actual["matmul_dtypes"] == {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}  # attention's
+    assert math.isfinite(actual["losses"][-1])
 
 
 def test_a_model_without_any_product_in_bfloat16_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("mxnet.refuse_bfloat16")
-    assert "on cpu in bfloat16" in str(found["reason"])
-    assert "float32/float64 for CPU" in str(found["reason"]), "not MXNet's own words"
+    (actual,) = run("mxnet.refuse_bfloat16")
+    assert "on cpu in bfloat16" in str(actual["reason"])
+    assert "float32/float64 for CPU" in str(actual["reason"]), "not MXNet's own words"
 
 
 def test_float16_scales_its_loss_and_skips_what_overflows(run: ForkServer, bfloat16: None) -> None:
     """Fail if loss scaling or overflow handling is wrong; no CPU has float16 matmuls."""
-    (found,) = run("mxnet.scale_loss")
-    assert found["scaled"] == pytest.approx(found["plain"], rel=1e-2)
-    assert found["kept"], "an overflow reached the weights"
-    assert found["trained"]
+    (actual,) = run("mxnet.scale_loss")
+    assert actual["scaled"] == pytest.approx(actual["plain"], rel=1e-2)
+    assert actual["kept"], "an overflow reached the weights"
+    assert actual["trained"]
 
 
 def test_compiled_raises_where_the_model_is_not_one_graph(run: ForkServer) -> None:
-    (found,) = run("mxnet.compile_parts")
-    assert found["early"], "a model that did not run yet counts as compiled"
-    assert found["parts"], "a model that was compiled in parts counts as compiled"
+    (actual,) = run("mxnet.compile_parts")
+    assert actual["early"], "a model that did not run yet counts as compiled"
+    assert actual["parts"], "a model that was compiled in parts counts as compiled"
 
 
 def test_a_fused_graph_takes_new_weights(run: ForkServer) -> None:
-    (found,) = run("mxnet.load_fused")
-    assert found["again"] == pytest.approx(found["imperative"], rel=1e-4)
-    assert found["again"] != pytest.approx(found["first"], rel=1e-2)
+    (actual,) = run("mxnet.load_fused")
+    assert actual["again"] == pytest.approx(actual["imperative"], rel=1e-4)
+    assert actual["again"] != pytest.approx(actual["first"], rel=1e-2)
 
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
@@ -134,24 +134,24 @@ def _runs(pid: int) -> bool:
 
 
 def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
-    (found,) = run("mxnet.run_out_of_memory")
+    (actual,) = run("mxnet.run_out_of_memory")
     # a record keeps the first line, which is not one of a C++ trace
-    assert found["memory"] == [True, "Failed to allocate CPU Memory"]
-    assert found["shape"][0] is False
-    assert "Traceback" not in found["shape"][1]
-    assert found["host"] is True
+    assert actual["memory"] == [True, "Failed to allocate CPU Memory"]
+    assert actual["shape"][0] is False
+    assert "Traceback" not in actual["shape"][1]
+    assert actual["host"] is True
 
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("common.refuse_gpu")
-    assert "CUDA" in str(found["reason"])
+    (actual,) = run("common.refuse_gpu")
+    assert "CUDA" in str(actual["reason"])
 
 
 @pytest.mark.parametrize("to_the_end", [True, False])
 def test_workers_of_a_loader_end_by_themselves(run: ForkServer, to_the_end: bool) -> None:
     """Fail if a loader's workers do not end by themselves.
     One killed while handing a batch over would block the end of the pool forever."""
-    (found,) = run("mxnet.end_workers", to_the_end=to_the_end)
+    (actual,) = run("mxnet.end_workers", to_the_end=to_the_end)
     rest = [[[2.0], [3.0]], [[4.0], [5.0]], [[6.0], [7.0]]]
     expected = {"first": [[0.0], [1.0]], "rest": rest if to_the_end else None, "codes": [0, 0]}
-    assert found == expected
+    assert actual == expected

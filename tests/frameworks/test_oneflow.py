@@ -27,9 +27,9 @@ run = served("oneflow")
 def test_synchronize_waits_for_what_was_enqueued(run: ForkServer, compiler: str) -> None:
     """Fail if work is left when synchronize returns.
     OneFlow runs asynchronously on a CPU, too, in both modes."""
-    (found,) = run("oneflow.synchronize", compiler=compiler)
-    assert found["waited"] > found["late"], "synchronize() returned before the work was done"
-    assert found["values"] == sorted(found["values"], reverse=True)
+    (actual,) = run("oneflow.synchronize", compiler=compiler)
+    assert actual["waited"] > actual["late"], "synchronize() returned before the work was done"
+    assert actual["values"] == sorted(actual["values"], reverse=True)
 
 
 def test_eager_dropout_differs_between_layers_steps_and_ranks(run: ForkServer) -> None:
@@ -43,9 +43,9 @@ def test_eager_dropout_differs_between_layers_steps_and_ranks(run: ForkServer) -
 
 
 def test_a_graphs_dropout_differs_between_steps_and_the_record_says_how(run: ForkServer) -> None:
-    (found,) = run("oneflow.drop_elements", compiler="graph")
-    assert not found["again"], "two steps drop the same positions"
-    assert found["settings"]["dropout_has_seeds"] is False
+    (actual,) = run("oneflow.drop_elements", compiler="graph")
+    assert not actual["again"], "two steps drop the same positions"
+    assert actual["settings"]["dropout_has_seeds"] is False
 
 
 @pytest.mark.parametrize(
@@ -60,37 +60,37 @@ def test_a_graphs_dropout_differs_between_steps_and_the_record_says_how(run: For
 def test_eager_mode_and_graph_count_the_same_products(
     run: ForkServer, facts: dict[str, Any], mode: str, eager: int, graph: int
 ) -> None:
-    (found,) = run("oneflow.trace", facts=facts, mode=mode)
-    assert found["eager"][0] == {"float32": eager}
-    assert found["graph"][0] == {"float32": graph}
-    assert found["eager"][1] == found["graph"][1] > 0
-    assert found["kept"], "looking at the products changed the model"
-    assert found["random"], "looking at the products drew random numbers"
+    (actual,) = run("oneflow.trace", facts=facts, mode=mode)
+    assert actual["eager"][0] == {"float32": eager}
+    assert actual["graph"][0] == {"float32": graph}
+    assert actual["eager"][1] == actual["graph"][1] > 0
+    assert actual["kept"], "looking at the products changed the model"
+    assert actual["random"], "looking at the products drew random numbers"
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
 def test_amp_that_has_no_effect_is_unsupported_in_oneflows_words(
     run: ForkServer, compiler: str
 ) -> None:
-    (found,) = run("common.refuse", precision="amp", compiler=compiler)
-    assert "CPU autocast is not supported currently" in str(found["reason"])
-    assert "float32" in str(found["reason"])
+    (actual,) = run("common.refuse", precision="amp", compiler=compiler)
+    assert "CPU autocast is not supported currently" in str(actual["reason"])
+    assert "float32" in str(actual["reason"])
 
 
 def test_compiled_raises_where_nothing_was_compiled(run: ForkServer) -> None:
-    (found,) = run("oneflow.compile_nothing")
-    assert found["compiled"]["matmuls"] == 3 * HEADS_PRODUCTS
-    assert found["compiled"]["operators"] > found["compiled"]["matmuls"]
-    assert found["reason"], "a step that was not compiled counts as compiled"
+    (actual,) = run("oneflow.compile_nothing")
+    assert actual["compiled"]["matmuls"] == 3 * HEADS_PRODUCTS
+    assert actual["compiled"]["operators"] > actual["compiled"]["matmuls"]
+    assert actual["reason"], "a step that was not compiled counts as compiled"
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
 def test_optimizers_follow_torch(run: ForkServer, compiler: str) -> None:
     """Fail if three optimizer steps differ from torch.optim's rules in numpy.
     AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
-    (found,) = run("oneflow.follow_torch", compiler=compiler)
-    assert found["sgd"] < 1e-5, "SGD's weight decay is not coupled"
-    assert found["adamw"] < 1e-4, "AdamW does not follow torch.optim"
+    (actual,) = run("oneflow.follow_torch", compiler=compiler)
+    assert actual["sgd"] < 1e-5, "SGD's weight decay is not coupled"
+    assert actual["adamw"] < 1e-4, "AdamW does not follow torch.optim"
 
 
 CLIPPED = small_bert(layers=0, clip_global_norm=0.01)
@@ -110,12 +110,12 @@ def test_two_ranks_average_gradients(
     Also fail if gradients accumulate in the buckets of DistributedDataParallel, as without views.
     """
     ranks = run("common.average", ranks=2, facts=CLIPPED, compiler=compiler)
-    mean = [(a + b) / 2 for a, b in zip(*(found["gradients"] for found in alone), strict=True)]
-    for found, own in zip(ranks, alone, strict=True):
-        assert found["total"] == 3.0
-        assert found["loss"] == pytest.approx(own["loss"], rel=1e-6)
-        assert distance(found["gradients"], mean) < 1e-5 * norm(mean)
-        assert found["changed"] < 1e-5 * norm(mean), "gradients pile up"
+    mean = [(a + b) / 2 for a, b in zip(*(entry["gradients"] for entry in alone), strict=True)]
+    for rank, own in zip(ranks, alone, strict=True):
+        assert rank["total"] == 3.0
+        assert rank["loss"] == pytest.approx(own["loss"], rel=1e-6)
+        assert distance(rank["gradients"], mean) < 1e-5 * norm(mean)
+        assert rank["changed"] < 1e-5 * norm(mean), "gradients pile up"
     assert ranks[0]["checksum"] == ranks[1]["checksum"]
     kind = "DDP" if compiler == "none" else "global tensors"
     assert ranks[0]["settings"]["data_parallel"] == kind
@@ -123,38 +123,38 @@ def test_two_ranks_average_gradients(
 
 def test_batch_normalisation_of_a_graph_takes_each_ranks_own_statistics(run: ForkServer) -> None:
     ranks = run("oneflow.normalise", ranks=2)
-    for found in ranks:
-        difference = distance(found["together"], found["alone"])
-        assert difference < 1e-5 * norm(found["alone"]), "batch normalisation saw other ranks"
+    for rank in ranks:
+        difference = distance(rank["together"], rank["alone"])
+        assert difference < 1e-5 * norm(rank["alone"]), "batch normalisation saw other ranks"
     assert ranks[0]["running"] != ranks[1]["running"]
 
 
 def test_masked_tokens_are_not_attended_to(run: ForkServer) -> None:
-    (found,) = run("oneflow.hide")
-    assert found["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
-    assert found["seen"] > 0.0, "no token is attended to"
+    (actual,) = run("oneflow.hide")
+    assert actual["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
+    assert actual["seen"] > 0.0, "no token is attended to"
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
 def test_another_batch_is_built_afresh(run: ForkServer, compiler: str) -> None:
-    (found,) = run("oneflow.build_again", compiler=compiler)
-    assert found["kept"]
-    assert found["differs"], "the batch of an earlier build() is still used"
-    assert found["read"] == pytest.approx(found["mean"], rel=1e-6)
+    (actual,) = run("oneflow.build_again", compiler=compiler)
+    assert actual["kept"]
+    assert actual["differs"], "the batch of an earlier build() is still used"
+    assert actual["read"] == pytest.approx(actual["mean"], rel=1e-6)
 
 
 def test_a_nan_is_read_as_it_is(run: ForkServer) -> None:
-    (found,) = run("common.read_nan", facts=small_images(blocks=1))
-    assert math.isnan(found["poisoned"]), "a NaN in the input was lost on the way to the loss"
+    (actual,) = run("common.read_nan", facts=small_images(blocks=1))
+    assert math.isnan(actual["poisoned"]), "a NaN in the input was lost on the way to the loss"
 
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("common.refuse_gpu")
-    assert "CUDA" in str(found["reason"])
+    (actual,) = run("common.refuse_gpu")
+    assert "CUDA" in str(actual["reason"])
 
 
 def test_clipping_knows_the_norm_of_many_gradients(run: ForkServer) -> None:
     """Fail if clipping uses OneFlow's norm, off by a fortieth for BERT's word embeddings."""
-    (found,) = run("oneflow.clip")
-    assert found["norm"] == pytest.approx(0.5, rel=1e-5)
-    assert found["kept"]
+    (actual,) = run("oneflow.clip")
+    assert actual["norm"] == pytest.approx(0.5, rel=1e-5)
+    assert actual["kept"]

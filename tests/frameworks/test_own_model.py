@@ -110,8 +110,8 @@ REFUSED = {
 def example(framework: str) -> str:
     """Return the documented file of a framework."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / DOCUMENT).read_text(), re.DOTALL)
-    (found,) = [block for block in blocks if f'FRAMEWORK = "{framework}"' in block]
-    return found.replace("512", "64").replace("784", "32")
+    (actual,) = [block for block in blocks if f'FRAMEWORK = "{framework}"' in block]
+    return actual.replace("512", "64").replace("784", "32")
 
 
 def written(folder: Path, framework: str, name: str = "good.py", *change: str) -> str:
@@ -153,19 +153,21 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     for name, change in MISTAKES[framework].items():
         mode = "inference" if name == "outputs.py" else "train"
         cases.append((written(tmp_path, framework, name, *change), mode, "fp32"))
-    (found,) = compared(run, cases)
-    refused = {name.partition(",")[0]: reason for name, reason in found["refused"].items()}
+    (actual,) = compared(run, cases)
+    refused = {name.partition(",")[0]: reason for name, reason in actual["refused"].items()}
     assert set(refused) == set(REFUSED) & set(MISTAKES[framework])
     assert all(REFUSED[name] in reason for name, reason in refused.items())
-    wrong = {name: beyond({name: errors}) for name, errors in found["errors"].items()}
+    wrong = {name: beyond({name: errors}) for name, errors in actual["errors"].items()}
     assert not {name: own for name, own in wrong.items() if own and "good.py" in name}
-    quantities = {one["quantity"] for one in found["errors"]["good.py, train, fp32"][1]}
+    quantities = {entry["quantity"] for entry in actual["errors"]["good.py, train, fp32"][1]}
     assert quantities >= {"float64 run", "outputs", "gradients", "loss", "first update"}
     outputs = next(
-        one for one in found["errors"]["good.py, train, fp32"][1] if one["quantity"] == "outputs"
+        entry
+        for entry in actual["errors"]["good.py, train, fp32"][1]
+        if entry["quantity"] == "outputs"
     )
     assert 0 < outputs["rounding"] <= outputs["error"] < 1e-4, "the raw error is not shown"
-    found_in = {name.partition(",")[0]: {one[1] for one in own} for name, own in wrong.items()}
+    found_in = {name.partition(",")[0]: {entry[1] for entry in own} for name, own in wrong.items()}
     assert "float64 run" in found_in["half.py"]
     if framework in ("pytorch", "mindspore"):
         assert found_in["gradient.py"] >= {"gradients", "gradients, total"}
@@ -175,9 +177,9 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
 @pytest.mark.parametrize("run", ["mindspore"], indirect=True)
 def test_graphs_of_mindspore_compute_the_model(run: ForkServer, tmp_path: Path) -> None:
     path = written(tmp_path, run.framework, "nested_good.py", *NESTED["mindspore"])
-    (found,) = compared(run, [(path, "train", "fp32")], compiler="jit")
-    assert found["errors"]
-    assert not beyond(found["errors"])
+    (actual,) = compared(run, [(path, "train", "fp32")], compiler="jit")
+    assert actual["errors"]
+    assert not beyond(actual["errors"])
 
 
 @pytest.mark.parametrize("run", ["mindspore", "pytorch", "tensorflow"], indirect=True)
@@ -194,9 +196,9 @@ def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
         good = written(tmp_path, run.framework)
         first, second = compared(run, [(good, "train", "fp32")], ranks=2)
         assert first["batch"] != second["batch"]
-        for found in (first, second):
-            assert found["errors"]
-            assert not beyond(found["errors"])
+        for entry in (first, second):
+            assert entry["errors"]
+            assert not beyond(entry["errors"])
 
 
 def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
@@ -235,35 +237,35 @@ def test_models_of_keras_have_penalties_and_parts_without_a_gradient(
     run: ForkServer, tmp_path: Path
 ) -> None:
     path = str(OWN / "two_inputs.py")
-    (found,) = compared(run, [(path, mode, "fp32") for mode in ("train", "inference")])
-    assert found["refused"] == {}
-    assert not beyond(found["errors"])
-    (found,) = run("own_model.train", path=path, steps=1)
-    assert 100 < found["losses"][0] <= 101
+    (actual,) = compared(run, [(path, mode, "fp32") for mode in ("train", "inference")])
+    assert actual["refused"] == {}
+    assert not beyond(actual["errors"])
+    (actual,) = run("own_model.train", path=path, steps=1)
+    assert 100 < actual["losses"][0] <= 101
 
 
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_products_of_other_layers_of_keras_are_counted(run: ForkServer) -> None:
-    (found,) = run("own_model.count", path=str(OWN / "other_products.py"), batch=2)
-    assert sum(count for _, count in found["matmuls"]) == 2 * (
+    (actual,) = run("own_model.count", path=str(OWN / "other_products.py"), batch=2)
+    assert sum(count for _, count in actual["matmuls"]) == 2 * (
         27 * 5 * 8 * 3 + 27 * 5 * 4 * 6 + 18 * 6 * 6 * 6
     )
 
 
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_models_of_keras_are_built_by_name(run: ForkServer) -> None:
-    (found,) = run("own_model.build_keras")
-    assert found["parameters"] == 3_504_872
-    assert found["shape"] == [1, 1000]
-    assert "'keras:MobileNet9' (did you mean MobileNet" in found["reason"]
+    (actual,) = run("own_model.build_keras")
+    assert actual["parameters"] == 3_504_872
+    assert actual["shape"] == [1, 1000]
+    assert "'keras:MobileNet9' (did you mean MobileNet" in actual["reason"]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_models_of_libraries_are_built_by_name(run: ForkServer) -> None:
-    (found,) = run("own_model.build_torchvision")
-    assert found["name"] == found["source"] == "torchvision:squeezenet1_1"
-    assert found["parameters"] == 1_235_496
-    assert found["reason"] == "timm is not installed in this environment"
+    (actual,) = run("own_model.build_torchvision")
+    assert actual["name"] == actual["source"] == "torchvision:squeezenet1_1"
+    assert actual["parameters"] == 1_235_496
+    assert actual["reason"] == "timm is not installed in this environment"
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
@@ -277,13 +279,13 @@ def test_models_of_transformers_get_the_inputs_of_their_class(
     cases = [(str(folder), mode, "fp32") for mode in ("train", "inference")]
     cases += [(f"transformers:Tiny{name}", "train", "fp32") for name in ("ForCTC", "Model")]
     cases.append(("transformers:TinyTwo", "inference", "fp32"))
-    (found,) = compared(run, cases, library=OWN / "libraries")
+    (actual,) = compared(run, cases, library=OWN / "libraries")
     measured = {f"mine, {mode}, fp32" for mode in ("train", "inference")}
-    assert {*found["errors"]} == {*measured, "transformers:TinyTwo, inference, fp32"}
-    assert not beyond(found["errors"])
-    quantities = {one["quantity"] for one in found["errors"]["mine, train, fp32"][1]}
+    assert {*actual["errors"]} == {*measured, "transformers:TinyTwo, inference, fp32"}
+    assert not beyond(actual["errors"])
+    quantities = {entry["quantity"] for entry in actual["errors"]["mine, train, fp32"][1]}
     assert quantities >= {"outputs", "gradients", "loss", "first update"}
-    refused = found["refused"]
+    refused = actual["refused"]
     assert "computes no loss from one label" in refused["transformers:TinyForCTC, train, fp32"]
     assert "takes bbox, whose shape" in refused["transformers:TinyModel, train, fp32"]
 
@@ -314,10 +316,10 @@ def test_modules_of_flax_have_modes_dropout_and_running_statistics(
     text = (OWN / "net.py").read_text()
     path.write_text(text.replace('KIND = "linen"', f"KIND = {kind!r}"))
     cases = [(str(path), mode, "fp32") for mode in ("train", "inference")]
-    (found,) = compared(run, cases, library=flax)
-    assert found["refused"] == {}
-    assert not beyond(found["errors"])
-    quantities = {one["quantity"] for one in found["errors"]["net.py, train, fp32"][1]}
+    (actual,) = compared(run, cases, library=flax)
+    assert actual["refused"] == {}
+    assert not beyond(actual["errors"])
+    quantities = {entry["quantity"] for entry in actual["errors"]["net.py, train, fp32"][1]}
     assert quantities >= {"outputs", "gradients", "first update", "running statistics"}
     (stepped,) = run("own_model.train", path=str(path), compiler="jit", steps=2, library=str(flax))
     (mean,) = stepped["means"]
@@ -328,16 +330,16 @@ def test_modules_of_flax_have_modes_dropout_and_running_statistics(
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_layers_may_be_lazy_and_left_out_of_steps(run: ForkServer, ranks: int) -> None:
-    for found in run("own_model.train", ranks, path=str(OWN / "changing.py"), steps=4):
-        assert len({*found["losses"]}) == 4
+    for entry in run("own_model.train", ranks, path=str(OWN / "changing.py"), steps=4):
+        assert len({*entry["losses"]}) == 4
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer, tmp_path: Path) -> None:
     path = OWN / "spectral.py"
-    (found,) = compared(run, [(str(path), mode, "fp32") for mode in ("train", "inference")])
-    assert found["refused"] == {}
-    assert not beyond(found["errors"])
+    (actual,) = compared(run, [(str(path), mode, "fp32") for mode in ("train", "inference")])
+    assert actual["refused"] == {}
+    assert not beyond(actual["errors"])
     wrong = tmp_path / "wrong.py"
     halved = "if self.mix.dtype == torch.complex64: spectrum = spectrum.real + 0j"
     wrong.write_text(
@@ -345,14 +347,14 @@ def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer, tmp_path: 
             "        return self.head", f"        {halved}\n        return self.head"
         )
     )
-    (found,) = compared(run, [(str(wrong), "train", "fp32")])
-    assert {"outputs", "gradients"} <= {one[1] for one in beyond(found["errors"])}
+    (actual,) = compared(run, [(str(wrong), "train", "fp32")])
+    assert {"outputs", "gradients"} <= {entry[1] for entry in beyond(actual["errors"])}
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
 def test_products_of_experts_are_counted(run: ForkServer) -> None:
-    (found,) = run("own_model.count", path=str(OWN / "experts.py"), batch=6)
-    assert found["matmuls"] == [["float32", 6 * 8 * 16]]
+    (actual,) = run("own_model.count", path=str(OWN / "experts.py"), batch=6)
+    assert actual["matmuls"] == [["float32", 6 * 8 * 16]]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
@@ -361,19 +363,19 @@ def test_graph_breaks_and_recompilations_are_counted_and_named(
 ) -> None:
     path, call = OWN / "changing.py", "torch._dynamo.graph_break()"
     line = 1 + path.read_text().split("\n").index(f"        {call}")
-    (found,) = run("own_model.recompile", path=str(path))
-    assert found["counts"]["graph_breaks"] == 1
-    assert found["counts"]["breaks"] == [f"changing.py:{line}: Call to `{call}`"]
-    assert "self.steps == " in found["reasons"][0]
-    assert "graph_break()" in found["refused"]
+    (actual,) = run("own_model.recompile", path=str(path))
+    assert actual["counts"]["graph_breaks"] == 1
+    assert actual["counts"]["breaks"] == [f"changing.py:{line}: Call to `{call}`"]
+    assert "self.steps == " in actual["reasons"][0]
+    assert "graph_break()" in actual["refused"]
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
 def test_jax_has_no_mixed_precision_for_users_models(run: ForkServer, tmp_path: Path) -> None:
     path = tmp_path / "net.py"
     path.write_text(example("jax"))
-    (found,) = run("own_model.refuse_amp", path=str(path))
-    assert ["no mixed precision" in reason for reason in found["refused"]] == [True, True]
+    (actual,) = run("own_model.refuse_amp", path=str(path))
+    assert ["no mixed precision" in reason for reason in actual["refused"]] == [True, True]
 
 
 @pytest.mark.parametrize("run", FRAMEWORKS, indirect=True)
@@ -385,7 +387,7 @@ def test_lines_for_a_training_script_run_there_and_set_what_they_are_for(run: Fo
     lacking = mixed if run.framework == "jax" else set()  # it has none for users' models
     assert {*lines} == {*facts["precisions"], *facts["compilers"]} - {"fp32", "none"} - lacking
     lines.pop("zentorch", None)  # the environment lacks it
-    (found,) = run("own_model.paste", lines=lines)
+    (actual,) = run("own_model.paste", lines=lines)
     halves = {"amp": "bfloat16", "amp_bf16": "bfloat16", "amp_fp16": "float16"}
     halves |= {"bf16": "bfloat16", "fp16": "float16"}
-    assert found["dtypes"] == {name: halves.get(name, "float32") for name in lines}
+    assert actual["dtypes"] == {name: halves.get(name, "float32") for name in lines}

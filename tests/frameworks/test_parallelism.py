@@ -76,15 +76,15 @@ def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None
     for place, (way, model, steps) in enumerate(cases):
         of_ranks = [answer["found"][place] for answer in answers]
         about, total = f"{way} {model} {steps}", of_ranks[0]["total"]
-        assert max(one["error"] for one in of_ranks) < ERROR, about
-        assert max(one["change"] for one in of_ranks) < UPDATE_ERROR[run.framework], about
-        held = [one["held"] for one in of_ranks]
+        assert max(rank["error"] for rank in of_ranks) < ERROR, about
+        assert max(rank["change"] for rank in of_ranks) < UPDATE_ERROR[run.framework], about
+        held = [rank["held"] for rank in of_ranks]
         assert max(held) < total <= sum(held), about
         if way == "fsdp":
             assert sum(held) == total, about
         if "pipeline" in way or "interleaved" in way:
             assert_in_stages(way, model, steps, of_ranks)
-        losses = [one["loss"][0] for one in of_ranks]
+        losses = [rank["loss"][0] for rank in of_ranks]
         alone = of_ranks[0]["loss"][1]
         assert sum(losses) / ranks == pytest.approx(alone, rel=1e-5), about
 
@@ -96,19 +96,19 @@ def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, 
     layout = layout_of(way, ranks)
     size, inner = layout.stages, layout.replicas * layout.tensor
     twice = 0 if model == "llama_8b" else 50 * 32
-    held = sum(one["held"] for one in of_ranks)
+    held = sum(rank["held"] for rank in of_ranks)
     once = layout.data * (total + twice)
     if "tensor" in way:  # embeddings, heads and normalisations are whole in each rank
         assert once < held < layout.tensor * once, f"{way} {model}"
     else:
         assert held == once, f"{way} {model}"
     last = size * (2 if "interleaved" in way else 1) - 1
-    for rank, one in enumerate(of_ranks):
+    for rank, entry in enumerate(of_ranks):
         stages = range(rank // inner, last + 1, size)
         neighbours = sum((stage > 0) + (stage < last) for stage in stages)
-        assert one["collectives"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
+        assert entry["collectives"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
     if "fsdp" in way and "tensor" not in way:  # gradients are sent once, whatever the micro-steps
-        sums = {one["collectives"]["reduce_scatter"] for one in of_ranks}
+        sums = {rank["collectives"]["reduce_scatter"] for rank in of_ranks}
         assert max(sums) <= 2 * 2 + 2, f"{way} {model}"
 
 

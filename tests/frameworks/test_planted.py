@@ -85,4 +85,9 @@ def test_every_mistake_can_be_planted(framework: str, tmp_path: Path) -> None:
     for number, mistake in enumerate(mistakes):
         plant(tmp_path / str(number), mistake.changes, framework)
         assert mistake.model in PLANTED_IN
-    assert len({(one.about, one.model, one.computation) for one in mistakes}) == len(mistakes)
+    assert len(
+        {
+            (planted_mistake.about, planted_mistake.model, planted_mistake.computation)
+            for planted_mistake in mistakes
+        }
+    ) == len(mistakes)

@@ -13,31 +13,31 @@ run = served("pytorch")
 
 
 def test_resnet50_is_version_1_5(run: ForkServer) -> None:
-    (found,) = run("pytorch.describe_resnet")
-    assert found["layers"] == 53
-    assert found["biases"] == 0, "a convolution before a batch normalisation has a bias"
-    strided = found["strided"]
+    (actual,) = run("pytorch.describe_resnet")
+    assert actual["layers"] == 53
+    assert actual["biases"] == 0, "a convolution before a batch normalisation has a bias"
+    strided = actual["strided"]
     shortcuts = [kernel for name, kernel in strided.items() if "downsample" in name]
     others = sorted(kernel for name, kernel in strided.items() if "downsample" not in name)
     assert shortcuts == [1, 1, 1]
     assert others == [3, 3, 3, 7], "v1.5 strides in the 3x3 convolution, v1 in the first 1x1"
-    assert found["norms"] == [[1e-05, 0.1]]
-    assert found["channels_last"]
+    assert actual["norms"] == [[1e-05, 0.1]]
+    assert actual["channels_last"]
 
 
 def test_bert_has_a_tied_decoder(run: ForkServer) -> None:
-    (found,) = run("pytorch.tie_decoder")
-    assert found["embeddings"] == 1, "the decoder has a weight of its own"
-    assert found["decoder_biases"] == 1
-    assert found["epsilons"] == [1e-12]
-    assert found["tied"], "the decoder does not use the token embedding"
+    (actual,) = run("pytorch.tie_decoder")
+    assert actual["embeddings"] == 1, "the decoder has a weight of its own"
+    assert actual["decoder_biases"] == 1
+    assert actual["epsilons"] == [1e-12]
+    assert actual["tied"], "the decoder does not use the token embedding"
 
 
 def test_bert_layer_equals_pytorchs_own_and_honours_the_mask(run: ForkServer) -> None:
-    (found,) = run("pytorch.compare_layer")
-    assert found["difference"] < 1e-5, "a layer computes something else than BERT's encoder layer"
-    assert found["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
-    assert found["seen"] > 0.0, "no token is attended to"
+    (actual,) = run("pytorch.compare_layer")
+    assert actual["difference"] < 1e-5, "a layer computes something else than BERT's encoder layer"
+    assert actual["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
+    assert actual["seen"] > 0.0, "no token is attended to"
 
 
 def test_two_ranks_average_their_gradients(run: ForkServer) -> None:
@@ -69,13 +69,13 @@ def test_gradients_are_clipped_after_the_all_reduce(run: ForkServer) -> None:
 def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
     run: ForkServer, facts: dict[str, Any], products: int
 ) -> None:
-    (found,) = run("pytorch.trace_amp", facts=facts)
-    assert found["matmul_dtypes"] == {"bfloat16": products}
-    assert found["kept"], "looking at the products changed the running statistics"
-    assert found["random"], "looking at the products drew random numbers"
-    assert found["gradients"] == 0
-    assert math.isfinite(found["first"])
-    settings = found["settings"]
+    (actual,) = run("pytorch.trace_amp", facts=facts)
+    assert actual["matmul_dtypes"] == {"bfloat16": products}
+    assert actual["kept"], "looking at the products changed the running statistics"
+    assert actual["random"], "looking at the products drew random numbers"
+    assert actual["gradients"] == 0
+    assert math.isfinite(actual["first"])
+    settings = actual["settings"]
     assert settings["float32_matmul_precision"] == "highest"
     assert settings["amp_dtype"] == "bfloat16"
     assert settings["threads"] == 1
@@ -83,35 +83,35 @@ def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
 
 
 def test_amp_without_effect_is_a_mismatch(run: ForkServer) -> None:
-    (found,) = run("pytorch.disable_autocast")
-    assert "float32" in str(found["reason"])
+    (actual,) = run("pytorch.disable_autocast")
+    assert "float32" in str(actual["reason"])
 
 
 def test_compiled_counts_what_was_compiled(run: ForkServer) -> None:
-    (found,) = run("pytorch.compile_once")
-    assert found["unique_graphs"] == 1, "the step was compiled more than once"
-    assert found["graph_breaks"] == 0
-    assert found["kernels"] > 0
-    assert found["same"]
-    assert found["difference"] < 1e-6, "compiled and eager outputs differ"
+    (actual,) = run("pytorch.compile_once")
+    assert actual["unique_graphs"] == 1, "the step was compiled more than once"
+    assert actual["graph_breaks"] == 0
+    assert actual["kernels"] > 0
+    assert actual["same"]
+    assert actual["difference"] < 1e-6, "compiled and eager outputs differ"
 
 
 def test_compiled_raises_where_nothing_was_compiled(run: ForkServer) -> None:
-    (found,) = run("pytorch.compile_nothing")
-    assert found["early"], "a model that did not run yet counts as compiled"
-    assert found["disabled"], "a model that stayed eager counts as compiled"
+    (actual,) = run("pytorch.compile_nothing")
+    assert actual["early"], "a model that did not run yet counts as compiled"
+    assert actual["disabled"], "a model that stayed eager counts as compiled"
 
 
 def test_inductor_without_a_compiler_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("pytorch.lack_compiler")
-    assert "no-such-compiler" in str(found["reason"])
+    (actual,) = run("pytorch.lack_compiler")
+    assert "no-such-compiler" in str(actual["reason"])
 
 
 def test_a_mode_of_the_compiler_that_had_no_effect_is_a_mismatch(run: ForkServer) -> None:
-    (found,) = run("pytorch.tune")
-    assert found["tuned"] > 0
-    assert found["changed"], "weights that are loaded later are not those that were frozen"
-    assert "no product to choose a kernel for" in str(found["untuned"])
+    (actual,) = run("pytorch.tune")
+    assert actual["tuned"] > 0
+    assert actual["changed"], "weights that are loaded later are not those that were frozen"
+    assert "no product to choose a kernel for" in str(actual["untuned"])
 
 
 @pytest.mark.parametrize(
@@ -126,48 +126,48 @@ def test_a_mode_of_the_compiler_that_had_no_effect_is_a_mismatch(run: ForkServer
 def test_a_mode_of_the_compiler_that_has_nothing_to_do_is_unsupported(
     run: ForkServer, compiler: str, mode: str, reason: str
 ) -> None:
-    (found,) = run("common.refuse", mode=mode, compiler=compiler)
-    assert reason in str(found["reason"])
+    (actual,) = run("common.refuse", mode=mode, compiler=compiler)
+    assert reason in str(actual["reason"])
 
 
 def test_zentorch_is_proved_by_its_operators_that_a_step_ran(run: ForkServer) -> None:
-    (found,) = run("pytorch.use_zentorch")
-    assert found["ran"] == {"double": 2}
-    assert "no operator of its own" in str(found["none"])
+    (actual,) = run("pytorch.use_zentorch")
+    assert actual["ran"] == {"double": 2}
+    assert "no operator of its own" in str(actual["none"])
 
 
 def test_weights_are_frozen_for_the_kernels_of_cpus_alone(run: ForkServer) -> None:
-    (found,) = run("pytorch.freeze")
-    assert found == {"cuda": False, "cpu": True}
+    (actual,) = run("pytorch.freeze")
+    assert actual == {"cuda": False, "cpu": True}
 
 
 def test_a_residual_is_added_where_its_block_put_out(run: ForkServer) -> None:
     """Fail if a residual is not added in place, as in torchvision.
     A sum in new memory costs 6 % of ResNet-50's inference."""
-    (found,) = run("pytorch.add_residuals")
-    assert found["names"] == ["aten::add_"] * 3
+    (actual,) = run("pytorch.add_residuals")
+    assert actual["names"] == ["aten::add_"] * 3
 
 
 def test_inference_gives_logits_without_gradient(run: ForkServer) -> None:
-    (found,) = run("pytorch.infer")
-    assert found["shapes"] == [[2, 2, 50], [2, 2]]
-    assert found["read"] == pytest.approx(found["mean"], rel=1e-9)
-    assert not found["gradient"]
+    (actual,) = run("pytorch.infer")
+    assert actual["shapes"] == [[2, 2, 50], [2, 2]]
+    assert actual["read"] == pytest.approx(actual["mean"], rel=1e-9)
+    assert not actual["gradient"]
 
 
 def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
-    (found,) = run("pytorch.run_out_of_memory")
-    assert found == {"shape": False, "device": True}
+    (actual,) = run("pytorch.run_out_of_memory")
+    assert actual == {"shape": False, "device": True}
 
 
 def test_what_is_copied_to_another_device_arrives(run: ForkServer) -> None:
     """Fail if copies to another device do not arrive; here both devices are the host."""
-    (found,) = run("pytorch.copy_between")
-    assert (found["before"], found["after"]) == ([0] * 5, [*range(5)]), "it is the array itself"
-    assert found["dtype"] == "float32"
-    assert re.search("CUDA|NVIDIA driver", found["asked"]), "it was no copy between two GPUs"
+    (actual,) = run("pytorch.copy_between")
+    assert (actual["before"], actual["after"]) == ([0] * 5, [*range(5)]), "it is the array itself"
+    assert actual["dtype"] == "float32"
+    assert re.search("CUDA|NVIDIA driver", actual["asked"]), "it was no copy between two GPUs"
 
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("common.refuse_gpu")
-    assert "CUDA" in str(found["reason"])
+    (actual,) = run("common.refuse_gpu")
+    assert "CUDA" in str(actual["reason"])

@@ -26,14 +26,14 @@ def test_two_devices_that_were_killed_go_on_bit_by_bit(
     given: dict[str, Any] = {"epochs": EPOCHS, "kept": KEPT}
     given |= {"compiler": TRAINING_COMPILERS[framework], "folder": str(tmp_path / "checkpoints")}
     whole, resumed = (run("resuming.train_and_die", ranks=2, **given) for _ in range(2))
-    assert [one["resumed"] for one in (*whole, *resumed)] == [0, 0, KEPT, KEPT]
-    for one in (*whole, *resumed):
-        refused = f"{framework} keeps no state of its random numbers" in (one["refused"] or "")
+    assert [entry["resumed"] for entry in (*whole, *resumed)] == [0, 0, KEPT, KEPT]
+    for entry in (*whole, *resumed):
+        refused = f"{framework} keeps no state of its random numbers" in (entry["refused"] or "")
         assert refused == (framework in FORGETFUL)
-    ends: list[Any] = [one["seen"][-1] for one in whole]
-    assert [one["seen"][-1] for one in resumed] == ends
+    ends: list[Any] = [entry["seen"][-1] for entry in whole]
+    assert [entry["seen"][-1] for entry in resumed] == ends
     (weights, statistics), (others, own) = ends
     assert weights == others, "the ranks have trained two models"
     # lost in a checkpoint of the first rank alone, and absent without one
     assert statistics != own
-    assert all(one["seen"][KEPT - 1] != end for one, end in zip(whole, ends, strict=True))
+    assert all(entry["seen"][KEPT - 1] != end for entry, end in zip(whole, ends, strict=True))

@@ -51,8 +51,8 @@ def test_rounding_is_in_proportion_to_the_precision(
     assert precisions.known()[precision].coarseness == part
     comparison = ReferenceFolder(str(references[BERT]))
     for quantity, norms in comparison.expected["rounding"].items():
-        found = comparison.rounding(quantity, precision)
-        assert found == {name: part * norm for name, norm in norms.items()}
+        actual = comparison.rounding(quantity, precision)
+        assert actual == {name: part * norm for name, norm in norms.items()}
         assert any(norms.values()), quantity
 
 
@@ -75,8 +75,8 @@ def test_right_code_stays_below_a_fifth_of_each_bound_in_mixed_precision(
     errors = errors_of(run, folder, ADAPTERS / framework, Computation(precision="amp"))
     bounds = precisions.known()["amp"].bounds
     assert not beyond(errors, {name: bound / 5 for name, bound in bounds.items()})
-    (found,) = errors.values()
-    explained = {one["quantity"] for one in found[1] if one.get("rounding")}
+    (actual,) = errors.values()
+    explained = {entry["quantity"] for entry in actual[1] if entry.get("rounding")}
     assert explained >= {"outputs", "gradients", "first update", *quantities}
 
 
@@ -86,8 +86,8 @@ def test_rounding_explains_nothing_of_models_that_are_too_large(
     """Fail if the reference of a large model takes the memory of its rounding."""
     monkeypatch.setattr(compute, "MOST_ROUNDED", 0)
     compute.write(compute.reduced(facts_of("gpt2_small")), 8, 0, tmp_path / "reference")
-    found = json.loads((tmp_path / "reference" / "expected.json").read_text())["rounding"]
-    assert set(found) == {"outputs", LOSSES, "gradients", *UPDATES}
-    assert not any(error for errors in found.values() for error in errors.values())
+    actual = json.loads((tmp_path / "reference" / "expected.json").read_text())["rounding"]
+    assert set(actual) == {"outputs", LOSSES, "gradients", *UPDATES}
+    assert not any(error for errors in actual.values() for error in errors.values())
     with numpy.load(tmp_path / "reference" / "outputs.npz") as outputs:
-        assert found["outputs"].keys() == set(outputs.files)
+        assert actual["outputs"].keys() == set(outputs.files)

@@ -29,15 +29,15 @@ def layers_by_stage(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     too; of a concatenation, the kinds that it reads, without their number."""
     stages, operations = {networks.IMAGES: 0}, {networks.IMAGES: networks.IMAGES}
     readers = Counter(name for layer in network.layers for name in layer.inputs)
-    found = set()
+    actual = set()
     for layer in network.layers:
         strides = layer.attributes.get("stride", 1) > 1
         stages[layer.name] = max(stages[name] for name in layer.inputs) + strides
         operations[layer.name] = layer.op
         read = [(operations[name], readers[name] == 1) for name in layer.inputs]
         sources = frozenset(read) if layer.op == "concatenate" else tuple(read)
-        found.add((stages[layer.name], frozenset(kinds_of_layer(layer)), sources))
-    return found
+        actual.add((stages[layer.name], frozenset(kinds_of_layer(layer)), sources))
+    return actual
 
 
 def lost_layers(full: dict[str, Any], small: dict[str, Any]) -> set[tuple[Any, ...]]:
@@ -84,10 +84,10 @@ def test_each_activation_has_values_on_both_sides_of_its_jumps(model: str) -> No
 
 def shapes(facts: dict[str, Any]) -> dict[str, set[tuple[int, ...]]]:
     """Return the shapes of the parameters by name, without the numbers of layers."""
-    found = defaultdict(set)
+    actual = defaultdict(set)
     for name, drawn in reference_module(facts["name"]).parameters(facts).items():
-        found[re.sub(r"(layers\.|_l)\d+", r"\1*", name)].add(tuple(drawn.shape))
-    return found
+        actual[re.sub(r"(layers\.|_l)\d+", r"\1*", name)].add(tuple(drawn.shape))
+    return actual
 
 
 def differences(full: dict[str, Any], small: dict[str, Any]) -> list[str]:
@@ -96,28 +96,28 @@ def differences(full: dict[str, Any], small: dict[str, Any]) -> list[str]:
     Extents that differ in the full model must differ in the small one: exchanged, they would have
     the right shape."""
     own, other = shapes(full), shapes(small)
-    found = sorted(own.keys() ^ other.keys())
+    actual = sorted(own.keys() ^ other.keys())
     origins = defaultdict(set)
     for name in own.keys() & other.keys():
         # A parameter has two shapes where the first layer reads another width.
         if len(own[name]) != len(other[name]):
-            found.append(f"{name} in {len(other[name])} shapes")
+            actual.append(f"{name} in {len(other[name])} shapes")
         for shape, reduced in zip(sorted(own[name]), sorted(other[name]), strict=False):
             for extent, size in zip(shape, reduced, strict=True):
                 origins[size].add(extent)
-    found += [f"{size} for {sorted(many)}" for size, many in origins.items() if len(many) > 1]
+    actual += [f"{size} for {sorted(many)}" for size, many in origins.items() if len(many) > 1]
     hyper, changed = full["hyperparameters"], small["hyperparameters"]
-    found += [
+    actual += [
         name
         for name, value in hyper.items()
         if changed[name] != value and type(value) not in (int, dict)
     ]
     if changed["layers"] < min(2, hyper["layers"]):
-        found.append("no layer reads another")
+        actual.append("no layer reads another")
     if "key_value_heads" in hyper:
-        grouped = [one["heads"] > one["key_value_heads"] > 1 for one in (hyper, changed)]
-        found += ["key_value_heads"] * (grouped[0] != grouped[1])
-    return found
+        grouped = [entry["heads"] > entry["key_value_heads"] > 1 for entry in (hyper, changed)]
+        actual += ["key_value_heads"] * (grouped[0] != grouped[1])
+    return actual
 
 
 @pytest.mark.parametrize("model", NUMBERED)

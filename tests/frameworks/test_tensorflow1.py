@@ -19,34 +19,34 @@ run = served("tensorflow1")
 
 
 def test_resnet50_strides_pads_and_normalizes_as_version_1_5(run: ForkServer) -> None:
-    (found,) = run("tensorflow1.describe_resnet")
-    assert found["layers"] == RESNET_PRODUCTS - 1
-    assert found["strided"] == [1, 1, 1, 3, 3, 3, 7], "v1.5 strides in the 3x3 convolution"
-    assert found["symmetric"], "a convolution pads one side more than the other"
+    (actual,) = run("tensorflow1.describe_resnet")
+    assert actual["layers"] == RESNET_PRODUCTS - 1
+    assert actual["strided"] == [1, 1, 1, 3, 3, 3, 7], "v1.5 strides in the 3x3 convolution"
+    assert actual["symmetric"], "a convolution pads one side more than the other"
     # tf.nn.fused_batch_norm would make it 1.001e-5.
-    assert found["epsilons"] == [pytest.approx(1e-7)]
-    assert found["fed"] == 0, "data are copied to the device in every step"
+    assert actual["epsilons"] == [pytest.approx(1e-7)]
+    assert actual["fed"] == 0, "data are copied to the device in every step"
 
 
 def test_only_a_step_moves_running_statistics(run: ForkServer) -> None:
     """Fail if anything but a step updates running statistics.
     They are not part of the loss: a session updates them only when told to."""
-    (found,) = run("tensorflow1.move_statistics")
+    (actual,) = run("tensorflow1.move_statistics")
     convolutions = 1 + 3 + 1  # the first, those of a block and its shortcut
     # Two in the backward pass for each in the forward pass, but none for the images' gradient.
-    assert found["matmul_dtypes"] == {"float32": 3 * (convolutions + 1) - 1}
-    assert found["kept"], "looking at the model changed it"
-    assert found["moved"] == found["statistics"] == 2 * convolutions
-    assert found["trainable"] == 3 * convolutions + 2
-    assert not found["running"]
+    assert actual["matmul_dtypes"] == {"float32": 3 * (convolutions + 1) - 1}
+    assert actual["kept"], "looking at the model changed it"
+    assert actual["moved"] == actual["statistics"] == 2 * convolutions
+    assert actual["trainable"] == 3 * convolutions + 2
+    assert not actual["running"]
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:
     """Fail if three optimizer steps differ from torch.optim's rules in numpy.
     AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
-    (found,) = run("tensorflow1.follow_torch")
-    assert found["sgd"] < 1e-5, "SGD's weight decay is not coupled"
-    assert found["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
+    (actual,) = run("tensorflow1.follow_torch")
+    assert actual["sgd"] < 1e-5, "SGD's weight decay is not coupled"
+    assert actual["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
 
 
 def test_a_step_clips_the_average_and_decays_last(run: ForkServer) -> None:
@@ -78,48 +78,48 @@ def test_dropout_differs_between_steps_and_ranks(run: ForkServer, compiler: str)
 def test_products_in_fused_operations_are_counted(
     run: ForkServer, facts: dict[str, Any], products: int
 ) -> None:
-    (found,) = run("tensorflow1.trace", facts=facts)
-    assert found["matmul_dtypes"] == {"float32": products}
+    (actual,) = run("tensorflow1.trace", facts=facts)
+    assert actual["matmul_dtypes"] == {"float32": products}
 
 
 def test_an_inference_step_computes_everything_and_fetches_nothing(run: ForkServer) -> None:
-    (found,) = run("tensorflow1.infer")
-    assert found["executed"] == BERT_PRODUCTS
-    assert found["fetched"] == "[None]", "the outputs are copied to the host in every step"
-    assert found["before"] == pytest.approx(found["first"])
-    assert found["after"] != found["before"], "the step did not compute its outputs anew"
-    assert found["right"]
+    (actual,) = run("tensorflow1.infer")
+    assert actual["executed"] == BERT_PRODUCTS
+    assert actual["fetched"] == "[None]", "the outputs are copied to the host in every step"
+    assert actual["before"] == pytest.approx(actual["first"])
+    assert actual["after"] != actual["before"], "the step did not compute its outputs anew"
+    assert actual["right"]
 
 
 @pytest.mark.parametrize("mode", ["train", "inference"])
 def test_amp_without_a_gpu_is_unsupported_for_tensorflows_reason(
     run: ForkServer, mode: str
 ) -> None:
-    (found,) = run("tensorflow1.refuse_amp", mode=mode)
-    assert "No (suitable) GPUs detected" in str(found["reason"])
-    assert found["rewritten"] is None, "would be refused on the day that it works"
+    (actual,) = run("tensorflow1.refuse_amp", mode=mode)
+    assert "No (suitable) GPUs detected" in str(actual["reason"])
+    assert actual["rewritten"] is None, "would be refused on the day that it works"
 
 
 def test_xla_compiles_all_products_of_the_step(run: ForkServer) -> None:
-    (found,) = run("tensorflow1.compile_all")
-    assert found["matmul_dtypes"] == {"float32": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
+    (actual,) = run("tensorflow1.compile_all")
+    assert actual["matmul_dtypes"] == {"float32": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
     # A layer, embeddings and heads, forward and backward.
-    assert found["proof"]["clusters"] >= 6
-    assert found["compiled"] == pytest.approx(found["plain"], rel=1e-5)
-    assert found["remapping"] is False
+    assert actual["proof"]["clusters"] >= 6
+    assert actual["compiled"] == pytest.approx(actual["plain"], rel=1e-5)
+    assert actual["remapping"] is False
 
 
 def test_compiled_raises_where_xla_left_something_out(run: ForkServer) -> None:
-    (found,) = run("tensorflow1.compile_parts")
-    assert "0 clusters" in str(found["nothing"])
-    assert "MatMul" in str(found["layer"]), "a layer that was left out counts as compiled"
+    (actual,) = run("tensorflow1.compile_parts")
+    assert "0 clusters" in str(actual["nothing"])
+    assert "MatMul" in str(actual["layer"]), "a layer that was left out counts as compiled"
 
 
 def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
-    (found,) = run("tensorflow1.run_out_of_memory")
-    assert found == {"allocation": True, "host": True, "missing": False}
+    (actual,) = run("tensorflow1.run_out_of_memory")
+    assert actual == {"allocation": True, "host": True, "missing": False}
 
 
 def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("common.refuse_gpu")
-    assert "without CUDA" in str(found["reason"])
+    (actual,) = run("common.refuse_gpu")
+    assert "without CUDA" in str(actual["reason"])

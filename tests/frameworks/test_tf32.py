@@ -20,10 +20,10 @@ FRAMEWORKS = sorted(path.parent for path in ROOT.glob("scripts/frameworks/*/fram
 
 
 def test_what_is_set_is_observed_not_believed(run: ForkServer) -> None:
-    (found,) = run("tf32.observe")
-    assert found["older"].endswith("the device is a GPU, compute capability 7.5")
+    (actual,) = run("tf32.observe")
+    assert actual["older"].endswith("the device is a GPU, compute capability 7.5")
     for precision in ("fp32", "tf32"):
-        switches, products, reason = found[precision]
+        switches, products, reason = actual[precision]
         assert set(switches) == {precision == "tf32"}
         assert list(products) == ["float32"], "a processor rounds nothing to TF32"
         assert (reason is None) == (precision == "fp32")
@@ -31,8 +31,8 @@ def test_what_is_set_is_observed_not_believed(run: ForkServer) -> None:
 
 
 def test_a_processor_has_none(run: ForkServer) -> None:
-    (found,) = run("common.refuse", precision="tf32")
-    assert found["reason"].endswith("the device is a CPU")
+    (actual,) = run("common.refuse", precision="tf32")
+    assert actual["reason"].endswith("the device is a CPU")
 
 
 @pytest.mark.parametrize("folder", FRAMEWORKS, ids=lambda folder: folder.name)

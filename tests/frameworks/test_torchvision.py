@@ -45,9 +45,9 @@ def test_networks_compute_what_those_of_torchvision_do(
     names = TORCHVISION if all_networks else smallest(TORCHVISION)
     command = [pytorch_python, str(SCRIPT), *names, "--operations", *TORCHVISION]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = json.loads(printed)
+    actual = json.loads(printed)
     for name in TORCHVISION:
-        one = found[name]
+        one = actual[name]
         assert one["rates"] == pytest.approx(one["their_rates"]), name
         compared = {"operations": 1.0}
         if name in names:
@@ -68,8 +68,8 @@ def test_networks_compute_what_those_of_torchvision_do(
 
 
 def test_its_own_code_is_what_a_variant_times(run: ForkServer) -> None:
-    (found,) = run("torchvision.train")
-    assert found == {
+    (actual,) = run("torchvision.train")
+    assert actual == {
         "module": "torchvision.models.googlenet",
         "same": True,
         "heads": 3,
@@ -80,6 +80,6 @@ def test_its_own_code_is_what_a_variant_times(run: ForkServer) -> None:
 
 
 def test_what_it_does_not_have_is_unsupported(run: ForkServer) -> None:
-    (found,) = run("torchvision.refuse")
-    assert "in its own size alone" in found["reasons"][0]
-    assert "no network n" in found["reasons"][1]
+    (actual,) = run("torchvision.refuse")
+    assert "in its own size alone" in actual["reasons"][0]
+    assert "no network n" in actual["reasons"][1]

@@ -86,15 +86,15 @@ def test_what_is_right_passes(forked: ForkServer, references: dict[str, Path]) -
     assert not beyond(errors)
     for mode in ("train", "inference"):
         for precision in ("fp32", "amp"):
-            _, found = errors[f"{RESNET}, facts, {mode}, {precision}"]
-            assert {one["quantity"] for one in found} == quantities(mode, precision)
+            _, actual = errors[f"{RESNET}, facts, {mode}, {precision}"]
+            assert {entry["quantity"] for entry in actual} == quantities(mode, precision)
 
 
 def test_a_run_of_what_is_right_passes(compare: Compare) -> None:
     verification = compare(RESNET, precision="amp")
     assert verification.status == "ok", verification.reason
     assert verification.passed, verification.errors
-    compared = {one.quantity for one in verification.errors}
+    compared = {error.quantity for error in verification.errors}
     assert compared == quantities("train", "amp") | {"matmul_dtypes"}
 
 

@@ -29,9 +29,9 @@ def facts(**hyperparameters: float) -> dict[str, Any]:
 
 
 def test_what_is_left_out_does_not_decay(run: ForkServer) -> None:
-    (found,) = run("updates.leave_out_decay", facts=facts(), optimizers=OPTIMIZERS)
-    wrong = {f"{one}: {way} decay" for one in OPTIMIZERS for way in ("all", "biases")}
-    assert {computation for computation, *_ in beyond(found["errors"])} == wrong
+    (actual,) = run("updates.leave_out_decay", facts=facts(), optimizers=OPTIMIZERS)
+    wrong = {f"{optimizer}: {way} decay" for optimizer in OPTIMIZERS for way in ("all", "biases")}
+    assert {computation for computation, *_ in beyond(actual["errors"])} == wrong
 
 
 LAYERWISE = {"mindspore", "paddle", "pytorch", "jax", "tensorflow"}
@@ -40,15 +40,15 @@ by_layer = served(*sorted(LAYERWISE))
 
 def test_nor_where_layers_have_rates_of_their_own(by_layer: ForkServer) -> None:
     adamw = {"adamw": OPTIMIZERS["adamw"]}
-    (found,) = by_layer("updates.leave_out_decay", facts=facts(layer_decay=0.5), optimizers=adamw)
+    (actual,) = by_layer("updates.leave_out_decay", facts=facts(layer_decay=0.5), optimizers=adamw)
     wrong = {f"adamw: {way} decay" for way in ("all", "biases")}
-    assert {computation for computation, *_ in beyond(found["errors"])} == wrong
+    assert {computation for computation, *_ in beyond(actual["errors"])} == wrong
 
 
 def test_a_graph_that_clips_each_part_by_itself_is_unsupported(oneflow: ForkServer) -> None:
     hyper = {"no_weight_decay": ["norm"], "clip_global_norm": 1.0}
-    (found,) = oneflow("updates.refuse", facts=facts(), compiler="graph", **hyper)
-    assert found["reason"] == "nn.Graph clips what decays and what does not by norms of their own"
+    (actual,) = oneflow("updates.refuse", facts=facts(), compiler="graph", **hyper)
+    assert actual["reason"] == "nn.Graph clips what decays and what does not by norms of their own"
 
 
 @pytest.mark.parametrize("model", ["bert_base_squad", "electra_base_squad"])

@@ -41,10 +41,10 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
     """Return the record of a training, made once per framework and number of devices."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
+    actual: dict[tuple[str, int], dict[str, Any]] = {}
 
     def record(framework: str, devices: int = 1) -> dict[str, Any]:
-        if (framework, devices) not in found:
+        if (framework, devices) not in actual:
             folder = tmp_path_factory.mktemp(framework)
             done = Bench(folder, build_environment(framework)).run(
                 framework=ROOT / "scripts/frameworks" / framework,
@@ -59,8 +59,8 @@ def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
                 data=texts,
                 parameters={"epochs": 2, "epoch_steps": UPDATES, "schedule": "constant"},
             )
-            found[framework, devices] = done.record
-        return found[framework, devices]
+            actual[framework, devices] = done.record
+        return actual[framework, devices]
 
     return record
 
@@ -84,9 +84,9 @@ def test_texts_in_a_folder_are_learned(learned: Learned, framework: str, devices
 def test_every_framework_is_fed_the_same(learned: Learned) -> None:
     fed = {name: learned(name)["ranks"][0]["loader_output"] for name in COMPILER}
     assert fed["pytorch"]["sequences"] == BATCH
-    assert [name for name, one in fed.items() if one != fed["pytorch"]] == []
+    assert [name for name, entry in fed.items() if entry != fed["pytorch"]] == []
     tasks = {name: learned(name)["ranks"][0]["task"] for name in COMPILER}
-    assert [name for name, one in tasks.items() if one != tasks["pytorch"]] == []
+    assert [name for name, task in tasks.items() if task != tasks["pytorch"]] == []
 
 
 def test_devices_share_the_texts(learned: Learned) -> None:

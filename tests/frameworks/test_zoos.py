@@ -20,7 +20,7 @@ def multiply_adds(network: str) -> float:
 
 def on_the_page(framework: str) -> list[str]:
     """Return the rows of a framework's table on the page."""
-    (section,) = (one for one in SECTIONS if one.startswith(zoos.TITLES[framework]))
+    (section,) = (section for section in SECTIONS if section.startswith(zoos.TITLES[framework]))
     return [row for row in section.splitlines() if row.startswith("| `")]
 
 

@@ -72,7 +72,7 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
 def distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
     """Return the largest difference of an array, relative to its norm or a hundredth of all's.
     It is 0 for arrays without values."""
-    norms = torch.stack([one.detach().norm() for one in expected])
+    norms = torch.stack([tensor.detach().norm() for tensor in expected])
     differences = torch.stack(
         [(a - b).detach().norm() for a, b in zip(found, expected, strict=True)]
     )
@@ -103,12 +103,14 @@ class Observed(TorchDispatchMode):
             results: Any = (torch.empty_like(args[0]), torch.empty(0), torch.empty(0))
         else:
             results = operation(*args, **(kwargs or {}))
-        held = {one.untyped_storage()._cdata for one in _tensors((args, kwargs))}
-        own = [one for one in _tensors(results) if one.untyped_storage()._cdata not in held]
-        self.bytes += sum(one.untyped_storage().nbytes() for one in own)
+        held = {tensor.untyped_storage()._cdata for tensor in _tensors((args, kwargs))}
+        own = [
+            tensor for tensor in _tensors(results) if tensor.untyped_storage()._cdata not in held
+        ]
+        self.bytes += sum(entry.untyped_storage().nbytes() for entry in own)
         name = str(operation).split(".")[1]
         if own or (name.endswith("_") and name != "as_strided_"):
-            shapes = [tuple(one.shape) for one in _tensors(args)]
+            shapes = [tuple(tensor.shape) for tensor in _tensors(args)]
             self.operations[f"{name} {shapes}"] += 1
         return results
 
@@ -117,7 +119,7 @@ NORMALISATION = torch.ops.aten.native_batch_norm.default
 
 
 def _tensors(values: Any) -> list[torch.Tensor]:
-    return [one for one in tree_leaves(values) if isinstance(one, torch.Tensor)]
+    return [tree_leaf for tree_leaf in tree_leaves(values) if isinstance(tree_leaf, torch.Tensor)]
 
 
 def observed(seen: Observed, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -129,7 +131,7 @@ def observed(seen: Observed, function: Callable[..., Any], *arguments: Any) -> A
 def differing(ours: Observed, theirs: Observed) -> dict[str, Any]:
     """Return the bytes of each, and the operations that only one has, or has more often."""
     more = (ours.operations - theirs.operations, theirs.operations - ours.operations)
-    names = [sorted({one.split()[0] for one in counted}) for counted in more]
+    names = [sorted({text.split()[0] for text in counted}) for counted in more]
     return {"bytes": [ours.bytes, theirs.bytes], "more": names}
 
 
@@ -146,33 +148,35 @@ FILLING: dict[str, Callable[..., tuple[str, float]]] = {
 @contextlib.contextmanager
 def noted() -> Iterator[dict[int, tuple[str, float]]]:
     """Note how each tensor would have been filled last, by its identity, and fill none."""
-    found: dict[int, tuple[str, float]] = {}
+    actual: dict[int, tuple[str, float]] = {}
 
     def noting(name: str) -> Callable[..., torch.Tensor]:
         def fill(tensor: torch.Tensor, *given: float, generator: Any = None) -> torch.Tensor:
-            found[id(tensor)] = FILLING[name](*given)
+            actual[id(tensor)] = FILLING[name](*given)
             return tensor
 
         return fill
 
     def cut(tensor: torch.Tensor, mean: float, std: float, a: float, b: float) -> torch.Tensor:
         assert min(-a, b) > 10 * std, "it is cut where there are values"
-        found[id(tensor)] = FILLING["normal_"](mean, std)
+        actual[id(tensor)] = FILLING["normal_"](mean, std)
         return tensor
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(patch.object(torch.nn.init, "trunc_normal_", cut))
         for name in FILLING:
             stack.enter_context(patch.object(torch.Tensor, name, noting(name)))
-        yield found
+        yield actual
 
 
 def other_initials(
     facts: dict[str, Any], model: torch.nn.Module, drawn: dict[int, tuple[str, float]]
 ) -> list[str]:
     """Return the weights that torchvision's model and our description initialise differently."""
-    own = {key: one.initial for key, one in networks.weights(networks.describe(facts)).items()}
-    theirs = {key: drawn.get(id(one)) for key, one in model.named_parameters()}
+    own = {
+        key: weight.initial for key, weight in networks.weights(networks.describe(facts)).items()
+    }
+    theirs = {key: drawn.get(id(entry)) for key, entry in model.named_parameters()}
     return [
         f"{key}: {own.get(key)}, not {initial}"
         for key, initial in theirs.items()
@@ -200,10 +204,13 @@ def compared(name: str, device: str) -> dict[str, Any]:
     if device == "cpu":
         theirs = filled(theirs)
     # the same weights; running statistics are copied for each
-    state = {key: one if one.dim() > 1 else one.clone() for key, one in theirs.state_dict().items()}
+    state = {
+        key: entry if entry.dim() > 1 else entry.clone()
+        for key, entry in theirs.state_dict().items()
+    }
     own.load_state_dict(state, assign=True)
-    found: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}
-    found["initials"] = initials
+    actual: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}
+    actual["initials"] = initials
     images = images_of(size, device)
     both = (without_dropout(own), without_dropout(theirs))
     seen = Observed(), Observed()
@@ -212,33 +219,33 @@ def compared(name: str, device: str) -> dict[str, Any]:
             observed(one, computed, model, images, False)
             for one, model in zip(seen, both, strict=True)
         ]
-    found["inference"], found["operations"] = distance(*outputs), differing(*seen)
+    actual["inference"], actual["operations"] = distance(*outputs), differing(*seen)
     if device == "meta":
-        return found
+        return actual
     images, seen = images_of(in_training, device), (Observed(), Observed())
     outputs = [
         observed(one, computed, model, images, True) for one, model in zip(seen, both, strict=True)
     ]
-    found["train"], found["heads"] = distance(*outputs), len(outputs[0])
+    actual["train"], actual["heads"] = distance(*outputs), len(outputs[0])
     statistics = [dict(model.named_buffers()) for model in both]
-    found["statistics"] = distance(
+    actual["statistics"] = distance(
         *(
-            [one[key].double() for key in sorted(statistics[1])] or [torch.ones(1)]
-            for one in statistics
+            [statistic[key].double() for key in sorted(statistics[1])] or [torch.ones(1)]
+            for statistic in statistics
         )
     )
     if name.startswith(WITHOUT_GRADIENTS):
-        found["training_operations"] = differing(*seen)
-        return found
-    shares = [torch.randn_like(one) for one in outputs[1]]
+        actual["training_operations"] = differing(*seen)
+        return actual
+    shares = [torch.randn_like(output) for output in outputs[1]]
     for one, logits in zip(seen, outputs, strict=True):
         observed(one, torch.autograd.backward, logits, shares)
-    found["training_operations"] = differing(*seen)
+    actual["training_operations"] = differing(*seen)
     gradients = [dict(model.named_parameters()) for model in both]
-    found["gradients"] = distance(
-        *([one[key].grad for key in sorted(gradients[1])] for one in gradients)
+    actual["gradients"] = distance(
+        *([gradient[key].grad for key in sorted(gradients[1])] for gradient in gradients)
     )
-    return found
+    return actual
 
 
 if __name__ == "__main__":

@@ -50,15 +50,15 @@ def values(number: int, shape: tuple[int, ...]) -> Any:
 def filled(layers: list[dict[str, Any]]) -> list[list[Any]]:
     """Return arrays for each of the layers; scale and variance of a normalisation are
     around one."""
-    found, number = [], 0
+    actual, number = [], 0
     for layer in layers:
         arrays = []
         for shape, role in zip(layer["shapes"], layer["roles"], strict=True):
             array = values(number, tuple(shape))
             arrays.append(array + np.float32(1) if role in ("scale", "variance") else array)
             number += 1
-        found.append(arrays)
-    return found
+        actual.append(arrays)
+    return actual
 
 
 NORMALISATION = ("scale", "offset", "mean", "variance")
@@ -173,8 +173,8 @@ def paddle(network: str, size: int) -> dict[str, Any]:
         model(x)
     for hook in hooks:
         hook.remove()
-    trained = (one for one in model.parameters() if not one.stop_gradient)
-    count = sum(int(np.prod(one.shape)) for one in trained)
+    trained = (parameter for parameter in model.parameters() if not parameter.stop_gradient)
+    count = sum(int(np.prod(entry.shape)) for entry in trained)
     observed.fill(flattened(network))
     with paddle.no_grad():
         outputs: Any = model(x)
@@ -235,7 +235,7 @@ def mxnet(network: str, size: int) -> dict[str, Any]:
     for hook in hooks:
         hook.detach()
     held = model.collect_params().values()
-    count = sum(int(np.prod(one.shape)) for one in held if one.grad_req != "null")
+    count = sum(int(np.prod(entry.shape)) for entry in held if entry.grad_req != "null")
     observed.fill(flattened(network))
     logits = model(x).asnumpy()[0].tolist()
     return {"parameters": count, "layers": observed.layers, "outputs": logits}
@@ -278,14 +278,17 @@ def keras(network: str, size: int) -> dict[str, Any]:
             depthwise = isinstance(layer, kinds.DepthwiseConv2D)
             kernel = layer.kernel
             axes = (0, 1, 3, 2) if depthwise else tuple(range(len(kernel.shape)))
-            places = int(np.prod([int(one) for one in layer.output.shape[1:-1]]))
+            places = int(np.prod([int(entry) for entry in layer.output.shape[1:-1]]))
 
             def fill(arrays: list[Any], layer: Any = layer, axes: Any = axes) -> None:
                 layer.set_weights([arrays[0].transpose(axes), *arrays[1:]])
 
             shape = [kernel.shape[axis] for axis in axes]
             observed.add(product(shape, places, layer.use_bias), fill)
-    count = sum(int(np.prod([int(n) for n in one.shape])) for one in model.trainable_weights)
+    count = sum(
+        int(np.prod([int(n) for n in trainable_weight.shape]))
+        for trainable_weight in model.trainable_weights
+    )
     observed.fill()
     logits = model(images(size), training=False).numpy()[0].tolist()
     return {"parameters": count, "layers": observed.layers, "outputs": logits}
@@ -295,5 +298,5 @@ ZOOS = {"paddle": paddle, "mxnet": mxnet, "tensorflow": keras}
 
 if __name__ == "__main__":
     framework, *networks = sys.argv[1:]
-    every = {one: ZOOS[framework](one, size_of(framework, one)) for one in networks}
-    print(json.dumps({network: found for network, found in every.items() if found}))
+    every = {network: ZOOS[framework](network, size_of(framework, network)) for network in networks}
+    print(json.dumps({network: entry for network, entry in every.items() if entry}))

@@ -44,8 +44,8 @@ def observed(framework: str, networks: Sequence[str]) -> dict[str, dict[str, Any
     command = [python, str(SCRIPT), framework, *networks]
     ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    found: dict[str, dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
-    return found
+    actual: dict[str, dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
+    return actual
 
 
 @cache
@@ -53,26 +53,26 @@ def ours(network: str, size: int) -> list[dict[str, Any]]:
     """Return our layers for inference, in the form of observed ones."""
     hyper = CATALOG.models[network]["hyperparameters"]
     described = describe_images(hyper, SampleShape(size, size, 3))
-    found = []
+    actual = []
     for layer in (call.layer for call in schedule(described, training=False).calls):
         given = layer.attributes
         if layer.op == "convolution":
             inputs = layer.in_shape.channels // given["groups"]
             kernel = (*given["kernel"], inputs, given["channels"])
             places = layer.shape.height * layer.shape.width
-            found.append(zoo_observed.product(kernel, places, given["bias"]))
+            actual.append(zoo_observed.product(kernel, places, given["bias"]))
         elif layer.op == "linear":
             kernel = (layer.in_shape.channels, given["features"])
-            found.append(zoo_observed.product(kernel, 1, given["bias"]))
+            actual.append(zoo_observed.product(kernel, 1, given["bias"]))
         elif layer.op == "batch_norm":
             normalisation = zoo_observed.normalisation
             channels = layer.shape.channels
-            found.append(normalisation(channels, given["epsilon"], given["momentum"]))
+            actual.append(normalisation(channels, given["epsilon"], given["momentum"]))
         elif layer.op == "dropout":
-            found.append(zoo_observed.dropout(given["rate"]))
-        for one in found[len(found) - 1 :]:
-            one.setdefault("name", layer.name)
-    return found
+            actual.append(zoo_observed.dropout(given["rate"]))
+        for entry in actual[len(actual) - 1 :]:
+            entry.setdefault("name", layer.name)
+    return actual
 
 
 @cache
@@ -107,9 +107,11 @@ def differences(framework: str, network: str, zoo: Mapping[str, Any]) -> Iterato
     if known and sums[0] != sums[1]:
         yield f"{sums[1]:,} multiply-adds for an image of {size} x {size}, not {sums[0]:,}"
     for key, name in (("epsilon", "epsilon"), ("momentum", "weight of new statistics")):
-        found, wanted = ({one[key] for one in layers if key in one} for layers in (theirs, mine))
-        if found != wanted:
-            yield f"{name} {_listed(found)}, not {_listed(wanted)}"
+        actual, wanted = (
+            {layer[key] for layer in layers if key in layer} for layers in (theirs, mine)
+        )
+        if actual != wanted:
+            yield f"{name} {_listed(actual)}, not {_listed(wanted)}"
     if _dropout(theirs) != _dropout(mine):
         yield f"dropout {_dropout(theirs) or 'none'}, not {_dropout(mine) or 'none'}"
     if alike:
@@ -125,22 +127,22 @@ def _listed(numbers: set[float]) -> str:
 
 def _dropout(layers: Layers) -> str:
     """Return dropout rates, each with the number of preceding layers with arrays, and oddities."""
-    found, before = [], 0
+    actual, before = [], 0
     for layer in layers:
         before += bool(layer["shapes"])
         if layer["op"] == "dropout" and layer["rate"]:
             unusual = layer["mode"] if layer["mode"] != "upscale_in_train" else ""
-            found.append(f"{layer['rate']:g} after {before} layers {unusual}".rstrip())
-    return ", ".join(found)
+            actual.append(f"{layer['rate']:g} after {before} layers {unusual}".rstrip())
+    return ", ".join(actual)
 
 
 def rows(framework: str, networks: Sequence[str] = TORCHVISION) -> list[str]:
     """Return a row of the page for each of our ``networks`` in the zoo."""
-    found = []
+    actual = []
     for network, zoo in observed(framework, networks).items():
         words = "; ".join(differences(framework, network, zoo))
-        found.append(f"| `{network}` | {words or SAME} |")
-    return found
+        actual.append(f"| `{network}` | {words or SAME} |")
+    return actual
 
 
 def summary(found: Sequence[str]) -> str:
@@ -151,15 +153,15 @@ def summary(found: Sequence[str]) -> str:
 
 def section(framework: str) -> str:
     """Return the page's section about one zoo."""
-    found = rows(framework)
+    actual = rows(framework)
     lines = [
         f"## {TITLES[framework]}",
         "",
-        summary(found),
+        summary(actual),
         "",
         "| network | differences |",
         "|---|---|",
-        *found,
+        *actual,
     ]
     return "\n".join(lines) + "\n"
 

@@ -86,10 +86,10 @@ def _spoiled(rng: random.Random, value: Any) -> Any:
         return changed
     how = rng.random()
     if how < 0.1:
-        return {name: one for name, one in value.items() if name != key}
+        return {name: entry for name, entry in value.items() if name != key}
     if how < 0.2:
         new = rng.choice((f"{key}x", "", str(key).upper(), "\x1b[2J", "x" * 300, str(key)[:-1]))
-        return {new if name == key else name: one for name, one in value.items()}
+        return {new if name == key else name: entry for name, entry in value.items()}
     if how < 0.3:
         return {**value, rng.choice(("extra", "name", "__proto__")): rng.choice(EXTREMES)}
     return {**value, key: _spoiled(rng, value[key])}

@@ -40,9 +40,9 @@ class Outcome:
 
 def target_of(number: int, targets: Sequence[Target]) -> Target:
     """Return the target of an input; targets take turns by their weight."""
-    turns = [one for one in targets for _ in range(one.weight)]
+    turns = [target for target in targets for _ in range(target.weight)]
     if number % 200 == 199:  # a process each
-        return next((one for one in targets if not one.weight), turns[0])
+        return next((target for target in targets if not target.weight), turns[0])
     return turns[number % len(turns)]
 
 
@@ -92,9 +92,9 @@ def _tree(folder: Path, without: Sequence[str]) -> str:
             if name.startswith(tuple(without)) and without:
                 continue
             path = os.path.join(top, name)
-            found = os.lstat(path)
-            digest.update(f"{path}\0{found.st_mode}\0{found.st_size}\n".encode())
-            if os.path.isfile(path) and found.st_size < 2**22 and not os.path.islink(path):
+            actual = os.lstat(path)
+            digest.update(f"{path}\0{actual.st_mode}\0{actual.st_size}\n".encode())
+            if os.path.isfile(path) and actual.st_size < 2**22 and not os.path.islink(path):
                 digest.update(Path(path).read_bytes())
     return digest.hexdigest()
 
@@ -114,10 +114,10 @@ def run(
             _Worker(seed, numbers[at::workers], Path(place, str(at)), targets)
             for at in range(workers)
         ]
-        while busy := [one for one in crews if one.is_busy]:
-            ready, _, _ = select.select([one.pipe for one in busy], [], [], 1.0)
-            for one in busy:
-                for number, state, what in one.results(one.pipe in ready):
+        while busy := [crew for crew in crews if crew.is_busy]:
+            ready, _, _ = select.select([worker.pipe for worker in busy], [], [], 1.0)
+            for worker in busy:
+                for number, state, what in worker.results(worker.pipe in ready):
                     name = target_of(number, targets).name
                     outcome.counts[f"{name}: {state}"] += 1
                     if state == "fault":

@@ -118,17 +118,17 @@ def _framework(folder: Path) -> Said:
 
 
 def _records(folder: Path) -> Said:
-    found = record_sets.load_results(folder, writes=False)
-    assert found, "the folder of the records is there"
-    names = {run.origin for run in found.runs}
+    actual = record_sets.load_results(folder, writes=False)
+    assert actual, "the folder of the records is there"
+    names = {run.origin for run in actual.runs}
     assert {"case/r1.json", "case/r2.json"} <= names, f"good records are lost: {names}"
-    record_sets.fingerprint(found)
-    return [f"{one.origin}: {one.message}" for one in found.problems]
+    record_sets.fingerprint(actual)
+    return [f"{problem.origin}: {problem.message}" for problem in actual.problems]
 
 
 def _table(folder: Path) -> Said:
-    found = record_sets.load(folder / "runs.csv")
-    return [f"{one.origin}: {one.message}" for one in found.problems]
+    actual = record_sets.load(folder / "runs.csv")
+    return [f"{problem.origin}: {problem.message}" for problem in actual.problems]
 
 
 def _beside(folder: Path) -> Said:
@@ -140,7 +140,7 @@ def _beside(folder: Path) -> Said:
         *device_peaks.load(folder / "peak_flops")[1],
         *searches.load(folder / searches.FOLDER)[1],
     ]
-    return [f"{one.origin}: {one.message}" for one in problems]
+    return [f"{problem.origin}: {problem.message}" for problem in problems]
 
 
 def _with_suite(folder: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_check_has_a_record_of_its_own_and_the_process_of_the_run(toy: Bench) 
 def test_the_time_of_a_check_is_not_that_of_the_run(toy: Bench) -> None:
     run = measured(toy, "", check(toy, "peak", **PEAK)).record
     peak = record(toy, "peak")
-    begun, then = (datetime.fromisoformat(one["started"]) for one in (run, peak))
+    begun, then = (datetime.fromisoformat(entry["started"]) for entry in (run, peak))
     assert (then - begun).total_seconds() == pytest.approx(run["wall_seconds"], abs=0.01)
     assert peak["wall_seconds"] > sum(peak["ranks"][0]["sustained"]["seconds"])
 

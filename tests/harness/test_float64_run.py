@@ -42,7 +42,7 @@ def test_weights_are_moved_until_the_error_is_explained_or_shown(
     monkeypatch.setattr(float64_run, "moved_weights", moved)
     monkeypatch.setattr(float64_run, "observe", lambda *_: observed(effects[len(drawn) - 1]))
     errors = compare_arrays("gradients", observed(1e-3).gradients, observed(0.0).gradients, 0.05)
-    found = float64_run.explain(adapter, errors, observed(0.0), 1e-7)
+    actual = float64_run.explain(adapter, errors, observed(0.0), 1e-7)
     assert drawn == [*range(draws)]
-    assert found[1]["error"] == pytest.approx(1e-3, rel=0.01)
-    assert found[1]["rounding"] == pytest.approx(min(3 * explained, 1e-3), rel=0.01)
+    assert actual[1]["error"] == pytest.approx(1e-3, rel=0.01)
+    assert actual[1]["rounding"] == pytest.approx(min(3 * explained, 1e-3), rel=0.01)

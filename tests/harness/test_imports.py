@@ -124,14 +124,14 @@ def test_imports_go_one_way(path: Path) -> None:
 
 def imports_within(source: str, known: Collection[str]) -> set[str]:
     """Return the ``known`` modules that ``source`` imports at any level; none is relative."""
-    found: set[str] = set()
+    actual: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            actual.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= names & {*known} or {str(node.module)}
-    return found & {*known}
+            actual |= names & {*known} or {str(node.module)}
+    return actual & {*known}
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
@@ -175,8 +175,10 @@ def libraries(source: str) -> set[str]:
 
 
 def test_core_imports_only_itself_and_numpy() -> None:
-    found = {path.name: libraries(path.read_text()) for path in SCRIPTS.glob("core/*.py")}
-    assert {name: wrong for name, one in found.items() if (wrong := one - {"core", "numpy"})} == {}
+    actual = {path.name: libraries(path.read_text()) for path in SCRIPTS.glob("core/*.py")}
+    assert {
+        name: wrong for name, entry in actual.items() if (wrong := entry - {"core", "numpy"})
+    } == {}
 
 
 def test_the_driver_imports_no_harness() -> None:

@@ -46,10 +46,10 @@ def test_what_is_compiled_in_the_timed_region_is_counted_with_what_is_left_to_ea
 def test_a_failure_says_how_often_and_why_the_compiler_compiled_anew(
     adapter: Any, reason: str
 ) -> None:
-    found = failure.describe(RuntimeError("no"), adapter)
-    assert found == {"status": "failed", "reason": reason}
+    actual = failure.describe(RuntimeError("no"), adapter)
+    assert actual == {"status": "failed", "reason": reason}
 
 
 def test_memory_that_ran_out_is_not_put_down_to_the_compiler() -> None:
-    found = failure.describe(RuntimeError("no memory"), compiling("n == 1"))
-    assert found == {"status": "oom", "reason": "RuntimeError: no memory"}
+    actual = failure.describe(RuntimeError("no memory"), compiling("n == 1"))
+    assert actual == {"status": "oom", "reason": "RuntimeError: no memory"}

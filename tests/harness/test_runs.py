@@ -128,7 +128,7 @@ def test_ranks_that_share_a_replica_have_one_batch() -> None:
     case = Case("toy", "toy", "train", 1, 4, 4, "fp32", "none", parallelism="data2xtensor2")
 
     def check(*checksums: int) -> None:
-        ranks = [{"rank": n, "batch_checksum": one} for n, one in enumerate(checksums)]
+        ranks = [{"rank": n, "batch_checksum": checksum} for n, checksum in enumerate(checksums)]
         checks.check_batches(case, ranks)
 
     check(5, 5, 7, 7)
@@ -393,10 +393,10 @@ def test_a_run_that_learns_its_batch_by_heart_is_marked(
 ) -> None:
     record = toy.run(does, warmup_steps=1, timed_steps=4).record
     assert_valid(record)
-    found = [entry for entry in flags.flags_of(record) if entry.name == flags.VANISHED]
-    assert [entry.name for entry in found] == names
+    actual = [entry for entry in flags.flags_of(record) if entry.name == flags.VANISHED]
+    assert [entry.name for entry in actual] == names
     if names:
-        assert found[0].why.startswith("the loss fell from ")
+        assert actual[0].why.startswith("the loss fell from ")
         for rank in record["ranks"]:
             rank["first_value"] = 0.0
         assert flags.Flag(flags.VANISHED, "the loss was 0 from the first step") in flags.flags_of(

@@ -62,7 +62,7 @@ class Place:
         They have both variables, or a parent that has them. Clients lack the second."""
         mine = f"SLURM_CONF={self.configuration}"
         named = f"SLURMD_NODENAME={node or ''}"
-        found, parents = set(), {}
+        actual, parents = set(), {}
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 held = (path / "environ").read_bytes().decode("utf-8", "replace").split("\0")
@@ -75,23 +75,23 @@ class Place:
             if mine in held and any(
                 variable == named if node else variable.startswith(named) for variable in held
             ):
-                found.add(int(path.name))
-        children: set[int] = found
+                actual.add(int(path.name))
+        children: set[int] = actual
         while children:
             children = {process for process, parent in parents.items() if parent in children}
-            children -= found
-            found |= children
-        return sorted(found)
+            children -= actual
+            actual |= children
+        return sorted(actual)
 
     def kill(self, node: str | None = None) -> None:
         """Kill everything of a node, or of the cluster, and wait until it is gone."""
 
         def gone() -> bool:
-            found = self.processes(node)
-            for process in found:
+            actual = self.processes(node)
+            for process in actual:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
-            return not found
+            return not actual
 
         wait_for(gone, f"the processes of {node or self.folder} to be gone")
 

@@ -53,8 +53,8 @@ class OnCluster:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the records in the order in which they started."""
-        found = [json.loads(text) for text in self.project.records().values()]
-        return sorted(found, key=lambda record: record["started"])
+        actual = [json.loads(text) for text in self.project.records().values()]
+        return sorted(actual, key=lambda record: record["started"])
 
     def table(self, name: str) -> pd.DataFrame:
         path = self.folder / "results" / "tables" / f"{name}.csv"
@@ -71,6 +71,6 @@ def hosts(record: dict[str, Any]) -> set[str]:
     return {rank["host"] for rank in record["ranks"]}
 
 
-def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    (start, end), (from_, to) = span(one), span(other)
+def overlap(entry: dict[str, Any], other: dict[str, Any]) -> bool:
+    (start, end), (from_, to) = span(entry), span(other)
     return start < to and from_ < end

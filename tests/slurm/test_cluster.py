@@ -44,13 +44,13 @@ class Jobs:
 
     def marked(self) -> list[str]:
         """Return the marked processes of `sleep`."""
-        found = []
+        actual = []
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 variables = (path / "environ").read_bytes().split(b"\0")
                 if (path / "comm").read_text() == "sleep\n" and self.mark.encode() in variables:
-                    found.append(path.name)
-        return found
+                    actual.append(path.name)
+        return actual
 
     def let_go(self) -> None:
         self.go.touch()
@@ -94,10 +94,10 @@ def needs_own_network(cluster: Cluster) -> None:
 
 def traces(place: Place) -> list[str]:
     """Return all traces of a cluster, found independently of its own search."""
-    found = [str(path) for path in (place.folder,) if path.exists()]
-    found += isolation.links(place.bridge)
+    actual = [str(path) for path in (place.folder,) if path.exists()]
+    actual += isolation.links(place.bridge)
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    found += [line for line in mounts if str(place.folder) in line]
+    actual += [line for line in mounts if str(place.folder) in line]
     mine = str(place.folder).encode() + b"/"
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -105,8 +105,8 @@ def traces(place: Place) -> list[str]:
         except OSError:
             continue
         if mine in words:
-            found.append(words.replace(b"\0", b" ").decode("utf-8", "replace")[:200])
-    return found
+            actual.append(words.replace(b"\0", b" ").decode("utf-8", "replace")[:200])
+    return actual
 
 
 def test_all_nodes_are_idle(cluster: Cluster) -> None:

@@ -87,9 +87,9 @@ def interruptions(project: OnCluster) -> list[dict[str, str]]:
 
 
 def assert_never_twice_on_a_node(records: list[dict[str, Any]]) -> None:
-    for one, other in combinations(records, 2):
-        if hosts(one) & hosts(other):
-            assert not overlap(one, other), "two runs at once on a node"
+    for entry, other in combinations(records, 2):
+        if hosts(entry) & hosts(other):
+            assert not overlap(entry, other), "two runs at once on a node"
 
 
 def assert_continues(project: OnCluster, before: dict[str, str], runs: int) -> None:
@@ -131,7 +131,7 @@ def test_a_cancelled_job_among_those_that_several_runs_share(slurm_project: OnCl
     workflow, hold = start_held(slurm_project)
     wait_for(lambda: len(slurm_project.project.records()) == 4, "the first round to end")
     hold.touch()
-    earlier = [int(one["environment"]["scheduler"]["job"]) for one in slurm_project.records()]
+    earlier = [int(record["environment"]["scheduler"]["job"]) for record in slurm_project.records()]
     number = str(wait_for_held_job(slurm_project, earlier).number)
     slurm_project.cluster.command("scancel", number)
     hold.unlink()
@@ -140,10 +140,12 @@ def test_a_cancelled_job_among_those_that_several_runs_share(slurm_project: OnCl
     assert 6 <= len(before) < 8, f"the other runs did not go on: {output}"
     records = slurm_project.records()
     assert {(record["status"], record["reason"]) for record in records} == {("ok", "")}
-    assert_shared([one for one in records if one["environment"]["scheduler"]["job"] != number])
+    assert_shared(
+        [record for record in records if record["environment"]["scheduler"]["job"] != number]
+    )
     told = interruptions(slurm_project)
     assert len(told) == 8 - len(before), told
-    assert {(one["job"], one["status"]) for one in told} == {(number, "CANCELLED")}
+    assert {(entry["job"], entry["status"]) for entry in told} == {(number, "CANCELLED")}
     assert_continues(slurm_project, before, runs=8)
 
 
@@ -164,7 +166,9 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
         assert f"n{node}" in record["reason"]
     if not before:
         told = interruptions(slurm_project)
-        assert {(one["job"], one["status"]) for one in told} == {(str(job.number), "NODE_FAIL")}
+        assert {(entry["job"], entry["status"]) for entry in told} == {
+            (str(job.number), "NODE_FAIL")
+        }
     assert_continues(slurm_project, before, runs=1)
 
 

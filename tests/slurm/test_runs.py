@@ -54,9 +54,9 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
         assert hosts(record) <= {"n1", "n2", "n3", "n4"}
         if nodes > 1:
             assert {rank["processes"] for rank in record["ranks"]} == {nodes}
-    for one, other in combinations(records, 2):
-        if hosts(one) & hosts(other):
-            assert not overlap(one, other), "two runs at once on a node"
+    for entry, other in combinations(records, 2):
+        if hosts(entry) & hosts(other):
+            assert not overlap(entry, other), "two runs at once on a node"
     weak = slurm_project.table("weak_scaling").set_index("nodes")
     assert float(weak.loc[1, "speedup"]) == 1
     assert 2 < float(weak.loc[4, "speedup"]) <= 4.25
@@ -133,8 +133,8 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
         assert len(ids[id(record)]) == record["case"]["devices_per_node"]
     at_once = [pair for pair in combinations(records, 2) if overlap(*pair)]
     assert at_once, "nothing ran at the same time"
-    for one, other in at_once:
-        assert not ids[id(one)] & ids[id(other)], "two runs had the same GPU"
+    for entry, other in at_once:
+        assert not ids[id(entry)] & ids[id(other)], "two runs had the same GPU"
 
 
 def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -
     for direction in ("forward", "reverse"):
         assert measured[direction]["bytes_per_second"] > 0
     assert len(measured["round_trip_seconds"]) == 50
-    assert all(one["value"] > 0 for one in network["metrics"].values())
+    assert all(metric["value"] > 0 for metric in network["metrics"].values())
     assert {block["at"]["bytes"] for block in exchange["ranks"][1]["blocks"]} == {8, 16, 32, 64}
     assert exchange["metrics"]["average_bus_bandwidth"]["value"] > 0
     for record in (network, exchange):

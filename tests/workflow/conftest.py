@@ -109,7 +109,7 @@ class Project:
         """Return the command lines of this project's processes by id, optionally only with all
         ``words``. They are identified by a command, a folder or an environment that names the
         project."""
-        found = {}
+        actual = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
@@ -127,8 +127,8 @@ class Project:
                 or folder.startswith(str(self.folder))
                 or (b"FRAMEBENCH_RUN=" in variables and mine in variables)
             ):
-                found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace")
-        return found
+                actual[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace")
+        return actual
 
     def pids(self, *words: str) -> list[int]:
         """Return the numbers of this project's processes whose command line has these words."""

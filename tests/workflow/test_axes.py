@@ -27,13 +27,13 @@ def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
     ran = project.measure(KINDS)
     assert ran.returncode == 0, ran.stdout
     records = {path: json.loads(text) for path, text in project.records().items()}
-    found = {path: (one["kind"], one["case"][AXIS]) for path, one in records.items()}
-    assert sorted(found.values(), key=str) == [
+    actual = {path: (record["kind"], record["case"][AXIS]) for path, record in records.items()}
+    assert sorted(actual.values(), key=str) == [
         ("inference", None),
         ("train", DEFAULT),
         ("train", OTHER),
     ]
-    for path, (_, value) in found.items():
+    for path, (_, value) in actual.items():
         assert (f"-{OTHER}-" in path) == (value == OTHER), "the folder's name has the label"
         asked = ["--batch-order", OTHER] if value == OTHER else []
         command = records[path]["command"]
@@ -102,7 +102,7 @@ def test_a_figure_is_verified_with_its_value_of_an_axis(tmp_path: Path) -> None:
 def test_each_value_of_an_axis_is_verified(tmp_path: Path) -> None:
     made = plan(tmp_path, changed(**{AXIS: [DEFAULT, OTHER]}))
     named = verify.names(made, CATALOG, verify.full_size(made, CATALOG))
-    assert [getattr(one.case, AXIS) for one in named.values()] == [DEFAULT, OTHER]
+    assert [getattr(verification.case, AXIS) for verification in named.values()] == [DEFAULT, OTHER]
     plain, other = named
     assert (f"-{OTHER}-" in plain, f"-{OTHER}-" in other) == (False, True)
     words = verify.arguments(made, named[other], "/reference")

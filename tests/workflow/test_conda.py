@@ -76,9 +76,9 @@ def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> 
     assert (conda / "framebench-driver.yaml").exists(), "tables have an environment of their own"
     assert (conda / "toy.yaml").read_text() == (project.folder / "envs/toy.yaml").read_text()
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
-    found = [json.loads(text) for text in project.records().values()]
-    assert [record["status"] for record in found] == ["ok"], found[0]["reason"]
-    for record in found:
+    actual = [json.loads(text) for text in project.records().values()]
+    assert [record["status"] for record in actual] == ["ok"], actual[0]["reason"]
+    for record in actual:
         assert record["environment"]["install_method"] == "conda"
         assert "/.snakemake/conda/" in record["environment"]["prefix"]
 
@@ -87,6 +87,6 @@ def test_an_activation_without_effect_is_no_measurement(project: Project, conda:
     (conda / "bin" / "activate").write_text("")
     (conda / "bin" / "python").symlink_to(Path(sys.executable).resolve())
     run(project, conda, "--until", "benchmark", CONDA_PREFIX=str(conda))
-    found = [json.loads(text) for text in project.records().values()]
-    assert [record["status"] for record in found] == ["failed"]
-    assert f"not {conda}" in found[0]["reason"]
+    actual = [json.loads(text) for text in project.records().values()]
+    assert [record["status"] for record in actual] == ["failed"]
+    assert f"not {conda}" in actual[0]["reason"]

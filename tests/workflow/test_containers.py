@@ -81,9 +81,9 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     ran = project.run(*words, PATH=path_with(host), PYTHONPATH=str(leak.parent))
     assert ran.returncode == 0, ran.stdout
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
-    found = project.parsed()
-    assert {record["case"]["batch_per_device"] for record in found} == {1, 4}, ran.stdout
-    for record in found:
+    actual = project.parsed()
+    assert {record["case"]["batch_per_device"] for record in actual} == {1, 4}, ran.stdout
+    for record in actual:
         where = record["environment"]
         assert record["status"] == "ok", record["reason"]
         assert (where["install_method"], where["image"]) == ("container", str(host / "toy.sif"))
@@ -114,9 +114,9 @@ def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
 def test_a_container_without_effect_is_no_measurement(project: Project, host: Path) -> None:
     (host / "apptainer").write_text(APPTAINER.replace("APPTAINER_CONTAINER=", "NOTHING="))
     project.run(*RUNS_ALONE, PATH=path_with(host))
-    found = project.parsed()
-    assert [record["status"] for record in found] == ["failed"]
-    assert "not in a container" in found[0]["reason"]
+    actual = project.parsed()
+    assert [record["status"] for record in actual] == ["failed"]
+    assert "not in a container" in actual[0]["reason"]
 
 
 def test_containers_see_the_project_from_another_folder_and_the_gpus(
@@ -135,16 +135,16 @@ def test_containers_see_the_project_from_another_folder_and_the_gpus(
         """Return the command lines of containers, with what variables tell them."""
         ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host), APPTAINER_BIND="/own")
         assert ran.returncode == 0, ran.stdout
-        lines = [one for one in (host / "log").read_text().splitlines() if "exec " in one]
-        assert all(" nv=1 " in one for one in lines), lines
+        lines = [line for line in (host / "log").read_text().splitlines() if "exec " in line]
+        assert all(" nv=1 " in line for line in lines), lines
         (host / "log").unlink()
         return lines
 
-    assert all(f" bind=/own,{project.folder} " in one for one in started(*words))
+    assert all(f" bind=/own,{project.folder} " in text for text in started(*words))
     assert [record["status"] for record in Project(there).parsed()] == ["ok"]
     here = started("--apptainer-args=--nv")
     assert here
-    assert all(" bind=/own " in one for one in here), "the project is there already"
+    assert all(" bind=/own " in text for text in here), "the project is there already"
 
 
 def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:

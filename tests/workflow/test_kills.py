@@ -119,9 +119,9 @@ def chain(project: Project, seed: int, moments: int) -> list[str]:
     wrong += [f"{name} was changed" for name, text in seen.items() if now.get(name) != text]
     if len(now) != runs or any("retry" in name for name in now):
         wrong.append(f"found {sorted(now)}, not one record of each of {runs} runs: {output}")
-    found = record_sets.load(project.folder / "results" / "runs")
-    wrong += [f"{one.origin}: {one.message}" for one in found.problems]
-    for run in found.runs:
+    actual = record_sets.load(project.folder / "results" / "runs")
+    wrong += [f"{problem.origin}: {problem.message}" for problem in actual.problems]
+    for run in actual.runs:
         if run.status != "ok" and "SIGKILL" not in run.reason:
             wrong.append(f"{run.origin}: {run.status}: {run.reason}")
     project.assert_nothing_left()

@@ -51,18 +51,18 @@ def table(project: Project, name: str) -> list[dict[str, str]]:
 
 def assert_largest(result: dict[str, Any]) -> None:
     """Check from the attempts that the batch fits, and one step more does not."""
-    attempts = {one["batch_per_device"]: one for one in result["attempts"]}
+    attempts = {attempt["batch_per_device"]: attempt for attempt in result["attempts"]}
     batch, step = largest(result), result["parameters"]["multiple_of"]
     assert batch % step == 0
     assert (attempts[batch]["status"], attempts[batch + step]["status"]) == ("ok", "oom")
-    for one in attempts.values():
-        if one["status"] == "ok":
-            assert one["peak_host_memory_bytes"] <= one["memory_limit_bytes"]
-            assert one["peak_host_memory_bytes"] >= 4 * 2**20 * one["batch_per_device"]
+    for attempt in attempts.values():
+        if attempt["status"] == "ok":
+            assert attempt["peak_host_memory_bytes"] <= attempt["memory_limit_bytes"]
+            assert attempt["peak_host_memory_bytes"] >= 4 * 2**20 * attempt["batch_per_device"]
         else:
-            assert "out of memory" in one["reason"]
+            assert "out of memory" in attempt["reason"]
             # Checks come every 20 ms: memory filled in between may exceed the limit.
-            assert one["peak_host_memory_bytes"] < 2 * one["memory_limit_bytes"]
+            assert attempt["peak_host_memory_bytes"] < 2 * attempt["memory_limit_bytes"]
     assert max(attempts) <= 2 * batch, "a try beyond twice what fits"
 
 
@@ -118,7 +118,7 @@ def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Pr
     assert [row["repeats"] for row in summary] == ["2"] * 2
     assert ["(max)" in row["remarks"] for row in summary] == [False, True]
     started = [json.loads(text) for text in project.records().values()]
-    repeats = [one["repeat"] for one in sorted(started, key=lambda one: one["started"])]
+    repeats = [entry["repeat"] for entry in sorted(started, key=lambda entry: entry["started"])]
     assert repeats == sorted(repeats), "runs with the largest batch are not interleaved"
 
 

@@ -32,13 +32,13 @@ def records(project: Project, results: str) -> dict[str, str]:
 
 def judge(project: Project, results: str, outputs: list[tuple[int, str]]) -> str:
     """Return what is wrong with the ends of a pair of calls; "" for nothing."""
-    found = records(project, results)
+    actual = records(project, results)
     text = "\n".join(output for _, output in outputs)
     started = text.count("toy toy train fp32 1n1g r")
-    if sorted(Path(name).stem for name in found) != ["r1", "r2"]:
-        return f"{sorted(found)} are there: {text}"
-    if any('"status": "ok"' not in record for record in found.values()):
-        return f"a record is not whole: {found}"
+    if sorted(Path(name).stem for name in actual) != ["r1", "r2"]:
+        return f"{sorted(actual)} are there: {text}"
+    if any('"status": "ok"' not in record for record in actual.values()):
+        return f"a record is not whole: {actual}"
     if started != RUNS:
         return f"{started} runs were started, not {RUNS}: {text}"
     for status, output in outputs:
@@ -117,9 +117,9 @@ def test_pairs_of_calls(held: Project) -> None:
         time.sleep(apart if number else 0)
         second = held_call(held, f"{number} second", results, waits[1])
         ended = []
-        for one in (first, second):
-            output, _ = one.communicate(timeout=PATIENCE)
-            ended.append((one.returncode, output))
+        for call in (first, second):
+            output, _ = call.communicate(timeout=PATIENCE)
+            ended.append((call.returncode, output))
         wrong = judge(held, results, ended)
         return wrong and f"{apart:.2f} s apart, waits {waits}: {wrong}"
 

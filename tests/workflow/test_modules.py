@@ -61,9 +61,9 @@ def test_the_modules_measure(project: Project, modules: Path, environment_module
     ran = project.run(*RUNS_ALONE, MODULEPATH=str(modules))
     assert ran.returncode == 0, ran.stdout
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
-    found = project.parsed()
-    assert found
-    for record in found:
+    actual = project.parsed()
+    assert actual
+    for record in actual:
         where = record["environment"]
         assert record["status"] == "ok", record["reason"]
         assert (where["install_method"], where["modules"]) == ("modules", ["base/1", "toy/1.0"])
@@ -85,9 +85,9 @@ def test_a_module_that_does_not_load_is_no_measurement(
 ) -> None:
     project.configure(modules={"toy": ["base", "toy/3.0"]})
     project.run(*RUNS_ALONE, MODULEPATH=str(modules))
-    found = project.parsed()
-    assert [record["status"] for record in found] == ["failed"]
-    assert "module toy/3.0 was asked for; loaded are: base/1" in found[0]["reason"]
+    actual = project.parsed()
+    assert [record["status"] for record in actual] == ["failed"]
+    assert "module toy/3.0 was asked for; loaded are: base/1" in actual[0]["reason"]
 
 
 def test_what_was_loaded_before_does_not_count(

@@ -30,14 +30,14 @@ def test_a_file_is_measured_alone_and_verified_behind_its_runs(
     )
     commands = [line for line in dry.stdout.splitlines() if "/harness " in line]
     kinds = {
-        kind: [one for one in commands if f"/harness --kind {kind} " in one]
+        kind: [command for command in commands if f"/harness --kind {kind} " in command]
         for kind in ("train", "inference", "verification", "peak_flops", "memory")
     }
     assert [len(some) for some in kinds.values()] == [2, 2, 2, 1, 2], dry.stdout
-    of_model = [one for one in commands if one not in kinds["memory"]]
-    assert all("--model my_model.py " in one for one in of_model)
-    assert all("/frameworks/pytorch " in one for one in of_model)
-    for one in kinds["verification"]:
-        assert "'scale=own float64 run'" in one
-        assert "reference=" not in one
+    of_model = [command for command in commands if command not in kinds["memory"]]
+    assert all("--model my_model.py " in text for text in of_model)
+    assert all("/frameworks/pytorch " in text for text in of_model)
+    for text in kinds["verification"]:
+        assert "'scale=own float64 run'" in text
+        assert "reference=" not in text
     assert not re.search(r"rule reference|frameworks/toy", dry.stdout)

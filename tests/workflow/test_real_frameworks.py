@@ -117,9 +117,9 @@ def test_a_mistake_below_the_bounds_of_mixed_precision_flags_its_figure(
         ran = project.medians("emulated=measure")
         assert ran.returncode == 0, ran.stdout
         (row,) = pd.read_csv(folder / "results" / "tables" / "summary.csv").to_dict("records")
-        found, _ = verifications.load(folder / "results" / "verification")
-        newest = verifications.latest(found)
-        return row["flags"], {one.case.precision: one.passed for one in newest}
+        actual, _ = verifications.load(folder / "results" / "verification")
+        newest = verifications.latest(actual)
+        return row["flags"], {result.case.precision: result.passed for result in newest}
 
     epsilon = 'attributes["epsilon"]'
     assert epsilon in right, "the mistake cannot be planted"

@@ -48,8 +48,8 @@ def finished(project: Project, *words: str, cores: str = "all", toy: str = "") -
 
 def measured(*projects: Project) -> list[dict[str, Any]]:
     """Return all records, in the order in which they got their devices."""
-    found = [json.loads(text) for project in projects for text in project.records().values()]
-    return sorted(found, key=lambda record: record["started"])
+    actual = [json.loads(text) for project in projects for text in project.records().values()]
+    return sorted(actual, key=lambda record: record["started"])
 
 
 def span(record: dict[str, Any]) -> tuple[float, float]:
@@ -58,9 +58,9 @@ def span(record: dict[str, Any]) -> tuple[float, float]:
 
 
 def overlapping(found: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for one, other in itertools.combinations(found, 2):
-        if max(span(one)[0], span(other)[0]) < min(span(one)[1], span(other)[1]):
-            yield one, other
+    for entry, other in itertools.combinations(found, 2):
+        if max(span(entry)[0], span(other)[0]) < min(span(entry)[1], span(other)[1]):
+            yield entry, other
 
 
 def cores_of(record: dict[str, Any]) -> set[int]:
@@ -69,29 +69,29 @@ def cores_of(record: dict[str, Any]) -> set[int]:
 
 def assert_no_core_is_shared(found: list[dict[str, Any]]) -> None:
     assert {record["status"] for record in found} == {"ok"}
-    for one, other in overlapping(found):
-        shared = cores_of(one) & cores_of(other)
-        assert not shared, f"both had cores {shared}: {one['lease']}, {other['lease']}"
+    for entry, other in overlapping(found):
+        shared = cores_of(entry) & cores_of(other)
+        assert not shared, f"both had cores {shared}: {entry['lease']}, {other['lease']}"
 
 
 @several
 def test_runs_go_side_by_side_on_devices_of_their_own(project: Project) -> None:
     project.write_suite(MIXED)
     finished(project, "medians", toy="sleep=0.1")
-    found = measured(project)
-    assert len(found) == RUNS
-    assert_no_core_is_shared(found)
-    small = [record for record in found if record["case"]["devices_per_node"] == 1]
+    actual = measured(project)
+    assert len(actual) == RUNS
+    assert_no_core_is_shared(actual)
+    small = [record for record in actual if record["case"]["devices_per_node"] == 1]
     assert any(True for _ in overlapping(small)), "they followed each other"
-    for record in found:
+    for record in actual:
         assert len(record["lease"]["devices"]) == record["case"]["devices_per_node"]
-    waited = sum(record["lease"]["waited_seconds"] for record in found)
-    spent = sum(record["wall_seconds"] for record in found)
+    waited = sum(record["lease"]["waited_seconds"] for record in actual)
+    spent = sum(record["wall_seconds"] for record in actual)
     assert waited < 0.1 * spent, f"more was started than fits: {waited} s of {spent} s waited"
     # Repeats stay interleaved: no run of a later round ends before all of the previous round
     # started.
-    first = max(span(record)[0] for record in found if record["repeat"] == 1)
-    second = min(span(record)[1] for record in found if record["repeat"] == 2)
+    first = max(span(record)[0] for record in actual if record["repeat"] == 1)
+    second = min(span(record)[1] for record in actual if record["repeat"] == 2)
     assert first < second, "a run that needs more devices was overtaken by a later round"
     with (project.folder / "results" / "tables" / "summary.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -111,31 +111,33 @@ def test_two_workflows_of_one_machine_share_no_device(project: Project, tmp_path
     hold = tmp_path / "hold"
     hold.touch()
     os.environ["FRAMEBENCH_HOLD"] = str(hold)
-    workflows = [measure(one, *arguments, toy="hold=2,sleep=0.4") for one in both]
+    workflows = [measure(project, *arguments, toy="hold=2,sleep=0.4") for project in both]
     del os.environ["FRAMEBENCH_HOLD"]
     try:
         for one in both:
-            wait_for(lambda one=one: one.pids("scripts/harness", "--output"), "a run of each")
+            wait_for(lambda entry=one: entry.pids("scripts/harness", "--output"), "a run of each")
         hold.unlink()
         for workflow in workflows:
             output, _ = workflow.communicate(timeout=1200)
             assert workflow.returncode == 0, output
     finally:
         another.kill_all()
-    found = measured(*both)
-    assert len(found) == 2 * RUNS_ONCE
-    assert_no_core_is_shared(found)
-    assert any(record["lease"]["waited_seconds"] > 0.1 for record in found), "nobody was in the way"
+    actual = measured(*both)
+    assert len(actual) == 2 * RUNS_ONCE
+    assert_no_core_is_shared(actual)
+    assert any(record["lease"]["waited_seconds"] > 0.1 for record in actual), (
+        "nobody was in the way"
+    )
 
 
 def test_with_one_core_for_snakemake_runs_follow_each_other(project: Project) -> None:
     """Fail if a run that needs more than Snakemake's one core does not run, or not alone."""
     project.write_suite(ONCE)
     finished(project, *RUNS_ALONE, cores="1")
-    found = measured(project)
-    assert len(found) == (RUNS_ONCE if len(cores.allowed()) > 1 else 2)
-    assert not list(overlapping(found))
-    assert_no_core_is_shared(found)
+    actual = measured(project)
+    assert len(actual) == (RUNS_ONCE if len(cores.allowed()) > 1 else 2)
+    assert not list(overlapping(actual))
+    assert_no_core_is_shared(actual)
 
 
 @several
@@ -161,11 +163,11 @@ def test_searches_are_alone_and_their_batches_those_of_the_runs(project: Project
     folder = project.folder / "results" / "largest_batch"
     tries = [json.loads(path.read_text()) for path in folder.rglob("b*.json")]
     assert [record["status"] for record in tries] == ["ok"] * 4
-    found = measured(project)
+    actual = measured(project)
     assert not list(overlapping(tries)), "two searches shared the memory"
-    assert max(span(one)[1] for one in tries) < min(span(one)[0] for one in found)
-    limits = {record["memory"]["limit_bytes"] for record in found}
-    assert all(0 < one["memory"]["limit_bytes"] <= max(limits) for one in tries)
+    assert max(span(entry)[1] for entry in tries) < min(span(entry)[0] for entry in actual)
+    limits = {record["memory"]["limit_bytes"] for record in actual}
+    assert all(0 < entry["memory"]["limit_bytes"] <= max(limits) for entry in tries)
     with (project.folder / "results" / "tables" / "summary.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["status"] for row in rows] == ["ok"] * 2

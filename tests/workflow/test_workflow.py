@@ -66,19 +66,19 @@ def test_the_peak_is_measured_in_the_process_of_a_run(measured: Project) -> None
 
 def test_runs_never_overlap_and_repeats_are_interleaved(project: Project) -> None:
     assert project.measure(toy="sleep=0.05").returncode == 0
-    found = [json.loads(text) for text in project.records().values()]
-    found.sort(key=lambda record: record["started"])
-    for earlier, later in itertools.pairwise(found):
+    actual = [json.loads(text) for text in project.records().values()]
+    actual.sort(key=lambda record: record["started"])
+    for earlier, later in itertools.pairwise(actual):
         start = [datetime.fromisoformat(record["started"]) for record in (earlier, later)]
         gap = (start[1] - start[0]).total_seconds() - earlier["wall_seconds"]
         assert gap > -0.01, f"two runs overlap by {-gap} s"
-    repeats = [record["repeat"] for record in found]
+    repeats = [record["repeat"] for record in actual]
     assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
-    orders = [[json.dumps(r["case"]) for r in found if r["repeat"] == number] for number in (1, 2)]
+    orders = [[json.dumps(r["case"]) for r in actual if r["repeat"] == number] for number in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1])
     logs = [path.read_text() for path in (project.folder / "results" / "logs").rglob("r?.log")]
     processes = {number for log in logs for number in re.findall(r"toy in process (\d+)", log)}
-    assert len(processes) == len(found) == RUNS, "two runs shared a process"
+    assert len(processes) == len(actual) == RUNS, "two runs shared a process"
 
 
 def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
@@ -133,8 +133,8 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     ran = project.run("--cores", "all", *tables, toy="sleep=0.01")
     assert ran.returncode == 0, ran.stdout
     measured = [json.loads(text)["case"] for text in project.records().values()]
-    found = sorted((case["devices_per_node"], case["batch_per_device"]) for case in measured)
-    assert found == [(1, 3), (1, 4), (2, 2), (2, 4)]
+    actual = sorted((case["devices_per_node"], case["batch_per_device"]) for case in measured)
+    assert actual == [(1, 3), (1, 4), (2, 2), (2, 4)]
     folder = project.folder / "results" / "tables"
     series = {
         name: [
@@ -168,9 +168,9 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
     assert ran.returncode == 0, ran.stdout
     summary = project.folder / "results" / "tables" / "summary.csv"
     assert [row["repeats"] for row in read_rows(summary)] == ["7"] * CASES, ran.stdout
-    found = [json.loads(text) for text in project.records().values()]
-    found.sort(key=lambda record: record["started"])
-    repeats = [record["repeat"] for record in found]
+    actual = [json.loads(text) for text in project.records().values()]
+    actual.sort(key=lambda record: record["started"])
+    repeats = [record["repeat"] for record in actual]
     assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
 
     project.write_suite({**suite, "repeats": {**wide, "width": "99%"}})
@@ -251,13 +251,13 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
     assert call.returncode == 0, output
     assert "start_rank.py" in commands
     assert "COMPATIBLE" not in commands
-    found = {record["settings"]["variant"]: record for record in project.parsed()}
-    assert found["own"]["settings"]["variables"] == {"MKL_CBWR": "COMPATIBLE"}
-    assert found["own"]["environment"]["variables"]["MKL_CBWR"] == "COMPATIBLE"
-    assert found["own"]["command"][-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"], (
+    actual = {record["settings"]["variant"]: record for record in project.parsed()}
+    assert actual["own"]["settings"]["variables"] == {"MKL_CBWR": "COMPATIBLE"}
+    assert actual["own"]["environment"]["variables"]["MKL_CBWR"] == "COMPATIBLE"
+    assert actual["own"]["command"][-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"], (
         "nobody can repeat it"
     )
-    assert found["default"]["settings"]["variables"] == {}
+    assert actual["default"]["settings"]["variables"] == {}
     assert not (project.folder / "results" / ".variables").exists(), "the file was left behind"
 
 
@@ -270,11 +270,11 @@ def test_variants_run_interleaved_and_are_compared(
     project.write_suite({**ONE_RUN, "repeats": 6, "variants": sides})
     ran = project.measure(toy="exact,sleep=0.02")
     assert ran.returncode == 0, ran.stdout
-    found = [json.loads(text) for text in project.records().values()]
-    found.sort(key=lambda record: record["started"])
-    names = [record["settings"]["variant"] for record in found]
+    actual = [json.loads(text) for text in project.records().values()]
+    actual.sort(key=lambda record: record["started"])
+    names = [record["settings"]["variant"] for record in actual]
     rounds = [*zip(names[::2], names[1::2], strict=True)]
-    assert [sorted(one) for one in rounds] == [["slow", "default"]] * 6
+    assert [sorted(item) for item in rounds] == [["slow", "default"]] * 6
     assert len({*rounds}) == 2, "always in the same order"
 
     results = project.folder / "results"

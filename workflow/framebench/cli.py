@@ -43,7 +43,9 @@ def _compare(given: argparse.Namespace) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run one command and return the exit status (:func:`exit_status.leave`)."""
-    programs = {name: one for feature in features.known() for name, one in feature.programs.items()}
+    programs = {
+        name: program for feature in features.known() for name, program in feature.programs.items()
+    }
     if arguments and arguments[0] in programs:
         return programs[arguments[0]].main(arguments[1:])
     try:

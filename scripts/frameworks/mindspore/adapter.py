@@ -146,7 +146,9 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         self._optimizer.set_learning_rate(rate)
 
     def _trainable(self) -> Dict[str, Any]:
-        return {name: one.tensor for name, one in self.state().items() if one.trainable}
+        return {
+            name: variable.tensor for name, variable in self.state().items() if variable.trainable
+        }
 
     def _forward(self) -> Sequence[Any]:
         outputs = self._programs.forward(self._batches[0])
@@ -199,7 +201,7 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         from mindspore import nn
 
         layers = dict(self._network.cells_and_names())
-        found = {}
+        results = {}
         for name, parameter in self._network.parameters_and_names():
             holder, _, ending = name.rpartition(".")
             shared = ".".join(filter(None, (holder, ENDINGS.get(ending, ending))))
@@ -212,8 +214,8 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
             if is_matrix and getattr(layers[holder], "flattened", ()):
                 axes = CONVOLUTION_OIHW
                 unfolded = (parameter.shape[0], *layers[holder].flattened)
-            found[shared] = Variable(parameter, axes, trained, unfolded)
-        return found
+            results[shared] = Variable(parameter, axes, trained, unfolded)
+        return results
 
     def to_numpy(self, tensor: Any) -> Any:
         wide = (self._mindspore.float32, self._mindspore.float64)

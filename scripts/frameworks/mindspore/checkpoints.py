@@ -11,7 +11,9 @@ from .optimizers import Optimizer
 
 
 def save(path: str, network: nn.Cell, optimizer: Optimizer) -> None:
-    arrays = {str(n): one.asnumpy() for n, one in enumerate(_parameters(network, optimizer))}
+    arrays = {
+        str(n): parameter.asnumpy() for n, parameter in enumerate(_parameters(network, optimizer))
+    }
     with open(path, "wb") as file:  # a name would get an ending
         np.savez(file, **arrays)
 

@@ -68,11 +68,13 @@ def watched(network: nn.Cell, forward: Callable[[], Any]) -> List[ExecutedMatmul
 
 @contextlib.contextmanager
 def _kept_statistics(network: nn.Cell) -> Iterator[None]:
-    statistics = [one for one in network.get_parameters() if not one.requires_grad]
-    before = [one.asnumpy().copy() for one in statistics]
+    statistics = [
+        parameter for parameter in network.get_parameters() if not parameter.requires_grad
+    ]
+    before = [statistic.asnumpy().copy() for statistic in statistics]
     yield
-    for one, array in zip(statistics, before):
-        ops.assign(one, Tensor(array))
+    for statistic, array in zip(statistics, before):
+        ops.assign(statistic, Tensor(array))
 
 
 def result_dtypes(network: nn.Cell, forward: Callable[[], Any]) -> Dict[str, int]:
@@ -84,9 +86,9 @@ def result_dtypes(network: nn.Cell, forward: Callable[[], Any]) -> Dict[str, int
     class Results(MsDispatchMode):
         def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
-            for one in result if isinstance(result, (tuple, list)) else [result]:
-                if isinstance(one, Tensor) and one.is_floating_point():
-                    counts[str(one.dtype).lower()] += 1
+            for entry in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(entry, Tensor) and entry.is_floating_point():
+                    counts[str(entry.dtype).lower()] += 1
             if func.name == "LSTM":
                 raise Unsupported(
                     "no float64 run to compare with: gradients of LSTM are wrong in it"

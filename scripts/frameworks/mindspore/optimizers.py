@@ -32,8 +32,11 @@ class AdamW:
         self._decays = decays
         self._steps = Parameter(Tensor(0), name="steps")
         self._held = {
-            name: (one, *(Parameter(ops.zeros_like(one), name=f"{name}.{of}") for of in "mv"))
-            for name, one in parameters.items()
+            name: (
+                parameter,
+                *(Parameter(ops.zeros_like(parameter), name=f"{name}.{of}") for of in "mv"),
+            )
+            for name, parameter in parameters.items()
         }
         self._kernel = ops.AdamWeightDecay()
 
@@ -118,7 +121,9 @@ def _momentum(
     """Return an SGD with a group for each decay."""
     groups: List[Dict[str, Any]] = [
         {
-            "params": [one for name, one in parameters.items() if decays[name] == decay],
+            "params": [
+                parameter for name, parameter in parameters.items() if decays[name] == decay
+            ],
             "weight_decay": decay,
         }
         for decay in dict.fromkeys(decays[name] for name in parameters)
@@ -128,7 +133,7 @@ def _momentum(
 
 def _ratio(parameter: Tensor, change: Tensor) -> float:
     """Return the ratio of the norms of ``parameter`` and ``change``; 1 where either is zero."""
-    norms = [float(ops.sqrt((one * one).sum())) for one in (parameter, change)]
+    norms = [float(ops.sqrt((entry * entry).sum())) for entry in (parameter, change)]
     return norms[0] / norms[1] if all(norms) else 1.0
 
 

@@ -29,7 +29,7 @@ def accumulated(
         total, sums = differentiate(batches[0], share)
         for batch in batches[1:]:
             loss, gradients = differentiate(batch, share)
-            total, sums = total + loss, [one + other for one, other in zip(sums, gradients)]
+            total, sums = total + loss, [own + other for own, other in zip(sums, gradients)]
         return total, average(sums)
 
     return run

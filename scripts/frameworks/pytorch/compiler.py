@@ -111,7 +111,7 @@ def recompilations() -> List[str]:
     """Return the reason of each compilation of code that was compiled before, in order."""
     from torch._dynamo.utils import get_compilation_metrics
 
-    reasons = [one.recompile_reason for one in get_compilation_metrics()]
+    reasons = [entry.recompile_reason for entry in get_compilation_metrics()]
     return [_short(reason.partition("(HINT")[0]) for reason in reasons if reason]
 
 
@@ -121,10 +121,10 @@ def _graph_breaks() -> List[str]:
     from torch._dynamo.utils import graph_break_reasons
 
     found = []
-    for one in graph_break_reasons:
-        last = one.user_stack[-1] if one.user_stack else None
+    for entry in graph_break_reasons:
+        last = entry.user_stack[-1] if entry.user_stack else None
         place = f"{os.path.basename(last.filename)}:{last.lineno}: " if last else ""
-        found.append(_short(place + one.reason.partition("\n")[0]))
+        found.append(_short(place + entry.reason.partition("\n")[0]))
     return list(dict.fromkeys(found))
 
 

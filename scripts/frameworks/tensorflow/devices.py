@@ -50,8 +50,8 @@ def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
     (major, minor), name = capability_and_name(gpu)
     if not known or not major:
         return None
-    is_code = [kind == "sm" and one == major and m <= minor for kind, one, m in known]
-    is_ptx = [kind == "compute" and (one, m) <= (major, minor) for kind, one, m in known]
+    is_code = [kind == "sm" and number == major and m <= minor for kind, number, m in known]
+    is_ptx = [kind == "compute" and (number, m) <= (major, minor) for kind, number, m in known]
     if major > max(generation for _, generation, _ in known) or not any(is_code + is_ptx):
         raise Unsupported(
             f"TensorFlow {tf.__version__} is built for {', '.join(built)}; the device is {name}, "

@@ -196,7 +196,7 @@ class Adapter(ABC):
         """Return whether ``error``, or its cause, is the framework's way to report that memory ran
         out."""
         errors = (error, error.__cause__)
-        text = "; ".join(f"{type(one).__name__}: {one}" for one in errors).lower()
+        text = "; ".join(f"{type(error).__name__}: {error}" for error in errors).lower()
         phrases = (*OUT_OF_MEMORY, *self.OUT_OF_MEMORY)
         return isinstance(error, MemoryError) or any(word.lower() in text for word in phrases)
 

@@ -383,8 +383,8 @@ def _accumulated(added: Iterable[Mapping[str, Any]], share: float) -> Dict[str, 
     """Return the sum of what micro-steps add to the running statistics, each of which keeps all but
     ``share`` of the former ones."""
     total: Dict[str, Any] = {}
-    for one in added:
-        total = {name: (1 - share) * total.get(name, 0.0) + one[name] for name in one}
+    for entry in added:
+        total = {name: (1 - share) * total.get(name, 0.0) + entry[name] for name in entry}
     return total
 
 

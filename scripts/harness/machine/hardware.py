@@ -17,7 +17,7 @@ def gpus() -> List[Dict[str, Any]]:
     """Return name, memory in bytes, driver, uuid, PCI address and compute capability of every
     NVIDIA GPU, ordered by address, and in place of one that MIG divides of its instances; empty
     without GPUs."""
-    return [_facts(one) for gpu in _listed() for one in gpu.instances or (gpu,)]
+    return [_facts(instance) for gpu in _listed() for instance in gpu.instances or (gpu,)]
 
 
 def _listed() -> List[Gpu]:
@@ -45,7 +45,7 @@ def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:
     names = tuple(filter(None, map(str.strip, variables.get(VISIBLE, "").split(","))))
     found: List[Gpu] = []
     for gpu in known:
-        named = [one for one in gpu.instances or () if one.uuid.startswith(names)]
+        named = [instance for instance in gpu.instances or () if instance.uuid.startswith(names)]
         found += named or [gpu]
     return [_facts(gpu) for gpu in found]
 

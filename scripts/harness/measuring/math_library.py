@@ -91,7 +91,7 @@ def parse(text: str) -> str:
 
     oneDNN and MKL report each product; OpenBLAS only the core type for which it is loaded."""
     lines = text.rpartition(_BEGIN)[2].splitlines()
-    return next((found for told in (_onednn, _mkl, _openblas) for found in told(lines)), "")[
+    return next((text for told in (_onednn, _mkl, _openblas) for text in told(lines)), "")[
         :_LONGEST
     ]
 
@@ -102,7 +102,7 @@ def _onednn(lines: Any) -> Iterator[str]:
     ran = re.search(r",exec,(?:cpu,)?(?:matmul|inner_product|gemm\w*),([^,\n]+)", text)
     if ran:
         known = (re.search(r"info,([^,\n]*DNN v[\d.]+)", text), re.search(r"isa:([^\n]+)", text))
-        yield ", ".join([*(one.group(1).strip() for one in known if one), ran.group(1)])
+        yield ", ".join([*(match.group(1).strip() for match in known if match), ran.group(1)])
 
 
 def _mkl(lines: Any) -> Iterator[str]:

@@ -162,7 +162,7 @@ def run_ranks(
     ]
     seen = watch_summary.summary(watcher, [judged.fields for judged in outcomes])
     saved = [report.read(folder, share.first_rank, number) for number in range(len(task.then) + 1)]
-    checks = list(itertools.takewhile(lambda one: one.final, saved))
+    checks = list(itertools.takewhile(lambda saved: saved.final, saved))
     return NodeResult(outcomes, seen, held.fields(), checks)
 
 

@@ -76,7 +76,10 @@ def digest(framework: str, model_config: Mapping[str, Any]) -> str:
     if str(model_config.get("definition")).endswith("cnn"):
         folders.append(os.path.join(SCRIPTS, "networks"))
     modules = ((name, os.path.join(SCRIPTS, "harness", f"{name}.py")) for name in MODULES)
-    for name, path in [*(one for each in (framework, *folders) for one in _files(each)), *modules]:
+    for name, path in [
+        *(file for each in (framework, *folders) for file in _files(each)),
+        *modules,
+    ]:
         with open(path, "rb") as file:
             content = file.read()
         sha256.update(f"{name}\0{len(content)}\0".encode() + content)

@@ -64,7 +64,7 @@ def interleaved_sides(
     """Return the repeats of the first case in its first and last variant, in the order of a plan.
     Each run takes DURATION, and up to ``noise`` of it more."""
     names = [f"v{number}" for number in range(variants)]
-    found = [
+    actual = [
         Case("toy", "toy", "train", 1, 1, batch, "fp32", "none", None, name)
         for batch in range(cases)
         for name in names
@@ -72,9 +72,9 @@ def interleaved_sides(
     longer = random.Random(1)
     moment = 0.0
     starts: dict[str, list[float]] = {name: [] for name in names}
-    for one, _ in rounds(found, count, seed=1):
-        if one.batch_per_device == 0:
-            starts[one.variant].append(moment)
+    for case, _ in rounds(actual, count, seed=1):
+        if case.batch_per_device == 0:
+            starts[case.variant].append(moment)
         moment += DURATION * longer.uniform(1, 1 + noise)
     return timed_repeats(starts[names[0]]), timed_repeats(starts[names[-1]], 200.0)
 
@@ -84,8 +84,8 @@ def paired_sides(factor: float, apart: float = 1.0, **changes: Any) -> tuple[lis
     ``factor``: of the candidate; ``apart``: noise, in units of PAIR_NOISE."""
     sides = interleaved_sides(len(PAIR_NOISE), 3, 2)
     drift = [100 * (1 + 0.3 * number / len(PAIR_NOISE)) for number in range(len(PAIR_NOISE))]
-    noise = [1 + apart * (one - 1) for one in PAIR_NOISE]
-    values = (drift, [factor * one * own for one, own in zip(drift, noise, strict=True)])
+    noise = [1 + apart * (value - 1) for value in PAIR_NOISE]
+    values = (drift, [factor * value * own for value, own in zip(drift, noise, strict=True)])
     base, candidate = (
         [changed(run, throughput=value, **changes) for run, value in zip(*some, strict=True)]
         for some in zip(sides, values, strict=True)

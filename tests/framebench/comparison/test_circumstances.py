@@ -18,5 +18,5 @@ def test_an_edit_of_an_own_model_comes_first_and_digests_are_short() -> None:
 
 def test_what_computes_is_named_where_the_model_is_the_same() -> None:
     same = {"model_version": "1" * 8}
-    found = list(circumstances.differences({**CODE, **same}, {**CHANGED, **same}))
-    assert found[1] == "code.computation aaaaaaaaaa -> cccccccccc"
+    actual = list(circumstances.differences({**CODE, **same}, {**CHANGED, **same}))
+    assert actual[1] == "code.computation aaaaaaaaaa -> cccccccccc"

@@ -90,9 +90,9 @@ def test_a_gate_fails_on_what_is_shown_to_lie_beyond_it(
 
 def test_a_slower_case_whose_interval_holds_the_threshold_says_so() -> None:
     frame = compared(scaled(1.0), scaled(0.95))
-    found = row(frame)
-    assert found["ratio_ci_low"] < 0.95 < found["ratio_ci_high"] < 1
-    assert found["reason"] == "cannot tell whether by more than 5.0%"
+    actual = row(frame)
+    assert actual["ratio_ci_low"] < 0.95 < actual["ratio_ci_high"] < 1
+    assert actual["reason"] == "cannot tell whether by more than 5.0%"
     assert compare.regressions(frame, 0.05).empty
     assert len(compare.undecided(frame, 0.05)) == 1
     assert compare.undecided(frame, 0.02).empty, "all of it lies beyond 2 %"
@@ -120,17 +120,17 @@ def test_an_interval_that_shows_more_than_its_adjusted_verdict_is_explained() ->
 
 def test_what_is_too_noisy_is_not_called_equal() -> None:
     wide = repeats(80, 90, 95, 100, 105, 110, 120)
-    found = row(compared(wide, wide))
-    assert found["verdict"] == "cannot tell"
-    assert "is possible" in found["reason"]
+    actual = row(compared(wide, wide))
+    assert actual["verdict"] == "cannot tell"
+    assert "is possible" in actual["reason"]
 
 
 def test_three_repeats_cannot_tell() -> None:
-    found = row(compared(repeats(100, 101, 102), repeats(50, 51, 52)))
-    assert found["verdict"] == "cannot tell"
-    assert found["reason"] == "needs 7 repeats on both sides"
-    assert found["ratio"] == pytest.approx(51 / 101)
-    assert pd.isna(found["ratio_ci_low"])
+    actual = row(compared(repeats(100, 101, 102), repeats(50, 51, 52)))
+    assert actual["verdict"] == "cannot tell"
+    assert actual["reason"] == "needs 7 repeats on both sides"
+    assert actual["ratio"] == pytest.approx(51 / 101)
+    assert pd.isna(actual["ratio_ci_low"])
 
 
 def test_a_case_of_one_side_is_named_and_a_lost_one_is_a_regression() -> None:
@@ -150,14 +150,14 @@ def test_a_case_of_one_side_is_named_and_a_lost_one_is_a_regression() -> None:
 
 def test_two_versions_of_a_framework_are_matched_and_the_difference_is_named() -> None:
     new = scaled(1.1, framework_version="2.9.0")
-    found = row(compared(scaled(1.0), new))
-    assert (found["verdict"], found["framework_version"]) == ("faster", "2.8.0")
-    assert found["differences"] == "framework_version 2.8.0 -> 2.9.0"
+    actual = row(compared(scaled(1.0), new))
+    assert (actual["verdict"], actual["framework_version"]) == ("faster", "2.8.0")
+    assert actual["differences"] == "framework_version 2.8.0 -> 2.9.0"
 
 
 def test_two_versions_of_an_own_model_are_matched() -> None:
-    found = row(compared(scaled(1.0, model="net@00000000"), scaled(1.1, model="net@11111111")))
-    assert (found["verdict"], found["model"]) == ("faster", "net")
+    actual = row(compared(scaled(1.0, model="net@00000000"), scaled(1.1, model="net@11111111")))
+    assert (actual["verdict"], actual["model"]) == ("faster", "net")
     (two, _) = compared(scaled(1.0, model="net"), scaled(1.1, model="other@11111111"))["verdict"]
     assert two == "cannot tell"
 
@@ -174,13 +174,13 @@ def test_equals_show_no_difference_and_two_percent_is_found() -> None:
     """Fail if power or false discovery rate of a whole comparison is off.
     It has 20 cases, 7 repeats, 0.5 % noise."""
     random = np.random.default_rng(0)
-    false = found = 0
+    false = actual = 0
     for _ in range(40):
         frame = compared(suite(random, {}), suite(random, {7: 0.98}))
         called = frame[frame["verdict"].isin(["faster", "slower"])]
-        found += 7 in set(called["batch_per_device"])
+        actual += 7 in set(called["batch_per_device"])
         false += len(set(called["batch_per_device"]) - {7}) > 0
-    assert found >= 38
+    assert actual >= 38
     assert false / 40 <= 0.05 + 3 * (0.05 * 0.95 / 40) ** 0.5
 
 
@@ -195,27 +195,27 @@ def drifting(after: float, factor: float = 1.0, **changes: Any) -> list[Run]:
     values = [100 * drift * factor for drift in DRIFT]
     made = repeats(*values, **changes)
     return [
-        replace(one, started=ROUND_SECONDS * one.repeat + after, wall_seconds=6.0) for one in made
+        replace(run, started=ROUND_SECONDS * run.repeat + after, wall_seconds=6.0) for run in made
     ]
 
 
 def with_own_noise(runs: list[Run]) -> list[Run]:
     return [
-        changed(one, throughput=(one.throughput or 0) * (1 + noise))
-        for one, noise in zip(runs, OWN, strict=True)
+        changed(run, throughput=(run.throughput or 0) * (1 + noise))
+        for run, noise in zip(runs, OWN, strict=True)
     ]
 
 
 def test_pairs_show_what_the_drift_hides_from_two_sets() -> None:
     base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
-    found = row(compared(base, candidate))
-    assert (found["verdict"], found["pairs"], found["order"]) == ("slower", 12, "interleaved")
-    assert found["ratio"] == pytest.approx(0.97, abs=0.001)
-    assert 0.967 < found["ratio_ci_low"] < 0.97 < found["ratio_ci_high"] < 0.973
-    unknown = row(compared(base, [replace(one, started=None) for one in candidate]))
+    actual = row(compared(base, candidate))
+    assert (actual["verdict"], actual["pairs"], actual["order"]) == ("slower", 12, "interleaved")
+    assert actual["ratio"] == pytest.approx(0.97, abs=0.001)
+    assert 0.967 < actual["ratio_ci_low"] < 0.97 < actual["ratio_ci_high"] < 0.973
+    unknown = row(compared(base, [replace(run, started=None) for run in candidate]))
     assert (unknown["verdict"], unknown["pairs"], unknown["order"]) == ("cannot tell", 0, "")
-    assert unknown["base_median"] == found["base_median"]
-    assert unknown["ratio"] == found["candidate_median"] / found["base_median"] != found["ratio"]
+    assert unknown["base_median"] == actual["base_median"]
+    assert unknown["ratio"] == actual["candidate_median"] / actual["base_median"] != actual["ratio"]
     same = row(compared(base, with_own_noise(drifting(8))))
     assert (same["verdict"], same["pairs"]) == ("no difference shown", 12)
 
@@ -223,9 +223,9 @@ def test_pairs_show_what_the_drift_hides_from_two_sets() -> None:
 def test_pairs_of_which_one_side_has_no_figure_drop_out() -> None:
     base, candidate = drifting(0), with_own_noise(drifting(8, 0.97))
     candidate[3] = changed(candidate[3], status="failed", reason="broke", throughput=None)
-    found = row(compared(base, candidate))
-    assert (found["verdict"], found["pairs"]) == ("slower", 11)
-    assert (found["base_repeats"], found["candidate_repeats"]) == (12, 11)
+    actual = row(compared(base, candidate))
+    assert (actual["verdict"], actual["pairs"]) == ("slower", 11)
+    assert (actual["base_repeats"], actual["candidate_repeats"]) == (12, 11)
 
 
 def test_too_few_pairs_are_compared_as_sets() -> None:
@@ -264,7 +264,7 @@ def test_the_page_says_the_order_once_and_only_where_it_is_known() -> None:
     base = drifting(0) + drifting(20, batch_per_device=64)
     known = compared(base, drifting(8) + drifting(28, batch_per_device=64))
     assert ("order", "interleaved") in view.view_table(compare.TABLE, known).shared
-    unknown = [replace(one, started=None) for one in base]
+    unknown = [replace(run, started=None) for run in base]
     table = view.view_table(compare.TABLE, compared(unknown, unknown))
     assert "order" not in {name for name, _ in [*table.shared, *table.columns]}
 

@@ -38,8 +38,8 @@ def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
 
 def test_training_has_it_and_inference_has_none(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, mode=["train", "inference"], accumulation=[1, 4])
-    found = [(case.mode, case.accumulation, case.batch_total) for case in plan.folders]
-    assert found == [("train", 1, 4), ("train", 4, 16), ("inference", 1, 4)]
+    actual = [(case.mode, case.accumulation, case.batch_total) for case in plan.folders]
+    assert actual == [("train", 1, 4), ("train", 4, 16), ("inference", 1, 4)]
     text = describe(plan)
     assert "batch 4; accumulation 4; total 16" in text
     assert "accumulation 1" not in text
@@ -51,8 +51,8 @@ def test_training_has_it_and_inference_has_none(tmp_path: Path) -> None:
 
 def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, batch_total=[12], devices_per_node=[1, 2], accumulation=[1, 3, 4])
-    found = [(c.devices, c.accumulation, c.batch_per_device) for c in plan.folders]
-    assert found == [(1, 1, 12), (1, 3, 4), (1, 4, 3), (2, 1, 6), (2, 3, 2)]
+    actual = [(c.devices, c.accumulation, c.batch_per_device) for c in plan.folders]
+    assert actual == [(1, 1, 12), (1, 3, 4), (1, 4, 3), (2, 1, 6), (2, 3, 2)]
     assert {case.batch_total for case in plan.folders} == {12}
     (left,) = plan.left_out
     assert left.reason == "a total batch of 12 is no multiple of 2 devices x 4 micro-steps"
@@ -104,7 +104,7 @@ def test_a_pattern_excludes_it(tmp_path: Path) -> None:
 def test_a_path_names_it_where_there_are_several_and_others_are_what_they_were() -> None:
     case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128)
     others = [case, case._replace(variant="older"), case._replace(accumulation=4)]
-    single, variant, four = (one.folder({"seed": 1}) for one in others)
+    single, variant, four = (other.folder({"seed": 1}) for other in others)
     assert single == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-2ac72712"
     assert variant == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-older-89aaf7c2"
     assert four.startswith("pytorch/bert_base/train-fp32-none-1n2g-b8-a4-s128-")
@@ -147,11 +147,11 @@ def test_a_search_finds_the_largest_batch_of_its_own_micro_steps(tmp_path: Path)
     case = {**CASE, "mode": "train", "accumulation": 4}
     content = largest_batch_record(case)
     content["case"]["accumulation"] = 4
-    found = searches.Result("ok", "", 24, content)
+    actual = searches.Result("ok", "", 24, content)
     length, steps = 128, {"cores_per_device": 2, "warmup_steps": None, "timed_steps": None}
     asked = {"sequence_length": length, "model": "bert_base", "batch_per_device": 24, **steps}
     one, four = (run(accumulation=count, **asked) for count in (1, 4))
-    assert found.key == searches.key_of(four) != searches.key_of(one)
+    assert actual.key == searches.key_of(four) != searches.key_of(one)
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -167,8 +167,8 @@ def test_scaling_is_relative_to_one_device_with_the_same_micro_steps() -> None:
     weak, strong = tables["weak_scaling"], tables["strong_scaling"]
     assert row(weak, devices=2, batch_per_device=8)["speedup"] == 1.5
     assert row(weak, devices=2, batch_per_device=4)["reason"] == "no 1n1g run"
-    found = [(r.devices, r.batch_per_device, r.total_batch) for r in strong.itertuples()]
-    assert found == [(1, 8, 32), (2, 4, 32)]
+    actual = [(r.devices, r.batch_per_device, r.total_batch) for r in strong.itertuples()]
+    assert actual == [(1, 8, 32), (2, 4, 32)]
     assert row(strong, devices=2)["speedup"] == 1.25
 
 
@@ -176,9 +176,11 @@ def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
     def shown(*counts: int) -> list[str]:
         """Return the accumulation that the summary shows, in its caption or in its column."""
         rows = build(run(accumulation=count) for count in counts)["summary"]
-        found = view.view_table(registry.known()["summary"], rows)
-        cells = [cell.text for one in found.fields for cell in one.cells if one.title == NAME]
-        return [value for title, value in found.shared if title == NAME] + cells
+        actual = view.view_table(registry.known()["summary"], rows)
+        cells = [
+            cell.text for field in actual.fields for cell in field.cells if field.title == NAME
+        ]
+        return [value for title, value in actual.shared if title == NAME] + cells
 
     assert shown(1) == []
     assert shown(4) == ["4"]
@@ -205,7 +207,7 @@ def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
     named = verify.names(plan, catalog, verify.full_size(plan, catalog))
-    assert [one.case.accumulation for one in named.values()] == [1, 2]
+    assert [verification.case.accumulation for verification in named.values()] == [1, 2]
     name, other = named
     assert "-a2-" in other
     assert "-a" not in name.rpartition("/")[2].rpartition("-")[0], "before its digest"

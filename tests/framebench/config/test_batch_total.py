@@ -142,8 +142,8 @@ def test_the_example_in_the_documentation_is_what_it_says(tmp_path: Path) -> Non
     example = text.partition("### Weak and strong scaling")[2].partition("```yaml\n")[2]
     (tmp_path / "example.yaml").write_text(example.partition("```")[0])
     values = {**CONFIG, "suite": str(tmp_path / "example.yaml"), "frameworks": ["pytorch"]}
-    found = cases(load_settings(values, CATALOG).suite, CATALOG)
-    mine = [c for c in found if (c.framework, c.model) == ("pytorch", "resnet50_v1.5")]
+    actual = cases(load_settings(values, CATALOG).suite, CATALOG)
+    mine = [c for c in actual if (c.framework, c.model) == ("pytorch", "resnet50_v1.5")]
     assert [(case.devices, case.batch_per_device, case.batch_total) for case in mine] == [
         (1, 64, 64), (2, 64, 128), (4, 64, 256), (2, 32, 64), (4, 16, 64),
     ]  # fmt: skip

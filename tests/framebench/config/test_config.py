@@ -470,7 +470,7 @@ def test_narrowing_to_nothing_is_refused(tmp_path: Path) -> None:
 def test_cases_are_kept_by_the_names_of_the_plan() -> None:
     def kept(cases: str | list[str]) -> list[str]:
         settings = load_settings({**CONFIG, "suite": "quick", "cases": cases}, CATALOG)
-        return [str(one) for one in make_plan(settings, CATALOG, Machine(2, 0), None).folders]
+        return [str(folder) for folder in make_plan(settings, CATALOG, Machine(2, 0), None).folders]
 
     every = kept([])
     assert len(every) > 10
@@ -491,17 +491,19 @@ def test_cuda_without_gpu_is_refused(tmp_path: Path) -> None:
 def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> None:
     """Fail if the suite quick leaves out a framework that has an environment for a machine, but for
     cases that take too much of its time."""
-    found = make_plan(load_settings({**CONFIG, "suite": "quick"}, CATALOG), CATALOG, machine, None)
+    actual = make_plan(load_settings({**CONFIG, "suite": "quick"}, CATALOG), CATALOG, machine, None)
     everywhere = {
         name for name in CATALOG.frameworks if [*(ROOT / "envs").glob(f"{name}-cuda*.yaml")]
     }
     without = {*CATALOG.frameworks} - everywhere if machine.gpus else set()
-    assert {case.framework for case in found.folders} == set(CATALOG.frameworks) - without
-    others = [one for one in found.left_out if "of the time budget" not in one.reason]
-    assert {one.case.framework for one in others} == without
-    files = {name: one.file.path.name for name, one in found.software.items()}
+    assert {case.framework for case in actual.folders} == set(CATALOG.frameworks) - without
+    others = [
+        left_out for left_out in actual.left_out if "of the time budget" not in left_out.reason
+    ]
+    assert {other.case.framework for other in others} == without
+    files = {name: software.file.path.name for name, software in actual.software.items()}
     assert files["pytorch"] == ("pytorch-cuda.yaml" if machine.gpus else "pytorch.yaml")
-    assert {case.devices for case in found.folders} == {1, 2}
+    assert {case.devices for case in actual.folders} == {1, 2}
 
 
 def test_more_cores_per_device_than_there_are_is_refused(tmp_path: Path) -> None:
@@ -529,8 +531,8 @@ def test_a_single_value_stands_for_a_list(tmp_path: Path) -> None:
     ],
 )
 def test_shipped_suites_are_valid(name: str) -> None:
-    found = cases(load_settings({**CONFIG, "suite": name}, CATALOG).suite, CATALOG)
-    assert len(found) == len(set(found)) > 0
+    actual = cases(load_settings({**CONFIG, "suite": name}, CATALOG).suite, CATALOG)
+    assert len(actual) == len(set(actual)) > 0
 
 
 def test_variants_bring_environments_of_their_own(tmp_path: Path) -> None:
@@ -713,8 +715,8 @@ def test_a_parameter_may_lie_below_the_results(tmp_path: Path) -> None:
         "precision": ["fp32"], "compiler": ["none"], "weights": "{results}/weights/mine",
     }  # fmt: skip
     suite = {"measurements": {"converge": converge}}
-    found = settings(tmp_path, suite, results=str(tmp_path / "elsewhere"))
-    (weights,) = found.suite.measurements["converge"].parameters["weights"]
+    actual = settings(tmp_path, suite, results=str(tmp_path / "elsewhere"))
+    (weights,) = actual.suite.measurements["converge"].parameters["weights"]
     assert weights == str(tmp_path / "elsewhere" / "weights" / "mine")
     shipped = load_suite("pretrain_small_phase2", CATALOG, results=tmp_path)
     (start,) = shipped.measurements["converge"].parameters["start"]

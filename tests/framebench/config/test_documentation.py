@@ -29,7 +29,7 @@ def nodes(value: Any) -> list[dict[str, Any]]:
     """Return all mappings within a schema."""
     if isinstance(value, dict):
         return [value, *nodes(list(value.values()))]
-    return [node for one in value for node in nodes(one)] if isinstance(value, list) else []
+    return [node for entry in value for node in nodes(entry)] if isinstance(value, list) else []
 
 
 @pytest.mark.parametrize(

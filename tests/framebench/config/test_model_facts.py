@@ -52,7 +52,7 @@ def test_sizes_are_as_published(name: str) -> None:
 def test_superbenchs_own_have_a_head_of_100_classes_and_the_honest_ones_do_not(name: str) -> None:
     hyper = MODELS[name]["hyperparameters"]
     assert hyper["classes"] == 100
-    (labels,) = (one for one in MODELS[name]["inputs"] if one["name"] == "labels")
+    (labels,) = (entry for entry in MODELS[name]["inputs"] if entry["name"] == "labels")
     assert (labels["shape"], labels["below"]) == (["batch"], 100)
     if name == "superbench_lstm":
         return
@@ -116,11 +116,11 @@ def test_traps_of_convolutional_networks_are_facts() -> None:
     assert {name for name, size in sizes.items() if size != 224} == {"inception_v3"}
     assert sizes["inception_v3"] == 299
     hyper = {name: MODELS[name]["hyperparameters"] for name in sizes}
-    weights = {name: one.get("auxiliary_weight") for name, one in hyper.items()}
-    assert {name: one for name, one in weights.items() if one is not None} == {
+    weights = {name: entry.get("auxiliary_weight") for name, entry in hyper.items()}
+    assert {name: weight for name, weight in weights.items() if weight is not None} == {
         **{"googlenet": 0.3, "inception_v3": 0.4},
     }
-    epsilons = {name for name, one in hyper.items() if one["batch_norm_epsilon"] == 1e-3}
+    epsilons = {name for name, entry in hyper.items() if entry["batch_norm_epsilon"] == 1e-3}
     assert epsilons == {"googlenet", "inception_v3"}
     assert MODELS["googlenet"]["trainable_parameters"] == 13_004_888, "with both heads"
 

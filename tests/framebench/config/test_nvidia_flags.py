@@ -59,8 +59,8 @@ THEIRS = {"-i", "-w", "-i 500 -e 3 -w 1", "results/tables", "results/report.html
 def rows(section: str) -> list[tuple[str, str]]:
     """Return NVIDIA's cell and ours of each row below the heading that contains ``section``."""
     parts = re.split(r"^##+ ", PAGE, flags=re.M)[1:]
-    (found,) = (part for part in parts if section in part.partition("\n")[0])
-    lines = [line for line in found.splitlines() if line.startswith("| ") and "`" in line]
+    (actual,) = (part for part in parts if section in part.partition("\n")[0])
+    lines = [line for line in actual.splitlines() if line.startswith("| ") and "`" in line]
     split = [line.strip("| ").split(" | ") for line in lines]
     assert all(len(cells) == 2 for cells in split), split
     return [(theirs, ours) for theirs, ours in split if ours != "here"]
@@ -94,7 +94,7 @@ def unknown(code: str, names: set[str]) -> bool:
     if not match or (match[1] or "synthetic") not in names:
         return True
     listed = re.findall(r"\[([\w, ]+)\]", match[2] or match[3] or "")
-    values = [value for one in listed for value in one.split(", ")]
+    values = [value for entry in listed for value in entry.split(", ")]
     return any(value not in names and not value.isdigit() for value in values)
 
 
@@ -104,7 +104,7 @@ def names_here() -> set[str]:
     return {
         *AxesKeys.key_names(), *Configuration.key_names(), *SuiteFile.key_names(),
         *(one.name for kind in ("converge", "input") for one in kinds.load(kind).parameters),
-        *(name for one in facts for name in one.get("hyperparameters", {})),
+        *(name for fact in facts for name in fact.get("hyperparameters", {})),
         *precisions(), *CATALOG.models, *CATALOG.compilers, *registry.known(),
         *("converge", "input", "train", "inference"), *inputs.NAMES,
         *(path.stem for path in ROOT.glob("config/suites/*.yaml")),
@@ -114,13 +114,13 @@ def names_here() -> set[str]:
 @pytest.mark.parametrize("section", FLAGS)
 def test_what_a_row_names_is_there(section: str) -> None:
     names = names_here()
-    found = {
+    actual = {
         code: theirs
         for theirs, ours in rows(section)
         for code in re.findall(r"`([^`]+)`", ours)
         if unknown(code, names)
     }
-    assert not found
+    assert not actual
 
 
 @pytest.mark.parametrize(

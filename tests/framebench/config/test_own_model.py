@@ -206,10 +206,10 @@ def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
     (name,) = {case.model for case in plan.cases if case.mode != "memory"}
     assert re.fullmatch("my_model@[0-9a-f]{8}", name)
     assert {case.framework for case in plan.cases} == {"pytorch", ""}
-    found = {(c.mode, c.devices_per_node, c.batch_per_device, c.compiler) for c in plan.cases}
+    actual = {(c.mode, c.devices_per_node, c.batch_per_device, c.compiler) for c in plan.cases}
     alone = {(mode, 1, n, "none") for mode in ("train", "inference") for n in (2, 4, 8)}
     roofs = {("memory", 1, 0, ""), ("memory", 2, 0, "")}
-    assert found == {*alone, *roofs, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
+    assert actual == {*alone, *roofs, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
 
 
 def test_the_bandwidth_of_memory_is_measured_for_its_roofline(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_the_bandwidth_of_memory_is_measured_for_its_roofline(tmp_path: Path) ->
     assert suite.gpu_suite.measurements["elementwise"].axes["framework"] == ["pytorch"]
     own = {**SUITE, "measurements": {"elementwise": {"framework": "all"}}}
     kept = settings(tmp_path, source, own).suite.measurements
-    assert [(kind, one.axes["framework"]) for kind, one in kept.items()] == [
+    assert [(kind, measurement.axes["framework"]) for kind, measurement in kept.items()] == [
         ("elementwise", ["pytorch"])
     ]
 
@@ -265,10 +265,12 @@ def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> No
     plan = make_plan(checked, catalog, Machine(2, 0), None)
     names = {case.variant: case.model.partition("@")[0] for case in plan.cases}
     assert names == {"old": "my_model", "new": "other"}
-    for one, two in zip(plan.pending[::2], plan.pending[1::2], strict=True):
-        assert {one.case.variant, two.case.variant} == {"old", "new"}
-        assert one.case._replace(variant="", model="") == two.case._replace(variant="", model="")
-        for run in (one, two):
+    for planned_run, two in zip(plan.pending[::2], plan.pending[1::2], strict=True):
+        assert {planned_run.case.variant, two.case.variant} == {"old", "new"}
+        assert planned_run.case._replace(variant="", model="") == two.case._replace(
+            variant="", model=""
+        )
+        for run in (planned_run, two):
             words = commands.arguments(plan, run)
             assert words[words.index("--model") + 1] == sources[run.case.variant]
     with pytest.raises(ConfigError, match="model: found"):
@@ -287,14 +289,17 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
     full = verify.names(plan, catalog, verify.full_size(plan, catalog))
     behind = verify.small(plan, catalog, full)
     assert behind == full, "they are made whenever something is measured"
-    assert {(one.case.mode, one.case.devices, one.scale) for one in full.values()} == {
+    assert {
+        (verification.case.mode, verification.case.devices, verification.scale)
+        for verification in full.values()
+    } == {
         ("train", 1, SCALE),
         ("train", 2, SCALE),
         ("inference", 1, SCALE),
     }
     lines = [commands.arguments(plan, run) for run in plan.pending if run.case.model]
-    lines += [verify.arguments(plan, one, "") for one in full.values()]
-    lines += [peak_flops.arguments(plan, one) for one in peak_flops.wanted(plan)]
+    lines += [verify.arguments(plan, verification, "") for verification in full.values()]
+    lines += [peak_flops.arguments(plan, benchmark) for benchmark in peak_flops.wanted(plan)]
     for words in lines:
         assert words[words.index("--model") + 1] == source
         assert not any(word.startswith("reference=") for word in words)
@@ -308,7 +313,9 @@ def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
     assert checked.model
     catalog = checked.model.among(CATALOG)
     made = make_plan(checked, catalog, Machine(2, 0), None)
-    assert {one.case.precision for one in verify.full_size(made, catalog)} == {"bf16"}
+    assert {verification.case.precision for verification in verify.full_size(made, catalog)} == {
+        "bf16"
+    }
 
 
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:

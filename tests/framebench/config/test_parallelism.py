@@ -37,12 +37,12 @@ def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
 def test_one_device_and_inference_have_nothing_to_share(tmp_path: Path) -> None:
     ways = {"devices_per_node": [1, 2], "parallelism": ["data", "fsdp", "tensor"]}
     plan = plan_of(tmp_path, mode=["train", "inference"], **ways)
-    found = {(c.mode, c.devices, c.parallelism, c.batch_total) for c in plan.folders}
-    assert found == {
+    actual = {(c.mode, c.devices, c.parallelism, c.batch_total) for c in plan.folders}
+    assert actual == {
         *(("train", 1, "data", 4), ("inference", 1, "data", 4), ("inference", 2, "data", 8)),
         *(("train", 2, "data", 8), ("train", 2, "fsdp", 8), ("train", 2, "tensor", 4)),
     }
-    assert len(plan.folders) == len(found)
+    assert len(plan.folders) == len(actual)
     text = describe(plan)
     assert "; fsdp, tensor; total 8;" in text, text
 
@@ -63,8 +63,8 @@ def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) ->
     ways = ["data", "pipeline", "interleaved", "data2xpipeline2"]
     devices = {"devices_per_node": [1, 4], "parallelism": ways}
     plan = plan_of(tmp_path, accumulation=[8], **devices)
-    found = {(c.devices, c.parallelism): (c.replicas, c.batch_total) for c in plan.folders}
-    assert found == {
+    actual = {(c.devices, c.parallelism): (c.replicas, c.batch_total) for c in plan.folders}
+    assert actual == {
         (1, "data"): (1, 4 * 8),
         (4, "data"): (4, 4 * 8 * 4),
         (4, "pipeline"): (1, 4 * 8),
@@ -189,12 +189,14 @@ def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
     by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
     for dropout in (False, True):
         several = [
-            (one.case.devices, one.case.parallelism)
-            for one in named.values()
-            if one.case.devices > 1 and one.dropout == dropout
+            (verification.case.devices, verification.case.parallelism)
+            for verification in named.values()
+            if verification.case.devices > 1 and verification.dropout == dropout
         ]
         assert several == by
-    tensor = next(name for name, one in named.items() if one.case.parallelism == "tensor")
+    tensor = next(
+        name for name, verification in named.items() if verification.case.parallelism == "tensor"
+    )
     assert "-2d-tensor-" in tensor
     words = verify.arguments(plan, named[tensor], "/reference")
     assert words[words.index("--parallelism") + 1] == "tensor"
@@ -203,10 +205,13 @@ def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
 def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_path: Path) -> None:
     ways = ["data", "data4xfsdp2", "data4xtensor2"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
-    found = {one.case.parallelism: one for one in verify.full_size(plan, load_catalog(ROOT))}
-    named = {way: one.reference for way, one in found.items()}
+    actual = {
+        verification.case.parallelism: verification
+        for verification in verify.full_size(plan, load_catalog(ROOT))
+    }
+    named = {way: verification.reference for way, verification in actual.items()}
     assert named["data2xfsdp2"] == "gpt2_small-s128-4parts"
     assert named["data"] == named["data2xtensor2"] == "gpt2_small-s128"
-    words = verify.reference_arguments(plan, found["data2xfsdp2"])
+    words = verify.reference_arguments(plan, actual["data2xfsdp2"])
     assert words[words.index("--parts") + 1] == "4"
-    assert "--parts" not in verify.reference_arguments(plan, found["data"])
+    assert "--parts" not in verify.reference_arguments(plan, actual["data"])

@@ -51,7 +51,7 @@ def test_a_case_that_fails_gets_no_more() -> None:
 
 
 def test_a_missing_repeat_is_measured_before_any_other() -> None:
-    some = [one for one in runs_of(*NARROW) if one.repeat != 3]
+    some = [run for run in runs_of(*NARROW) if run.repeat != 3]
     assert wanted(some, AUTO) == 7
 
 

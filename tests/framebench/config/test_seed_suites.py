@@ -72,9 +72,9 @@ def test_electra_has_the_settings_of_the_published_figures(
 ) -> None:
     every = [case for case in cases_of(name) if case.framework == "tensorflow"]
     assert {case.model for case in every} <= {"electra_base", "electra_base_squad"}
-    found = [case for case in every if case.model == model]
-    assert settings_of(found) == published(ELECTRA, table)
-    for case in found:
+    actual = [case for case in every if case.model == model]
+    assert settings_of(actual) == published(ELECTRA, table)
+    for case in actual:
         updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
         if model == "electra_base":
             assert updates == SEQUENCES[case.sequence_length or 0]
@@ -89,8 +89,8 @@ def test_the_batch_of_an_update_has_room_on_a_device() -> None:
         facts = CATALOG.models[case.model]
         samples = int(case.batch_per_device) * case.accumulation
         shapes = [
-            synthetic.shape_of(one["shape"], samples, case.sequence_length)
-            for one in facts["inputs"]
+            synthetic.shape_of(entry["shape"], samples, case.sequence_length)
+            for entry in facts["inputs"]
         ]
         assert 8 * sum(map(math.prod, shapes)) < 10**9, case
 
@@ -103,25 +103,25 @@ def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
             if row["table"].startswith("fine-tuning/DGX A100")
             and row["quantity"] == "time_to_train"
         ]
-    found = cases_of("nvidia_electra_squad")
-    ours = [(case.precision, case.devices_per_node, int(case.batch_per_device)) for case in found]
+    actual = cases_of("nvidia_electra_squad")
+    ours = [(case.precision, case.devices_per_node, int(case.batch_per_device)) for case in actual]
     assert {*rows} == {*ours}
-    assert {case.framework for case in found} >= {"tensorflow", "pytorch"}
-    given = dict(found[0].parameters)
+    assert {case.framework for case in actual} >= {"tensorflow", "pytorch"}
+    given = dict(actual[0].parameters)
     assert (given["epochs"], given["warmup"], given["schedule"]) == (2, 0.05, "linear")
 
 
 def test_resnet50_has_the_settings_of_the_published_figures() -> None:
-    found = [case for case in cases_of("nvidia_resnet50") if case.framework == "pytorch"]
+    actual = [case for case in cases_of("nvidia_resnet50") if case.framework == "pytorch"]
     theirs = published(RESNET50, "training/DGX A100") | published(RESNET50, "inference/DGX A100")
     speeds = {setting for setting in theirs if setting[1] == "amp"}
-    assert {setting for setting in settings_of(found) if setting[1] == "amp"} == speeds
+    assert {setting for setting in settings_of(actual) if setting[1] == "amp"} == speeds
     # inference is printed in mixed precision, with its speed-up over TF32
-    assert {(*one[:1], "tf32", *one[2:]) for one in speeds} == settings_of(found) - speeds
+    assert {(*speed[:1], "tf32", *speed[2:]) for speed in speeds} == settings_of(actual) - speeds
 
 
 def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
-    found = cases_of("superbench_models")
+    actual = cases_of("superbench_models")
     facts = CATALOG.models
     theirs = {name for name in facts if name.startswith("superbench_")}
     theirs |= {*TORCHVISION}
@@ -130,31 +130,31 @@ def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
     assert len(transformers) == 6
     for mode in ("train", "inference"):
         for precision in ("fp32", "tf32", "fp16", "fp8", "fp8_e4m3"):
-            chosen = [one for one in found if (one.mode, one.precision) == (mode, precision)]
+            chosen = [case for case in actual if (case.mode, case.precision) == (mode, precision)]
             has = transformers if precision.startswith("fp8") else theirs
             assert {case.model for case in chosen} == has
             devices = {1, 8} if mode == "train" else {1}
             assert {case.devices_per_node for case in chosen} == devices
-    assert {case.batch_per_device for case in found} == {32}
-    assert {case.sequence_length for case in found} == {None, 512}
+    assert {case.batch_per_device for case in actual} == {32}
+    assert {case.sequence_length for case in actual} == {None, 512}
     steps = load_suite("superbench_models", CATALOG).steps
     assert (steps.warmup.at_least, steps.timed.at_least) == (64, 2048)
 
 
 def test_megatron_has_as_many_sequences_an_update_on_any_devices() -> None:
-    found = cases_of("megatron_gpt")
-    assert {case.precision for case in found} == {"fp32", "fp16", "bf16"}
-    totals = {c.devices_per_node * int(c.batch_per_device) * c.accumulation for c in found}
-    assert (totals, {case.sequence_length for case in found}) == ({2048}, {2048})
+    actual = cases_of("megatron_gpt")
+    assert {case.precision for case in actual} == {"fp32", "fp16", "bf16"}
+    totals = {c.devices_per_node * int(c.batch_per_device) * c.accumulation for c in actual}
+    assert (totals, {case.sequence_length for case in actual}) == ({2048}, {2048})
 
 
 @pytest.mark.parametrize("name", SUITES)
 def test_a_small_machine_leaves_out_what_needs_more_devices(name: str) -> None:
-    found = cases_of(name)
-    kept, left = fit(found, Capacity("cpu", 1, 1, 2), CATALOG)
+    actual = cases_of(name)
+    kept, left = fit(actual, Capacity("cpu", 1, 1, 2), CATALOG)
     assert {case.devices_per_node for case in kept} == {1}
-    assert len(left) == sum(case.devices_per_node > 1 for case in found)
-    assert all("devices per node" in one.reason for one in left)
+    assert len(left) == sum(case.devices_per_node > 1 for case in actual)
+    assert all("devices per node" in left_out.reason for left_out in left)
 
 
 #: Bytes per parameter of weights, gradients and two moments in float32, and of weights alone.
@@ -162,7 +162,7 @@ TRAINED, WEIGHTS = 16, 4
 
 
 def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
-    found = cases_of("megatron_gpt")
+    actual = cases_of("megatron_gpt")
     parameters = CATALOG.models["gpt_6.7b"]["trainable_parameters"]
     for place, precisions in (
         (TRAINED * parameters, {"fp32", "fp16", "bf16"}),  # for nothing else: none is too large
@@ -170,17 +170,19 @@ def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
         (TRAINED * parameters // 2 - 1, set()),
         (0, {"fp32", "fp16", "bf16"}),  # unknown
     ):
-        kept, left = fit(found, Capacity("cpu", 1, 1, 2, memory=place), CATALOG)
+        kept, left = fit(actual, Capacity("cpu", 1, 1, 2, memory=place), CATALOG)
         assert {case.precision for case in kept} == precisions
-        too_large = [one for one in left if one.case.devices == 1]
+        too_large = [left_out for left_out in left if left_out.case.devices == 1]
         assert len(too_large) == 3 - len(precisions)
-        assert all("weights and what trains them alone take" in one.reason for one in too_large)
+        assert all(
+            "weights and what trains them alone take" in left_out.reason for left_out in too_large
+        )
 
 
 def test_a_limit_is_what_a_run_may_hold() -> None:
     assert values.USUAL_MEMORY == memory.DEFAULT
-    found = [values.bytes_of(limit, 2**40) for limit in (None, "50%", "16GiB", "2TiB")]
-    assert found == [int(0.9 * 2**40), 2**39, 2**34, 2**40]
+    actual = [values.bytes_of(limit, 2**40) for limit in (None, "50%", "16GiB", "2TiB")]
+    assert actual == [int(0.9 * 2**40), 2**39, 2**34, 2**40]
     assert values.bytes_of(None, 0) == values.bytes_of("16GiB", 0) == 0
 
 
@@ -211,9 +213,9 @@ def test_devices_hold_what_they_do_not_share_out() -> None:
 
 
 def test_transformers_and_zoo_have_what_they_are_named_for() -> None:
-    found = cases_of("transformers")
-    assert {case.framework for case in found} == {*CATALOG.frameworks}
-    assert {case.model for case in found} == {
+    actual = cases_of("transformers")
+    assert {case.framework for case in actual} == {*CATALOG.frameworks}
+    assert {case.model for case in actual} == {
         "bert_base",
         "bert_large",
         "gpt2_small",
@@ -221,11 +223,11 @@ def test_transformers_and_zoo_have_what_they_are_named_for() -> None:
         "electra_base",
         "llama_1b",
     }
-    assert {(case.mode, case.precision) for case in found} == {
+    assert {(case.mode, case.precision) for case in actual} == {
         (mode, precision) for mode in ("train", "inference") for precision in ("fp32", "amp")
     }
-    found = cases_of("zoo")
-    asked = [(case.model, case.mode, case.batch_per_device) for case in found]
+    actual = cases_of("zoo")
+    asked = [(case.model, case.mode, case.batch_per_device) for case in actual]
     batches = {("inception_v3", "train"): 2}  # with one its auxiliary head has no variance
     assert sorted(asked) == sorted(
         (model, mode, batches.get((model, mode), 1))

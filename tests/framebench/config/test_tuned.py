@@ -68,11 +68,11 @@ def test_a_setting_of_a_processor_is_for_its_vendor_alone(file: Path) -> None:
     own = "- {variables: {FAST: 1}, processors: [AuthenticAMD], effect: x, source: http://e.org}\n"
     file.write_text(f"frameworks:\n  pytorch:\n    {own}")
     settings = tuned.load_tuned(CATALOG).settings("pytorch")
-    found = {
+    actual = {
         vendor: tuned.variables(settings, "cpu", "none", vendor)
         for vendor in ("AuthenticAMD", "GenuineIntel", "")
     }
-    assert found == {"AuthenticAMD": {"FAST": "1"}, "GenuineIntel": {}, "": {}}
+    assert actual == {"AuthenticAMD": {"FAST": "1"}, "GenuineIntel": {}, "": {}}
 
 
 def test_the_vendor_of_a_machine_decides_the_command_of_a_run(tmp_path: Path, file: Path) -> None:
@@ -86,8 +86,8 @@ def test_the_vendor_of_a_machine_decides_the_command_of_a_run(tmp_path: Path, fi
 
 @pytest.mark.usefixtures("file")
 def test_the_variables_of_the_variant_come_last(tmp_path: Path) -> None:
-    found = given(tmp_path, "cpu", variables={"EVERYWHERE": "mine"})
-    assert [one.get("EVERYWHERE") for one in found] == [None, "mine", None, "mine"]
+    actual = given(tmp_path, "cpu", variables={"EVERYWHERE": "mine"})
+    assert [entry.get("EVERYWHERE") for entry in actual] == [None, "mine", None, "mine"]
 
 
 @pytest.mark.usefixtures("file")
@@ -97,7 +97,10 @@ def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
     made = plan(tmp_path, {**SUITE, "variants": SIDES})
     assert len(set(made.folders.values())) == 2
     asked = verify.full_size(made, CATALOG)
-    assert {one.variables for one in asked} == {(), (("EVERYWHERE", "3"), ("OWN", "2"))}
+    assert {verification.variables for verification in asked} == {
+        (),
+        (("EVERYWHERE", "3"), ("OWN", "2")),
+    }
 
 
 @pytest.mark.usefixtures("file")
@@ -168,12 +171,12 @@ def test_published_settings_are_for_what_was_published(tmp_path: Path, file: Pat
     suite = plan(
         tmp_path, {**SUITE, "axes": axes, "variants": {"b": {"tuned": "nvidia"}}}
     ).settings.suite
-    found = {
+    actual = {
         case: misfit(case, suite, "cuda") or dict(variables(case, suite, "cuda"))
         for case in matrix.cases(suite, CATALOG)
     }
     lacking = "Somebody's rates has no {} in {} with these axes"
-    assert {(c.framework, c.model, c.precision): one for c, one in found.items()} == {
+    assert {(c.framework, c.model, c.precision): entry for c, entry in actual.items()} == {
         ("pytorch", "resnet50_v1.5", "fp32"): {},
         ("pytorch", "resnet50_v1.5", "amp"): {"OWN": "1"},
         ("pytorch", "bert_base", "fp32"): lacking.format("bert_base", "pytorch"),
@@ -190,7 +193,7 @@ def test_published_settings_are_left_out_on_a_processor(tmp_path: Path, file: Pa
     file.with_name("tuned_nvidia.yaml").write_text(PUBLISHED)
     made = plan(tmp_path, {**SUITE, "variants": {"a": None, "b": {"tuned": "nvidia"}}})
     assert {case.variant for case in made.folders} == {"a"}
-    assert {(one.case.variant, one.reason) for one in made.left_out} == {
+    assert {(left_out.case.variant, left_out.reason) for left_out in made.left_out} == {
         ("b", "the settings of Somebody's rates are for GPUs")
     }
 

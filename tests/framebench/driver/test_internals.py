@@ -100,12 +100,12 @@ def test_all_that_is_used_is_listed() -> None:
     used |= set(re.findall(r'"(_on\w+)"', source))
     known = {*USED, *PUBLISHED}
     unlisted = {
-        one
-        for one in used
-        if not any(name.startswith(one) or one.startswith(f"{name}.") for name in known)
+        entry
+        for entry in used
+        if not any(name.startswith(entry) or entry.startswith(f"{name}.") for name in known)
     }
     assert not unlisted
-    heads = {one.partition(".")[0] for one in used}
+    heads = {entry.partition(".")[0] for entry in used}
     assert not {name for name in known if name.partition(".")[0] not in heads}, "no longer used"
     assert len(USED) <= 8
 

@@ -17,7 +17,7 @@ def locked() -> dict[str, str]:
     lines = re.findall(
         r"^([\w.-]+)==(\S+) *(?:; (.*?))? \\$", (ROOT / "requirements.txt").read_text(), re.M
     )
-    applying = [one for one in lines if not one[2] or Marker(one[2]).evaluate(PYTHON)]
+    applying = [line for line in lines if not line[2] or Marker(line[2]).evaluate(PYTHON)]
     return {name: version for name, version, _ in applying}
 
 

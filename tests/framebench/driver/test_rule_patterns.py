@@ -30,16 +30,16 @@ OF_KIND = {
 def sections() -> dict[tuple[str, str], str]:
     """Return the text of each section ``output`` and ``log``, by rule and section."""
     texts = [path.read_text() for path in sorted(RULES.glob("*.smk"))]
-    rules = [found for text in texts for found in RULE.findall(f"{text}\n")]
+    rules = [entry for text in texts for entry in RULE.findall(f"{text}\n")]
     return {
         (rule, section): text for rule, body in rules for section, text in SECTION.findall(body)
     }
 
 
 def test_patterns_of_outputs_and_logs_are_literal() -> None:
-    found = sections()
-    assert {"weak_scaling", *OF_KIND.values()} <= {rule for rule, _ in found}, "rules are not read"
-    for (rule, section), text in found.items():
+    actual = sections()
+    assert {"weak_scaling", *OF_KIND.values()} <= {rule for rule, _ in actual}, "rules are not read"
+    for (rule, section), text in actual.items():
         assert LITERAL.search(text), f"{rule}: {section} has no literal file"
         names = re.findall(r"\w+", re.sub(r'"[^"]*"', "", text))
         computed = {*names} - FLAGS - COMPUTED.get(rule, set())
@@ -48,8 +48,8 @@ def test_patterns_of_outputs_and_logs_are_literal() -> None:
 
 @pytest.mark.parametrize("kind", OF_KIND)
 def test_rules_and_jobs_name_the_same_files(kind: str) -> None:
-    found, path = sections(), PATHS[kind]
-    output, log = (LITERAL.findall(found[OF_KIND[kind], name]) for name in ("output", "log"))
+    actual, path = sections(), PATHS[kind]
+    output, log = (LITERAL.findall(actual[OF_KIND[kind], name]) for name in ("output", "log"))
     if kind in FOLDERS:
         assert output == [record_of("<results>", kind, path)]
         assert log == [log_of("<results>", kind, path)]

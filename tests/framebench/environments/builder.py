@@ -101,8 +101,8 @@ def put_script(root: Path, name: str, *lines: str) -> None:
 def put_shell(root: Path) -> None:
     """Copy the programs that recipes call besides packages: a shell and ``rm``.
     Debian's ``apt-get`` is replaced by a script that notes its arguments."""
-    found = [shutil.which(name) for name in ("sh", "rm")]
-    put_programs(root, *(Path(path) for path in found if path))
+    actual = [shutil.which(name) for name in ("sh", "rm")]
+    put_programs(root, *(Path(path) for path in actual if path))
     put_script(root, "apt-get", 'echo "$@" >> /apt-get.words')
     for folder in ("tmp", "var/lib/apt/lists"):
         (root / folder).mkdir(parents=True, exist_ok=True)

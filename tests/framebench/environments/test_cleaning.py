@@ -58,7 +58,7 @@ def test_only_what_no_file_makes_is_removed(
     words = ["--environments", str(folder), "--suites", str(suite)]
     assert cli.main(["clean-environments", *words]) == 0
     left = {path.name for path in folder.iterdir()}
-    names = {name for one in kept for name in (one.name, f"{one.name}.lock")}
+    names = {name for path in kept for name in (path.name, f"{path.name}.lock")}
     assert left == {*names, added.name, "notes-0123abcd", "mine"}
     told = capsys.readouterr().out
     assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in told
@@ -120,11 +120,13 @@ def test_one_that_a_workflow_has_planned_with_is_left(folder: Path, is_built: bo
         if not is_built:
             environment(folder, name)
         for process in (first, second):
-            (left,) = (one for one in cleaning.clean(folder, []) if one.folder.name == name)
+            (left,) = (
+                leftover for leftover in cleaning.clean(folder, []) if leftover.folder.name == name
+            )
             assert left.why == "a workflow that is running uses it"
             assert left.folder.exists()
             process.communicate(b"\n")
-    (gone,) = (one for one in cleaning.clean(folder, []) if one.folder.name == name)
+    (gone,) = (leftover for leftover in cleaning.clean(folder, []) if leftover.folder.name == name)
     assert not gone.why
     assert not list(folder.glob(f"{name}*"))
 

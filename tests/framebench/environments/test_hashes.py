@@ -64,8 +64,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     made.write("toy==1.0")
     write_wheel(made.wheels, "toy", "1.0", ["other"])
     write_wheel(made.wheels, "other", "2.0")
-    found = [("no-index", "1"), ("find-links", str(made.wheels))]
-    monkeypatch.setattr(uv, "pip_settings", lambda: found)
+    actual = [("no-index", "1"), ("find-links", str(made.wheels))]
+    monkeypatch.setattr(uv, "pip_settings", lambda: actual)
     return made
 
 
@@ -132,9 +132,9 @@ def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> No
     file = added_packages.file_of(own, ["timm==1.0.28"], folder)
     folder.mkdir()
     file.write_text(own.path.read_text() + "      - timm==1.0.28\n")
-    found = software(environments=str(folder), require_hashes=False)
-    assert found
-    assert found.packages == (*own.packages, "timm==1.0.28")
+    actual = software(environments=str(folder), require_hashes=False)
+    assert actual
+    assert actual.packages == (*own.packages, "timm==1.0.28")
     with pytest.raises(ConfigError, match=r"packages.pytorch: found .*; allowed without"):
         software(interpreters={"pytorch": sys.executable})
 
@@ -180,14 +180,14 @@ def test_wheels_of_a_processor_in_another_index_are_pointed_out(
         page.parent.mkdir()
         page.write_text(f'<a href="{file.as_uri()}">{file.name}</a>')
     places = {"index-url": wheel, "extra-index-url": mirrored}
-    found = [(key, file.parent.as_uri()) for key, file in places.items()]
-    monkeypatch.setattr(uv, "pip_settings", lambda: found)
+    actual = [(key, file.parent.as_uri()) for key, file in places.items()]
+    monkeypatch.setattr(uv, "pip_settings", lambda: actual)
     locking.lock(place.file)
     assert "\n# Machines: x86_64\n" in place.hashes.read_text()
     said = capfd.readouterr().err
     assert "toy.hashes.txt: not for aarch64: found its wheels in another index" in said
     assert "PIP_EXTRA_INDEX_URL=" in said
-    found.pop()
+    actual.pop()
     locking.lock(place.file)
     assert "\n# Machines: x86_64 aarch64\n" in place.hashes.read_text()
 
@@ -199,7 +199,7 @@ def test_a_plan_leaves_out_frameworks_without_wheels_for_the_processor(
     suite = {**SUITE, "axes": {**SUITE["axes"], "framework": ["jax", "paddle"]}}
     made = plan(tmp_path, suite)
     assert {case.framework for case in made.folders} == {"jax"}
-    (left,) = {one.reason for one in made.left_out}
+    (left,) = {left_out.reason for left_out in made.left_out}
     assert left.startswith("paddle.yaml has no wheels for aarch64, but for x86_64; allowed: ")
     assert not plan(tmp_path, suite, require_hashes=False).left_out
     provided = plan(tmp_path, suite, interpreters={"paddle": sys.executable})

@@ -30,8 +30,8 @@ def image(tmp_path: Path) -> Path:
 
 def test_what_is_brought_is_another_case(tmp_path: Path, image: Path) -> None:
     def folder(methods: tuple[str, ...], **config: object) -> str:
-        (found,) = plan(tmp_path, methods=methods, **config).folders.values()
-        return found
+        (actual,) = plan(tmp_path, methods=methods, **config).folders.values()
+        return actual
 
     def of_image(**more: object) -> str:
         return folder(APPTAINER, images={"pytorch": {"image": str(image), **more}})
@@ -57,9 +57,9 @@ def test_what_is_brought_is_another_case(tmp_path: Path, image: Path) -> None:
 def test_a_venv_is_known_by_its_file_alone_so_that_what_is_measured_stays_done(
     tmp_path: Path,
 ) -> None:
-    found = plan(tmp_path).software["pytorch"]
-    assert found.file is not None
-    assert found.identity == found.file.digest
+    actual = plan(tmp_path).software["pytorch"]
+    assert actual.file is not None
+    assert actual.identity == actual.file.digest
 
 
 def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
@@ -67,12 +67,12 @@ def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
 
     def digest(first: bytes, last: bytes) -> str | None:
         path.write_bytes(first + bytes(4 * 2**20) + last)
-        found = settings(tmp_path, methods=APPTAINER, images={"pytorch": str(path)})
-        return found.images["pytorch"].digest
+        actual = settings(tmp_path, methods=APPTAINER, images={"pytorch": str(path)})
+        return actual.images["pytorch"].digest
 
-    found = [digest(b"a", b"b"), digest(b"c", b"b"), digest(b"a", b"c"), digest(b"a", b"bb")]
-    assert len(set(found)) == 4
-    assert digest(b"a", b"b") == found[0]
+    actual = [digest(b"a", b"b"), digest(b"c", b"b"), digest(b"a", b"c"), digest(b"a", b"bb")]
+    assert len(set(actual)) == 4
+    assert digest(b"a", b"b") == actual[0]
 
 
 def test_an_image_is_known_by_the_file_that_a_link_leads_to(tmp_path: Path, image: Path) -> None:
@@ -83,8 +83,8 @@ def test_an_image_is_known_by_the_file_that_a_link_leads_to(tmp_path: Path, imag
 
 def test_a_folder_may_be_an_image(tmp_path: Path) -> None:
     images = {"pytorch": str(tmp_path)}
-    found = settings(tmp_path, methods=APPTAINER, images=images).images["pytorch"]
-    assert (found.name, found.digest) == (str(tmp_path), None)
+    actual = settings(tmp_path, methods=APPTAINER, images=images).images["pytorch"]
+    assert (actual.name, actual.digest) == (str(tmp_path), None)
 
 
 def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
@@ -283,6 +283,6 @@ def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
         made = make_plan(asked, CATALOG, machine, None)
         assert {case.framework for case in made.folders} == set(names)
         for name in names:
-            one = made.software[name]
-            assert one.install_method == ("container" if methods else "venv"), name
-            assert methods or one.file.pin(CATALOG.frameworks[name]["package"])
+            software = made.software[name]
+            assert software.install_method == ("container" if methods else "venv"), name
+            assert methods or software.file.pin(CATALOG.frameworks[name]["package"])

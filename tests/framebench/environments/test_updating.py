@@ -54,8 +54,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("further", "1.0", []), ("nvidia_toy", "1.0", []),
     ):  # fmt: skip
         write_wheel(tmp_path / "wheels", name, version, needs)
-    found = [("no-index", "1"), ("find-links", str(tmp_path / "wheels"))]
-    monkeypatch.setattr(uv, "pip_settings", lambda: found)
+    actual = [("no-index", "1"), ("find-links", str(tmp_path / "wheels"))]
+    monkeypatch.setattr(uv, "pip_settings", lambda: actual)
     monkeypatch.setattr(upkeep, "PROJECT", tmp_path)
     for name in ("toy", "toy-cuda"):
         (envs / f"{name}.yaml").write_text(TEXT)

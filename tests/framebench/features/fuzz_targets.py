@@ -28,7 +28,7 @@ def _rules(folder: Path) -> Said:
 
 
 def _kept_health(folder: Path) -> Said:
-    return [f"{one.origin}: {one.message}" for one in node_health.load(folder)[1]]
+    return [f"{problem.origin}: {problem.message}" for problem in node_health.load(folder)[1]]
 
 
 def _baseline(folder: Path) -> Said:
@@ -45,10 +45,10 @@ def _import(name: str) -> Callable[[Path], Said]:
 
 
 def _history(folder: Path) -> Said:
-    found = sources.find([folder / "sets"])
-    measured, problems = index.load(found, folder / ".history.sqlite")
-    assert {one.source.name for one in measured} >= {"good"}, "the good set is lost"
-    return [f"{one.origin}: {one.message}" for one in problems]
+    actual = sources.find([folder / "sets"])
+    measured, problems = index.load(actual, folder / ".history.sqlite")
+    assert {point.source.name for point in measured} >= {"good"}, "the good set is lost"
+    return [f"{problem.origin}: {problem.message}" for problem in problems]
 
 
 def _manifest(folder: Path) -> Said:

@@ -11,7 +11,7 @@ from ...conftest import ROOT
 
 
 def test_every_shared_column_is_in_a_table() -> None:
-    written = [table for one in feature_registry.known() for table in one.written_tables()]
+    written = [table for feature in feature_registry.known() for table in feature.written_tables()]
     tables = (*registry.known().values(), compare.TABLE, *written)
     assert columns.COLUMNS.keys() <= {name for table in tables for name in table.names}
 

@@ -14,7 +14,7 @@ from .fuzz_targets import TARGETS
 INPUTS, SEED = 300, 32
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda one: one.name)
+@pytest.mark.parametrize("target", TARGETS, ids=lambda entry: entry.name)
 def test_a_sample_as_it_is_is_taken(tmp_path: Path, target: Target) -> None:
     running.check_sample(target, tmp_path)
 

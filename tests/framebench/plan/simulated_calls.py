@@ -77,7 +77,7 @@ def unlike(first: Sampler, second: Sampler) -> Noise:
     """Return noise whose shape is another for each of the first two frameworks."""
 
     def sampled(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-        sides = [one(random, shape[:1]) / median_of(one) for one in (first, second)]
+        sides = [entry(random, shape[:1]) / median_of(entry) for entry in (first, second)]
         others = normal(0.01)(random, (shape[0], shape[1] - 2))
         return np.column_stack([*sides, others])
 
@@ -188,8 +188,10 @@ def call(
         longest = max(longest, spent + (CLOSING - 1) * PAGE)
     return Outcome(
         [
-            winner([[run.figure for run in runs[case_of(setting, one)]] for one in range(len(row))],
-                   len(speeds))
+            winner(
+                [[run.figure for run in runs[case_of(setting, n)]] for n in range(len(row))],
+                len(speeds),
+            )
             for setting, row in enumerate(speeds)
         ],
         longest,

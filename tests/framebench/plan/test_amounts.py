@@ -71,8 +71,8 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
 
 def test_a_task_that_ships_is_counted_as_it_is(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, model=["digits_resnet"], epochs=10)
-    (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert found == SampleCounts(1437, 360), "of 1,797 digits each fifth is held out"
+    (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    assert actual == SampleCounts(1437, 360), "of 1,797 digits each fifth is held out"
     longer = plan_of(tmp_path / "longer", model=["digits_resnet"], epochs=1000)
     assert seconds_of(longer) > 2 * seconds_of(plan)
 
@@ -86,8 +86,8 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
                 (folder / f"{number}.JPEG").touch()
     asked = {"model": ["resnet50_v1.5"], "input": ["data"], "epochs": 3}
     plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **asked)
-    (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert found == SampleCounts(80, 12)
+    (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    assert actual == SampleCounts(80, 12)
     (tmp_path / "images" / "val" / "dog" / "note.txt").touch()
     amounts.counts_of.cache_clear()
     with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
@@ -103,8 +103,8 @@ def test_texts_are_guessed_by_their_bytes(tmp_path: Path) -> None:
         (folder / split / "one.txt").write_text("a" * characters)
     asked = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
     plan = plan_of(tmp_path, {"data": str(folder)}, **asked)
-    (found,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert found == SampleCounts(50, 5)
+    (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    assert actual == SampleCounts(50, 5)
 
 
 def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "MARGIN", 0.0)
 
 
-SLOW = {case_of(0, one): 20.0 for one in range(3)}
-QUICK = {case_of(1, one): 5.0 + one for one in range(3)}
+SLOW = {case_of(0, number): 20.0 for number in range(3)}
+QUICK = {case_of(1, number): 5.0 + number for number in range(3)}
 
 
 def test_the_cheapest_setting_comes_first_with_all_its_frameworks() -> None:
@@ -62,7 +62,7 @@ def test_the_cheapest_cases_come_first_where_there_is_no_time_for_all() -> None:
 @pytest.mark.usefixtures("exact")
 def test_repeats_go_to_those_whose_order_is_open() -> None:
     figures = {0: 1.0, 1: 0.95, 2: 0.3}
-    runs = {case: [run(1, figures[one])] for one, case in enumerate(SLOW)}
+    runs = {case: [run(1, figures[number])] for number, case in enumerate(SLOW)}
     wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
     assert asked(wanted, runs) == {case_of(0, 0): 2, case_of(0, 1): 2}
     for case in (case_of(0, 0), case_of(0, 1)):
@@ -105,7 +105,7 @@ def test_the_next_stage_begins_when_the_order_is_settled() -> None:
 
 
 def test_a_case_that_failed_is_not_repeated() -> None:
-    runs = {case: [run(1, None if one == 1 else 1.0)] for one, case in enumerate(SLOW)}
+    runs = {case: [run(1, None if number == 1 else 1.0)] for number, case in enumerate(SLOW)}
     wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
     assert asked(wanted, runs) == {case_of(0, 0): 2, case_of(0, 2): 2}
 
@@ -174,7 +174,7 @@ def test_a_call_ends_in_time_where_runs_take_longer_than_expected(
 ) -> None:
     random, noise = np.random.default_rng(9), NOISES["3 % noise"]
     calls = [call(random, (EQUAL,) * 3, noise, seconds, slower=slower) for _ in range(20)]
-    assert 0.7 * BUDGET < max(found.spent for found in calls) <= BUDGET
+    assert 0.7 * BUDGET < max(outcome.spent for outcome in calls) <= BUDGET
 
 
 def test_only_new_records_are_spent(tmp_path: Path) -> None:
@@ -206,16 +206,16 @@ def test_few_calls_name_a_wrong_winner(noise: str) -> None:
     draws, settings, sampler = 60, (EQUAL,) * 3, {**NOISES, **UNLIKE}[noise]
     random = np.random.default_rng(7)
     calls = [call(random, settings, sampler, seconds=5.0, calls=2) for _ in range(draws)]
-    wrong = sum(any(one is not None for one in found.winners) for found in calls)
+    wrong = sum(any(winner is not None for winner in outcome.winners) for outcome in calls)
     most = max(FALSE_WINNERS, SIMULATED[noise][0] / 100) * draws
     assert wrong <= most + 2.5 * most**0.5, f"{wrong} of {draws} calls; expected are {most:.1f}"
-    assert max(found.spent for found in calls) <= BUDGET
+    assert max(outcome.spent for outcome in calls) <= BUDGET
 
 
 def test_a_lead_of_ten_percent_is_found_within_the_budget() -> None:
     random, draws, promised = np.random.default_rng(8), 150, 0.9
     calls = [call(random, (LEADING,) * 3, NOISES["3 % noise"]) for _ in range(draws)]
-    found = sum(one.winners == [0, 0, 0] for one in calls)
+    actual = sum(outcome.winners == [0, 0, 0] for outcome in calls)
     least = promised * draws - 3 * (promised * (1 - promised) * draws) ** 0.5
-    assert found >= least, f"{found} of {draws} calls"
-    assert max(one.spent for one in calls) <= BUDGET
+    assert actual >= least, f"{actual} of {draws} calls"
+    assert max(outcome.spent for outcome in calls) <= BUDGET

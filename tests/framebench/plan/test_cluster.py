@@ -44,9 +44,9 @@ HANDED_ON: dict[str, Any] = {
 
 
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
-    found = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 11, cuda)
-    assert tuple(found) == cluster.RESOURCES
-    return {name: value for name, value in found.items() if value is not None}
+    actual = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 11, cuda)
+    assert tuple(actual) == cluster.RESOURCES
+    return {name: value for name, value in actual.items() if value is not None}
 
 
 def test_one_node_with_gpus() -> None:
@@ -62,9 +62,9 @@ def test_one_node_with_gpus() -> None:
 
 
 def test_several_nodes_start_their_own() -> None:
-    found = asked(nodes=4, devices=2)
-    assert (found["nodes"], found["tasks"], found["mpi"]) == (4, 4, "srun")
-    assert found["gres"] == "gpu:2", "is per node"
+    actual = asked(nodes=4, devices=2)
+    assert (actual["nodes"], actual["tasks"], actual["mpi"]) == (4, 4, "srun")
+    assert actual["gres"] == "gpu:2", "is per node"
 
 
 def test_without_gpus_none_are_asked_for() -> None:
@@ -73,11 +73,11 @@ def test_without_gpus_none_are_asked_for() -> None:
 
 def test_what_the_user_says_is_passed_on() -> None:
     given = {"partition": "gpu", "account": "me", "constraint": "a100", "qos": "high"}
-    found = asked(**given)
-    assert found["slurm_partition"] == "gpu"
-    assert found["slurm_account"] == "me"
-    assert found["constraint"] == "a100"
-    assert found["qos"] == "high"
+    actual = asked(**given)
+    assert actual["slurm_partition"] == "gpu"
+    assert actual["slurm_account"] == "me"
+    assert actual["constraint"] == "a100"
+    assert actual["qos"] == "high"
 
 
 def job(**resources: Any) -> Any:
@@ -113,19 +113,19 @@ def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> N
     ],
 )
 def test_a_run_asks_for_as_many_gpus_of_a_type_as_it_has_devices(gres: str, asked_for: str) -> None:
-    found = asked(devices=2, gres=gres)["gres"]
-    assert found == asked_for
-    assert plugin_utils.set_gres_string(job(gres=found)) == f" --gres={asked_for}"
+    actual = asked(devices=2, gres=gres)["gres"]
+    assert actual == asked_for
+    assert plugin_utils.set_gres_string(job(gres=actual)) == f" --gres={asked_for}"
     assert "gres" not in asked(devices=2, gres=gres, cuda=False)
 
 
 @pytest.mark.parametrize("kind", ["nvidia_a100-sxm4-80gb", "a100_1g.10gb+me"])
 def test_types_of_gpus_are_asked_for_as_nvml_names_them(kind: str) -> None:
     """Fail if a type is not requested that Snakemake's plugin refuses in the resource gres."""
-    found = asked(devices=2, gres=f"gpu:{kind}")
-    assert "gres" not in found
-    plugin.validate_slurm_extra(job(slurm_extra=found["slurm_extra"]))
-    assert f"--gpus-per-node={kind}:2" in shlex.split(found["slurm_extra"])
+    actual = asked(devices=2, gres=f"gpu:{kind}")
+    assert "gres" not in actual
+    plugin.validate_slurm_extra(job(slurm_extra=actual["slurm_extra"]))
+    assert f"--gpus-per-node={kind}:2" in shlex.split(actual["slurm_extra"])
     described = Cluster(**{**GIVEN, "gres": f"gpu:{kind}"})
     assert f"--gpus-per-node={kind}:2" in described.options(1, 2, 11, True)
     assert "--gpus-per-node" not in asked(gres=f"gpu:{kind}", cuda=False)["slurm_extra"]
@@ -184,9 +184,9 @@ KINDS = {"h100": {"gres": "gpu:h100", "partition": "new"}, "cpu": {"gpus_per_nod
 def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
     def described(**kind: Any) -> Cluster:
         given = {**GIVEN, "extra": "--nice=5", "mail_type": ["ALL"], "node_kinds": KINDS, **kind}
-        found = settings(tmp_path, cluster=given).cluster
-        assert found
-        return found
+        actual = settings(tmp_path, cluster=given).cluster
+        assert actual
+        return actual
 
     usual, new, cpu = described(), described(node_kind="h100"), described(node_kind="cpu")
     assert (usual.partition, usual.gpus_per_node, usual.nodes) == (None, 8, 4)
@@ -225,12 +225,12 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
             settings(tmp_path, suite, cluster=described), CATALOG, Machine(64, 0), None
         )
         compared = verify.names(plan, CATALOG, verify.full_size(plan, CATALOG))
-        searches = [one.name for one in plan.unsearched]
+        searches = [search.name for search in plan.unsearched]
         if kind:
             assert f", nodes of kind {kind['node_kind']}\n" in plan_text.describe(plan)
-        found = plan.folders.values(), compared, searches, peak_flops.names(plan)
-        assert all(found)
-        return {name for group in found for name in group}
+        actual = plan.folders.values(), compared, searches, peak_flops.names(plan)
+        assert all(actual)
+        return {name for group in actual for name in group}
 
     usual, one, other = names(), names(node_kind="a"), names(node_kind="b")
     assert not usual & one | usual & other | one & other
@@ -295,9 +295,9 @@ def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> N
         verify.arguments(plan, compared, "reference"),
         peak_flops.arguments(plan, peak),
     ):
-        found = dict(itertools.pairwise(words))
-        assert found["--node-memory"] == "512000MiB", words
-        assert found["--memory-limit"] == "80%", words
+        actual = dict(itertools.pairwise(words))
+        assert actual["--node-memory"] == "512000MiB", words
+        assert actual["--memory-limit"] == "80%", words
 
 
 def test_short_time_limits_end_runs_as_documented() -> None:
@@ -334,7 +334,7 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
 ) -> None:
     plan = planned(tmp_path, **given)
     asked = requests.of_plan(plan, peak_flops.names(plan), {})
-    assert {one.minutes for _, one in asked} == {minutes}
+    assert {job_request.minutes for _, job_request in asked} == {minutes}
     assert {what for what, _ in asked} == {"runs", "peak_flops"}
     (peak, *_) = peak_flops.wanted(plan)
     for words in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
@@ -382,9 +382,9 @@ def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) ->
     assert re.search(r"2 +1 +1 +64 +0 +512000 MiB +35 min 00 s +runs", text), text
     hours = 3 * 35 / 60  # two runs and a peak benchmark
     assert f"at most {hours:.2f} node hours in all (most_node_hours: 2)" in text
-    requests.check(plan, [one for _, one in asked])
+    requests.check(plan, [job_request for _, job_request in asked])
     with pytest.raises(ConfigError, match=r"found .* 2.33 node hours .* at most 2"):
-        requests.check(plan, [one for _, one in asked] + [jobs.usual(plan)])
+        requests.check(plan, [job_request for _, job_request in asked] + [jobs.usual(plan)])
     unbounded = planned(tmp_path)
     requests.check(unbounded, [jobs.usual(unbounded, nodes=10**6)])
 
@@ -396,10 +396,10 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     given = {"suite": "quick", "cluster": described, "results": str(tmp_path)}
     asked = load_settings({**CONFIG, **given, "frameworks": "pytorch"}, CATALOG)
     plan = make_plan(asked, CATALOG, Machine(64, 0), None)
-    found = requests.of_plan(plan, peak_flops.names(plan), {})
-    assert len(found) == len(plan.pending) + 1 < len(plan.reserve)
-    hours = requests.node_hours(one for _, one in found) + 600 / 3600
-    assert f"at most {hours:.2f} node hours in all" in "\n".join(requests.lines(plan, found))
+    actual = requests.of_plan(plan, peak_flops.names(plan), {})
+    assert len(actual) == len(plan.pending) + 1 < len(plan.reserve)
+    hours = requests.node_hours(job_request for _, job_request in actual) + 600 / 3600
+    assert f"at most {hours:.2f} node hours in all" in "\n".join(requests.lines(plan, actual))
 
 
 def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:
@@ -408,20 +408,20 @@ def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> No
 
     cases = [case(nodes, batch) for nodes in (1, 2) for batch in (1, 2, 3)]
     runs = [
-        PlannedRun(one, repeat, f"{one}/r{repeat}", "", 1.0, 0)
+        PlannedRun(case, repeat, f"{case}/r{repeat}", "", 1.0, 0)
         for repeat in (1, 2)
-        for one in cases
+        for case in cases
     ]
 
     class Plan:
         pending = runs
         reserve: tuple[PlannedRun, ...] = ()
 
-    found = allocations.allocations(Plan, 3)  # type: ignore[arg-type]
-    assert set(Counter(found.values()).values()) == {3}
-    for name in set(found.values()):
-        shared = [run.case for run in runs if found[run.name] == name]
-        assert len({one.nodes for one in shared}) == 1
+    actual = allocations.allocations(Plan, 3)  # type: ignore[arg-type]
+    assert set(Counter(actual.values()).values()) == {3}
+    for name in set(actual.values()):
+        shared = [run.case for run in runs if actual[run.name] == name]
+        assert len({case.nodes for case in shared}) == 1
         assert len(set(shared)) == 3, "a case stands twice in an allocation"
 
     apart = allocations.allocations(Plan, 2, apart=True)  # type: ignore[arg-type]
@@ -478,7 +478,7 @@ def test_the_plan_says_what_slurm_would_refuse(
     assert lines[0].startswith("SLURM would not take the 2 run(s) of 2n1g: ")
     asked = asked_of.read_text().splitlines()
     assert len(asked) == len(shapes), "SLURM was not asked once a shape"
-    assert all("--test-only" in one and "--partition=a b" in one for one in asked), asked
+    assert all("--test-only" in text and "--partition=a b" in text for text in asked), asked
     monkeypatch.setenv("PATH", "")
     assert all("No such file" in line for line in allocations.refused(plan, slurm.refusal))
 

@@ -33,7 +33,7 @@ def test_every_case_is_run_on_every_node_and_one_out_of_service_is_left_out(tmp_
     assert sorted(runs) == [("n1", 1), ("n1", 2), ("n2", 1), ("n2", 2)]
     assert {repeat for _, repeat in runs[:2]} == {1}, "repeats are not interleaved"
     assert len({*made.folders.values()}) == 2, "two nodes share a folder"
-    assert [one.reason for one in made.left_out] == [
+    assert [left_out.reason for left_out in made.left_out] == [
         "node n10 cannot be measured: SLURM says down*, burnt"
     ]
     words = commands.arguments(made, made.runs[0])

@@ -55,11 +55,13 @@ def test_neither_verification_nor_peak_is_made_of_what_is_skipped(tmp_path: Path
     for emulated, expected in (("skip", {"fp32"}), ("measure", {"fp32", "amp", "fp16", "fp8"})):
         plan = planned(tmp_path, emulated=emulated)
         assert {each.case.precision for each in verify.full_size(plan, CATALOG)} == expected
-        assert {one.precision for one in peak_flops.wanted(plan)} == expected
+        assert {benchmark.precision for benchmark in peak_flops.wanted(plan)} == expected
 
 
 def test_the_plan_says_it_once_with_the_key_that_measures(tmp_path: Path) -> None:
-    lines = [one for one in plan_text.describe(planned(tmp_path)).splitlines() if "mulated" in one]
+    lines = [
+        line for line in plan_text.describe(planned(tmp_path)).splitlines() if "mulated" in line
+    ]
     assert any("3 cases" in line and "emulated=measure" in line for line in lines), lines
     measured = plan_text.describe(planned(tmp_path, emulated="measure"))
     assert "emulated=measure" not in measured
@@ -86,8 +88,8 @@ def test_what_was_skipped_is_measured_when_asked_for(tmp_path: Path) -> None:
 
     def amp(**config: str) -> list[tuple[str, str]]:
         plan = planned(tmp_path, **config)
-        runs = (one for one in plan.runs if one.case.precision == "amp")
-        return [(Path(one.name).name, one.status) for one in runs]
+        runs = (run for run in plan.runs if run.case.precision == "amp")
+        return [(Path(run.name).name, run.status) for run in runs]
 
     assert amp() == [("r1", "unsupported")]
     assert amp(emulated="measure") == [("r1-retry1", ""), ("r2", "")]

@@ -63,9 +63,9 @@ def quick_of(
     """Return the cases of ``quick`` in its plan, and those left out for their time."""
     asked = load_settings({**CONFIG, "suite": "quick", "results": str(results), **keys}, catalog)
     plan = make_plan(asked, catalog, Machine(2, 0, instruction_sets=sets), None)
-    left_out = {one.case for one in plan.left_out if "time_budget=" in one.reason}
+    left_out = {left_out.case for left_out in plan.left_out if "time_budget=" in left_out.reason}
     noting.note(plan)
-    noted = {one.case for one in expected.load(results)[0] if "time_budget=" in one.left_out}
+    noted = {case.case for case in expected.load(results)[0] if "time_budget=" in case.left_out}
     assert {case._replace(source="") for case in noted} == left_out, "what the page is told"
     return {*plan.folders}, left_out
 

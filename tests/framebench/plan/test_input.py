@@ -39,10 +39,10 @@ def plan_of(tmp_path: Path, cached: Any = None, given: Any = None, **axes: Any) 
 
 def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, mode=["train", "inference"], **ALL)
-    found = sorted((case.mode, case.input) for case in plan.folders)
+    actual = sorted((case.mode, case.input) for case in plan.folders)
     here = [name for name in inputs.NAMES if name != inputs.DALI_GPU]
-    assert found == sorted((mode, name) for mode in ("train", "inference") for name in here)
-    assert {(one.case.input, one.reason) for one in plan.left_out} == {
+    assert actual == sorted((mode, name) for mode in ("train", "inference") for name in here)
+    assert {(left_out.case.input, left_out.reason) for left_out in plan.left_out} == {
         (inputs.DALI_GPU, "dali_gpu decodes on a GPU, here is none")
     }
     assert "input synthetic_host, data, dali" in describe(plan)
@@ -95,8 +95,8 @@ def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
     both = {"measurements": {"input": {**own, "workers": [1], "input": ["data", "dali"]}}}
     plan = make_plan(settings(tmp_path, both, data=str(tmp_path)), CATALOG, HERE, None)
     said = [" ".join(commands.arguments(plan, run)) for run in plan.runs if run.repeat == 1]
-    assert sorted("--input dali" in one for one in said) == [False, True]
-    assert not any("--input data" in one for one in said), "it need not be said"
+    assert sorted("--input dali" in text for text in said) == [False, True]
+    assert not any("--input data" in text for text in said), "it need not be said"
     other = make_plan(settings(tmp_path, suite, data=str(tmp_path.parent)), CATALOG, HERE, None)
     assert set(plan.folders.values()).isdisjoint(other.folders.values())
 
@@ -113,30 +113,30 @@ def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "r1.json"
     path.parent.mkdir()
     path.write_text(json.dumps(record))
-    found = record_sets.load(path.parent)
-    assert not found.problems, found.problems
-    return found.runs[0]
+    actual = record_sets.load(path.parent)
+    assert not actual.problems, actual.problems
+    return actual.runs[0]
 
 
 def timed_input(loader: float | None = 2.0) -> dict[str, Any]:
     """Return four steps of half a second without input, and a loader of 8 samples in
     ``loader`` s."""
-    found: dict[str, Any] = {
+    actual: dict[str, Any] = {
         "wait_seconds": [0.1, 0.2, 0.9],
         "copy_seconds": [0.01, 0.03, 0.02],
         "compute_step_seconds": [0.5] * 4,
     }
     if loader is not None:
-        found |= {"loader_samples": 8, "loader_seconds": loader}
-    return found
+        actual |= {"loader_samples": 8, "loader_seconds": loader}
+    return actual
 
 
 def test_an_older_record_lay_on_the_device_and_data_sets_are_distinguished(tmp_path: Path) -> None:
     runs = [fed_run(tmp_path, source) for source in (None, "synthetic", "synthetic_host", "data")]
     runs += [fed_run(tmp_path, source, "abcdefabcdef") for source in ("data", "dali")]
-    found = [one.conditions.input for one in runs]
-    assert found[:4] == ["native", "native", "synthetic_host", "data@01234567"]
-    assert found[4:] == ["data@abcdefab", "dali@abcdefab"]
+    actual = [one.conditions.input for one in runs]
+    assert actual[:4] == ["native", "native", "synthetic_host", "data@01234567"]
+    assert actual[4:] == ["data@abcdefab", "dali@abcdefab"]
     cases = [again.case_of(one) for one in runs]
     assert ["input" in case for case in cases] == [False, False, True, True, True, True]
     assert " input data " in cases[3]
@@ -149,17 +149,17 @@ def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> No
     asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
     asked["model"] = next(iter(plan.folders)).model
     # Two runs in each other's folders.
-    found = ("native", "data@01234567", "synthetic_host", "dali@01234567")
+    actual = ("native", "data@01234567", "synthetic_host", "dali@01234567")
     made = [
         run(input=name, origin=f"{folder}/r1.json", **asked)
-        for folder, name in zip(plan.folders.values(), found, strict=True)
+        for folder, name in zip(plan.folders.values(), actual, strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
     given = {"data": str(tmp_path)}
     assert plan_of(tmp_path, cached, given, **ALL).cached == 2
     made[1:3] = [
         run(input=name, origin=f"{folder}/r1.json", **asked)
-        for folder, name in zip([*plan.folders.values()][1:3], (found[2], found[1]), strict=True)
+        for folder, name in zip([*plan.folders.values()][1:3], (actual[2], actual[1]), strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
     assert plan_of(tmp_path, cached, given, **ALL).cached == 4

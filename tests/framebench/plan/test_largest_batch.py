@@ -115,7 +115,7 @@ def test_a_pattern_excludes_max(tmp_path: Path) -> None:
 
 def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
     inputs = Inputs({}, searches=results)
-    return {one.name: frames.frame(one, one.rows(inputs)) for one in largest_batch.TABLES}
+    return {table.name: frames.frame(table, table.rows(inputs)) for table in largest_batch.TABLES}
 
 
 def test_tables_and_curves_of_results(tmp_path: Path) -> None:

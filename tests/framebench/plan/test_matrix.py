@@ -23,22 +23,22 @@ def case(batch: int, variant: str = "") -> Case:
 
 
 def test_without_variants_each_round_is_shuffled_with_a_seed_of_its_own() -> None:
-    found = [case(batch) for batch in range(20)]
+    actual = [case(batch) for batch in range(20)]
     expected = []
     for repeat in (1, 2, 3):
-        order = list(found)
+        order = list(actual)
         random.Random(f"7/{repeat}").shuffle(order)
         expected += [(one, repeat) for one in order]
-    assert list(rounds(found, 3, seed=7)) == expected
+    assert list(rounds(actual, 3, seed=7)) == expected
 
 
 def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None:
     batches, variants, repeats = range(20), ["a", "b", "c"], 12
     # The given cases need not be grouped.
-    found = [case(batch, name) for batch in batches for name in variants[:2]]
-    found += [case(batch, "c") for batch in batches]
-    runs = list(rounds(found, repeats, seed=7))
-    assert sorted(runs) == sorted((one, n) for one in found for n in range(1, repeats + 1))
+    actual = [case(batch, name) for batch in batches for name in variants[:2]]
+    actual += [case(batch, "c") for batch in batches]
+    runs = list(rounds(actual, repeats, seed=7))
+    assert sorted(runs) == sorted((one, n) for one in actual for n in range(1, repeats + 1))
     assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
     orders: dict[int, list[tuple[str, ...]]] = {batch: [] for batch in batches}
     groups = itertools.groupby(runs, key=lambda run: (run.repeat, run.case.batch_per_device))
@@ -49,8 +49,8 @@ def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None
         assert len(set(found_orders)) > 1, "a drift within pairs would look like a difference"
     first = [order[0] for found_orders in orders.values() for order in found_orders]
     assert all(60 <= first.count(name) <= 100 for name in variants), "about a third of 240 each"
-    assert list(rounds(found, repeats, seed=7)) == runs
-    assert list(rounds(found, repeats, seed=8)) != runs
+    assert list(rounds(actual, repeats, seed=7)) == runs
+    assert list(rounds(actual, repeats, seed=8)) != runs
 
 
 SMT = Machine(8, 0, threads_per_core=2, physical_cores=4)
@@ -74,9 +74,9 @@ def test_a_device_is_made_of_physical_cores(
 ) -> None:
     settings: Any = SimpleNamespace(accelerator="cpu", cores_per_device=asked, memory_limit=None)
     some = [case(2)._replace(devices_per_node=count) for count in devices]
-    found = capacity(settings, machine, some)
-    assert found.cores_per_device == per_device
-    fit = [count for count in devices if count <= found.devices_per_node]
+    actual = capacity(settings, machine, some)
+    assert actual.cores_per_device == per_device
+    fit = [count for count in devices if count <= actual.devices_per_node]
     assert fit == [count for count in devices if count <= machine.cores]
 
 

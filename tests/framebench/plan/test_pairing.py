@@ -61,8 +61,8 @@ def asked(of: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) -> 
             case = Case("toy", "toy", "train", 1, 1, number, "fp32", "none", None, name)
             folders[case] = f"{number}/{name}"
             runs[folders[case]] = side
-    found = wanted(folders, of, runs)
-    numbers = [found[case] for case in folders]
+    actual = wanted(folders, of, runs)
+    numbers = [actual[case] for case in folders]
     assert numbers[::2] == numbers[1::2], "both sides have as many repeats"
     return numbers[::2]
 
@@ -126,17 +126,17 @@ def test_before_it_measures_a_gate_says_how_many_pairs_it_takes(
 ) -> None:
     repeats = {"margin": "5%", "at_most": 40}
     made = plan(tmp_path, {**SUITE, "repeats": repeats, "variants": {"base": {}, "new": {}}})
-    found: dict[str, list[Run]] = {}
+    actual: dict[str, list[Run]] = {}
     monkeypatch.setattr(
         record_sets,
         "load_results",
-        lambda folder, writes: SimpleNamespace(runs=found.get("here", [])),
+        lambda folder, writes: SimpleNamespace(runs=actual.get("here", [])),
     )
     (text,) = pair_forecast.lines(made)
     assert "the first 8 pairs tell" in text
     assert "At most 40 pairs" in text
     sides = runs_of([1.0, 1.02] * 4)
-    found["here"] = [
+    actual["here"] = [
         replace(one, origin=f"{made.folders[case]}/r{one.repeat}.json")
         for case, side in zip(made.folders, sides, strict=True)
         for one in side
@@ -144,7 +144,7 @@ def test_before_it_measures_a_gate_says_how_many_pairs_it_takes(
     (text,) = pair_forecast.lines(made)
     assert "pairs scatter by 1.5% on this machine (from 1 cases in pairs)" in text
     assert "8 pairs decide all cases" in text
-    found["here"] = [replace(one, origin=f"other/r{one.repeat}.json") for one in sides[1]]
+    actual["here"] = [replace(side, origin=f"other/r{side.repeat}.json") for side in sides[1]]
     (text,) = pair_forecast.lines(made)
     assert "pairs scatter by 2.1% on this machine (from repeats of 1 cases)" in text
     assert pair_forecast.lines(plan(tmp_path)) == []

@@ -79,26 +79,26 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     runs = sum(run.seconds for run in plan.pending)
     (peak,), verifications = peak_flops.names(plan).values(), small_of(plan).values()
     rest = peak_flops.seconds_of(plan, peak)
-    rest += sum(verify.seconds_of(plan, one) for one in verifications)
+    rest += sum(verify.seconds_of(plan, verification) for verification in verifications)
     rest += verify.reference_seconds(plan) + jobs.TABLES_SECONDS
-    found = left_of(plan)
+    actual = left_of(plan)
     # The environment is still to be built.
-    assert found.seconds == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
-    assert found.low < found.seconds < found.high
-    (line,) = total.lines(plan, found)
+    assert actual.seconds == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
+    assert actual.low < actual.seconds < actual.high
+    (line,) = total.lines(plan, actual)
     assert line.startswith("In all about ")
 
 
 def test_above_a_day_measuring_needs_a_yes_and_is_reported_what_is_shorter(tmp_path: Path) -> None:
     axes = {"framework": ["pytorch", "jax"], "batch_per_device": [64, 2]}
     plan = plan_of(tmp_path, 20_000, **axes)
-    found = left_of(plan)
+    actual = left_of(plan)
 
     def less() -> list[str]:
-        return total.advice(plan, found, CATALOG, HERE, None)
+        return total.advice(plan, actual, CATALOG, HERE, None)
 
     with pytest.raises(ConfigError) as refused:
-        total.check(plan, found, less)
+        total.check(plan, actual, less)
     text = str(refused.value)
     assert re.search(r"found \d+ runs, which take about [\d.]+ days \(", text), text
     assert "allowed: at most a day, or more with --config yes=true" in text
@@ -106,7 +106,7 @@ def test_above_a_day_measuring_needs_a_yes_and_is_reported_what_is_shorter(tmp_p
     assert "suite=quick  about " in text
     assert "suite=node_health" not in text, "which measures nothing of what was asked for"
     assert "frameworks=pytorch" not in text, "that alone takes more than a day, too"
-    total.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), found, less)
+    total.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual, less)
     short = plan_of(tmp_path, **axes)
     total.check(short, left_of(short), less)
 

@@ -32,8 +32,10 @@ def test_zentorch_is_left_out_where_it_is_not_made_for(
     plan = make_plan(asked, CATALOG, machine, None)
     compilers = {case.compiler for case in plan.folders}
     assert compilers == {"none", "inductor"} | ({"zentorch"} if not reason else set())
-    assert {one.case.compiler for one in plan.left_out} == ({"zentorch"} if reason else set())
+    assert {left_out.case.compiler for left_out in plan.left_out} == (
+        {"zentorch"} if reason else set()
+    )
     file = plan.software["pytorch@zentorch"].file
     assert file
     assert file.path.name == "pytorch-zentorch.yaml"
-    assert all(reason in one.reason for one in plan.left_out)
+    assert all(reason in left_out.reason for left_out in plan.left_out)

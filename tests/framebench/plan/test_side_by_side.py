@@ -166,9 +166,9 @@ def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
             peak_flops.arguments(plan, peak_flops.wanted(plan)[0]),
         ]
         for words in asked:
-            found = dict(itertools.pairwise(words)).get("--lease")
+            actual = dict(itertools.pairwise(words)).get("--lease")
             # comparisons are not timed: they always share
-            assert found == (folder if beside or "verification" in words else None), words
+            assert actual == (folder if beside or "verification" in words else None), words
 
 
 def test_a_run_beside_others_is_another_run(tmp_path: Path) -> None:
@@ -204,8 +204,8 @@ def test_the_search_of_a_case_beside_others_is_known_by_its_runs(tmp_path: Path)
         "parameters": {"mode": content["kind"]},
         "framework_version": run.case.framework_version,
     }
-    found = searches.Result("ok", "", 2, left)
-    assert searches.key_of(run) == found.key
+    actual = searches.Result("ok", "", 2, left)
+    assert searches.key_of(run) == actual.key
 
 
 def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:
@@ -266,9 +266,9 @@ def test_what_disturbs_other_runs_disturbs_it_too(seen: dict[str, Any], why: str
 
 
 def test_on_its_own_cores_is_nobody_else() -> None:
-    found = disturbed({"watch": watch(**NEIGHBOUR, **OWN_CORES), "settings": PINNED})
-    assert "1.00 of the run's cores (2) busy" in found
-    assert "machine" not in found
+    actual = disturbed({"watch": watch(**NEIGHBOUR, **OWN_CORES), "settings": PINNED})
+    assert "1.00 of the run's cores (2) busy" in actual
+    assert "machine" not in actual
 
 
 def test_the_load_of_neighbours_stays_in_the_record(tmp_path: Path) -> None:

@@ -38,11 +38,11 @@ def rows(path: Path) -> Iterator[tuple[tuple[str, ...], float]]:
 @pytest.fixture(scope="module")
 def slowest() -> dict[tuple[str, ...], float]:
     """Return the slowest published rate of each work."""
-    found: dict[tuple[str, ...], float] = {}
+    actual: dict[tuple[str, ...], float] = {}
     for path in PUBLISHED:
         for key, rate in rows(path):
-            found[key] = min(rate, found.get(key, rate))
-    return found
+            actual[key] = min(rate, actual.get(key, rate))
+    return actual
 
 
 def seconds(case: Case, rate: float, settings: Settings) -> float:
@@ -60,13 +60,13 @@ def test_runs_end_within_the_time_limit_at_published_rates(
     name: str, slowest: dict[tuple[str, ...], float]
 ) -> None:
     settings = load_settings({**CONFIG, "suite": name}, CATALOG)
-    found = {}
+    actual = {}
     for case in cases(settings.suite, CATALOG):
         key = tuple(str(getattr(case, axis)) for axis in AXES)
         # DLPerf's and MXNet's rows say no sequence length.
         rate = slowest.get((*key, str(case.sequence_length or ""))) or slowest.get((*key, ""))
         if rate and case.is_step:
-            found[case] = seconds(case, rate, settings)
-    too_long = {str(case): took for case, took in found.items() if took > settings.time_limit}
+            actual[case] = seconds(case, rate, settings)
+    too_long = {str(case): took for case, took in actual.items() if took > settings.time_limit}
     assert not too_long
-    assert len(found) >= MATCHED.get(name, 0)
+    assert len(actual) >= MATCHED.get(name, 0)

@@ -106,13 +106,17 @@ def test_others_code_has_verifications_of_its_own_which_no_small_model_stands_fo
 ) -> None:
     made = with_variant(tmp_path, source="torchvision")
     wanted = verify.full_size(made, CATALOG)
-    assert {one.source for one in wanted} == {None, "torchvision"}
-    assert {one.case.variant for one in wanted if one.source} == {"other"}
+    assert {verification.source for verification in wanted} == {None, "torchvision"}
+    assert {verification.case.variant for verification in wanted if verification.source} == {
+        "other"
+    }
     full = verify.names(made, CATALOG, wanted)
-    assert {one.source for one in verify.small(made, CATALOG, full).values()} == {None}
-    for one in full.values():
-        words = verify.arguments(made, one, "reference")
-        assert ("--source" in words) == bool(one.source)
+    assert {verification.source for verification in verify.small(made, CATALOG, full).values()} == {
+        None
+    }
+    for verification in full.values():
+        words = verify.arguments(made, verification, "reference")
+        assert ("--source" in words) == bool(verification.source)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,6 @@ def test_variants_are_compared_whatever_they_have_of_their_own(
     own: dict[str, Any], tmp_path: Path
 ) -> None:
     runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, suite_variant="other", **own))
-    found = record_sets.RecordSet(runs, (), tmp_path, 0)
-    base, candidate = (record_sets.of_variant(found, name) for name in ("default", "other"))
+    actual = record_sets.RecordSet(runs, (), tmp_path, 0)
+    base, candidate = (record_sets.of_variant(actual, name) for name in ("default", "other"))
     assert {run.key for run in base} == {run.key for run in candidate}

@@ -29,10 +29,10 @@ def rank(small: list[float], large: list[float], parameters: int | None = 1_000_
 
 def test_gradients_lie_on_the_line_through_both_sizes() -> None:
     # 1 MB more takes 10 ms more, so 4 MB take 40 ms; latency is 2 ms less 1000 bytes' 10 us
-    found = all_reduce_of([rank([0.002], [0.012])])
-    assert found is not None
-    assert found.gradient_seconds == pytest.approx(0.002 - 0.00001 + 0.04)
-    assert found.gbytes_per_second == pytest.approx(1.001e6 / 0.012 / 1e9)
+    actual = all_reduce_of([rank([0.002], [0.012])])
+    assert actual is not None
+    assert actual.gradient_seconds == pytest.approx(0.002 - 0.00001 + 0.04)
+    assert actual.gbytes_per_second == pytest.approx(1.001e6 / 0.012 / 1e9)
 
 
 def test_an_all_reduce_takes_the_median_of_the_slowest_rank() -> None:
@@ -41,9 +41,9 @@ def test_an_all_reduce_takes_the_median_of_the_slowest_rank() -> None:
 
 
 def test_a_latency_below_zero_is_none() -> None:
-    found = all_reduce_of([rank([1e-9], [1.0], parameters=10)])
-    assert found is not None
-    assert found.gradient_seconds == pytest.approx(40 / 1e6, rel=1e-6)
+    actual = all_reduce_of([rank([1e-9], [1.0], parameters=10)])
+    assert actual is not None
+    assert actual.gradient_seconds == pytest.approx(40 / 1e6, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ def test_without_times_nothing_is_known(ranks: list[Any]) -> None:
 
 @pytest.mark.parametrize("ranks", [[rank([0.2], [0.2])], [rank([0.1], [0.2], None)]])
 def test_without_a_line_or_parameters_only_the_rate_is_known(ranks: list[Any]) -> None:
-    found = all_reduce_of(ranks)
-    assert found is not None
-    assert found.gradient_seconds is None
-    assert found.gbytes_per_second == pytest.approx(1.001e6 / 0.2 / 1e9)
+    actual = all_reduce_of(ranks)
+    assert actual is not None
+    assert actual.gradient_seconds is None
+    assert actual.gbytes_per_second == pytest.approx(1.001e6 / 0.2 / 1e9)
 
 
 def test_a_record_reports_its_all_reduces(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_a_record_reports_its_all_reduces(tmp_path: Path) -> None:
     for one in made["ranks"]:
         one |= rank([0.002], [0.012])
     save(tmp_path, "c/r1.json", made)
-    (found,) = record_sets.load(tmp_path).runs
-    assert found.all_reduce == all_reduce_of(made["ranks"])
+    (actual,) = record_sets.load(tmp_path).runs
+    assert actual.all_reduce == all_reduce_of(made["ranks"])
     before = record_sets.fingerprint(record_sets.load(tmp_path))
     made["ranks"][0]["preflight"][1]["seconds"] = [0.013]
     save(tmp_path, "c/r1.json", made)

@@ -96,27 +96,27 @@ def test_what_disturbs_is_said(seen: dict[str, Any], why: str) -> None:
 @pytest.mark.parametrize("number", [1, 2, 128])
 def test_of_many_disturbed_nodes_some_are_reported_of(number: int) -> None:
     nodes = [{"node": f"n{n}", "watch": watch(throttle_events=n % 2)} for n in range(2 * number)]
-    found = disturbed({"nodes": nodes}).split("; ")
+    actual = disturbed({"nodes": nodes}).split("; ")
     heat = "the processor was throttled for its heat (1 events)"
-    assert found[0] == f"node n1: {heat}"
-    assert len(found) == min(number, 3)
-    assert number < 3 or found[2] == "126 further nodes, see the record"
+    assert actual[0] == f"node n1: {heat}"
+    assert len(actual) == min(number, 3)
+    assert number < 3 or actual[2] == "126 further nodes, see the record"
 
 
 def test_every_cause_is_said() -> None:
-    found = disturbed(
+    actual = disturbed(
         {"watch": watch(steal=0.5, throttle_events=1, gpus=[{**GPU, "other_processes": [7]}])}
     )
-    assert len(found.split("; ")) == 3
+    assert len(actual.split("; ")) == 3
 
 
 def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
     save(tmp_path / "calm" / "r1.json", made(watch=watch()))
     save(tmp_path / "loud" / "r1.json", made(watch=watch(steal=0.5)))
     save(tmp_path / "old" / "r1.json", made())
-    found = {run.origin: run for run in record_sets.load(tmp_path).runs}
-    assert len(found) == 3, "a record with a watch is not taken for one"
-    told = {origin: list(run.flags) for origin, run in found.items()}
+    actual = {run.origin: run for run in record_sets.load(tmp_path).runs}
+    assert len(actual) == 3, "a record with a watch is not taken for one"
+    told = {origin: list(run.flags) for origin, run in actual.items()}
     flags = {origin: [flag.name for flag in some] for origin, some in told.items()}
     assert flags["loud/r1.json"] == ["disturbed"]
     assert "hypervisor" in told["loud/r1.json"][0].why

@@ -47,9 +47,9 @@ def peak_on(
     made["ranks"][0].update(rank)
     (folder / "peaks").mkdir()
     (folder / "peaks" / "peak.json").write_text(json.dumps(made))
-    (found,), problems = device_peaks.load(folder / "peaks")
+    (actual,), problems = device_peaks.load(folder / "peaks")
     assert not problems
-    return found
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_answer_names_missing_machine_code_and_what_could_help(
     fast = replace(
         slow, framework="pytorch", tflops=10 * (slow.tflops or 0.0), library="", remedy=""
     )
-    found = answers.answers_of(frames.build(Inputs({}, peaks=PeakFlopsLookup([slow, fast]))))
-    (sentence,) = found.slow
+    actual = answers.answers_of(frames.build(Inputs({}, peaks=PeakFlopsLookup([slow, fast]))))
+    (sentence,) = actual.slow
     assert "no machine code for compute capability 9.0, PTX for 9.0" in sentence
     assert sentence.endswith(f"helps: {slow.remedy}")

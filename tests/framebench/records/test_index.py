@@ -65,19 +65,19 @@ def test_a_file_that_changed_is_read_again(results: Path, parsed: list[bytes]) -
 def test_a_record_that_is_gone_is_gone(results: Path, parsed: list[bytes]) -> None:
     record_sets.load_results(results)
     (results / "runs/c/r2.json").unlink()
-    found = record_sets.load_results(results)
-    assert found
-    assert {run.origin for run in found.runs} == {"c/r1.json", "d/r1.json"}
+    actual = record_sets.load_results(results)
+    assert actual
+    assert {run.origin for run in actual.runs} == {"c/r1.json", "d/r1.json"}
 
 
 def test_a_copied_index_says_nothing_of_the_copies(results: Path, parsed: list[bytes]) -> None:
     record_sets.load_results(results)
     copy = shutil.copytree(results, results.with_name("copy"), copy_function=shutil.copy2)
     del parsed[:]
-    found = record_sets.load_results(copy)
+    actual = record_sets.load_results(copy)
     assert len(parsed) == 4
-    assert found
-    assert all(copy in run.record.parents for run in found.runs if run.record)
+    assert actual
+    assert all(copy in run.record.parents for run in actual.runs if run.record)
 
 
 def test_results_that_were_moved_keep_it(results: Path, parsed: list[bytes]) -> None:

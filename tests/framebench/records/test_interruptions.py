@@ -128,8 +128,10 @@ def test_a_node_that_failed_is_noted_with_what_slurm_says(tmp_path: Path) -> Non
 
 
 def test_runs_that_shared_a_job_are_noted_each_once(tmp_path: Path) -> None:
-    found = noted(tmp_path, GROUP)
-    assert [(one.run, one.job, one.status) for one in found] == [(ONE, "1", ""), (OTHER, "1", "")]
+    actual = noted(tmp_path, GROUP)
+    assert [
+        (interruption.run, interruption.job, interruption.status) for interruption in actual
+    ] == [(ONE, "1", ""), (OTHER, "1", "")]
 
 
 def test_slurm_is_asked_about_what_the_log_does_not_tell(tmp_path: Path) -> None:
@@ -139,8 +141,8 @@ def test_slurm_is_asked_about_what_the_log_does_not_tell(tmp_path: Path) -> None
         asked.extend(numbers)
         return {"1": "TIMEOUT"}
 
-    found = noted(tmp_path, LOG + GROUP, states=states)
-    assert {one.run: one.status for one in found} == {
+    actual = noted(tmp_path, LOG + GROUP, states=states)
+    assert {interruption.run: interruption.status for interruption in actual} == {
         RUN: "CANCELLED",
         ONE: "TIMEOUT",
         OTHER: "TIMEOUT",
@@ -152,18 +154,27 @@ def test_where_slurm_has_forgotten_a_job_or_does_not_answer_it_has_no_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert {one.status for one in noted(tmp_path, GROUP, states=slurm.states)} == {""}
+    assert {
+        interruption.status for interruption in noted(tmp_path, GROUP, states=slurm.states)
+    } == {""}
 
 
 @pytest.mark.parametrize("folder", ["res [1]", "results (2), again", "a+b"])
 def test_the_folder_of_the_results_may_have_any_name(tmp_path: Path, folder: str) -> None:
-    assert [one.run for one in noted(tmp_path, LOG, folder)] == [RUN]
-    assert [one.run for one in noted(tmp_path, GROUP, folder)] == [RUN, ONE, OTHER]
+    assert [interruption.run for interruption in noted(tmp_path, LOG, folder)] == [RUN]
+    assert [interruption.run for interruption in noted(tmp_path, GROUP, folder)] == [
+        RUN,
+        ONE,
+        OTHER,
+    ]
 
 
 def test_without_slurm_there_is_no_job(tmp_path: Path) -> None:
     log = LOG.replace("    external_jobid: 6\n", "").replace("SLURM-job", "job")
-    assert [(one.run, one.job, one.status) for one in noted(tmp_path, log)] == [(RUN, "", "")]
+    assert [
+        (interruption.run, interruption.job, interruption.status)
+        for interruption in noted(tmp_path, log)
+    ] == [(RUN, "", "")]
 
 
 def test_a_run_that_has_its_record_was_not_interrupted(tmp_path: Path) -> None:
@@ -175,7 +186,7 @@ def test_a_run_that_has_its_record_was_not_interrupted(tmp_path: Path) -> None:
 
 def test_a_second_interruption_is_added(tmp_path: Path) -> None:
     assert len(noted(tmp_path)) == 1
-    assert [one.run for one in noted(tmp_path)] == [RUN, RUN]
+    assert [interruption.run for interruption in noted(tmp_path)] == [RUN, RUN]
 
 
 def test_nothing_is_written_where_nothing_was_interrupted(tmp_path: Path) -> None:

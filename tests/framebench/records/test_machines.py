@@ -134,7 +134,11 @@ def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.Monkey
             monkeypatch.setenv(name, value)
         recorded = environment.capture("hand", [0], {}, {})
         told = identity(recorded, hardware_label(recorded["hardware"]))
-        found = local.detect().identity
-        assert is_here(told, found), f"{told} is not {found}"
-        assert (told.hardware, told.memory, told.host) == (found.hardware, found.memory, found.host)
-        assert bool(found.host) is not bool(variables)
+        actual = local.detect().identity
+        assert is_here(told, actual), f"{told} is not {actual}"
+        assert (told.hardware, told.memory, told.host) == (
+            actual.hardware,
+            actual.memory,
+            actual.host,
+        )
+        assert bool(actual.host) is not bool(variables)

@@ -41,11 +41,11 @@ def origins(problems: tuple[Problem, ...] | list[Problem]) -> set[str]:
 
 
 def test_every_odd_record_is_a_run_or_a_problem(results: Path) -> None:
-    found = record_sets.load(results / "runs")
-    runs = {run.origin for run in found.runs}
+    actual = record_sets.load(results / "runs")
+    runs = {run.origin for run in actual.runs}
     assert {f"good/case/r{n}.json" for n in range(1, GOOD + 1)} <= runs
-    assert runs | origins(found.problems) == names_below(results / "runs")
-    assert len(found.problems) > ODD / 3, "the odd ones are odd"
+    assert runs | origins(actual.problems) == names_below(results / "runs")
+    assert len(actual.problems) > ODD / 3, "the odd ones are odd"
 
 
 def test_every_odd_file_beside_the_records_is_read_or_named(results: Path) -> None:
@@ -75,7 +75,11 @@ def test_a_report_is_made_of_what_is_good_and_names_the_rest(
     assert row["throughput_median"] > 0
     page = (tmp_path / "report.html").read_text()
     assert "CANCELLED" in page
-    named = [one for one in record_sets.load(runs).problems if f"<td>{one.origin}</td>" in page]
+    named = [
+        problem
+        for problem in record_sets.load(runs).problems
+        if f"<td>{problem.origin}</td>" in page
+    ]
     assert len(named) > ODD / 3
 
 

@@ -38,16 +38,16 @@ def peaks_of(
 ) -> tuple[device_peaks.PeakFlopsLookup, list[Problem]]:
     for number, content in enumerate(records):
         (folder / f"{number}.json").write_text(json.dumps(content))
-    found, problems = device_peaks.load(folder)
-    return device_peaks.PeakFlopsLookup(found), problems
+    actual, problems = device_peaks.load(folder)
+    return device_peaks.PeakFlopsLookup(actual), problems
 
 
 HERE = {"hardware": "Example CPU", "cores_per_device": 2, "sequence_length": 128}
 
 
 def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
-    found, problems = peaks_of(tmp_path, peak_flops_record())
-    peak = found.for_run(run(**HERE))
+    actual, problems = peaks_of(tmp_path, peak_flops_record())
+    peak = actual.for_run(run(**HERE))
     assert peak is not None
     assert peak.tflops == pytest.approx(0.05, rel=1e-12)
     assert peak.by == "pytorch 2.8.0 float32 1000"
@@ -55,10 +55,10 @@ def test_the_fastest_block_of_all_sizes_is_the_peak(tmp_path: Path) -> None:
 
 
 def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -> None:
-    found, _ = peaks_of(
+    actual, _ = peaks_of(
         tmp_path, peak_flops_record(), faster(case={"framework": "jax"}), peak_flops_record()
     )
-    peak = found.for_run(run(framework="tensorflow", **HERE))
+    peak = actual.for_run(run(framework="tensorflow", **HERE))
     assert peak is not None
     assert (peak.framework, peak.tflops) == ("jax", pytest.approx(0.1))
 
@@ -77,8 +77,8 @@ def test_the_peak_of_a_device_is_that_of_the_fastest_framework(tmp_path: Path) -
 def test_the_peak_of_another_device_or_precision_is_none(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
-    found, _ = peaks_of(tmp_path, peak_flops_record())
-    assert found.for_run(run(**{**HERE, **other})) is None
+    actual, _ = peaks_of(tmp_path, peak_flops_record())
+    assert actual.for_run(run(**{**HERE, **other})) is None
 
 
 def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
@@ -86,8 +86,8 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
         metrics={"peak": {"value": 0.04, "unit": "TFLOP/s", "better": "higher"}}
     )
     peak["ranks"][0]["sustained"] = {"size": 1000, "count": 40, "seconds": [2.0]}
-    found, problems = peaks_of(tmp_path, peak)
-    peak = found.for_run(run(**HERE))
+    actual, problems = peaks_of(tmp_path, peak)
+    peak = actual.for_run(run(**HERE))
     assert problems == []
     assert peak is not None
     assert peak.tflops == pytest.approx(0.04, rel=1e-12), "a burst of it was faster"
@@ -116,8 +116,8 @@ def together(devices: int, tflops: float) -> dict[str, Any]:
 def test_several_devices_are_held_against_what_as_many_reach_at_once(
     tmp_path: Path, devices: int, expected: float
 ) -> None:
-    found, problems = peaks_of(tmp_path, peak_flops_record(), together(2, 0.03), together(4, 0.02))
-    peak = found.for_run(run(**HERE, devices_per_node=devices))
+    actual, problems = peaks_of(tmp_path, peak_flops_record(), together(2, 0.03), together(4, 0.02))
+    peak = actual.for_run(run(**HERE, devices_per_node=devices))
     assert problems == []
     assert peak is not None
     assert peak.tflops == pytest.approx(expected)
@@ -141,7 +141,7 @@ def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
     config |= {"suite": str(suite)}
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
     named = peak_flops.names(plan)
-    asked = {(one.precision, one.devices) for one in named.values()}
+    asked = {(benchmark.precision, benchmark.devices) for benchmark in named.values()}
     assert asked == {("fp32", 1), ("fp32", 2), ("amp", 1), ("amp", 2)}
     assert len(named) == 4
 
@@ -159,8 +159,8 @@ def test_a_long_chain_of_products_keeps_its_size() -> None:
 
 def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
     refused = peak_flops_record(status="unsupported", reason="no half precision here", ranks=[])
-    found, problems = peaks_of(tmp_path, refused)
-    assert found.for_run(run(**HERE)) is None
+    actual, problems = peaks_of(tmp_path, refused)
+    assert actual.for_run(run(**HERE)) is None
     assert not problems
 
 
@@ -168,8 +168,8 @@ def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Pa
     wrong = peak_flops_record(
         metrics={"peak": {"value": 0.06, "unit": "TFLOP/s", "better": "higher"}}
     )
-    found, problems = peaks_of(tmp_path, wrong)
-    assert found.for_run(run(**HERE)) is None
+    actual, problems = peaks_of(tmp_path, wrong)
+    assert actual.for_run(run(**HERE)) is None
     assert "states a peak of 0.06 TFLOP/s, but its matmuls reached 0.05" in problems[0].message
 
 
@@ -177,9 +177,9 @@ def test_a_peak_that_does_not_follow_from_its_products_is_a_problem(tmp_path: Pa
 def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: list[Any]) -> None:
     broken = peak_flops_record()
     broken["ranks"][0]["matmuls"] = blocks
-    found, problems = peaks_of(tmp_path, broken, peak_flops_record())
+    actual, problems = peaks_of(tmp_path, broken, peak_flops_record())
     assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
-    assert found.for_run(run(**HERE)) is not None
+    assert actual.for_run(run(**HERE)) is not None
 
 
 @pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])
@@ -191,7 +191,7 @@ def test_the_harness_takes_a_probe_of_a_suite_with_any_one_model(
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     config |= {"results": str(tmp_path), "models": model, "accelerator": "cpu"}
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
-    for one in peak_flops.wanted(plan):
+    for benchmark in peak_flops.wanted(plan):
         where = ["--install-method", "hand", "--output", "record.json", "--log", "run.log"]
-        request = parse([*peak_flops.arguments(plan, one), *where])
+        request = parse([*peak_flops.arguments(plan, benchmark), *where])
         declaration.task_of(request)

@@ -48,17 +48,17 @@ def test_an_unfinished_log_is_no_zero_in_the_median(tmp_path: Path) -> None:
     peers = sorted([*PADDLE, 0.0])[3]
     assert peers == 352.39
     rows = [{**ROW, "repeat": str(n), "throughput": str(v)} for n, v in enumerate(PADDLE, 1)]
-    done = [{**one, "status": "ok", "reason": ""} for one in rows]
+    done = [{**entry, "status": "ok", "reason": ""} for entry in rows]
     lost = {**ROW, "repeat": "7", "throughput": "", "status": "timeout", "reason": "unfinished"}
-    found = record_sets.load(save_csv(tmp_path / "runs.csv", [*done, lost]))
-    summary = only(build(found.runs)["summary"])
+    actual = record_sets.load(save_csv(tmp_path / "runs.csv", [*done, lost]))
+    summary = only(build(actual.runs)["summary"])
     assert summary["throughput_median"] == pytest.approx(352.715)
     assert summary["throughput_min"] == 352.07
     assert summary["reason"].startswith("1 of 7 repeats timed out: unfinished")
     zero = {**ROW, "repeat": "7", "throughput": "0.0"}
-    found = record_sets.load(save_csv(tmp_path / "runs.csv", [*rows, zero]))
-    assert len(found.runs) == 6
-    assert "found '0.0' beside status ok" in messages(found)
+    actual = record_sets.load(save_csv(tmp_path / "runs.csv", [*rows, zero]))
+    assert len(actual.runs) == 6
+    assert "found '0.0' beside status ok" in messages(actual)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_missing_1n1g_makes_no_speedup(base: list[Run], default: float, reason
     peers = 3130.34 / one[0] if any(one) else float(not one)
     assert peers == default
     made = build([*base, run(3130.34, devices_per_node=8)])["weak_scaling"]
-    found = row(made, devices=8)
-    assert math.isnan(found["speedup"])
-    assert found["reason"] == reason
+    actual = row(made, devices=8)
+    assert math.isnan(actual["speedup"])
+    assert actual["reason"] == reason
     assert f"]: {reason}" in in_markdown("weak_scaling", made)
 
 
@@ -89,8 +89,8 @@ def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path
         for name, value in given.items()
     ]
     made = build(record_sets.load(save_csv(tmp_path / "runs.csv", rows)).runs)
-    found = made["summary"].set_index("compiler")["throughput_median"]
-    assert found.to_dict() == given
+    actual = made["summary"].set_index("compiler")["throughput_median"]
+    assert actual.to_dict() == given
     assert only(made["compiler_speedup"])["speedup"] == 422.53 / 183.25
 
 
@@ -106,9 +106,9 @@ def test_a_throughput_by_another_definition_is_refused(tmp_path: Path, definitio
     }[definition]
     assert peers / 8 - 1 == pytest.approx(0.0101, abs=5e-5)
     save(tmp_path, "c/r1.json", record(seconds=steps, metrics=metrics(peers)))
-    found = record_sets.load(tmp_path)
-    assert not found.runs
-    assert "800 samples in" in messages(found)
+    actual = record_sets.load(tmp_path)
+    assert not actual.runs
+    assert "800 samples in" in messages(actual)
 
 
 MIXED = {
@@ -129,9 +129,9 @@ def test_what_is_not_the_same_has_a_row_of_its_own(tmp_path: Path, name: str) ->
     peers = 3000 / {row["devices_per_node"]: float(row["throughput"]) for row in (one, other)}["1"]
     assert peers == 6.0
     listed = record_sets.load(save_csv(tmp_path / "runs.csv", [one, other, eight])).runs
-    found = build(listed)["weak_scaling"]
-    assert sorted(found["throughput_median"]) == [400, 500, 3000]
-    assert row(found, devices=8)["speedup"] == 7.5
+    actual = build(listed)["weak_scaling"]
+    assert sorted(actual["throughput_median"]) == [400, 500, 3000]
+    assert row(actual, devices=8)["speedup"] == 7.5
     listed = record_sets.load(save_csv(tmp_path / "runs.csv", [other, eight])).runs
     assert math.isnan(row(build(listed)["weak_scaling"], devices=8)["speedup"])
 
@@ -158,14 +158,14 @@ def test_throughput_stands_next_to_every_ratio() -> None:
     ranked = sorted(BERT_AMP, key=lambda name: BERT_AMP[name][1])
     assert ranked.index(peers) == 1
     runs = []
-    for name, (one, most, _) in BERT_AMP.items():
-        runs += [run(one, framework=name), run(most, framework=name, nodes=4, devices_per_node=8)]
+    for name, (value, most, _) in BERT_AMP.items():
+        runs += [run(value, framework=name), run(most, framework=name, nodes=4, devices_per_node=8)]
     made = build(runs)["weak_scaling"]
     text = in_markdown("weak_scaling", made)
     for name, (_, most, speedup) in BERT_AMP.items():
-        found = row(made, framework=name, devices=32)
-        assert f"{found['speedup']:.2f}" == speedup
-        assert found["throughput_median"] == most
+        actual = row(made, framework=name, devices=32)
+        assert f"{actual['speedup']:.2f}" == speedup
+        assert actual["throughput_median"] == most
         assert f"{most:.2f} ({speedup})" in text, "a ratio stands alone"
 
 
@@ -199,16 +199,16 @@ def test_two_modes_are_named_and_their_median_is_not_believed() -> None:
     values = [2831.0, 692.0, 2829.0, 688.0, 2834.0, 2826.0, 690.0, 2830.0]
     peers = sorted(values, reverse=True)[3]
     assert peers == 2829
-    found = only(build(repeats(*values))["summary"])
-    assert found["remarks"] == "two modes: 3 near 690 and 5 near 2830"
-    assert "noisy" in found["flags"].split()
+    actual = only(build(repeats(*values))["summary"])
+    assert actual["remarks"] == "two modes: 3 near 690 and 5 near 2830"
+    assert "noisy" in actual["flags"].split()
 
 
 def test_two_modes_within_a_narrow_interval_are_noisy() -> None:
     values = [2831.0, 2732.0, 2829.0, 2728.0, 2834.0, 2826.0, 2730.0, 2830.0]
-    found = only(build(repeats(*values))["summary"])
-    assert found["remarks"] == "two modes: 3 near 2730 and 5 near 2830"
-    assert found["flags"] == "noisy"
+    actual = only(build(repeats(*values))["summary"])
+    assert actual["remarks"] == "two modes: 3 near 2730 and 5 near 2830"
+    assert actual["flags"] == "noisy"
 
 
 def test_the_spread_stands_next_to_the_median() -> None:
@@ -217,10 +217,10 @@ def test_the_spread_stands_next_to_the_median() -> None:
     peers = f"{sorted(values)[3]:.2f}"
     assert peers == "100.00"
     summary = build(repeats(*values))["summary"]
-    found = only(summary)
-    assert found["throughput_spread"] == pytest.approx(0.179)
-    assert (found["throughput_min"], found["throughput_max"]) == (91.0, 108.9)
-    assert found["flags"] == "noisy"
+    actual = only(summary)
+    assert actual["throughput_spread"] == pytest.approx(0.179)
+    assert (actual["throughput_min"], actual["throughput_max"]) == (91.0, 108.9)
+    assert actual["flags"] == "noisy"
     assert "100.00 *noisy*" in in_markdown("summary", summary)
 
 
@@ -233,9 +233,9 @@ def test_the_99th_percentile_is_a_bad_case() -> None:
     peers = np.percentile([1 / step for step in steps], 99, method="nearest")
     assert peers == pytest.approx(1 / min(steps))
     made = build([run(1.0, mode="inference", waited_apart=tuple(steps))])
-    found = only(made["inference_step_time"])
-    assert found["p99_ms"] == pytest.approx(1000 * max(steps))
-    assert found["p50_ms"] == pytest.approx(10)
+    actual = only(made["inference_step_time"])
+    assert actual["p99_ms"] == pytest.approx(1000 * max(steps))
+    assert actual["p50_ms"] == pytest.approx(10)
 
 
 def test_ten_steps_have_no_high_percentiles() -> None:
@@ -244,11 +244,11 @@ def test_ten_steps_have_no_high_percentiles() -> None:
     peers = [np.percentile(steps, p, method="nearest") for p in (95, 99, 99.9)]
     assert peers == [0.9] * 3
     made = build([run(1.0, mode="inference", waited_apart=tuple(steps))])["inference_step_time"]
-    found = only(made)
-    assert [math.isnan(found[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
-    assert math.isnan(found["p50_ms"])
-    assert found["note"].endswith("p90 needs 64, p95 needs 130, p99 needs 662, p99.9 needs 6636")
-    assert "few" in found["flags"].split()
+    actual = only(made)
+    assert [math.isnan(actual[name]) for name in ("p95_ms", "p99_ms")] == [True, True]
+    assert math.isnan(actual["p50_ms"])
+    assert actual["note"].endswith("p90 needs 64, p95 needs 130, p99 needs 662, p99.9 needs 6636")
+    assert "few" in actual["flags"].split()
     assert descriptive.percentile(steps, 0.999) is None
 
 
@@ -292,9 +292,9 @@ def test_scaling_is_computed() -> None:
     peers = {"1n1g": 397.64, "1n8g": 3130.34}
     assert not [name for name in peers if "speedup" in name]
     runs = [run(peers["1n1g"]), run(peers["1n8g"], devices_per_node=8)]
-    found = row(build(runs)["weak_scaling"], devices=8)
-    assert found["speedup"] == pytest.approx(7.872, abs=1e-3)
-    assert found["efficiency"] == pytest.approx(0.984, abs=1e-3)
+    actual = row(build(runs)["weak_scaling"], devices=8)
+    assert actual["speedup"] == pytest.approx(7.872, abs=1e-3)
+    assert actual["efficiency"] == pytest.approx(0.984, abs=1e-3)
 
 
 # ---- optimum-benchmark --------------------------------------------------------------------------
@@ -307,9 +307,9 @@ def test_fifty_times_too_much_is_refused(tmp_path: Path) -> None:
     assert peers == 50 * 64
     save(tmp_path, "wrong/r1.json", record(seconds=steps, metrics=metrics(peers)))
     save(tmp_path, "right/r1.json", record(seconds=steps, metrics=metrics(64.0)))
-    found = record_sets.load(tmp_path)
-    assert [one.throughput for one in found.runs] == [64.0]
-    assert "wrong/r1.json: states a throughput of 3200.0, but 400 samples" in messages(found)
+    actual = record_sets.load(tmp_path)
+    assert [one.throughput for one in actual.runs] == [64.0]
+    assert "wrong/r1.json: states a throughput of 3200.0, but 400 samples" in messages(actual)
 
 
 def planned(tmp_path: Path, **suite: Any) -> Plan:
@@ -338,7 +338,7 @@ def test_a_changed_configuration_does_not_take_over_an_old_result(tmp_path: Path
     peers = [path.name for path in (tmp_path / "out").rglob("r1.json")]
     assert peers == ["r1.json"]
     after = planned(tmp_path)
-    assert [Path(one.name).name for one in after.pending] == ["r1"]
+    assert [Path(planned_run.name).name for planned_run in after.pending] == ["r1"]
     assert after.folders != before.folders
 
 
@@ -354,11 +354,11 @@ def test_a_record_of_another_configuration_in_the_folder_is_not_taken(
     save(tmp_path / "out" / "runs", f"{name}.json", content)
     peers = content["status"]
     assert peers == "ok"
-    (found,) = planned(tmp_path).runs
-    assert (found.name, found.status) == (f"{name}-retry1", "")
+    (actual,) = planned(tmp_path).runs
+    assert (actual.name, actual.status) == (f"{name}-retry1", "")
     save(tmp_path / "out" / "runs", f"{name}-retry1.json", measured())
-    (found,) = planned(tmp_path).runs
-    assert (found.name, found.status) == (f"{name}-retry1", "ok")
+    (actual,) = planned(tmp_path).runs
+    assert (actual.name, actual.status) == (f"{name}-retry1", "ok")
 
 
 # ---- milabench ----------------------------------------------------------------------------------
@@ -378,8 +378,8 @@ def test_an_interval_does_not_take_steps_that_hang_together_for_independent() ->
     peers = float(np.mean(np.abs(one.mean(axis=0) - 1) <= 1.96 * error))
     assert peers < 0.5
     throughputs = (1 / seconds.mean(axis=0)).tolist()
-    found = [intervals.median_interval(values) for values in throughputs]
-    ours = sum(low <= 1 <= high for low, high in filter(None, found)) / draws
+    actual = [intervals.median_interval(values) for values in throughputs]
+    ours = sum(low <= 1 <= high for low, high in filter(None, actual)) / draws
     assert abs(ours - 0.95) <= 0.02 + 3 * math.sqrt(0.95 * 0.05 / draws)
 
 
@@ -394,10 +394,10 @@ def test_a_bare_nan_is_reported_and_never_a_figure(tmp_path: Path) -> None:
     save(tmp_path, "theirs.json", peers)
     save(tmp_path, "ours/r1.json", json.dumps(record(metrics=metrics(math.nan))))
     save(tmp_path, "good/r1.json", record())
-    found = record_sets.load(tmp_path)
-    assert [one.origin for one in found.runs] == ["good/r1.json"]
+    actual = record_sets.load(tmp_path)
+    assert [one.origin for one in actual.runs] == ["good/r1.json"]
     for name in ("theirs.json", "ours/r1.json"):
-        assert f"{name}: holds the number NaN, which JSON does not have" in messages(found)
+        assert f"{name}: holds the number NaN, which JSON does not have" in messages(actual)
 
 
 def test_no_timed_steps_have_no_throughput_of_zero(tmp_path: Path) -> None:
@@ -408,9 +408,9 @@ def test_no_timed_steps_have_no_throughput_of_zero(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"steps.timed: found 0; allowed: a whole number"):
         settings(tmp_path, {**SUITE, "steps": {"warmup": 20, "timed": 0}})
     save(tmp_path, "c/r1.json", record(metrics=metrics(peers)))
-    found = record_sets.load(tmp_path)
-    assert not found.runs
-    assert "is ok, but its throughput is 0.0; allowed: a number above 0" in messages(found)
+    actual = record_sets.load(tmp_path)
+    assert not actual.runs
+    assert "is ok, but its throughput is 0.0; allowed: a number above 0" in messages(actual)
 
 
 # ---- NVIDIA ELECTRA -----------------------------------------------------------------------------
@@ -424,9 +424,9 @@ def test_a_percentile_is_no_mean_of_the_fastest() -> None:
     peers = np.mean(fastest[: round(0.9 * len(fastest))])
     assert peers < np.mean(steps)
     made = build([run(1.0, mode="inference", waited_apart=tuple(steps))])
-    found = only(made["inference_step_time"])
-    assert found["p90_ms"] == pytest.approx(8) != pytest.approx(1000 * peers)
-    assert found["mean_ms"] == pytest.approx(6.3)
+    actual = only(made["inference_step_time"])
+    assert actual["p90_ms"] == pytest.approx(8) != pytest.approx(1000 * peers)
+    assert actual["mean_ms"] == pytest.approx(6.3)
 
 
 # ---- every peer ---------------------------------------------------------------------------------
@@ -441,10 +441,10 @@ def test_a_window_that_is_not_steady_is_marked(tmp_path: Path) -> None:
     for repeat in range(1, 8):
         save(tmp_path, f"c/r{repeat}.json", record(repeat, seconds=steps))
     summary = build(record_sets.load(tmp_path).runs)["summary"]
-    found = only(summary)
-    assert found["throughput_median"] == pytest.approx(peers)
-    assert found["flags"] == "unsteady"
-    assert "from step 41 of 100 on" in found["remarks"]
+    actual = only(summary)
+    assert actual["throughput_median"] == pytest.approx(peers)
+    assert actual["flags"] == "unsteady"
+    assert "from step 41 of 100 on" in actual["remarks"]
     assert f"{peers:.2f} *unsteady*" in in_markdown("summary", summary)
 
 
@@ -452,6 +452,6 @@ def test_the_figures_of_the_peers_are_those_that_they_published() -> None:
     """Fail if the data of DLPerf above are not in its published tables."""
     with (ROOT / "results/published/dlperf-v1.0/published.csv").open(newline="") as file:
         printed = {line["printed"] for line in csv.DictReader(file)}
-    for one, most, speedup in BERT_AMP.values():
-        assert {f"{one:.2f}", speedup} <= printed
+    for value, most, speedup in BERT_AMP.values():
+        assert {f"{value:.2f}", speedup} <= printed
         assert {f"{most:.2f}", f"{most:g}"} & printed

@@ -30,9 +30,9 @@ def test_a_record_with_a_text_without_end_is_refused_in_one_line(
 ) -> None:
     save(tmp_path, "r1.json", record())
     save(tmp_path, "r2.json", failed(repeat=2, reason=reason))
-    found = record_sets.load(tmp_path)
-    assert [run.origin for run in found.runs] == ["r1.json"]
-    (problem,) = found.problems
+    actual = record_sets.load(tmp_path)
+    assert [run.origin for run in actual.runs] == ["r1.json"]
+    (problem,) = actual.problems
     assert problem.origin == "r2.json"
     assert "holds a text of" in problem.message
     assert len(problem.message) < 200
@@ -40,9 +40,9 @@ def test_a_record_with_a_text_without_end_is_refused_in_one_line(
 
 def test_limits_of_the_schema_are_integers() -> None:
     """jsonschema_rs compares a number with a limit such as 1e9 fifteen times as slowly."""
-    found = re.findall(r'"(?:minimum|maximum)": ([^,}\s]+)', bounded.read_text(index.SCHEMA))
-    assert found
-    assert [limit for limit in found if not re.fullmatch(r"-?\d+", limit)] == []
+    actual = re.findall(r'"(?:minimum|maximum)": ([^,}\s]+)', bounded.read_text(index.SCHEMA))
+    assert actual
+    assert [limit for limit in actual if not re.fullmatch(r"-?\d+", limit)] == []
 
 
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
@@ -117,20 +117,20 @@ def test_the_latest_attempt_of_a_repeat_counts(tmp_path: Path) -> None:
     save(tmp_path, "c/r1-retry10.json", record())
     save(tmp_path, "c/r1-retry2.json", failed("oom", "too big"))
     save(tmp_path, "c/r2.json", failed("oom", "too big", repeat=2))
-    found = record_sets.load(tmp_path)
-    assert [(run.repeat, run.attempt, run.status) for run in found.runs] == [
+    actual = record_sets.load(tmp_path)
+    assert [(run.repeat, run.attempt, run.status) for run in actual.runs] == [
         (1, 10, "ok"),
         (2, 0, "oom"),
     ]
-    assert found.superseded == 3
+    assert actual.superseded == 3
 
 
 def test_a_broken_retry_leaves_the_attempt_before_it(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", failed("oom", "too big"))
     save(tmp_path, "c/r1-retry1.json", json.dumps(record())[:200])
-    found = record_sets.load(tmp_path)
-    assert [run.status for run in found.runs] == ["oom"]
-    assert "c/r1-retry1.json" in messages(found)
+    actual = record_sets.load(tmp_path)
+    assert [run.status for run in actual.runs] == ["oom"]
+    assert "c/r1-retry1.json" in messages(actual)
 
 
 def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> None:
@@ -176,10 +176,10 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
     content, expected = BROKEN[kind]
     save(tmp_path, "bad/r1.json", content)
     save(tmp_path, "good/r1.json", record())
-    found = record_sets.load(tmp_path)
-    assert [run.origin for run in found.runs] == ["good/r1.json"]
-    assert [problem.origin for problem in found.problems] == ["bad/r1.json"]
-    assert expected in found.problems[0].message
+    actual = record_sets.load(tmp_path)
+    assert [run.origin for run in actual.runs] == ["good/r1.json"]
+    assert [problem.origin for problem in actual.problems] == ["bad/r1.json"]
+    assert expected in actual.problems[0].message
 
 
 @pytest.mark.parametrize("content", ["", "[1]", json.dumps(record(speed=1))])
@@ -194,9 +194,9 @@ def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None
     steps = (0.1, 0.1, 0.1, 0.1, 3.6)
     mean_of_rates = sum(8 / step for step in steps) / len(steps)
     save(tmp_path, "c/r1.json", record(seconds=steps, metrics=metrics(mean_of_rates)))
-    found = record_sets.load(tmp_path)
-    assert not found.runs
-    assert "40 samples in 4.0 s are 10.0" in messages(found)
+    actual = record_sets.load(tmp_path)
+    assert not actual.runs
+    assert "40 samples in 4.0 s are 10.0" in messages(actual)
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> No
     path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
     (run,) = record_sets.load(tmp_path).runs
     assert run.reason == "a\\x1b[2J\nb"
-    found = record_sets.load_record(path)["environment"]["variables"]
-    assert found == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
+    actual = record_sets.load_record(path)["environment"]["variables"]
+    assert actual == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
 
 
 def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
@@ -266,28 +266,28 @@ def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -
     (root / "own" / "back").symlink_to(root)
     (root / "up").symlink_to(tmp_path)
     (tmp_path / "elsewhere" / "again").symlink_to(tmp_path / "elsewhere")
-    found = record_sets.load(root)
-    assert [run.origin for run in found.runs] == ["a link/case/r1.json", "own/case/r2.json"]
-    assert {problem.origin for problem in found.problems} == {
+    actual = record_sets.load(root)
+    assert [run.origin for run in actual.runs] == ["a link/case/r1.json", "own/case/r2.json"]
+    assert {problem.origin for problem in actual.problems} == {
         "a link to own", "own/back", "up", "a link/again",
     }  # fmt: skip
-    assert found == record_sets.load(root)
+    assert actual == record_sets.load(root)
 
 
 def test_a_table_of_runs_that_is_none_does_not_stop_the_records_beside_it(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record())
     save(tmp_path, "runs.csv", "a,b\n1,2\n")
-    found = record_sets.load(tmp_path)
-    assert len(found.runs) == 1
-    assert "line 1: wrong columns" in messages(found)
+    actual = record_sets.load(tmp_path)
+    assert len(actual.runs) == 1
+    assert "line 1: wrong columns" in messages(actual)
 
 
 def test_a_copied_record_is_counted_once(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record())
     save(tmp_path, "c copy/r1.json", record())
-    found = record_sets.load(tmp_path)
-    assert len(found.runs) == 1
-    assert "c copy/r1.json: is a copy of c/r1.json" in messages(found)
+    actual = record_sets.load(tmp_path)
+    assert len(actual.runs) == 1
+    assert "c copy/r1.json: is a copy of c/r1.json" in messages(actual)
 
 
 def test_files_still_being_written_are_not_looked_at(tmp_path: Path) -> None:
@@ -384,13 +384,13 @@ def test_records_from_before_processors_had_numbers_stay_with_their_machine(
 def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record(environment=on_host("a")))
     save(tmp_path, "c/r1-retry1.json", record(environment=on_host("b"), seconds=(0.5, 0.5)))
-    found = record_sets.load(tmp_path)
-    assert [run.attempt for run in found.runs] == [0, 1], "a machine's record has vanished"
-    assert found.superseded == 0
+    actual = record_sets.load(tmp_path)
+    assert [run.attempt for run in actual.runs] == [0, 1], "a machine's record has vanished"
+    assert actual.superseded == 0
     save(tmp_path, "c/r1-retry2.json", record(environment=on_host("a"), seconds=(1.0, 1.0)))
-    found = record_sets.load(tmp_path)
-    assert sorted(run.attempt for run in found.runs) == [1, 2]
-    assert found.superseded == 1
+    actual = record_sets.load(tmp_path)
+    assert sorted(run.attempt for run in actual.runs) == [1, 2]
+    assert actual.superseded == 1
 
 
 def test_a_memory_that_no_machine_has_is_not_known(tmp_path: Path) -> None:
@@ -408,7 +408,7 @@ def test_runs_of_other_packages_are_distinguished(tmp_path: Path) -> None:
     save(tmp_path, "d/r1.json", record(environment=elsewhere(install_method="conda")))
     marks = {run.origin: run.conditions.environment for run in record_sets.load(tmp_path).runs}
     assert len(marks["a/r1.json"]) == len(marks["b/r1.json"]) == 6
-    assert len({marks[f"{one}/r1.json"] for one in "abd"}) == 3
+    assert len({marks[f"{text}/r1.json"] for text in "abd"}) == 3
     assert marks["c/r1.json"] == "", "an environment that was not captured is no other one"
 
 
@@ -433,13 +433,13 @@ def test_variants_with_other_packages_are_compared(tmp_path: Path) -> None:
 def test_a_folder_with_runs_csv_and_the_file_itself_give_the_same_runs(tmp_path: Path) -> None:
     rows = [{**ROW, "input_pipeline": "dali", "variant": "workers=8;x"}, {**ROW, "repeat": "2"}]
     path = save_csv(tmp_path / "runs.csv", rows)
-    found = record_sets.load(path)
-    assert found == record_sets.load(tmp_path)
-    conditions = {(run.conditions.input, run.conditions.source_variant) for run in found.runs}
+    actual = record_sets.load(path)
+    assert actual == record_sets.load(tmp_path)
+    conditions = {(run.conditions.input, run.conditions.source_variant) for run in actual.runs}
     assert conditions == {("dali", "workers=8;x"), ("native", "")}
-    assert [run.origin for run in found.runs] == ["runs.csv:3", "runs.csv:2"]
-    assert found.runs[0].throughput == 3008.52
-    assert (found.runs[0].step_seconds, found.runs[0].record) == ((), None)
+    assert [run.origin for run in actual.runs] == ["runs.csv:3", "runs.csv:2"]
+    assert actual.runs[0].throughput == 3008.52
+    assert (actual.runs[0].step_seconds, actual.runs[0].record) == ((), None)
 
 
 def test_columns_may_stand_in_any_order_and_end_with_status_and_reason(tmp_path: Path) -> None:
@@ -475,9 +475,9 @@ def test_a_bad_cell_is_a_problem_with_line_column_and_what_is_allowed(
     column: str, text: str, tmp_path: Path
 ) -> None:
     rows = [ROW, {**ROW, "repeat": "2", column: text}, {**ROW, "repeat": "3"}]
-    found = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
-    assert [run.repeat for run in found.runs] == [1, 3], "good rows stay"
-    (problem,) = found.problems
+    actual = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
+    assert [run.repeat for run in actual.runs] == [1, 3], "good rows stay"
+    (problem,) = actual.problems
     assert problem.origin == "runs.csv:3"
     assert f"line 3, column {column}: found " in problem.message
     assert "allowed: " in problem.message
@@ -492,9 +492,9 @@ OF_METRIC = {
 
 def test_a_figure_of_any_kind_may_leave_out_what_is_not_known(tmp_path: Path) -> None:
     more = {"parameters": '{"bytes": 64}', "cores_per_device": "2", "huge_pages": "True"}
-    found = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **more}]))
-    (run,) = found.runs
-    assert [one[:4] for one in run.metrics] == [("latency", 0.0, "ms", "lower")]
+    actual = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **more}]))
+    (run,) = actual.runs
+    assert [metric[:4] for metric in run.metrics] == [("latency", 0.0, "ms", "lower")]
     assert (run.case.framework, run.case.nodes, run.case.parameters) == ("", 0, (("bytes", 64),))
     assert (run.conditions.cores_per_device, run.conditions.huge_pages) == (2, True)
     (row,) = tidy_csv.rows_of(run)
@@ -522,38 +522,38 @@ def test_a_figure_of_any_kind_may_leave_out_what_is_not_known(tmp_path: Path) ->
 def test_a_bad_cell_of_a_figure_of_any_kind_is_a_problem(
     cells: dict[str, str], expected: str, tmp_path: Path
 ) -> None:
-    found = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **cells}]))
-    assert not found.runs
-    assert expected in messages(found)
+    actual = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **cells}]))
+    assert not actual.runs
+    assert expected in messages(actual)
 
 
 def test_a_number_beside_a_failure_is_refused(tmp_path: Path) -> None:
     row = {**ROW, "status": "failed", "throughput": "0.0"}
-    found = record_sets.load(save_csv(tmp_path / "runs.csv", [row]))
-    assert not found.runs
-    assert "beside status failed" in messages(found)
+    actual = record_sets.load(save_csv(tmp_path / "runs.csv", [row]))
+    assert not actual.runs
+    assert "beside status failed" in messages(actual)
 
 
 def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
     # DLPerf: results keyed by model alone overwrite each other; here nothing is overwritten.
     rows = [ROW, {**ROW, "throughput": "1.0"}, {**ROW, "compiler": "xla"}]
-    found = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
-    assert sorted((run.case.compiler, run.throughput) for run in found.runs) == [
+    actual = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
+    assert sorted((run.case.compiler, run.throughput) for run in actual.runs) == [
         ("none", 3008.52),
         ("xla", 3008.52),
     ]
-    assert "which runs.csv:2 already has" in messages(found)
+    assert "which runs.csv:2 already has" in messages(actual)
 
 
 def test_short_long_and_undecodable_rows_are_problems(tmp_path: Path) -> None:
     path = save_csv(tmp_path / "runs.csv", [ROW])
     with path.open("ab") as file:
         file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n" + b"\xff," * 14 + b"x\r\n")
-    found = record_sets.load(path)
-    assert len(found.runs) == 1
-    assert [problem.origin for problem in found.problems] == [f"runs.csv:{n}" for n in (3, 5, 6)]
-    assert "found 2 cells; allowed: 15" in messages(found)
-    assert "no UTF-8" in messages(found)
+    actual = record_sets.load(path)
+    assert len(actual.runs) == 1
+    assert [problem.origin for problem in actual.problems] == [f"runs.csv:{n}" for n in (3, 5, 6)]
+    assert "found 2 cells; allowed: 15" in messages(actual)
+    assert "no UTF-8" in messages(actual)
 
 
 @pytest.mark.parametrize(
@@ -606,11 +606,11 @@ def test_the_order_of_files_and_rows_does_not_matter(
         for name, content in made:
             save(root, name, content)
         save_csv(root / "runs.csv", rows)
-        found = record_sets.load(root)
-        sets.append([(run.origin, run.repeat, run.attempt) for run in found.runs])
-        assert found.superseded == 1
-        assert record_sets.fingerprint(found) == record_sets.fingerprint(
-            RecordSet(tuple(reversed(found.runs)), found.problems, tmp_path, 1)
+        actual = record_sets.load(root)
+        sets.append([(run.origin, run.repeat, run.attempt) for run in actual.runs])
+        assert actual.superseded == 1
+        assert record_sets.fingerprint(actual) == record_sets.fingerprint(
+            RecordSet(tuple(reversed(actual.runs)), actual.problems, tmp_path, 1)
         )
     assert all(order == sets[0] for order in sets)
 

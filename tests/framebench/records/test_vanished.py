@@ -52,8 +52,8 @@ def record_with(first: float | None, *last: float | None, mode: str = "train") -
 def test_a_loss_that_has_vanished_is_flagged(
     first: float | None, last: list[float | None], why: str | None
 ) -> None:
-    found = flags.flags_of(record_with(first, *last))
-    assert found == (() if why is None else ((flags.VANISHED, why),))
+    actual = flags.flags_of(record_with(first, *last))
+    assert actual == (() if why is None else ((flags.VANISHED, why),))
 
 
 def test_outputs_may_vanish_and_older_records_do_not_tell() -> None:

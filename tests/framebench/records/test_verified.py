@@ -127,7 +127,9 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     monkeypatch.chdir(ROOT)
     known, plan, full = planned("dlperf", tmp_path)
     small = verify.small(plan, known, full)
-    assert [one._replace(scale="full") for one in small.values()] == list(full.values())
+    assert [verification._replace(scale="full") for verification in small.values()] == list(
+        full.values()
+    )
     assert not set(small) & set(full)
     said = verify.describe(plan, small)
     assert re.search(rf"to run, roughly [^:]+: {len(full)}, with 2 references$", said), said
@@ -135,7 +137,9 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     (tmp_path / "verification" / f"{made}.json").parent.mkdir(parents=True)
     (tmp_path / "verification" / f"{made}.json").write_text("{}")
     left = verify.small(plan, known, full)
-    assert [one._replace(scale="full") for one in left.values()] == list(full.values())[1:]
+    assert [verification._replace(scale="full") for verification in left.values()] == list(
+        full.values()
+    )[1:]
     words = verify.arguments(plan, next(iter(left.values())), "reference")
     assert "scale=small" in words
 
@@ -148,20 +152,20 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
     compared = verify.names(plan, known, verify.full_size(plan, known))
-    scales = {one.case.model: one.scale for one in compared.values()}
+    scales = {verification.case.model: verification.scale for verification in compared.values()}
     assert scales["gpt2_small"] == "full"
     assert scales["gpt2_medium"] == "layers=4"
     name, one = next(item for item in compared.items() if item[1].case.model == "gpt2_medium")
     assert "scale=layers=4" in verify.arguments(plan, one, "reference")
     assert name not in verify.small(plan, known, compared)
     small = verify.small(plan, known, compared).values()
-    assert {one.scale for one in small} == {"small"}
+    assert {verification.scale for verification in small} == {"small"}
     # Inference is compared with the model's own dropout, which must be off then.
     configs = {
-        (one.case.mode, one.dropout): Path(words[words.index("--model") + 1]).stem
-        for one in small
-        if one.case.model == "gpt2_small"
-        for words in [verify.arguments(plan, one, "reference")]
+        (verification.case.mode, verification.dropout): Path(words[words.index("--model") + 1]).stem
+        for verification in small
+        if verification.case.model == "gpt2_small"
+        for words in [verify.arguments(plan, verification, "reference")]
     }
     assert configs == {
         ("train", False): "model_config",
@@ -197,9 +201,9 @@ def test_a_verification_of_something_else_verifies_nothing(
     tmp_path: Path, other: dict[str, Any], why: str
 ) -> None:
     verification_in(tmp_path, CASE, **other)
-    flag, found = flag_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
+    flag, actual = flag_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
     assert flag == "unverified"
-    assert found.endswith(why)
+    assert actual.endswith(why)
     if other != {"code": {"version": "1"}}:  # and the other way round
         assert flag_of(tmp_path, run_in(tmp_path, CASE, **other)) is None
 
@@ -314,7 +318,10 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
     wanted = verify.full_size(plan, known)
-    assert [(one.case.variant, one.software, dict(one.variables)) for one in wanted] == [
+    assert [
+        (verification.case.variant, verification.software, dict(verification.variables))
+        for verification in wanted
+    ] == [
         ("", "pytorch", {}),
         ("own", "pytorch", OWN),
         ("mine", "pytorch@mine", {}),
@@ -343,7 +350,11 @@ def test_code_is_read_once_for_all_comparisons_that_it_decides(
     )
     monkeypatch.chdir(ROOT)
     plan = make_plan(settings, known, Machine(4, 0), None)
-    wanted = [one for one in verify.full_size(plan, known) if one.case.model == "bert_base"]
+    wanted = [
+        verification
+        for verification in verify.full_size(plan, known)
+        if verification.case.model == "bert_base"
+    ]
     read: list[Path] = []
     read_bytes = bounded.read_bytes
 

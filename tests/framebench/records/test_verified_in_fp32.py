@@ -37,14 +37,23 @@ def test_what_another_precision_is_verified_in_is_verified_in_fp32_too(
     tmp_path: Path, precision: str
 ) -> None:
     _, wanted = of_suite(tmp_path, precision=[precision], **AXES)
-    in_fp32 = [one for one in wanted if one.case.precision == "fp32"]
-    own = [one for one in wanted if one.case.precision == precision]
-    assert [one._replace(case=one.case._replace(precision="fp32")) for one in own] == in_fp32
+    in_fp32 = [verification for verification in wanted if verification.case.precision == "fp32"]
+    own = [verification for verification in wanted if verification.case.precision == precision]
+    assert [
+        verification._replace(case=verification.case._replace(precision="fp32"))
+        for verification in own
+    ] == in_fp32
     assert len(wanted) == len({*wanted}) == 2 * len(own)
-    found = {
-        (one.case.mode, one.case.devices, one.case.accumulation, one.dropout) for one in in_fp32
+    actual = {
+        (
+            verification.case.mode,
+            verification.case.devices,
+            verification.case.accumulation,
+            verification.dropout,
+        )
+        for verification in in_fp32
     }
-    assert found == {
+    assert actual == {
         ("train", 1, 1, False), ("train", 1, 1, True), ("train", 2, 1, False),
         ("train", 2, 1, True), ("train", 1, 2, False), ("inference", 1, 1, False),
     }  # fmt: skip
@@ -56,9 +65,9 @@ def test_generated_text_in_another_precision_is_verified_in_fp32_too(tmp_path: P
         "measurements": {"generate": {"model": ["gpt2_small"], "precision": ["amp"]}},
     }
     made = plan(tmp_path, suite, emulated="measure")
-    found = [one.case.precision for one in verify.full_size(made, CATALOG)
-             if one.case.mode == "generate"]  # fmt: skip
-    assert found == ["amp", "fp32"]
+    actual = [verification.case.precision for verification in verify.full_size(made, CATALOG)
+             if verification.case.mode == "generate"]  # fmt: skip
+    assert actual == ["amp", "fp32"]
 
 
 def test_a_suite_with_fp32_makes_no_further_verification(tmp_path: Path) -> None:
@@ -69,7 +78,7 @@ def test_a_suite_with_fp32_makes_no_further_verification(tmp_path: Path) -> None
 
 def test_nothing_is_verified_for_a_precision_that_a_framework_has_not(tmp_path: Path) -> None:
     _, wanted = of_suite(tmp_path, framework=["megengine"], precision=["amp"])
-    assert {one.case.precision for one in wanted} == {"amp"}, "which says so"
+    assert {verification.case.precision for verification in wanted} == {"amp"}, "which says so"
 
 
 def test_variables_that_fp32_refuses_are_left_out_of_its_verification(tmp_path: Path) -> None:
@@ -79,11 +88,11 @@ def test_variables_that_fp32_refuses_are_left_out_of_its_verification(tmp_path: 
         "variants": {"default": {}, "own": {"variables": variables}},
     }
     made = plan(tmp_path, suite)
-    found = {
-        (one.case.variant, one.case.precision): dict(one.variables)
-        for one in verify.full_size(made, CATALOG)
+    actual = {
+        (verification.case.variant, verification.case.precision): dict(verification.variables)
+        for verification in verify.full_size(made, CATALOG)
     }
-    assert found == {
+    assert actual == {
         ("", "tf32"): {}, ("", "fp32"): {}, ("own", "tf32"): variables, ("own", "fp32"): OWN,
     }  # fmt: skip
 
@@ -94,7 +103,10 @@ def test_no_process_of_another_precision_verifies_fp32(tmp_path: Path) -> None:
         made, wanted = of_suite(tmp_path, precision=precisions, mode=["inference"])
         full = verify.names(made, CATALOG, wanted)
         small = verify.small(made, CATALOG, full)
-        assert sorted(one.case.precision for one in small.values()) == ["amp", "fp32"]
+        assert sorted(verification.case.precision for verification in small.values()) == [
+            "amp",
+            "fp32",
+        ]
         behind = jobs.behind_runs(made, CATALOG, small, {}, ())
         precision_of = {run.name: run.case.precision for run in made.runs}
         pairs = [
@@ -102,7 +114,7 @@ def test_no_process_of_another_precision_verifies_fp32(tmp_path: Path) -> None:
             for run, checks in behind.items()
             for check in checks
         ]
-        assert sorted(pairs) == [(one, one) for one in sorted(["amp", *following])]
+        assert sorted(pairs) == [(text, text) for text in sorted(["amp", *following])]
 
 
 def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path) -> None:
@@ -116,9 +128,9 @@ def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path)
         )
         said = verify.describe(made, small)
         assert re.search(r"to run, roughly [^:]+: 4, with 1 references$", said), said
-        listed = [one for one in jobs.of_all(made, {}, small) if one.kind == "verification"]
+        listed = [job for job in jobs.of_all(made, {}, small) if job.kind == "verification"]
         assert len(listed) == 4
-        assert all(one.seconds > 1 for one in listed)
+        assert all(job.seconds > 1 for job in listed)
 
 
 def test_a_time_budget_pays_for_verifications_in_fp32_of_what_has_no_run_in_fp32(

@@ -64,25 +64,25 @@ TOLD = """[...document.querySelectorAll("figure")].flatMap((figure) => {
 
 
 def shown(browser: Browser) -> dict[str, dict[str, Any]]:
-    return {one["title"]: one for one in browser.evaluate(SHOWN)}
+    return {entry["title"]: entry for entry in browser.evaluate(SHOWN)}
 
 
 def test_the_filter_hides_what_it_leaves_out_of_every_chart(browser: Browser, page: Path) -> None:
     browser.open(page)
     before = shown(browser)
     assert len(before) > 4, "few charts have parts"
-    assert all(one["gone"] == 0 and not one["hidden"] for one in before.values())
+    assert all(entry["gone"] == 0 and not entry["hidden"] for entry in before.values())
     choose(browser, "framework", "tensorflow")
     choose(browser, "mode", "train")
     after = shown(browser)
-    assert any(one["gone"] for one in after.values()), "nothing was hidden"
-    left = [one for one in after.values() if not one["hidden"]]
+    assert any(entry["gone"] for entry in after.values()), "nothing was hidden"
+    left = [entry for entry in after.values() if not entry["hidden"]]
     assert left, "all was hidden"
-    for one in left:
-        assert one["frameworks"] == ["tensorflow"], one
-        assert one["modes"] == ["train"], one
-    for one in after.values():
-        assert one["hidden"] == (one["seen"] == 0), one
+    for entry in left:
+        assert entry["frameworks"] == ["tensorflow"], entry
+        assert entry["modes"] == ["train"], entry
+    for entry in after.values():
+        assert entry["hidden"] == (entry["seen"] == 0), entry
     browser.evaluate("document.querySelector('#ask [type=reset]').click()")
     assert shown(browser) == before
 
@@ -95,9 +95,9 @@ def test_the_pointer_is_reported_the_values_of_every_chart(browser: Browser, pag
         assert figure["said"], f"{figure['title']}: nothing has a value"
         for said in figure["said"]:
             assert re.search(r": -?[\d.]+|: [a-z -]+ [\d.]+", said), f"{figure['title']}: {said!r}"
-    steps = [one for figure in figures for one in figure["said"] if one.startswith("step ")]
+    steps = [entry for figure in figures for entry in figure["said"] if entry.startswith("step ")]
     assert steps
-    assert all(re.fullmatch(r"step \d+(, [a-z ]+)?: [\d.]+ m?s", one) for one in steps), steps
+    assert all(re.fullmatch(r"step \d+(, [a-z ]+)?: [\d.]+ m?s", step) for step in steps), steps
 
 
 def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
@@ -118,7 +118,7 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
         # Label, bar, dots, median, number, and pointer area; label, note, and pointer area.
         assert text.count('data-part="0"') == 6
         assert text.count('data-part="1"') == 3
-        said = [html.unescape(one) for one in re.findall(r'data-tip="([^"]*)"', text)]
+        said = [html.unescape(entry) for entry in re.findall(r'data-tip="([^"]*)"', text)]
         assert said == [
             "odd: 2; 95 % interval 0.5 to 3.5; repeats 1, 3",
             "none: out of memory",
@@ -220,16 +220,16 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     others = [memory_bandwidth(10.0), *trainings, matmul_rates(*FORWARD_MATMULS)]
     target = tmp_path_factory.mktemp("learned") / "report.html"
-    runs = [replace(one, origin=f"run {n}") for n, one in enumerate([*steps, *others])]
-    found = RecordSet(tuple(runs), (), target.parent, 0)
+    runs = [replace(step, origin=f"run {n}") for n, step in enumerate([*steps, *others])]
+    actual = RecordSet(tuple(runs), (), target.parent, 0)
     judged = group(runs, None)
     inputs = Inputs(
-        {key: one for key, one in judged.items() if key.case.is_step},
+        {key: result for key, result in judged.items() if key.case.is_step},
         peaks=PeakFlopsLookup((peak_flops(0.2),)),
         models=ROOFLINE_MODELS,
-        others={key: one for key, one in judged.items() if not key.case.is_step},
+        others={key: result for key, result in judged.items() if not key.case.is_step},
     )
-    html_report.write(found, inputs, frames.build(inputs), target, "A report")
+    html_report.write(actual, inputs, frames.build(inputs), target, "A report")
     return target
 
 
@@ -251,8 +251,8 @@ def test_rooflines_and_curves_of_learning_follow_the_filter(
     assert not {"pytorch", "1n1g"} & {*roofline["words"]}
     kept = [word for word in roofline["words"] if ": resnet50" in word]
     assert len(kept) == 2, "a setting stays while any of its points does"
-    assert all(one.startswith("jax + xla, ") for one in roofline["told"])
-    assert {one.partition(",")[0] for one in accuracy["told"] + loss["told"]} == {"jax"}
+    assert all(entry.startswith("jax + xla, ") for entry in roofline["told"])
+    assert {entry.partition(",")[0] for entry in accuracy["told"] + loss["told"]} == {"jax"}
     assert not any("mxnet" in word for word in accuracy["words"])
     browser.evaluate("document.querySelector('#ask [type=reset]').click()")
     choose(browser, "framework", "mxnet")
@@ -268,7 +268,7 @@ def test_rooflines_and_curves_of_learning_follow_the_filter(
 
 def test_every_chart_says_what_a_baseline_does_there(browser: Browser, learned: Path) -> None:
     browser.open(learned)
-    assert not any(one["note"] for one in browser.evaluate(OTHERS))
+    assert not any(entry["note"] for entry in browser.evaluate(OTHERS))
     browser.open(learned, query="?base=framework:jax")
     roofline, accuracy, loss = browser.evaluate(OTHERS)
     assert roofline["note"].strip() == roofline_panels.NO_RATIOS
@@ -299,10 +299,12 @@ def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
     )
     assert "Matmul: rate by batch x m x k x n, TFLOP/s (higher is better)" in titles
     browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
-    found = browser.driver.execute_async_script(
+    actual = browser.driver.execute_async_script(
         "axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(arguments[0])"
     )
-    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == []
+    assert [
+        (violation["id"], violation["nodes"][0]["html"][:200]) for violation in actual["violations"]
+    ] == []
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390
     beyond = """[...document.querySelectorAll("figure svg")].filter((svg) => svg.offsetWidth
         && svg.getBoundingClientRect().right > innerWidth).length"""
@@ -348,14 +350,14 @@ def test_of_a_long_label_the_beginning_is_seen(
         for target in (0.9, 0.98)
         for one in [trained(0.5, 0.99, framework="tensorflow1", target=target)]
     ]
-    found = RecordSet(tuple(runs), (), tmp_path, 0)
+    actual = RecordSet(tuple(runs), (), tmp_path, 0)
     inputs = Inputs({}, others=group(runs, None))
     page = tmp_path / "report.html"
-    html_report.write(found, inputs, frames.build(inputs), page, "A report")
+    html_report.write(actual, inputs, frames.build(inputs), page, "A report")
     browser.open(page, width=width)
     assert browser.evaluate(CUT) == []
     told = browser.evaluate(
         "[...document.querySelectorAll('figure [data-tip]')].map((one) => one.dataset.tip)"
     )
     for name in names:
-        assert any(name in one and "target 0.98" in one for one in told), "the whole is told"
+        assert any(name in entry and "target 0.98" in entry for entry in told), "the whole is told"

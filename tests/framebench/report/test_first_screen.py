@@ -53,12 +53,12 @@ def test_what_the_script_draws_is_what_the_page_has(browser: Browser, page: Path
 
 def test_two_frameworks_give_their_ratio_with_its_interval(browser: Browser, page: Path) -> None:
     chosen = ("tensorflow", "jax")
-    query = "?" + "&".join(f"framework={one}" for one in chosen)
+    query = "?" + "&".join(f"framework={text}" for text in chosen)
     rows = {row[0]: row for row in browser.open(page, query=query).evaluate(ROWS)}
     cases = group(record_sets.load(page.parent / "runs").runs, None)
     compared = 0
     for contest in contests.find_contests(Inputs(cases)):
-        sides = [one for one in contest.entrants if one.case.framework in chosen]
+        sides = [entrant for entrant in contest.entrants if entrant.case.framework in chosen]
         case = contest.setting.case
         name = f"{case.model} {case.mode} {case.precision} 1n{case.devices_per_node}g b4"
         if len(sides) < 2 or case.batch_per_device != 4 or name not in rows:
@@ -66,8 +66,8 @@ def test_two_frameworks_give_their_ratio_with_its_interval(browser: Browser, pag
         first, second = sides
         ratio = descriptive.median(first.values) / descriptive.median(second.values)
         low, high = intervals.ratio_interval(second.values, first.values) or (0, 0)
-        found = [float(number) for number in re.findall(r"\d+\.\d+", rows[name][3])]
-        assert found == pytest.approx([ratio, low, high], abs=0.0051)
+        actual = [float(number) for number in re.findall(r"\d+\.\d+", rows[name][3])]
+        assert actual == pytest.approx([ratio, low, high], abs=0.0051)
         compared += 1
     assert compared > 3
     said = browser.evaluate("document.getElementById('answer').innerText")
@@ -100,8 +100,8 @@ def test_variants_stand_on_the_first_screen(browser: Browser, tmp_path: Path, wi
     ]  # fmt: skip
     inputs = Inputs(group(runs, None))
     target = tmp_path / "report.html"
-    found = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
-    html_report.write(found, inputs, frames.build(inputs), target, "A report")
+    actual = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
+    html_report.write(actual, inputs, frames.build(inputs), target, "A report")
     browser.open(target, width=width, query="?mode=train")
     shown = [
         lines
@@ -124,8 +124,8 @@ def test_a_page_of_variants_without_any_ratio_says_why(tmp_path: Path) -> None:
     runs = [*repeats(*SEVEN, suite_variant="default"), *repeats(None, None, suite_variant="a")]
     inputs = Inputs(group(runs, None))
     target = tmp_path / "report.html"
-    found = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
-    html_report.write(found, inputs, frames.build(inputs), target, "A report")
+    actual = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
+    html_report.write(actual, inputs, frames.build(inputs), target, "A report")
     html = target.read_text()
     first = html[html.index('class="contest"') :]
     assert "failed" in first[: first.index("</section>")]

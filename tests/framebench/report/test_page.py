@@ -60,9 +60,9 @@ def unfolded(browser: Browser, table: str) -> str:
 def test_no_table_is_wider_than_the_window(browser: Browser, page: Path, width: int) -> None:
     browser.open(page, width=width)
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    found = browser.evaluate(TABLES)
-    assert len(found) > 10
-    for table in found:
+    actual = browser.evaluate(TABLES)
+    assert len(actual) > 10
+    for table in actual:
         # Tables in another publisher's layout have its number of columns.
         assert table["theirs"] or table["columns"] <= MOST, table
         assert table["beyond"] <= 0, table
@@ -123,7 +123,7 @@ def test_the_figures_of_the_answers_become_ratios_to_the_baseline(
     before = answered(browser.open(quick))
     figures = {}
     for case, text in rows_of(browser, "summary", "median").items():
-        framework, model, mode, precision, compiler, devices = (one.split()[0] for one in case)
+        framework, model, mode, precision, compiler, devices = (text.split()[0] for text in case)
         if model == "resnet50_v1.5" and text[0] != view_dash():
             key = f"{framework} {compiler} {mode} {precision} {devices}"
             figures[key] = float(text.split()[0])
@@ -207,13 +207,13 @@ def test_rows_say_the_same_with_and_without_a_script(browser: Browser, page: Pat
     """Fail if a cell in the page differs from the one that its script draws."""
 
     def cells() -> dict[str, Any]:
-        found: dict[str, Any] = browser.evaluate(
+        actual: dict[str, Any] = browser.evaluate(
             "Object.fromEntries([...document.querySelectorAll('.table[id]')].map(table =>"
             " [table.id, [...table.querySelectorAll('tbody tr:not(.more)')].map(row =>"
             " [...row.cells].map(cell =>"
             " cell.textContent.replace(/[\\u25b8\\s]+/g, ' ').trim()))]))"
         )
-        return found
+        return actual
 
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
@@ -318,14 +318,14 @@ def test_figures_become_ratios_to_the_baseline(
     }  # fmt: skip
     if of == {"framework": "jax"}:
         usual["mode"] = "inference"  # nobody trains it without its compiler
-    key, based = (tuple({**usual, **one}.values()) for one in (of, to))
+    key, based = (tuple({**usual, **entry}.values()) for entry in (of, to))
 
     def named(rows: dict[tuple[str, ...], str]) -> dict[tuple[str, ...], str]:
         """Return rows by the compiler's name alone."""
         return {tuple(word.split(" (")[0] for word in case): text for case, text in rows.items()}
 
     figures = named(rows_of(browser.open(page), "summary", "median"))
-    value, baseline = (float(figures[one].split()[0]) for one in (key, based))
+    value, baseline = (float(figures[item].split()[0]) for item in (key, based))
     title = f"median \N{DIVISION SIGN} {base.partition(':')[2]}"
     ratios = named(rows_of(browser.open(page, query=f"?base={base}"), "summary", title))
     assert float(ratios[key].split("\N{MULTIPLICATION SIGN}")[0]) == pytest.approx(
@@ -502,9 +502,9 @@ def test_every_figure_can_be_saved(browser: Browser, quick: Path, downloads: Pat
 
     browser.open(quick)
     figures = browser.driver.find_elements(By.CSS_SELECTOR, "figure")
-    assert all(len(one.find_elements(By.CSS_SELECTOR, "[data-save]")) == 2 for one in figures)
-    for one in (figures[0], figures[-1]):  # drawn by the page, drawn before
-        for button in one.find_elements(By.CSS_SELECTOR, "[data-save]"):
+    assert all(len(figure.find_elements(By.CSS_SELECTOR, "[data-save]")) == 2 for figure in figures)
+    for web_element in (figures[0], figures[-1]):  # drawn by the page, drawn before
+        for button in web_element.find_elements(By.CSS_SELECTOR, "[data-save]"):
             browser.evaluate("arguments[0].click()", button)
     WebDriverWait(browser.driver, 60).until(
         lambda _: len([*downloads.glob("*.svg")]) == len([*downloads.glob("*.png")]) == 2
@@ -537,16 +537,20 @@ def test_axe_finds_nothing(browser: Browser, called: Path, width: int, scheme: s
     unfolded(browser, "summary")
     browser.evaluate("document.querySelector('.pick').open = true")
     browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
-    found = browser.driver.execute_async_script(
+    actual = browser.driver.execute_async_script(
         # The inside of drawings is hidden from screen readers.
         "axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(arguments[0])"
     )
     said = [
-        (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
-        for one in found["violations"]
+        (
+            violation["id"],
+            violation["help"],
+            [node["html"][:200] for node in violation["nodes"][:3]],
+        )
+        for violation in actual["violations"]
     ]
     assert not said, json.dumps(said, indent=1)
-    assert len(found["passes"]) > 20, "axe has looked at nothing"
+    assert len(actual["passes"]) > 20, "axe has looked at nothing"
 
 
 def test_the_keyboard_alone_suffices(browser: Browser, called: Path) -> None:

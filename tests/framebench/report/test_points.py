@@ -54,10 +54,10 @@ def test_a_label_leaves_out_what_follows_from_framework_and_model() -> None:
     for framework, compiler in (("jax", "jit"), ("mxnet", "none")):
         for model, length in (("images", None), ("texts", 24)):
             for target in (0.9, 0.98):
-                one = of_kind("converge", metric, target=target)
-                case = one.case._replace(framework=framework, compiler=compiler, model=model)
+                run = of_kind("converge", metric, target=target)
+                case = run.case._replace(framework=framework, compiler=compiler, model=model)
                 case = case._replace(sequence_length=length)
-                made.append(replace(one, case=case))
+                made.append(replace(run, case=case))
     results = [*group(made, None).values()]
     label = measured.labels(results)
     assert sorted(map(label, results))[-2:] == [
@@ -99,19 +99,19 @@ def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
 
 def test_sets_are_compared_point_by_point() -> None:
     base = [
-        replace(one, started=100.0 * one.repeat, wall_seconds=1.0)
-        for one in runs(*(1 + 0.001 * number for number in range(8)))
+        replace(run, started=100.0 * run.repeat, wall_seconds=1.0)
+        for run in runs(*(1 + 0.001 * number for number in range(8)))
     ]
     better = [
         replace(
-            one,
-            started=100.0 * one.repeat + 2,
+            run,
+            started=100.0 * run.repeat + 2,
             metrics=tuple(
                 metric._replace(value=(metric.value or 0) * (3 if metric.point else 1))
-                for metric in one.metrics
+                for metric in run.metrics
             ),
         )
-        for one in base
+        for run in base
     ]
     table = compare.compare(group(base, None), group(better, None))
     assert set(table["pairs"]) == {8}
@@ -163,7 +163,7 @@ def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
     for name in ("read bandwidth, 1n1g", "write bandwidth, 1n1g"):
         assert name in plots[0].svg
     of_frameworks = [
-        replace(one, case=one.case._replace(framework="toy")) for one in [of_kind("wire", metrics)]
+        replace(run, case=run.case._replace(framework="toy")) for run in [of_kind("wire", metrics)]
     ]
     plots = measured_panels.panels(group(of_frameworks, None), Look(["toy"]), "wire")
     assert len(plots) == 3, "frameworks are compared by each metric"
@@ -202,7 +202,7 @@ def test_points_of_several_numbers_are_a_heat_map() -> None:
         "no framework, 1n1g, operation copy, 30: 3 TFLOP/s",
         "no framework, 1n1g, operation send, 30: 0.5 TFLOP/s",
     ]
-    opacities = [float(one) for one in re.findall(r"opacity: (0\.\d+)", plot.svg)]
+    opacities = [float(entry) for entry in re.findall(r"opacity: (0\.\d+)", plot.svg)]
     assert sorted(opacities) == [pytest.approx(0.5 * part / 6, abs=0.01) for part in (0.5, 3, 6)]
 
 

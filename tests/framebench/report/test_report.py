@@ -44,8 +44,8 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
     ]
     links = RowLinks(cases, lambda one, text: Link(text, one.unit, ""))
     for row in view.records(build(runs)["summary"]):
-        ((_, found),) = links.links_of(registry.known()["summary"], row)
-        assert {link.href for link in found} == {row["unit"]}
+        ((_, actual),) = links.links_of(registry.known()["summary"], row)
+        assert {link.href for link in actual} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description
 
@@ -67,7 +67,7 @@ def test_an_environment_says_how_it_was_made(
     environment = {**record()["environment"], **changes}
     save(tmp_path, "r1.json", record(environment=environment))
     runs = record_sets.load(tmp_path).runs
-    ((setup,), _) = setups.of_runs(runs, Look(["pytorch"]), lambda one, text: Link(text, "", ""))
+    ((setup,), _) = setups.of_runs(runs, Look(["pytorch"]), lambda entry, text: Link(text, "", ""))
     assert made in setup.made
 
 
@@ -102,9 +102,9 @@ def test_the_first_screen_answers(browser: Browser, quick: Path, tmp_path: Path)
     assert re.search(
         r"pytorch\+inductor [\d.]+ sequences/s .*1\.\d\d . tensorflow\+xla .* significant", shown
     )
-    for one in (seen, of_made_up):
-        assert one["sentence"] <= 900, "chart and sentence are not on the first screen"
-        assert (one["page"], one["wider"], one["cut"]) == (0, 0, 0)
+    for entry in (seen, of_made_up):
+        assert entry["sentence"] <= 900, "chart and sentence are not on the first screen"
+        assert (entry["page"], entry["wider"], entry["cut"]) == (0, 0, 0)
     for report in (page, quick):
         phone = browser.open(report, width=390).evaluate(FIRST_SCREEN)
         assert (phone["page"], phone["wider"], phone["cut"]) == (0, 0, 0)

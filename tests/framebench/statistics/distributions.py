@@ -128,13 +128,13 @@ def held_under_drift(draws: int, related: float) -> dict[str, float]:
     behind = np.stack(np.split(machine(random, draws, 14, related), 2, axis=1), axis=-1)
     own = random.normal(1, 0.01, (draws, 7, 2)) * [1, 1.05]
     ratios = [
-        [intervals.ratio_interval(*one.T.tolist()) or (2.0, 0.0) for one in factor * own]
+        [intervals.ratio_interval(*entry.T.tolist()) or (2.0, 0.0) for entry in factor * own]
         for factor in (in_rounds, behind)
     ]
     base = (in_rounds * own)[..., 0].tolist()
-    medians = [intervals.median_interval(one) or (2.0, 0.0) for one in base]
+    medians = [intervals.median_interval(entry) or (2.0, 0.0) for entry in base]
     truths = zip((*ratios, medians), (1.05, 1.05, 1.0), strict=True)
-    held = [sum(low <= true <= high for low, high in found) / draws for found, true in truths]
+    held = [sum(low <= true <= high for low, high in entry) / draws for entry, true in truths]
     return dict(zip(UNDER_DRIFT, held, strict=True))
 
 
@@ -194,8 +194,8 @@ def median_held(sampler: Sampler, count: int, draws: int, truth: float | None = 
     """Return the fraction of intervals of ``count`` repeats that hold the true median."""
     truth = median_of(sampler) if truth is None else truth
     values = sampler(np.random.default_rng(0), (draws, count)).tolist()
-    found = [intervals.median_interval(one) or (1.0, 0.0) for one in values]
-    return float(np.mean([low <= truth <= high for low, high in found]))
+    actual = [intervals.median_interval(value) or (1.0, 0.0) for value in values]
+    return float(np.mean([low <= truth <= high for low, high in actual]))
 
 
 RatioInterval = Callable[[Sequence[float], Sequence[float]], "tuple[float, float] | None"]
@@ -214,8 +214,8 @@ def ratio_held(
         for sampler, count in zip(sides, counts, strict=True)
     )
     truth = median_of(sides[1]) / median_of(sides[0])
-    found = [interval(*pair) or (2.0, 0.0) for pair in zip(base, candidate, strict=True)]
-    return float(np.mean([low <= truth <= high for low, high in found]))
+    actual = [interval(*pair) or (2.0, 0.0) for pair in zip(base, candidate, strict=True)]
+    return float(np.mean([low <= truth <= high for low, high in actual]))
 
 
 REPEAT_STEPS = 130  # needed for a p95

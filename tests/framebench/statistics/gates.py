@@ -79,12 +79,12 @@ def gates(random: np.random.Generator, sampled: Gates, count: int) -> dict[str, 
     pairs per case."""
     factors = np.full(CASES, 1 - MARGIN) if sampled.all_at_limit else np.ones(CASES)
     factors[-1] *= sampled.changed
-    found = {"passed": 0.0, "regression": 0.0, "pairs": 0.0}
+    actual = {"passed": 0.0, "regression": 0.0, "pairs": 0.0}
     for _ in range(count):
         runs = SAMPLERS[sampled.sampler](random, (1, sampled.pairs, CASES, 2))[0]
         ratios = (runs[..., 1] / runs[..., 0] * factors).T.tolist()
-        bounds = [sequential.bounds(one, MARGIN, CASES) for one in ratios]
-        found["passed"] += all(one.is_within(MARGIN) for one in bounds) / count
-        found["regression"] += any(one.is_beyond(MARGIN) for one in bounds) / count
-        found["pairs"] += sum(one.pairs for one in bounds) / CASES / count
-    return found
+        bounds = [sequential.bounds(ratio, MARGIN, CASES) for ratio in ratios]
+        actual["passed"] += all(bound.is_within(MARGIN) for bound in bounds) / count
+        actual["regression"] += any(bound.is_beyond(MARGIN) for bound in bounds) / count
+        actual["pairs"] += sum(bound.pairs for bound in bounds) / CASES / count
+    return actual

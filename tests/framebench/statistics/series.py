@@ -121,11 +121,11 @@ CURVED_KEPT_ASIDE: dict[str, Draw] = {
 def called(draw: Draw, points: int, related: float, series: int) -> dict[str, float]:
     """Return the fraction of series with each combination of changes, or ``none``."""
     random = np.random.default_rng(points)
-    found: Counter[str] = Counter()
+    actual: Counter[str] = Counter()
     for _ in range(series):
         kinds = {
-            one.kind
-            for one in change_points.changes(np.exp(draw(random, points, related)).tolist())
+            change.kind
+            for change in change_points.changes(np.exp(draw(random, points, related)).tolist())
         }
-        found[", ".join(sorted(kinds)) or "none"] += 1
-    return {name: count / series for name, count in found.items()}
+        actual[", ".join(sorted(kinds)) or "none"] += 1
+    return {name: count / series for name, count in actual.items()}

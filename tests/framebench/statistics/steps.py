@@ -145,9 +145,9 @@ def called(draw: Steps, count: int, draws: int) -> float:
     """Return the fraction of regions called unsteady by a test: a change, or a slow start.
     The rule about a single stall is no test."""
     random = np.random.default_rng(0)
-    found = 0
+    actual = 0
     for _ in range(draws):
         seconds = draw(random, count).tolist()
         change = steady.change(seconds)
-        found += bool((change and change.matters) or steady.slow_start(seconds))
-    return found / draws
+        actual += bool((change and change.matters) or steady.slow_start(seconds))
+    return actual / draws

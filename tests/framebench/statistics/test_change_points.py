@@ -40,9 +40,9 @@ def error(rate: float, draws: int = SERIES) -> float:
 @pytest.mark.parametrize("points", [10, 20, 40])
 @pytest.mark.parametrize("related", [0.0, 0.3, 0.6])
 def test_a_series_without_a_change_is_said_to_have_none(points: int, related: float) -> None:
-    found = called(steady_series, points, related, SERIES)
-    alarms = 1 - found.get("none", 0)
-    assert alarms <= change_points.LEVEL + error(change_points.LEVEL), found
+    actual = called(steady_series, points, related, SERIES)
+    alarms = 1 - actual.get("none", 0)
+    assert alarms <= change_points.LEVEL + error(change_points.LEVEL), actual
 
 
 @pytest.mark.parametrize("related", [0.0, 0.3, 0.6])
@@ -57,38 +57,38 @@ def test_noise_that_changes_its_size_is_seldom_a_change(name: str, related: floa
 @pytest.mark.parametrize("related", [0.0, 0.3, 0.6])
 @pytest.mark.parametrize("name", [*CURVED, *CURVED_KEPT_ASIDE])
 def test_a_curved_drift_is_seldom_called_a_jump(name: str, related: float) -> None:
-    found = called({**CURVED, **CURVED_KEPT_ASIDE}[name], 30, related, SERIES)
-    jumps = sum(rate for kinds, rate in found.items() if "jump" in kinds.split(", "))
+    actual = called({**CURVED, **CURVED_KEPT_ASIDE}[name], 30, related, SERIES)
+    jumps = sum(rate for kinds, rate in actual.items() if "jump" in kinds.split(", "))
     most = DRIFTS_CALLED_JUMPS[related]
-    assert jumps <= most + error(most), found
+    assert jumps <= most + error(most), actual
 
 
 @pytest.mark.parametrize(("related", "most"), DRIFTS_CALLED_JUMPS.items())
 def test_a_slow_drift_is_seldom_called_a_jump(related: float, most: float) -> None:
-    found = called(drifting, 30, related, SERIES)
-    jumps = sum(rate for kinds, rate in found.items() if "jump" in kinds.split(", "))
-    assert jumps <= most + error(most), found
+    actual = called(drifting, 30, related, SERIES)
+    jumps = sum(rate for kinds, rate in actual.items() if "jump" in kinds.split(", "))
+    assert jumps <= most + error(most), actual
     if related < 0.6:
-        assert found.get("drift", 0) > 0.65, found
+        assert actual.get("drift", 0) > 0.65, actual
 
 
 def test_a_jump_is_found_where_it_is() -> None:
-    found = called(jumping, 20, 0.0, SERIES)
-    assert sum(rate for kinds, rate in found.items() if "jump" in kinds.split(", ")) > 0.75, found
-    assert found.get("none", 0) < 0.05
+    actual = called(jumping, 20, 0.0, SERIES)
+    assert sum(rate for kinds, rate in actual.items() if "jump" in kinds.split(", ")) > 0.75, actual
+    assert actual.get("none", 0) < 0.05
     random = np.random.default_rng(0)
     places = Counter(
-        one.at
+        change.at
         for _ in range(50)
-        for one in change_points.changes(np.exp(jumping(random, 20, 0.0)).tolist())
+        for change in change_points.changes(np.exp(jumping(random, 20, 0.0)).tolist())
     )
     assert places[10] > 40, places
 
 
 @pytest.mark.parametrize(("related", "part"), FOUND.items())
 def test_as_much_is_found_as_the_document_says(related: float, part: float) -> None:
-    found = 1 - called(small_jump, 20, related, SERIES).get("none", 0)
-    assert abs(found - part) <= 0.02 + error(part)
+    actual = 1 - called(small_jump, 20, related, SERIES).get("none", 0)
+    assert abs(actual - part) <= 0.02 + error(part)
 
 
 def test_the_documented_rates_are_those_of_the_simulation() -> None:
@@ -107,8 +107,8 @@ def test_both_of_two_jumps_are_found() -> None:
     values = NOISE * random.normal(0, 1, 45)
     values[15:30] += STEP
     values[30:] += 2 * STEP
-    found = change_points.changes(np.exp(values).tolist())
-    assert [(one.kind, one.at) for one in found] == [("jump", 15), ("jump", 30)]
+    actual = change_points.changes(np.exp(values).tolist())
+    assert [(point.kind, point.at) for point in actual] == [("jump", 15), ("jump", 30)]
 
 
 def test_neither_size_nor_slope_matters_to_whether_it_is_a_jump() -> None:
@@ -126,24 +126,24 @@ def test_its_statistic_is_that_of_least_squares() -> None:
     """Fail if the statistic differs from a regression on level, line and step, for independent
     noise."""
     values = jumping(np.random.default_rng(2), 16, 0.0)
-    found = change_points.squares_of_step(values[np.newaxis], True, np.zeros(1))[0]
+    actual = change_points.squares_of_step(values[np.newaxis], True, np.zeros(1))[0]
     for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
         columns = np.stack([np.ones(16), np.arange(16), np.arange(16) >= place], axis=1)
         size, rest, *_ = np.linalg.lstsq(columns, values)
         variance = rest[0] / (16 - 3) * np.linalg.inv(columns.T @ columns)[2, 2]
-        assert found[place] == pytest.approx(size[2] ** 2 / variance)
-    assert not found[: change_points.BESIDE].any()
+        assert actual[place] == pytest.approx(size[2] ** 2 / variance)
+    assert not actual[: change_points.BESIDE].any()
 
 
 def test_its_statistic_for_unequal_noise_is_that_of_welch() -> None:
     values = jumping(np.random.default_rng(2), 16, 0.0)
-    found = change_points.unequal_squares(values[np.newaxis])[0]
+    actual = change_points.unequal_squares(values[np.newaxis])[0]
     for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
         short, long = sorted((values[:place], values[place:]), key=len)
         if short.var(ddof=1) >= long.var(ddof=1):
             expected = stats.ttest_ind(short, long, equal_var=False).statistic ** 2
-            assert found[place] == pytest.approx(expected)
-    assert not found[: change_points.BESIDE].any()
+            assert actual[place] == pytest.approx(expected)
+    assert not actual[: change_points.BESIDE].any()
 
 
 def test_of_many_series_each_must_show_more() -> None:
@@ -159,8 +159,8 @@ def test_of_a_long_series_the_latest_points_are_looked_at() -> None:
     values[30:] += STEP
     assert change_points.changes(np.exp(values).tolist()) == []
     values[200:] += STEP
-    (found,) = change_points.changes(np.exp(values).tolist())
-    assert (found.start, found.at, found.end) == (50, 200, len(values))
+    (actual,) = change_points.changes(np.exp(values).tolist())
+    assert (actual.start, actual.at, actual.end) == (50, 200, len(values))
 
 
 def test_too_few_points_and_equal_ones_say_nothing() -> None:
@@ -171,7 +171,7 @@ def test_too_few_points_and_equal_ones_say_nothing() -> None:
 
 def test_the_same_series_has_the_same_changes() -> None:
     values = np.exp(drifting(np.random.default_rng(4), 30, 0.3)).tolist()
-    found = change_points.changes(values)
+    actual = change_points.changes(values)
     change_points.without_change.cache_clear()
-    assert found
-    assert change_points.changes(values) == found
+    assert actual
+    assert change_points.changes(values) == actual

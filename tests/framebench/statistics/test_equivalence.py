@@ -14,11 +14,11 @@ TRIALS = 1000
 def test_the_intervals_are_those_of_scipy() -> None:
     random = np.random.default_rng(0)
     first, second = random.normal(0.98, 0.004, 5).tolist(), random.normal(0.985, 0.002, 7).tolist()
-    found = equivalence.compare(first, second, MARGIN)
-    assert found is not None
+    actual = equivalence.compare(first, second, MARGIN)
+    assert actual is not None
     welch = stats.ttest_ind(second, first, equal_var=False).confidence_interval(0.90)
-    assert found.interval == pytest.approx((welch.low, welch.high))
-    assert found.mean == pytest.approx(np.mean(second) - np.mean(first))
+    assert actual.interval == pytest.approx((welch.low, welch.high))
+    assert actual.mean == pytest.approx(np.mean(second) - np.mean(first))
     alone = stats.t.interval(0.95, 4, np.mean(first), stats.sem(first))
     assert equivalence.mean_interval(first) == pytest.approx(alone)
     assert equivalence.deviation(first) == pytest.approx(np.std(first, ddof=1))
@@ -31,11 +31,11 @@ def test_both_one_sided_tests_reject_exactly_where_it_is_the_same() -> None:
         first, second = random.normal(0, 0.004, 6), random.normal(shift, 0.004, 6)
         above = stats.ttest_ind(second + MARGIN, first, equal_var=False, alternative="greater")
         below = stats.ttest_ind(second - MARGIN, first, equal_var=False, alternative="less")
-        found = equivalence.compare(first.tolist(), second.tolist(), MARGIN)
-        assert found is not None
+        actual = equivalence.compare(first.tolist(), second.tolist(), MARGIN)
+        assert actual is not None
         both = max(above.pvalue, below.pvalue) < equivalence.LEVEL
-        assert both == (found.verdict == equivalence.SAME)
-        said.add(found.verdict)
+        assert both == (actual.verdict == equivalence.SAME)
+        said.add(actual.verdict)
     assert said == {equivalence.SAME, equivalence.ANOTHER, equivalence.CANNOT_TELL}
 
 
@@ -49,10 +49,13 @@ def called(difference: float, verdict: str, samples: int | None = None) -> float
             return random.normal(mean, 0.004, 5).tolist()
         return (random.binomial(samples, mean, 5) / samples).tolist()
 
-    found = [
+    actual = [
         equivalence.compare(draw(0.98), draw(0.98 + difference), MARGIN) for _ in range(TRIALS)
     ]
-    return sum(one is not None and one.verdict == verdict for one in found) / TRIALS
+    return (
+        sum(difference is not None and difference.verdict == verdict for difference in actual)
+        / TRIALS
+    )
 
 
 @pytest.mark.parametrize("samples", [None, 360])
@@ -79,6 +82,6 @@ def test_few_scattered_seeds_show_nothing() -> None:
     """Fail if few scattered seeds are called equal, as a plain "no difference found" would."""
     first, second = [0.95, 0.99, 0.97], [0.98, 0.94, 0.99]
     assert stats.ttest_ind(first, second, equal_var=False).pvalue > 0.5
-    found = equivalence.compare(first, second, MARGIN)
-    assert found is not None
-    assert found.verdict == equivalence.CANNOT_TELL
+    actual = equivalence.compare(first, second, MARGIN)
+    assert actual is not None
+    assert actual.verdict == equivalence.CANNOT_TELL

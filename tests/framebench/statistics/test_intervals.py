@@ -42,8 +42,8 @@ RATIOS = {**ALIKE, **UNLIKE, **UNLIKE_KEPT_ASIDE}
 def test_the_interval_of_a_median_is_that_of_scipy(count: int, confidence: float) -> None:
     values = np.random.default_rng(count).normal(100, 1, count).tolist()
     expected = stats.quantile_test(values, p=0.5).confidence_interval(confidence)
-    found = intervals.median_interval(values, confidence)
-    assert found == (None if np.isnan(expected.low) else (expected.low, expected.high))
+    actual = intervals.median_interval(values, confidence)
+    assert actual == (None if np.isnan(expected.low) else (expected.low, expected.high))
 
 
 @pytest.mark.parametrize(("confidence", "count"), [(0.5, 2), (0.9, 5), (0.95, 6), (0.99, 8)])
@@ -53,7 +53,7 @@ def test_too_few_repeats_have_no_interval(confidence: float, count: int) -> None
     assert intervals.median_interval([1.0] * count, confidence) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize("sampler", {**SAMPLERS, **KEPT_ASIDE}.items(), ids=lambda one: one[0])
+@pytest.mark.parametrize("sampler", {**SAMPLERS, **KEPT_ASIDE}.items(), ids=lambda entry: entry[0])
 @pytest.mark.parametrize("count", [6, 7, 10, 13, 20])
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says(
     sampler: tuple[str, Sampler], count: int
@@ -61,7 +61,7 @@ def test_the_interval_of_a_median_covers_it_as_often_as_it_says(
     assert median_held(sampler[1], count, DRAWS) >= 0.95 - ERROR
 
 
-@pytest.mark.parametrize("sides", RATIOS.items(), ids=lambda one: one[0])
+@pytest.mark.parametrize("sides", RATIOS.items(), ids=lambda entry: entry[0])
 @pytest.mark.parametrize("counts", [(7, 7), (10, 10), (7, 20)], ids=str)
 def test_the_interval_of_a_ratio_covers_it_as_often_as_it_says(
     sides: tuple[str, tuple[Sampler, Sampler]], counts: tuple[int, int]

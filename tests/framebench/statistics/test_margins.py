@@ -19,7 +19,7 @@ def test_both_one_sided_tests_are_those_of_scipy() -> None:
         assert above == pytest.approx(stats.wilcoxon(values, alternative="greater").pvalue)
         base, candidate = random.normal(0, 1, 9), random.normal(shift, 1, 7)
         for values_of in ((base, candidate), (base.round(1), candidate.round(1))):  # also with ties
-            first, second = (one.tolist() for one in values_of)
+            first, second = (array.tolist() for array in values_of)
             for p, side in zip(
                 intervals.one_sided_rank_test(first, second), ("less", "greater"), strict=True
             ):

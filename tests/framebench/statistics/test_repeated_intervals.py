@@ -18,11 +18,11 @@ def sides(repeats: int, ratio: float) -> tuple[list[float], list[float]]:
     return [*map(float, ratio * one)], [*map(float, other)]
 
 
-def order(one: list[float], other: list[float]) -> Order:
-    _, (first, second) = repeated_intervals.orders([one, other], ERROR)
-    found = first or second
-    assert found is not None
-    return found
+def order(entry: list[float], other: list[float]) -> Order:
+    _, (first, second) = repeated_intervals.orders([entry, other], ERROR)
+    actual = first or second
+    assert actual is not None
+    return actual
 
 
 @pytest.mark.parametrize(("ratio", "wanted"), [(1.05, Order.SLOWER), (1.0, Order.NO_DIFFERENCE)])

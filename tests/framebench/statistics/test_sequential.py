@@ -77,8 +77,8 @@ def test_a_fixed_number_has_bounds_where_it_can_show_anything(
 def test_a_gate_is_wrong_no_more_often_than_promised(
     sampled: Gates, passed: tuple[float, float], regressed: tuple[float, float]
 ) -> None:
-    found = gates(np.random.default_rng(0), sampled, GATES)
-    for rate, (low, high) in ((found["passed"], passed), (found["regression"], regressed)):
+    actual = gates(np.random.default_rng(0), sampled, GATES)
+    for rate, (low, high) in ((actual["passed"], passed), (actual["regression"], regressed)):
         error = 3 * max((edge * (1 - edge) / GATES) ** 0.5 for edge in (low, high, 0.001))
         assert low - error <= rate <= high + error
 
@@ -87,10 +87,10 @@ def test_pairs_of_an_unchanged_gate_are_those_of_a_simulation() -> None:
     scatter = 2**0.5 * NOISE
     expected = dict(zip(LOOKS, sequential.unchanged([scatter] * CASES, MARGIN), strict=True))
     for limit in (18, 40):
-        found = gates(np.random.default_rng(0), Gates(pairs=limit), GATES)
+        actual = gates(np.random.default_rng(0), Gates(pairs=limit), GATES)
         passed, mean = expected[limit]
-        assert found["passed"] == pytest.approx(passed, abs=0.04)
-        assert found["pairs"] == pytest.approx(mean, abs=0.2)
+        assert actual["passed"] == pytest.approx(passed, abs=0.04)
+        assert actual["pairs"] == pytest.approx(mean, abs=0.2)
 
 
 def test_needed_pairs_decide_four_of_five_cases() -> None:
@@ -99,7 +99,9 @@ def test_needed_pairs_decide_four_of_five_cases() -> None:
         count = sequential.needed(ratio, 0.06, MARGIN, 1)
         assert count
         samples = ratio * np.exp(random.normal(0, 0.06, (GATES, count)))
-        decided = [sequential.bounds(one, MARGIN, 1).decides(MARGIN) for one in samples.tolist()]
+        decided = [
+            sequential.bounds(sample, MARGIN, 1).decides(MARGIN) for sample in samples.tolist()
+        ]
         assert np.mean(decided) >= 0.8 - 3 * 0.02
     assert sequential.needed(1 - MARGIN, 0.02, MARGIN, 1) is None
     assert sequential.needed(0.9501, 0.02, MARGIN, 1) is None

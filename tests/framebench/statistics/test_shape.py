@@ -39,14 +39,14 @@ def test_a_repeat_that_stands_apart_is_named() -> None:
 @pytest.mark.parametrize(("slow", "fast"), [(2, 5), (3, 4), (5, 5), (10, 4)])
 def test_two_modes_are_found(slow: int, fast: int) -> None:
     random = np.random.default_rng(0)
-    found = 0
+    actual = 0
     for _ in range(200):
         lower, upper = random.normal(95, 0.3, slow), random.normal(100, 0.3, fast)
         values = random.permutation(np.concatenate([lower, upper])).tolist()
         both = shape.modes(values)
-        found += both == (sorted(lower), sorted(upper))
+        actual += both == (sorted(lower), sorted(upper))
         assert both is None or shape.outliers(values) == []
-    assert found >= 190
+    assert actual >= 190
 
 
 def test_modes_too_near_to_matter_are_one() -> None:

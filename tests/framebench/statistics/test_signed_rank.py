@@ -22,9 +22,9 @@ NO_MORE = 0.05 + 3 * (0.95 * 0.05 / DRAWS) ** 0.5
 def by_enumeration(logarithms: list[float]) -> float:
     """Return the two-sided p-value from an enumeration of all signs."""
     ranks = stats.rankdata(np.abs(logarithms)) * (np.array(logarithms) != 0)
-    found = abs(float(ranks @ np.sign(logarithms)))
+    actual = abs(float(ranks @ np.sign(logarithms)))
     signs = itertools.product((-1, 1), repeat=len(ranks))
-    return float(np.mean([abs(ranks @ np.array(one)) >= found - 1e-9 for one in signs]))
+    return float(np.mean([abs(ranks @ np.array(sign)) >= actual - 1e-9 for sign in signs]))
 
 
 @pytest.mark.parametrize(
@@ -106,15 +106,15 @@ def test_the_interval_covers_the_factor_as_often_as_it_says(name: str, count: in
     own = SAMPLERS[name](random, (DRAWS, count, 2))
     runs = drifting(random, DRAWS, count) * own
     ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
-    found = [signed_rank.interval(one) or (2, 0) for one in ratios]
-    held = sum(low <= 1.05 <= high for low, high in found) / DRAWS
+    actual = [signed_rank.interval(ratio) or (2, 0) for ratio in ratios]
+    held = sum(low <= 1.05 <= high for low, high in actual) / DRAWS
     assert abs(held - 0.95) <= MARGIN, f"{held:.3f}"
 
 
 @pytest.mark.parametrize("count", [7, 12])
 def test_a_drift_that_both_sides_share_is_not_called_a_difference(count: int) -> None:
     runs = drifting(np.random.default_rng(0), DRAWS, count)
-    called = [signed_rank.p_value(one) <= 0.05 for one in (runs[..., 1] / runs[..., 0]).tolist()]
+    called = [signed_rank.p_value(run) <= 0.05 for run in (runs[..., 1] / runs[..., 0]).tolist()]
     assert 0.02 <= sum(called) / DRAWS <= NO_MORE
 
 

@@ -74,8 +74,10 @@ def test_the_interval_of_a_percentile_is_of_repeats_and_not_of_pooled_steps() ->
     # the 124th of 130 steps, by nearest rank
     assert descriptive.percentile(each[0].tolist(), 0.95) == each[0, 123]
     truth = float(np.median(each[:, 123]))
-    found = [intervals.median_interval(one) for one in each[:, 123].reshape(draws, -1).tolist()]
-    held = np.mean([low <= truth <= high for low, high in filter(None, found)])
+    actual = [
+        intervals.median_interval(entry) for entry in each[:, 123].reshape(draws, -1).tolist()
+    ]
+    held = np.mean([low <= truth <= high for low, high in filter(None, actual)])
     assert held >= 0.95 - 3 * (0.95 * 0.05 / draws) ** 0.5
 
     pooled = np.sort(each.reshape(draws, -1), axis=1)

@@ -43,8 +43,8 @@ def times(factor: float, values: Sequence[float] = SEVEN) -> list[float]:
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
     cases = grouping.group(list(runs), None)
     inputs = Inputs(
-        {key: one for key, one in cases.items() if key.case.is_step},
-        others={key: one for key, one in cases.items() if not key.case.is_step},
+        {key: result for key, result in cases.items() if key.case.is_step},
+        others={key: result for key, result in cases.items() if not key.case.is_step},
     )
     return {table.name: view.records(frame) for table, frame in frames.build(inputs).items()}
 
@@ -181,7 +181,9 @@ def test_other_machines_batches_and_units_are_never_compared() -> None:
         for name, machine in zip(("jax", "pytorch"), machines, strict=True)
     )
     assert [row["compared"] for row in fastest(here, there)] == [1, 1]
-    assert len({one.setting for one in words(here + there).fastest}) == 2, "each names its machine"
+    assert len({answer.setting for answer in words(here + there).fastest}) == 2, (
+        "each names its machine"
+    )
     (table,) = overview.crosstabs(tables(here + there)["overview"])
     assert len(table.settings) == 2
 
@@ -219,8 +221,8 @@ def test_less_is_better_where_a_kind_says_so_and_a_control_is_no_contest() -> No
 
 
 def test_marks_of_both_sides_stand_next_to_the_lead() -> None:
-    found = fastest(by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, *SEVEN, 140.0))
-    assert found[0]["flags"] == "few noisy" or found[0]["flags"] == "few"
+    actual = fastest(by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, *SEVEN, 140.0))
+    assert actual[0]["flags"] == "few noisy" or actual[0]["flags"] == "few"
 
 
 def test_what_precision_compiler_and_devices_bring() -> None:
@@ -251,11 +253,11 @@ def test_failures_are_counted_by_status_and_reason() -> None:
         *by("mxnet", None, status="oom", reason="14 GiB", batch_per_device=9),
         *by("paddle", *SEVEN),
     ]  # fmt: skip
-    found = [
+    actual = [
         (row["status"], row["failed_runs"], row["failed_cases"], row["failed_in"], row["reason"])
         for row in tables(runs)["failures"]
     ]
-    assert found == [("failed", 3, 2, "jax, mxnet", "no amp"), ("oom", 1, 1, "mxnet", "14 GiB")]
+    assert actual == [("failed", 3, 2, "jax, mxnet", "no amp"), ("oom", 1, 1, "mxnet", "14 GiB")]
     assert words(runs).failures == [
         ("failed", "3 runs failed: 3 jax, mxnet: no amp"),
         ("oom", "1 run out of memory: 1 mxnet: 14 GiB"),
@@ -347,7 +349,7 @@ def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_ow
         assert ("parameters of converge", "epochs 10, schedule one_cycle") in of.shared
         assert ("parameters of memory", "blocks 5") in of.shared
         assert [row["parameters"] for row in of.rows if row["mode"] == "memory"] == ["blocks 5"]
-    headings = [one.title for one in seen["overview"].of_page]
+    headings = [crosstab.title for crosstab in seen["overview"].of_page]
     assert headings == ["converge, target 0.9 (s)", "converge, target 0.98 (s)", "memory (GB/s)"]
     columns = {field.column.name: field.cells for field in seen["fastest"].fields}
     assert sorted(cell.text for cell in columns["parameters"])[1:] == ["target 0.9", "target 0.98"]
@@ -359,7 +361,7 @@ def test_cases_of_a_kind_are_distinguished_by_the_parameters_that_differ() -> No
         measured("collective", [metric], blocks=5, block_seconds=0.02, operation=operation)
         for operation in ("all_gather", "all_reduce")
     ]
-    settings = [one.setting for one in words(some).fastest]
+    settings = [answer.setting for answer in words(some).fastest]
     assert settings == [
         "collective 1n1g operation all_gather average",
         "collective 1n1g operation all_reduce average",

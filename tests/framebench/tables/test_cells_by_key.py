@@ -46,25 +46,25 @@ def setting_of(of: Of) -> Of:
 
 def wanted(name: str, known: Known) -> dict[Of, dict[str, float | None]]:
     """Return the expected figures of a table by case."""
-    found: dict[Of, dict[str, float | None]] = {}
+    actual: dict[Of, dict[str, float | None]] = {}
     for of, value in known.items():
         if name in ("summary", "efficiency"):
-            found[of] = {"throughput_median": value}
+            actual[of] = {"throughput_median": value}
         elif name == "overview":
             alike = (other for other in known if setting_of(other) == setting_of(of))
             best = max(known[other] or 0.0 for other in alike)
-            found[of] = {"median": value, "part_of_best": value and value / best}
+            actual[of] = {"median": value, "part_of_best": value and value / best}
         elif name == "weak_scaling":
             base = of.but(devices=1)
-            found[of] = {"throughput_median": value, "speedup": ratio(known, of, base)}
+            actual[of] = {"throughput_median": value, "speedup": ratio(known, of, base)}
         elif name == "precision_speedup" and of.precision == "amp":
             base = of.but(precision="fp32")
-            found[of] = {"throughput": value, "throughput_baseline": known.get(base)}
-            found[of]["speedup"] = ratio(known, of, base)
+            actual[of] = {"throughput": value, "throughput_baseline": known.get(base)}
+            actual[of]["speedup"] = ratio(known, of, base)
         elif name == "compiler_speedup" and of.compiled:
             base = of.but(compiled=False)
-            found[of] = {"throughput": value, "throughput_baseline": known.get(base)}
-    return found
+            actual[of] = {"throughput": value, "throughput_baseline": known.get(base)}
+    return actual
 
 
 EXACT = ("summary", "efficiency", "overview", "weak_scaling", "precision_speedup",
@@ -125,9 +125,9 @@ def test_files_and_page_have_each_figure_in_the_row_of_its_case(made: Any, name:
         if "compiler" in row
     ]
     expected = wanted(name, known)
-    for found in (lines, list(page_rows(table, rows))):
-        assert len(found) == len(expected)
-        for row in found:
+    for entry in (lines, list(page_rows(table, rows))):
+        assert len(entry) == len(expected)
+        for row in entry:
             compiler = row.get("compiler", "")
             precision = row.get("precision", "amp").partition(" ")[0]
             compiled = compiler.partition(" ")[0] not in ("none", "")
@@ -159,11 +159,11 @@ def test_the_overview_has_each_figure_under_its_setting(made: Any) -> None:
             continue
         setting = f"{of.precision} 1n{of.devices}g{' compiled' * of.compiled}"
         value = known.get(of)
-        for found in (digits, page):
-            text = found[of.framework, of.mode == "inference", setting]
+        for entry in (digits, page):
+            text = entry[of.framework, of.mode == "inference", setting]
             assert close(text, value), (of, text)
         if value is not None:
-            (line,) = (one for one in tex.splitlines() if f" {value:.4g} (" in one)
+            (line,) = (line for line in tex.splitlines() if f" {value:.4g} (" in line)
             assert line.startswith(of.framework), (of, line)
 
 

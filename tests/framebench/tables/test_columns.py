@@ -44,4 +44,4 @@ def test_frames_have_the_declared_types_with_and_without_rows() -> None:
     full = frames.frame(
         table, [{**nothing, "framework": "jax", "devices": 2, "side_by_side": False}]
     )
-    assert [str(one) for one in empty.dtypes] == [str(one) for one in full.dtypes] == types
+    assert [str(dtype) for dtype in empty.dtypes] == [str(dtype) for dtype in full.dtypes] == types

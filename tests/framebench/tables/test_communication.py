@@ -64,19 +64,19 @@ def trained(
     """Return a training whose gradients take ``seconds`` alone, and more with each repeat."""
     return [
         replace(
-            one,
+            repeat,
             gradient_all_reduce=GradientAllReduce(
-                (seconds * (1 + 0.001 * one.repeat), 9.0, 0.0), len(sizes), tuple(sizes)
+                (seconds * (1 + 0.001 * repeat.repeat), 9.0, 0.0), len(sizes), tuple(sizes)
             ),
         )
-        for one in repeats(*throughputs, **{**PLACE, **changes})
+        for repeat in repeats(*throughputs, **{**PLACE, **changes})
     ]
 
 
 def table(*runs: Run) -> pd.DataFrame:
     cases = group(runs, None)
     steps, others = (
-        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        {key: result for key, result in cases.items() if key.case.is_step is is_step}
         for is_step in (True, False)
     )
     return frames.frame(COMMUNICATION, COMMUNICATION.rows(Inputs(steps, others=others)))
@@ -116,31 +116,31 @@ def test_expected_measured_and_lost_stand_next_to_each_other() -> None:
     """Fail if expected, measured and lost time are not shown together.
     64 samples per step take 640 ms at 100 samples/s; those of the control take 400 ms at 160."""
     control = repeats(160.0, mode=INDEPENDENT, **PLACE)
-    found = only(table(*trained([100.0], 0.0005), *control, all_reduces()))
-    assert found["step_time_ms"] == pytest.approx(640)
-    assert (found["gradient_messages"], found["gradient_bytes"]) == (3, 2012)
-    assert found["expected_all_reduce_ms"] == pytest.approx(EXPECTED)
-    assert found["all_reduce_alone_ms"] == pytest.approx(0.5005)
-    assert found["alone_over_expected"] == pytest.approx(0.5005 / EXPECTED)
-    assert found["lost_to_communication_ms"] == pytest.approx(240)
-    assert found["reason"] == ""
+    actual = only(table(*trained([100.0], 0.0005), *control, all_reduces()))
+    assert actual["step_time_ms"] == pytest.approx(640)
+    assert (actual["gradient_messages"], actual["gradient_bytes"]) == (3, 2012)
+    assert actual["expected_all_reduce_ms"] == pytest.approx(EXPECTED)
+    assert actual["all_reduce_alone_ms"] == pytest.approx(0.5005)
+    assert actual["alone_over_expected"] == pytest.approx(0.5005 / EXPECTED)
+    assert actual["lost_to_communication_ms"] == pytest.approx(240)
+    assert actual["reason"] == ""
     for name in ("expected_all_reduce_ms", "all_reduce_alone_ms", "alone_over_expected"):
-        assert pd.isna(found[f"{name}_ci_low"]), "one repeat has no interval"
+        assert pd.isna(actual[f"{name}_ci_low"]), "one repeat has no interval"
 
 
 def test_intervals_enclose_the_figures_where_repeats_give_them() -> None:
     speeds = [100.0 + 0.1 * number for number in range(8)]
     control = repeats(*(1.6 * speed for speed in speeds), mode=INDEPENDENT, **PLACE)
     measured = [all_reduces(1 + 0.02 * number, repeat=number) for number in range(1, 9)]
-    found = only(table(*trained(speeds), *control, *measured))
+    actual = only(table(*trained(speeds), *control, *measured))
     names = (
         "expected_all_reduce_ms", "all_reduce_alone_ms", "alone_over_expected",
         "lost_to_communication_ms",
     )  # fmt: skip
     for name in names:
-        low, high = found[f"{name}_ci_low"], found[f"{name}_ci_high"]
-        assert low < found[name] < high, name
-    assert found["flags"] == "noisy", "of the collective, whose interval is more than 5 % wide"
+        low, high = actual[f"{name}_ci_low"], actual[f"{name}_ci_high"]
+        assert low < actual[name] < high, name
+    assert actual["flags"] == "noisy", "of the collective, whose interval is more than 5 % wide"
 
 
 def test_without_a_control_nothing_is_lost_that_is_known() -> None:
@@ -168,10 +168,10 @@ def test_a_collective_of_other_ranks_says_nothing(other: dict[str, Any]) -> None
     if other.get("operation"):
         assert not len(made), "no all-reduce at all"
         return
-    found = only(made)
-    assert pd.isna(found["expected_all_reduce_ms"])
-    assert found["all_reduce_alone_ms"] > 0, "what was measured is no secret"
-    assert found["reason"] == (
+    actual = only(made)
+    assert pd.isna(actual["expected_all_reduce_ms"])
+    assert actual["all_reduce_alone_ms"] > 0, "what was measured is no secret"
+    assert actual["reason"] == (
         "no all-reduce of pytorch measured there: kind collective, nodes 1, devices_per_node 2, "
         "dtype float32, largest_bytes 2000 or more"
     )
@@ -191,9 +191,9 @@ def test_gradients_in_another_dtype_have_its_all_reduces() -> None:
 
 
 def test_a_message_beyond_the_largest_size_says_up_to_where_to_measure() -> None:
-    found = only(table(*trained([100.0], sizes=(8, 4000)), all_reduces()))
-    assert pd.isna(found["expected_all_reduce_ms"])
-    assert found["reason"] == (
+    actual = only(table(*trained([100.0], sizes=(8, 4000)), all_reduces()))
+    assert pd.isna(actual["expected_all_reduce_ms"])
+    assert actual["reason"] == (
         "all-reduces were measured up to 3000 bytes: dtype float32, largest_bytes 4000 or more"
     )
 
@@ -228,7 +228,9 @@ def test_a_case_has_bars_of_what_is_expected_and_what_is_measured() -> None:
     known = table(*trained([100.0]), all_reduces())
     (plot,) = drawings.of_table(COMMUNICATION, known, Inputs({}), Look(["pytorch"]))
     told = re.findall(r'data-tip="([^"]*)"', plot.svg)
-    assert [one.partition(" ")[0] for one in told] == ["expected:", "alone:"], "there is no control"
+    assert [entry.partition(" ")[0] for entry in told] == ["expected:", "alone:"], (
+        "there is no control"
+    )
     assert f"expected: expected {number(EXPECTED)} (ms of a step)" == told[0]
     assert "Nothing is left out (cases with an expectation: 1)." in plot.caption
     without = table(*trained([100.0]), all_reduces(devices_per_node=4))

@@ -49,7 +49,7 @@ def test_scores_over_seeds_count_those_that_missed_the_target() -> None:
 
 def test_one_slow_seed_is_no_slow_training_and_no_share_is_above_one() -> None:
     scores = [(0.98,), (0.99,), (1.0,), (1.0,), (0.5,) * 39 + (1.0,)]
-    runs = [trained(*one, seed=seed, target=0.98) for seed, one in enumerate(scores)]
+    runs = [trained(*score, seed=seed, target=0.98) for seed, score in enumerate(scores)]
     (row,) = tables(*runs)["converge"]
     assert row["time_to_target"] == 1.0, "the mean of the seeds is 8.8 s"
     assert (row["score_mean_ci_low"] < 0.99, row["score_mean_ci_high"]) == (True, 1.0)
@@ -59,18 +59,20 @@ def test_seeds_with_the_same_score_show_no_interval() -> None:
     (row,) = tables(*[trained(0.5, 1.0, seed=seed) for seed in range(3)])["converge"]
     assert row["score_deviation"] == 0.0
     assert row["score_mean_ci_low"] != row["score_mean_ci_low"], "it has none"
-    column = next(one for one in converge.CONVERGE.columns if one.name == "score_mean_ci_low")
+    column = next(
+        column for column in converge.CONVERGE.columns if column.name == "score_mean_ci_low"
+    )
     assert column.why is not None
     assert column.why(row) == "all seeds have the same"
 
 
 def test_a_case_that_never_converged_has_its_scores_and_no_time() -> None:
-    found = tables(*[trained(0.5, 0.6, seed=seed, target=0.98) for seed in range(2)])
-    (row,) = found["converge"]
+    actual = tables(*[trained(0.5, 0.6, seed=seed, target=0.98) for seed in range(2)])
+    (row,) = actual["converge"]
     assert (row["status"], row["seeds"], row["converged"]) == ("not_converged", 2, 0)
     assert row["score_mean"] == 0.6
     assert row["time_to_target"] != row["time_to_target"], "it has none"
-    (failure,) = found["failures"]
+    (failure,) = actual["failures"]
     assert (failure["status"], failure["failed_runs"]) == ("not_converged", 2)
 
 
@@ -90,8 +92,8 @@ def test_only_what_differs_in_one_thing_is_compared() -> None:
     ]
     rows = tables(*runs)["converge_equivalence"]
     told = {
-        (one["framework"], one["other_framework"], one["precision"], one["other_precision"]): one
-        for one in rows
+        (row["framework"], row["other_framework"], row["precision"], row["other_precision"]): row
+        for row in rows
     }
     assert {*told} == {
         ("jax", "mxnet", "fp32", "fp32"),
@@ -125,8 +127,8 @@ def test_every_status_is_known_everywhere() -> None:
     schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
     ranks = schema["properties"]["ranks"]["items"]["properties"]
     attempts = schema["properties"]["attempts"]["items"]["properties"]
-    for one in (schema["properties"], ranks, attempts):
-        assert one["status"]["enum"] == [*statuses.STATUSES]
+    for entry in (schema["properties"], ranks, attempts):
+        assert entry["status"]["enum"] == [*statuses.STATUSES]
     assert {*statuses.FOR_PEOPLE} == {*statuses.STATUSES}
     css = (ROOT / "workflow/framebench/report/templates/report.css").read_text()
     assert all(f".status.{status}" in css for status in statuses.STATUSES)
@@ -173,12 +175,12 @@ def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:
 def test_the_energy_of_a_training_is_that_of_one_process() -> None:
     """Fail if the energy of a training counts more than one process; that of a killed one is
     unknown."""
-    found = tables(
+    actual = tables(
         with_energy(trained(0.9, 0.97, seed=0), 300.0),
         with_energy(trained(0.9, 0.96, seed=1), 500.0),
         with_energy(trained(0.9, 0.95, seed=2), 90.0, resumed_after=1),
     )
-    (row,) = found["converge"]
+    (row,) = actual["converge"]
     assert (row["energy_joules"], row["energy_sources"], row["resumed"]) == (400, "package", 1)
     assert (row["other_score"], row["other_score_mean"]) == ("top_5_accuracy", 0.999)
     why = converge.CONVERGE.by_name["energy_joules"].why
@@ -211,7 +213,7 @@ PLACES = {"checkpoints", "weights"}
 
 def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
     """Fail if rows that differ in a parameter look the same in either table."""
-    declared = {one.name for one in Converge.parameters}
+    declared = {parameter.name for parameter in Converge.parameters}
     assert {*CHANGED} == declared - PLACES
     usual: dict[str, Any] = {"data": "/data/other", "bad_answers": "refuse"}
     for name, value in CHANGED.items():
@@ -221,17 +223,17 @@ def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
             for framework in ("jax", "pytorch")
             for given in ({}, {name: value})
         ]
-        found = tables(*runs)
+        actual = tables(*runs)
         for table, pairs in ((converge.CONVERGE, 4), (converge.EQUIVALENCE, 2)):
-            rows = found[table.name]
+            rows = actual[table.name]
             keys = {tuple(str(row[key]) for key in table.keys) for row in rows}
             told_of = 1 if name == "target" and table is converge.EQUIVALENCE else pairs
             assert (len(rows), len(keys)) == (told_of, told_of), (name, table.name)
 
 
 def test_files_are_reported_by_the_last_parts_of_their_paths() -> None:
-    found = training.tails(["/a/bert/model.st", "/b/bert/model.st", "/b/tiny.st", "none"])
-    assert found == {
+    actual = training.tails(["/a/bert/model.st", "/b/bert/model.st", "/b/tiny.st", "none"])
+    assert actual == {
         "/a/bert/model.st": "a/bert/model.st",
         "/b/bert/model.st": "b/bert/model.st",
         "/b/tiny.st": "tiny.st",

@@ -35,10 +35,10 @@ def table(*runs: Any, assumed: Assumptions = PRICED) -> pd.DataFrame:
 
 def test_a_million_images_cost_the_hours_that_they_take() -> None:
     # 100 images/s at 3.60 per hour, which is 0.001 per second.
-    found = only(table(run(100.0)))
-    assert found["cost"] == pytest.approx(10.0)
-    assert (found["per"], found["currency"]) == ("million images", "EUR")
-    assert math.isnan(found["emissions"])
+    actual = only(table(run(100.0)))
+    assert actual["cost"] == pytest.approx(10.0)
+    assert (actual["per"], actual["currency"]) == ("million images", "EUR")
+    assert math.isnan(actual["emissions"])
 
 
 def test_all_nodes_are_paid() -> None:
@@ -47,28 +47,28 @@ def test_all_nodes_are_paid() -> None:
 
 def test_sequences_are_counted_in_tokens() -> None:
     # 100 sequences/s of 128 tokens are 12,800 tokens/s.
-    found = only(table(run(100.0, model="bert_base", sequence_length=128)))
-    assert found["per"] == "million tokens"
-    assert found["cost"] == pytest.approx(1e6 / 12_800 * 0.001)
+    actual = only(table(run(100.0, model="bert_base", sequence_length=128)))
+    assert actual["per"] == "million tokens"
+    assert actual["cost"] == pytest.approx(1e6 / 12_800 * 0.001)
 
 
 def test_the_interval_is_that_of_the_throughput_the_other_way_round() -> None:
     rates = (80.0, 90.0, 100.0, 100.0, 110.0, 125.0)
     low, high = median_interval(rates) or (math.nan, math.nan)
-    found = only(table(*repeats(*rates)))
-    assert found["cost_ci_low"] == pytest.approx(1000 / high)
-    assert found["cost_ci_high"] == pytest.approx(1000 / low)
-    assert found["cost_ci_low"] < found["cost"] < found["cost_ci_high"]
+    actual = only(table(*repeats(*rates)))
+    assert actual["cost_ci_low"] == pytest.approx(1000 / high)
+    assert actual["cost_ci_high"] == pytest.approx(1000 / low)
+    assert actual["cost_ci_low"] < actual["cost"] < actual["cost_ci_high"]
 
 
 def test_emissions_are_of_the_energy_that_was_read() -> None:
     assumed = Assumptions(grid_intensity=360.0, pue=1.5)
     some = [changed(run(100.0, repeat=n), joules_per_sample=joules)
             for n, joules in enumerate((1.0, 2.0, 4.0), 1)]  # fmt: skip
-    found = only(table(*some, assumed=assumed))
+    actual = only(table(*some, assumed=assumed))
     # 2 J x 1.5 x 1e6 = 3 MJ = 0.8333 kWh
-    assert found["emissions"] == pytest.approx(300.0)
-    assert math.isnan(found["cost"])
+    assert actual["emissions"] == pytest.approx(300.0)
+    assert math.isnan(actual["cost"])
     nothing = only(table(run(100.0), assumed=assumed))
     assert math.isnan(nothing["emissions"])
     assert nothing["reason"] == "no energy could be read on this machine"
@@ -99,9 +99,9 @@ def test_what_was_assumed_stays_with_the_results(tmp_path: Path) -> None:
                          '"grid_intensity": null, "pue": 1}', "{"])  # fmt: skip
 def test_a_file_of_something_else_is_reported(text: str, tmp_path: Path) -> None:
     (tmp_path / assumptions.FILE).write_text(text)
-    found, problems = assumptions.load(tmp_path)
-    assert found == assumptions.NONE
-    assert [one.origin for one in problems] == [assumptions.FILE]
+    actual, problems = assumptions.load(tmp_path)
+    assert actual == assumptions.NONE
+    assert [problem.origin for problem in problems] == [assumptions.FILE]
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_suite_without_one_framework_has_no_winner(
     assert {row["part_of_best"] for row in rows_of(results, "overview")} == {""}
     rows = {row["framework"]: row for row in rows_of(results, "coverage")}
     names = ("measured_cases", "expected_cases", "without_figure", "missing_cases")
-    assert {name: [row[one] for one in names] for name, row in rows.items()} == {
+    assert {name: [row[name] for name in names] for name, row in rows.items()} == {
         "all": ["8", "16", "4", "8"],
         "jax": ["8", "8", "4", "0"],
         "tensorflow": ["0", "8", "0", "8"],
@@ -109,10 +109,10 @@ def test_a_framework_that_the_plan_leaves_out_is_named_and_holds_no_winner_back(
 ) -> None:
     results = without(whole, tmp_path / "results", "tensorflow")
     cases = [
-        replace(one, folder="", left_out="its steps take a day")
-        if one.case.framework == "tensorflow"
-        else one
-        for one in expected_of(whole / "runs")
+        replace(case, folder="", left_out="its steps take a day")
+        if case.case.framework == "tensorflow"
+        else case
+        for case in expected_of(whole / "runs")
     ]
     expected.note(results, "small", cases, is_whole=True)
     lines, page = report(results, capsys)
@@ -135,10 +135,10 @@ def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
     One case with a compiler is missing; it might be the fastest."""
     cases = expected_of(whole / "runs")
     (missing,) = (
-        one.folder
-        for one in cases
-        if (one.case.framework, one.case.precision) == ("tensorflow", "fp32")
-        and (one.case.compiler, one.case.devices) == ("xla", 1)
+        case.folder
+        for case in cases
+        if (case.case.framework, case.case.precision) == ("tensorflow", "fp32")
+        and (case.case.compiler, case.case.devices) == ("xla", 1)
     )
     runs = [
         run
@@ -175,8 +175,8 @@ def test_a_whole_suite_says_so_and_a_set_without_one_says_nothing(
 )
 def test_a_broken_file_is_named_and_stops_nothing(whole: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / expected.FILE).write_text(text)
-    found, (problem,) = expected.load(tmp_path)
-    assert found == []
+    actual, (problem,) = expected.load(tmp_path)
+    assert actual == []
     assert problem.origin == expected.FILE
 
 
@@ -187,12 +187,12 @@ def test_a_call_for_a_part_of_the_suite_forgets_none_of_the_others(
     expected.note(tmp_path, "small", cases, is_whole=True)
     expected.note(tmp_path, "other", [replace(cases[0], suite="other")], is_whole=True)
     expected.note(tmp_path, "small", cases[:3], is_whole=False)
-    found, problems = expected.load(tmp_path)
+    actual, problems = expected.load(tmp_path)
     assert not problems
-    assert sorted(found, key=str) == sorted([*cases, replace(cases[0], suite="other")], key=str)
+    assert sorted(actual, key=str) == sorted([*cases, replace(cases[0], suite="other")], key=str)
     further = cases[0].case._replace(further=(("batch_order", "reversed"),))
     expected.note(tmp_path, "third", [replace(cases[0], case=further)], is_whole=True)
-    assert further in [one.case for one in expected.load(tmp_path)[0]]
+    assert further in [case.case for case in expected.load(tmp_path)[0]]
     expected.note(tmp_path, "third", [], is_whole=True)
     expected.note(tmp_path, "small", cases[:3], is_whole=True)
     assert len(expected.load(tmp_path)[0]) == 4

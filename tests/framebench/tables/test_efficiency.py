@@ -56,21 +56,21 @@ def table(*runs: Any, peaks: tuple[PeakFlops, ...] = ()) -> pd.DataFrame:
 def test_utilisation_is_model_operations_over_the_measured_peak(
     mode: str, devices: int, achieved: float, used: float
 ) -> None:
-    found = only(
+    actual = only(
         table(run(2.0, mode=mode, devices_per_node=devices, **CPU), peaks=(peak_flops(0.064),))
     )
-    assert found["tflops_per_device"] == pytest.approx(achieved, rel=1e-12)
-    assert found["peak_tflops"] == 0.064
-    assert found["mfu"] == pytest.approx(used, rel=1e-12)
-    assert found["peak_by"] == "jax 1 float32 1024"
-    assert found["reason"] == ""
-    assert math.isnan(found["datasheet_tflops"])
+    assert actual["tflops_per_device"] == pytest.approx(achieved, rel=1e-12)
+    assert actual["peak_tflops"] == 0.064
+    assert actual["mfu"] == pytest.approx(used, rel=1e-12)
+    assert actual["peak_by"] == "jax 1 float32 1024"
+    assert actual["reason"] == ""
+    assert math.isnan(actual["datasheet_tflops"])
 
 
 def test_operations_of_a_sequence_depend_on_its_length() -> None:
-    found = only(table(run(1e6, model="bert_base", mode="inference", sequence_length=20, **CPU)))
+    actual = only(table(run(1e6, model="bert_base", mode="inference", sequence_length=20, **CPU)))
     # 1000 x 20 + 10 x 20^2 = 24,000 multiply-adds, a million times per second
-    assert found["tflops_per_device"] == pytest.approx(0.048, rel=1e-12)
+    assert actual["tflops_per_device"] == pytest.approx(0.048, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -86,16 +86,16 @@ def test_operations_of_a_sequence_depend_on_its_length() -> None:
 def test_without_a_peak_or_operations_there_is_no_utilisation(
     changes: dict[str, Any], reason: str
 ) -> None:
-    found = only(table(run(**{"throughput": 2.0, **CPU, **changes}), peaks=(peak_flops(0.064),)))
-    assert math.isnan(found["mfu"])
-    assert reason in found["reason"]
+    actual = only(table(run(**{"throughput": 2.0, **CPU, **changes}), peaks=(peak_flops(0.064),)))
+    assert math.isnan(actual["mfu"])
+    assert reason in actual["reason"]
 
 
 def test_the_datasheet_stands_next_to_the_measured_peak_and_is_not_used() -> None:
     measured = peak_flops(40.0, hardware=GPU["hardware"], accelerator="cuda", cores=None)
-    found = only(table(run(1000.0, **GPU), peaks=(measured,)))
-    assert found["datasheet_tflops"] == 67.0
-    assert found["mfu"] == pytest.approx(1000 * 24e9 / 40e12, rel=1e-12)
+    actual = only(table(run(1000.0, **GPU), peaks=(measured,)))
+    assert actual["datasheet_tflops"] == 67.0
+    assert actual["mfu"] == pytest.approx(1000 * 24e9 / 40e12, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_energy_is_the_median_and_memory_the_most_of_the_repeats() -> None:
         run(2.0, repeat=n, joules_per_sample=j, peak_device_memory=d, peak_host_memory=h, **CPU)
         for n, (j, d, h) in enumerate(told, 1)
     ]
-    found = only(table(*runs))
-    assert found["energy_joules_per_sample"] == 2.0
-    assert found["peak_device_memory_bytes"] == 30
-    assert found["peak_host_memory_bytes"] == 600
+    actual = only(table(*runs))
+    assert actual["energy_joules_per_sample"] == 2.0
+    assert actual["peak_device_memory_bytes"] == 30
+    assert actual["peak_host_memory_bytes"] == 600
 
 
 def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
@@ -153,9 +153,9 @@ def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
 @pytest.mark.parametrize(("tflops", "flags"), [(0.049, ["few", "peak"]), (0.051, ["few"])])
 def test_a_model_as_fast_as_the_peak_flags_the_peak(tflops: float, flags: list[str]) -> None:
     # 2 images/s x 3 (forward and backward) x 2 x 4e9 multiply-adds are 0.048 TFLOP/s: 98 % and 94 %
-    found = only(table(run(2.0, **CPU), peaks=(peak_flops(tflops),)))
-    assert found["mfu"] == pytest.approx(0.048 / tflops)
-    assert found["flags"].split() == flags
+    actual = only(table(run(2.0, **CPU), peaks=(peak_flops(tflops),)))
+    assert actual["mfu"] == pytest.approx(0.048 / tflops)
+    assert actual["flags"].split() == flags
 
 
 @pytest.mark.parametrize(

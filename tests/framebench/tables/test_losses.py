@@ -41,7 +41,7 @@ def control(*throughputs: float | None, **changes: Any) -> list[Run]:
 def weak(*runs: list[Run]) -> pd.DataFrame:
     cases = group([run for some in runs for run in some], None)
     steps, others = (
-        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        {key: result for key, result in cases.items() if key.case.is_step is is_step}
         for is_step in (True, False)
     )
     return frames.frame(WEAK, WEAK.rows(Inputs(steps, others=others)))
@@ -62,21 +62,21 @@ STEP_BREAKDOWN = StepParts(
 
 
 def test_the_loss_is_split_by_the_control() -> None:
-    found = of_two(alone(100.0), together(120.0, step_breakdown=STEP_BREAKDOWN), control(160.0))
-    assert found["efficiency"] == 0.6
-    assert found["shared_hardware_loss"] == pytest.approx(0.2)
-    assert found["communication_loss"] == pytest.approx(0.2)
-    assert found["all_reduce_loss"] == pytest.approx(0.8 * 0.08 / (64 / 120))
-    assert sum(found[part] for part in PARTS) == pytest.approx(1 - found["efficiency"])
+    actual = of_two(alone(100.0), together(120.0, step_breakdown=STEP_BREAKDOWN), control(160.0))
+    assert actual["efficiency"] == 0.6
+    assert actual["shared_hardware_loss"] == pytest.approx(0.2)
+    assert actual["communication_loss"] == pytest.approx(0.2)
+    assert actual["all_reduce_loss"] == pytest.approx(0.8 * 0.08 / (64 / 120))
+    assert sum(actual[part] for part in PARTS) == pytest.approx(1 - actual["efficiency"])
 
 
 def test_a_step_in_one_piece_leaves_the_exchange_whole() -> None:
     """Fail if OneFlow's all-reduce, inseparable from its backward pass, is split off."""
     joined = StepParts((("forward", 0.1), ("backward+all_reduce", 0.4), ("optimizer", 0.01)), 3)
-    found = of_two(alone(100.0), together(120.0, step_breakdown=joined), control(160.0))
-    assert found["communication_loss"] == pytest.approx(0.2)
-    assert math.isnan(found["all_reduce_loss"])
-    assert math.isnan(found["rest_loss"])
+    actual = of_two(alone(100.0), together(120.0, step_breakdown=joined), control(160.0))
+    assert actual["communication_loss"] == pytest.approx(0.2)
+    assert math.isnan(actual["all_reduce_loss"])
+    assert math.isnan(actual["rest_loss"])
     apart = {"devices_per_node": 4}
     other = [
         *repeats(240.0, step_breakdown=STEP_BREAKDOWN, **apart),
@@ -98,10 +98,10 @@ def test_a_step_in_one_piece_leaves_the_exchange_whole() -> None:
     ],
 )
 def test_without_a_control_of_the_same_case_nothing_is_split(other: list[Run]) -> None:
-    found = of_two(alone(100.0), together(120.0, step_breakdown=STEP_BREAKDOWN), other)
-    assert found["efficiency"] == 0.6
+    actual = of_two(alone(100.0), together(120.0, step_breakdown=STEP_BREAKDOWN), other)
+    assert actual["efficiency"] == 0.6
     for column in COLUMNS:
-        assert found[column.name] in ("", None) or math.isnan(found[column.name]), column.name
+        assert actual[column.name] in ("", None) or math.isnan(actual[column.name]), column.name
 
 
 def test_a_case_without_a_control_beside_one_that_has_it_is_not_measured() -> None:
@@ -112,13 +112,13 @@ def test_a_case_without_a_control_beside_one_that_has_it_is_not_measured() -> No
 
 
 def test_intervals_enclose_the_losses_and_need_repeats() -> None:
-    found = of_two(alone(*VALUES), together(*scaled(1.2)), control(*scaled(1.6)))
+    actual = of_two(alone(*VALUES), together(*scaled(1.2)), control(*scaled(1.6)))
     for name in ("shared_hardware_loss", "communication_loss"):
-        assert found[name] == pytest.approx(0.2)
-        assert found[f"{name}_ci_low"] < found[name] < found[f"{name}_ci_high"]
+        assert actual[name] == pytest.approx(0.2)
+        assert actual[f"{name}_ci_low"] < actual[name] < actual[f"{name}_ci_high"]
     six = [values[:6] for values in (VALUES, scaled(1.2), scaled(1.6))]
     few = of_two(alone(*six[0]), together(*six[1]), control(*six[2]))
-    assert few["shared_hardware_loss"] == pytest.approx(found["shared_hardware_loss"], abs=0.02)
+    assert few["shared_hardware_loss"] == pytest.approx(actual["shared_hardware_loss"], abs=0.02)
     for name in ("shared_hardware_loss", "communication_loss"):
         assert math.isnan(few[f"{name}_ci_low"]), "six repeats are too few for a ratio"
 
@@ -144,19 +144,19 @@ def test_the_intervals_cover_the_losses_as_often_as_they_say() -> None:
     true = {"communication_loss": 0.2, "all_reduce_loss": 0.12}
     for _ in range(200):
         steps = with_breakdowns(noisy(120.0), noisy(0.15, 0.1))
-        found = of_two(alone(*noisy(100.0)), steps, control(*noisy(160.0)))
+        actual = of_two(alone(*noisy(100.0)), steps, control(*noisy(160.0)))
         for name, value in true.items():
-            held[name] += found[f"{name}_ci_low"] <= value <= found[f"{name}_ci_high"]
+            held[name] += actual[f"{name}_ci_low"] <= value <= actual[f"{name}_ci_high"]
     assert min(held.values()) >= 0.93 * 200, held
 
 
 def test_communication_has_an_interval_where_enough_repeats_have_a_breakdown() -> None:
     parts = [0.15 * value / 100 for value in VALUES]
     steps = with_breakdowns(scaled(1.2), parts)
-    found = of_two(alone(*VALUES), steps, control(*scaled(1.6)))
-    low, high = found["all_reduce_loss_ci_low"], found["all_reduce_loss_ci_high"]
-    assert found["all_reduce_loss"] == pytest.approx(0.8 * 0.15)
-    assert low < found["all_reduce_loss"] < high
+    actual = of_two(alone(*VALUES), steps, control(*scaled(1.6)))
+    low, high = actual["all_reduce_loss_ci_low"], actual["all_reduce_loss_ci_high"]
+    assert actual["all_reduce_loss"] == pytest.approx(0.8 * 0.15)
+    assert low < actual["all_reduce_loss"] < high
     assert low == pytest.approx(0.12, rel=0.03)
     parts_once = [
         replace(run, step_breakdown=run.step_breakdown if run.repeat == 1 else None)
@@ -171,9 +171,9 @@ def test_communication_has_an_interval_where_enough_repeats_have_a_breakdown() -
 
 
 def test_marks_of_the_control_stand_next_to_what_follows_from_it() -> None:
-    found = of_two(alone(*VALUES), together(*scaled(1.2)), control(160.0))
-    assert found["control_flags"] == "few"
-    assert "few" not in found["flags"].split(), "the efficiency does not follow from the control"
+    actual = of_two(alone(*VALUES), together(*scaled(1.2)), control(160.0))
+    assert actual["control_flags"] == "few"
+    assert "few" not in actual["flags"].split(), "the efficiency does not follow from the control"
 
 
 def test_a_smaller_batch_on_each_device_is_no_matter_of_the_control() -> None:

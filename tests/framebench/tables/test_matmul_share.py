@@ -55,21 +55,21 @@ def test_a_forward_pass_has_these_products() -> None:
 
 
 def test_training_has_three_for_each() -> None:
-    found = matmuls.of_step(SMALL, 1, 2, trains=True)
-    assert found[MatmulShape(1, 2, 8, 4)] == 2, (
+    actual = matmuls.of_step(SMALL, 1, 2, trains=True)
+    assert actual[MatmulShape(1, 2, 8, 4)] == 2, (
         "one forward, one of the gradient of the widening's input"
     )
-    assert found[MatmulShape(1, 4, 2, 8)] == 1, "of the widening's weights"
-    assert matmuls.multiply_adds(found) == 3 * matmuls.multiply_adds(FORWARD_MATMULS)
+    assert actual[MatmulShape(1, 4, 2, 8)] == 1, "of the widening's weights"
+    assert matmuls.multiply_adds(actual) == 3 * matmuls.multiply_adds(FORWARD_MATMULS)
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_products_of_a_model_are_all_that_its_facts_count(name: str) -> None:
     for length in (16, 128):
         for batch in (1, 3):
-            found = matmuls.of_step(MODELS[name], batch, length, trains=False)
+            actual = matmuls.of_step(MODELS[name], batch, length, trains=False)
             counted = batch * catalog.forward_multiply_adds(MODELS[name], length)
-            assert matmuls.multiply_adds(found) == counted, (name, batch, length)
+            assert matmuls.multiply_adds(actual) == counted, (name, batch, length)
 
 
 def test_there_are_models_whose_products_are_known() -> None:
@@ -91,7 +91,7 @@ def test_a_shape_is_written_as_in_a_suite() -> None:
 def table(*runs: Run) -> pd.DataFrame:
     cases = group(runs, None)
     steps, others = (
-        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        {key: result for key, result in cases.items() if key.case.is_step is is_step}
         for is_step in (True, False)
     )
     inputs = Inputs(steps, models={"small": SMALL, "resnet": RESNET, **MODELS}, others=others)
@@ -105,13 +105,13 @@ ALL = 316
 def test_products_are_summed_beside_the_step() -> None:
     """Fail if matmul times are not summed next to the step time.
     632 operations at a billionth of a TFLOP/s, a thousand per second: 632 ms of a second."""
-    found = only(table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS)))
-    assert found["covered"] == 1.0
-    assert found["matmuls_alone_ms"] == pytest.approx(2 * ALL)
-    assert found["step_time_ms"] == 1000.0
-    assert found["matmul_share"] == pytest.approx(0.632)
-    assert found["rest_ms"] == pytest.approx(368)
-    assert found["reason"] == ""
+    actual = only(table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS)))
+    assert actual["covered"] == 1.0
+    assert actual["matmuls_alone_ms"] == pytest.approx(2 * ALL)
+    assert actual["step_time_ms"] == 1000.0
+    assert actual["matmul_share"] == pytest.approx(0.632)
+    assert actual["rest_ms"] == pytest.approx(368)
+    assert actual["reason"] == ""
 
 
 def test_a_shape_is_taken_as_fast_as_its_fastest() -> None:
@@ -124,19 +124,33 @@ def test_a_shape_is_taken_as_fast_as_its_fastest() -> None:
 
 def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
     widening = MatmulShape(1, 2, 4, 8)
-    found = only(
-        table(run(1.0, **CASE), matmul_rates(*(one for one in FORWARD_MATMULS if one != widening)))
+    actual = only(
+        table(
+            run(1.0, **CASE),
+            matmul_rates(
+                *(
+                    forward_matmul
+                    for forward_matmul in FORWARD_MATMULS
+                    if forward_matmul != widening
+                )
+            ),
+        )
     )
-    assert found["covered"] == pytest.approx(1 - 64 / ALL)
-    assert pd.isna(found["matmuls_alone_ms"])
-    assert pd.isna(found["matmul_share"])
-    assert found["reason"] == (
+    assert actual["covered"] == pytest.approx(1 - 64 / ALL)
+    assert pd.isna(actual["matmuls_alone_ms"])
+    assert pd.isna(actual["matmul_share"])
+    assert actual["reason"] == (
         "80% of its operations were measured, 90% are needed: kind matmul of pytorch in fp32, "
         "devices_per_node 1, shapes: 2x4x8"
     )
-    assert found["flags"] == "few"
+    assert actual["flags"] == "few"
     least = only(
-        table(run(1.0, **CASE), matmul_rates(*(one for one in FORWARD_MATMULS if one.m > 1)))
+        table(
+            run(1.0, **CASE),
+            matmul_rates(
+                *(forward_matmul for forward_matmul in FORWARD_MATMULS if forward_matmul.m > 1)
+            ),
+        )
     )
     assert LEAST_COVERED < least["covered"] < 1
     assert least["matmuls_alone_ms"] == pytest.approx(2 * (ALL - 28)), "its own part alone"
@@ -144,11 +158,11 @@ def test_what_is_not_measured_counts_for_nothing_and_is_named() -> None:
 
 def test_training_needs_the_shapes_of_the_backward_pass() -> None:
     made = run(1.0, **{**CASE, "mode": "train"})
-    found = only(table(made, matmul_rates(*FORWARD_MATMULS)))
-    assert found["covered"] < 0.9
+    actual = only(table(made, matmul_rates(*FORWARD_MATMULS)))
+    assert actual["covered"] < 0.9
     step = matmuls.of_step(SMALL, 1, 2, trains=True)
-    found = only(table(made, matmul_rates(*step)))
-    assert found["matmuls_alone_ms"] == pytest.approx(6 * ALL)
+    actual = only(table(made, matmul_rates(*step)))
+    assert actual["matmuls_alone_ms"] == pytest.approx(6 * ALL)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +177,9 @@ def test_training_needs_the_shapes_of_the_backward_pass() -> None:
     ],
 )
 def test_products_measured_elsewhere_cover_nothing(other: dict[str, Any]) -> None:
-    found = only(table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS, **other)))
-    assert found["covered"] == 0.0
-    assert "2x4x4 2x4x8 2x8x4" in found["reason"]
+    actual = only(table(run(1.0, **CASE), matmul_rates(*FORWARD_MATMULS, **other)))
+    assert actual["covered"] == 0.0
+    assert "2x4x4 2x4x8 2x8x4" in actual["reason"]
 
 
 def test_models_of_other_operations_have_no_row_and_without_products_there_is_no_table() -> None:
@@ -215,14 +229,14 @@ CONVOLUTIONS = {"a": (3, 400.0), "b": (1, 700.0)}
 
 
 def test_operations_of_a_model_count_as_often_as_it_has_them() -> None:
-    found = only(table(run(1.0, **CONVOLVED), of_model("convolution", CONVOLUTIONS)))
-    assert found["covered"] == pytest.approx(0.95)
-    assert found["matmuls_alone_ms"] == pytest.approx(1900)
-    assert found["rest_ms"] == pytest.approx(100), "of a step of two seconds"
+    actual = only(table(run(1.0, **CONVOLVED), of_model("convolution", CONVOLUTIONS)))
+    assert actual["covered"] == pytest.approx(0.95)
+    assert actual["matmuls_alone_ms"] == pytest.approx(1900)
+    assert actual["rest_ms"] == pytest.approx(100), "of a step of two seconds"
     training = run(1.0, **{**CONVOLVED, "mode": "train", "accumulation": 2})
-    found = only(table(training, of_model("convolution", CONVOLUTIONS)))
-    assert found["covered"] == pytest.approx(0.95)
-    assert found["matmuls_alone_ms"] == pytest.approx(2 * 3800), "two micro-steps of both passes"
+    actual = only(table(training, of_model("convolution", CONVOLUTIONS)))
+    assert actual["covered"] == pytest.approx(0.95)
+    assert actual["matmuls_alone_ms"] == pytest.approx(2 * 3800), "two micro-steps of both passes"
 
 
 @pytest.mark.parametrize(
@@ -237,9 +251,9 @@ def test_less_than_is_needed_and_more_than_there_is_have_no_figure() -> None:
         ({"a": (1, 400.0)}, "20% of its operations were measured, 90% are needed: its matmuls"),
         ({"a": (6, 400.0)}, "120% of its operations were measured: more than the step has"),
     ):
-        found = only(table(run(1.0, **CONVOLVED), of_model("convolution", some)))
-        assert pd.isna(found["matmuls_alone_ms"])
-        assert reason in found["reason"]
+        actual = only(table(run(1.0, **CONVOLVED), of_model("convolution", some)))
+        assert pd.isna(actual["matmuls_alone_ms"])
+        assert reason in actual["reason"]
 
 
 def test_attention_stands_in_the_place_of_its_products() -> None:
@@ -248,12 +262,12 @@ def test_attention_stands_in_the_place_of_its_products() -> None:
     attention = of_model(
         "attention", {"heads": (1, 64.0)}, model="small", batch_per_device=1, sequence_length=2
     )
-    found = only(table(run(1.0, **CASE), attention, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
-    assert found["covered"] == pytest.approx(1.0)
-    assert found["matmuls_alone_ms"] == pytest.approx(64 + (2 * ALL - 64) / 2)
+    actual = only(table(run(1.0, **CASE), attention, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
+    assert actual["covered"] == pytest.approx(1.0)
+    assert actual["matmuls_alone_ms"] == pytest.approx(64 + (2 * ALL - 64) / 2)
     longer = replace(attention, case=attention.case._replace(sequence_length=4))
-    found = only(table(run(1.0, **CASE), longer, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
-    assert found["matmuls_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
+    actual = only(table(run(1.0, **CASE), longer, matmul_rates(*FORWARD_MATMULS, tflops=2e-9)))
+    assert actual["matmuls_alone_ms"] == pytest.approx(ALL), "of sequences of another length"
 
 
 # ---- the plot -----------------------------------------------------------------------------------

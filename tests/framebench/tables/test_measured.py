@@ -46,26 +46,26 @@ def cases_of(folder: Path, suite: Mapping[str, Any], **config: Any) -> list[Case
 
 def test_cases_are_the_product_of_axes_and_parameters(tmp_path: Path) -> None:
     copies = {"memory_copy": {"size": [1000, 2000], "copies": 3, "devices_per_node": [1, 2]}}
-    found = cases_of(tmp_path, {"measurements": copies})
-    assert [(one.devices_per_node, one.parameters) for one in found] == [
+    actual = cases_of(tmp_path, {"measurements": copies})
+    assert [(case.devices_per_node, case.parameters) for case in actual] == [
         (devices, (("copies", 3), ("size", size))) for devices in (1, 2) for size in (1000, 2000)
     ]
-    assert {(one.mode, one.framework, one.model) for one in found} == {("memory_copy", "", "")}
+    assert {(case.mode, case.framework, case.model) for case in actual} == {("memory_copy", "", "")}
 
 
 def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
     axes = {"framework": ["mxnet"], "model": ["bert_base"], "precision": ["fp32", "amp"],
             "devices_per_node": [2], "batch_per_device": [4]}  # fmt: skip
     suite = {"axes": axes, "measurements": {**COPY, "peak_flops": {"devices_per_node": 1}}}
-    found = cases_of(tmp_path, suite)
-    assert len(found) == 2 + 2 + 2, "steps, copies and peaks"
-    peaks = [one for one in found if one.mode == "peak_flops"]
-    assert [(one.framework, one.precision, one.devices_per_node) for one in peaks] == [
+    actual = cases_of(tmp_path, suite)
+    assert len(actual) == 2 + 2 + 2, "steps, copies and peaks"
+    peaks = [case for case in actual if case.mode == "peak_flops"]
+    assert [(peak.framework, peak.precision, peak.devices_per_node) for peak in peaks] == [
         ("mxnet", "fp32", 1),
         ("mxnet", "amp", 1),
     ]
-    assert {one.batch_per_device for one in peaks} == {0}, "a peak has no batch"
-    assert {one.devices_per_node for one in found if one.mode == "memory_copy"} == {2}
+    assert {peak.batch_per_device for peak in peaks} == {0}, "a peak has no batch"
+    assert {case.devices_per_node for case in actual if case.mode == "memory_copy"} == {2}
 
 
 def test_an_exclude_pattern_removes_cases_of_a_kind(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_exclude_pattern_removes_cases_of_a_kind(tmp_path: Path) -> None:
         "measurements": {**COPY, "peak_flops": {"framework": ["jax", "mxnet"]}},
         "exclude": [{"mode": ["memory_copy"]}, {"mode": ["peak_flops"], "framework": ["jax"]}],
     }
-    assert {(one.mode, one.framework) for one in cases_of(tmp_path, suite)} == {
+    assert {(case.mode, case.framework) for case in cases_of(tmp_path, suite)} == {
         ("peak_flops", "mxnet")
     }
     with pytest.raises(ConfigError, match="did you mean memory_copy"):
@@ -82,14 +82,14 @@ def test_an_exclude_pattern_removes_cases_of_a_kind(tmp_path: Path) -> None:
 
 def test_fewer_frameworks_leave_what_needs_none(tmp_path: Path) -> None:
     suite = {"measurements": {**COPY, "peak_flops": {"framework": ["jax", "mxnet"]}}}
-    found = cases_of(tmp_path, suite, frameworks=["jax"])
-    assert {one.framework for one in found} == {"", "jax"}
+    actual = cases_of(tmp_path, suite, frameworks=["jax"])
+    assert {case.framework for case in actual} == {"", "jax"}
 
 
 def test_each_parameter_decides_the_folder(tmp_path: Path) -> None:
-    found = cases_of(tmp_path, {"measurements": COPY})
-    folders = {one.folder({}) for one in found}
-    assert len(folders) == len(found)
+    actual = cases_of(tmp_path, {"measurements": COPY})
+    folders = {case.folder({}) for case in actual}
+    assert len(folders) == len(actual)
     assert all(folder.startswith("none/none/memory_copy-1n1g-") for folder in folders)
 
 
@@ -121,8 +121,8 @@ def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: 
     other = tmp_path / "other"
     other.mkdir()
     for own, expected in (({}, tmp_path), ({"folder": str(other)}, other)):
-        (found,) = cases_of(tmp_path, {"measurements": {"storage": own}}, storage=str(tmp_path))
-        assert dict(found.parameters)["folder"] == str(expected)
+        (actual,) = cases_of(tmp_path, {"measurements": {"storage": own}}, storage=str(tmp_path))
+        assert dict(actual.parameters)["folder"] == str(expected)
     with pytest.raises(ConfigError, match="storage: found '/nowhere'"):
         cases_of(tmp_path, {"measurements": {"storage": {}}}, storage="/nowhere")
 
@@ -133,41 +133,41 @@ def cases_in(suite: str) -> list[Case]:
 
 
 def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
-    found = cases_in("micro")
+    actual = cases_in("micro")
     of_frameworks = {"matmul", "launch"}
     of_models = {"convolution", "attention"}
     of_ranks = {"collective", "sharded_matmul", "overlap"}
     of_one = {*of_models, *of_ranks, "elementwise", "transfer", "sustained"}
-    modes = {one.mode for one in found}
+    modes = {case.mode for case in actual}
     of_machines = {"memory", "memory_latency", "network", "storage"}
     assert modes == of_frameworks | of_one | of_machines
-    assert {one.mode for one in found if one.model} == of_models
+    assert {case.mode for case in actual if case.model} == of_models
     for mode in of_frameworks:
-        named = {one.framework for one in found if one.mode == mode}
+        named = {case.framework for case in actual if case.mode == mode}
         assert named == {*load_catalog(ROOT).frameworks}
-    assert 10 * len(found) < 6 * 60, "a plan expects ten seconds of each run that was never made"
+    assert 10 * len(actual) < 6 * 60, "a plan expects ten seconds of each run that was never made"
 
 
 def test_the_suite_of_collectives_has_each_up_to_a_gibibyte() -> None:
-    found = [dict(one.parameters) for one in cases_in("collectives")]
-    assert {one["operation"] for one in found} == {*OPERATIONS}
-    assert max(one["largest_bytes"] for one in found) == 2**30
+    actual = [dict(case.parameters) for case in cases_in("collectives")]
+    assert {entry["operation"] for entry in actual} == {*OPERATIONS}
+    assert max(entry["largest_bytes"] for entry in actual) == 2**30
 
 
 def test_superbench_s_micro_benchmarks_have_its_sizes() -> None:
     """Fail if our SuperBench suite has other sizes than superbench/benchmarks/micro_benchmarks.
     Source: commit 700d6501, and the page."""
     cases = cases_in("superbench_micro")
-    found = {one.mode: dict(one.parameters) for one in cases}
-    assert found["overlap"]["shape"] == "640x1024x1880"
-    assert found["sharded_matmul"]["shapes"] == "16000x12288x12288"
-    assert found["overlap"]["message_bytes"] == 5000 * 1400 * 4
-    assert 30 in {dict(one.parameters).get("matmuls") for one in cases}
+    actual = {case.mode: dict(case.parameters) for case in cases}
+    assert actual["overlap"]["shape"] == "640x1024x1880"
+    assert actual["sharded_matmul"]["shapes"] == "16000x12288x12288"
+    assert actual["overlap"]["message_bytes"] == 5000 * 1400 * 4
+    assert 30 in {dict(case.parameters).get("matmuls") for case in cases}
     cubes = {f"{size}x{size}x{size}" for size in (2048, 4096, 8192, 16384)}
-    assert {*found["matmul"]["shapes"].split()} == {*cubes, "16000x12288x12288"}
+    assert {*actual["matmul"]["shapes"].split()} == {*cubes, "16000x12288x12288"}
     page = (ROOT / "docs/micro-benchmarks.md").read_text()
     table = page.partition("## SuperBench")[2]
-    assert set(found) <= {*re.findall(r"`(\w+)`", table)}, "not in the table"
+    assert set(actual) <= {*re.findall(r"`(\w+)`", table)}, "not in the table"
 
 
 def test_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str, rat
     base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
     candidate = copies(*(2 + 0.002 * n for n in range(8)), size=10)
     table = compare.compare(group(base, None), group(candidate, None))
-    (row,) = (one for one in table.to_dict("records") if one["metric"] == metric)
+    (row,) = (entry for entry in table.to_dict("records") if entry["metric"] == metric)
     assert row["ratio"] == pytest.approx(ratio)
     assert (row["verdict"], row["parameters"]) == ("faster", "size 10")
     worse = compare.compare(group(candidate, None), group(base, None))
@@ -262,24 +262,24 @@ def test_a_parameter_does_not_take_the_place_of_a_column() -> None:
 
 def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> None:
     runs = [
-        replace(one, origin=f"{place}.csv:1")
-        for place, one in enumerate([*copies(1.0, 2.0, size=10), *copies(4.0, size=20), run()])
+        replace(copy, origin=f"{place}.csv:1")
+        for place, copy in enumerate([*copies(1.0, 2.0, size=10), *copies(4.0, size=20), run()])
     ]
     cases = group(runs, None)
     inputs = Inputs(
-        {key: one for key, one in cases.items() if key.case.is_step},
-        others={key: one for key, one in cases.items() if not key.case.is_step},
+        {key: result for key, result in cases.items() if key.case.is_step},
+        others={key: result for key, result in cases.items() if not key.case.is_step},
     )
-    found = record_sets.RecordSet(tuple(runs), (), tmp_path, 0)
-    text = html_report.render(found, inputs, frames.build(inputs), tmp_path, "A report")
+    actual = record_sets.RecordSet(tuple(runs), (), tmp_path, 0)
+    text = html_report.render(actual, inputs, frames.build(inputs), tmp_path, "A report")
     (section,) = re.findall(r'<section id="memory-copy">.*?</section>', text, re.DOTALL)
     rows = re.findall(r'<tr class="more">.*?</tr>', section, re.DOTALL)
-    links = [re.findall(r'href="(\d)', one) for one in rows]
+    links = [re.findall(r'href="(\d)', row) for row in rows]
     assert links == [["0", "1"], ["0", "1"], ["2"], ["2"]]
     assert "4 runs of 3 cases" in text
     (fastest,) = re.findall(r'<section id="fastest-framework">.*?</section>', text, re.DOTALL)
     rows = re.findall(r'<tr class="more">.*?</tr>', fastest, re.DOTALL)
-    behind = [re.findall(r'href="(\d)', one) for one in rows]
+    behind = [re.findall(r'href="(\d)', row) for row in rows]
     assert sorted(behind) == [["0", "1"], ["2"], ["3"]], "of each size its own, once"
 
 

@@ -58,11 +58,11 @@ def test_a_case_in_megatrons_figures() -> None:
     memory = {"allocated_memory": 3, "peak_device_memory": 5, "peak_reserved_memory": 7}
     memory["peak_host_memory"] = 9
     one = run(0.5, model="gpt2_small", batch_per_device=2, sequence_length=1024, **shared, **memory)
-    found = table(one).iloc[0]
-    assert found["global_batch"] == 2 * 3 * 2, "micro-batch x micro-steps x replicas"
-    assert found["batch_per_device"] == 2
-    assert found["step_seconds"] == 12 / 0.5
-    assert found["tokens_per_second"] == 512
+    actual = table(one).iloc[0]
+    assert actual["global_batch"] == 2 * 3 * 2, "micro-batch x micro-steps x replicas"
+    assert actual["batch_per_device"] == 2
+    assert actual["step_seconds"] == 12 / 0.5
+    assert actual["tokens_per_second"] == 512
     for name, operations in {
         "megatron_tflops_per_device": megatron.megatron(GPT2, 1024, tensor=2),
         "deepspeed_tflops_per_device": megatron.deepspeed(GPT2, 1024, tensor=2),
@@ -70,11 +70,11 @@ def test_a_case_in_megatrons_figures() -> None:
         "tflops_per_device": 6 * (123_532_032 * 1024 + 18_432 * 1024**2),
     }.items():
         assert operations is not None
-        assert found[name] == pytest.approx(0.5 * operations / 4 / 1e12, rel=1e-12), name
-    assert found["allocated_memory_bytes"] == 3
-    assert found["peak_device_memory_bytes"] == 5
-    assert found["peak_reserved_memory_bytes"] == 7
-    assert found["peak_host_memory_bytes"] == 9
+        assert actual[name] == pytest.approx(0.5 * operations / 4 / 1e12, rel=1e-12), name
+    assert actual["allocated_memory_bytes"] == 3
+    assert actual["peak_device_memory_bytes"] == 5
+    assert actual["peak_reserved_memory_bytes"] == 7
+    assert actual["peak_host_memory_bytes"] == 9
 
 
 def test_other_cases_have_no_such_figures() -> None:

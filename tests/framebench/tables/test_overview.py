@@ -122,9 +122,9 @@ def test_models_of_one_framework_stand_below_each_other() -> None:
         Path("t", "overview.md")
     ]
     assert "| model | fp32 1n1g | amp 1n1g |" in text
-    assert {one.down for one in overview.by_model(rows)} == {"framework"}
+    assert {crosstab.down for crosstab in overview.by_model(rows)} == {"framework"}
     both = rows + [{**row, "framework": "jax"} for row in rows]
-    assert {one.down for one in overview.crosstabs(both)} == {"framework"}
+    assert {crosstab.down for crosstab in overview.crosstabs(both)} == {"framework"}
 
 
 def rows_of(runs: list[Run]) -> Iterable[Row]:

@@ -42,8 +42,8 @@ COMBINATIONS = (
 
 
 def test_the_best_combination_is_one_that_computes_the_model() -> None:
-    found = answers.answers_of(built(*COMBINATIONS))
-    first, *others = found.own_model
+    actual = answers.answers_of(built(*COMBINATIONS))
+    first, *others = actual.own_model
     assert first.startswith("train: best of 3 combinations: batch 8 inductor: 250")
     assert "32000" in first.replace(",", ""), "128 tokens in each sample"
     assert "32.00 ms per step" in first, "8 samples at 250 samples/s"
@@ -70,21 +70,21 @@ def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None
     runs = own(throughput, batch_per_device=8, **CPU)
     peaks = PeakFlopsLookup((peak_flops(10.0),))
     tables = frames.build(Inputs(grouping.group(runs, None), peaks=peaks))
-    assert any(said in one for one in answers.answers_of(tables).own_model)
+    assert any(said in text for text in answers.answers_of(tables).own_model)
 
 
 def test_the_terminal_says_all_of_the_best_combination() -> None:
-    found = answers.answers_of(built(*COMBINATIONS))
-    lines = answers.lines(found, [])
-    assert max(map(len, lines)) <= answers.WIDTH < len(found.own_model[0])
-    assert found.own_model[0] in " ".join(line.strip() for line in lines)
+    actual = answers.answers_of(built(*COMBINATIONS))
+    lines = answers.lines(actual, [])
+    assert max(map(len, lines)) <= answers.WIDTH < len(actual.own_model[0])
+    assert actual.own_model[0] in " ".join(line.strip() for line in lines)
 
 
 def test_no_frameworks_compete_for_it() -> None:
     tables = built(*COMBINATIONS)
-    found = answers.answers_of(tables)
-    assert (found.fastest, found.compares_frameworks) == ([], False)
-    assert not [line for line in answers.lines(found, []) if "astest" in line]
+    actual = answers.answers_of(tables)
+    assert (actual.fastest, actual.compares_frameworks) == ([], False)
+    assert not [line for line in answers.lines(actual, []) if "astest" in line]
     roof = repeats(9.0, framework="", model="", mode="memory", unit="GB/s")
     under = built(*COMBINATIONS, roof)
     assert not answers.answers_of(under).compares_frameworks
@@ -102,7 +102,7 @@ def test_no_frameworks_compete_for_it() -> None:
 
 def test_each_combination_has_step_times_and_its_verification() -> None:
     frame = built(*COMBINATIONS, own(5.0, batch_per_device=2, flags=("unverified",)))
-    table = next(rows for one, rows in frame.items() if one is OWN_MODEL)
+    table = next(rows for entry, rows in frame.items() if entry is OWN_MODEL)
     assert row(table, batch_per_device=4)["p50_ms"] == pytest.approx(40)
     assert row(table, precision="bf16")["verification"] == "failed"
     assert row(table, batch_per_device=2)["verification"] == "unverified"
@@ -111,10 +111,10 @@ def test_each_combination_has_step_times_and_its_verification() -> None:
 
 def test_its_operations_are_those_that_the_run_counted() -> None:
     efficiency = next(
-        rows for one, rows in built(*COMBINATIONS).items() if one.name == "efficiency"
+        rows for entry, rows in built(*COMBINATIONS).items() if entry.name == "efficiency"
     )
-    found = row(efficiency, compiler="inductor")
-    assert found["tflops_per_device"] == pytest.approx(250 * 3 * 2 * 1e9 / 1e12)
+    actual = row(efficiency, compiler="inductor")
+    assert actual["tflops_per_device"] == pytest.approx(250 * 3 * 2 * 1e9 / 1e12)
     (one,) = own(1.0)
     assert traffic.of_step(one, {}).moved == 2 * 4 * 1000
     inference = run(mode="inference", sample_work=WORK)

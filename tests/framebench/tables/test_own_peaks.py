@@ -31,8 +31,8 @@ def made(*variants: str) -> Inputs:
         for variant in variants or ("",)
         for run in repeats(
             *(
-                one * (2 if variant == "fast" else 1)
-                for one in (1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05)
+                value * (2 if variant == "fast" else 1)
+                for value in (1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05)
             ),
             suite_variant=variant,
             variables=(("A", "1"),) * (variant == "fast"),
@@ -71,11 +71,11 @@ def test_a_figure_has_its_part_of_both_peaks() -> None:
 
 
 def test_answers_stay_short_with_much_to_say() -> None:
-    found = answers.answers_of(frames.build(made("default", "fast")))
+    actual = answers.answers_of(frames.build(made("default", "fast")))
     much = replace(
-        found,
-        fastest=[*found.fastest] * 9,
-        variants=[*found.variants] * 9,
+        actual,
+        fastest=[*actual.fastest] * 9,
+        variants=[*actual.variants] * 9,
         slow=["slow"] * 5,
         first_gains=["gain"] * 5,
         failures=[("failed", "1")],
@@ -89,9 +89,9 @@ def test_answers_stay_short_with_much_to_say() -> None:
 
 def test_the_answer_names_a_slow_library_and_what_was_shown_to_help() -> None:
     def said(*variants: str) -> str:
-        found = answers.answers_of(frames.build(made(*variants)))
-        (sentence,) = found.slow
-        assert any(line.startswith("pytorch multiplies") for line in answers.lines(found, []))
+        actual = answers.answers_of(frames.build(made(*variants)))
+        (sentence,) = actual.slow
+        assert any(line.startswith("pytorch multiplies") for line in answers.lines(actual, []))
         return sentence
 
     plain = said()

@@ -48,7 +48,7 @@ def table(
 ) -> pd.DataFrame:
     cases = group(runs, None)
     steps, others = (
-        {key: one for key, one in cases.items() if key.case.is_step is is_step}
+        {key: result for key, result in cases.items() if key.case.is_step is is_step}
         for is_step in (True, False)
     )
     inputs = Inputs(steps, peaks=PeakFlopsLookup(peaks), models=models, others=others)
@@ -97,9 +97,9 @@ def test_bytes_that_are_not_known_have_a_reason(
     changes: dict[str, Any], models: dict[str, Any], reason: str
 ) -> None:
     facts = {"resnet50_v1.5": {**ROOFLINE_MODELS["resnet50_v1.5"], **models}}
-    found = traffic.of_step(run(**changes), facts)
-    assert (found.moved, found.held) == (None, None)
-    assert reason in found.reason
+    actual = traffic.of_step(run(**changes), facts)
+    assert (actual.moved, actual.held) == (None, None)
+    assert reason in actual.reason
 
 
 def test_every_model_and_precision_that_ships_has_bytes() -> None:
@@ -132,17 +132,17 @@ def test_a_case_is_held_against_the_lower_roof() -> None:
     """Fail if a case is not compared with the lower roof.
     A training step of one image: 6 GFLOP, 24 MB: 250 FLOP/byte."""
     one = run(10.0, batch_per_device=1, **CPU)
-    found = only(table(one, memory_bandwidth(0.4), peaks=(peak_flops(0.2),)))
-    assert found["intensity"] == pytest.approx(250)
-    assert found["tflops_per_device"] == pytest.approx(0.06)
-    assert found["ridge"] == pytest.approx(500)
-    assert (found["lower_roof"], found["bound_tflops"]) == ("memory", pytest.approx(0.1))
-    assert found["reached"] == pytest.approx(0.6)
-    assert (found["compute_roof_by"], found["memory_roof_by"]) == (
+    actual = only(table(one, memory_bandwidth(0.4), peaks=(peak_flops(0.2),)))
+    assert actual["intensity"] == pytest.approx(250)
+    assert actual["tflops_per_device"] == pytest.approx(0.06)
+    assert actual["ridge"] == pytest.approx(500)
+    assert (actual["lower_roof"], actual["bound_tflops"]) == ("memory", pytest.approx(0.1))
+    assert actual["reached"] == pytest.approx(0.6)
+    assert (actual["compute_roof_by"], actual["memory_roof_by"]) == (
         "jax 1 float32 1024",
         "memory triad",
     )
-    assert found["reason"] == ""
+    assert actual["reason"] == ""
     more = only(
         table(run(10.0, batch_per_device=4, **CPU), memory_bandwidth(0.4), peaks=(peak_flops(0.2),))
     )
@@ -156,8 +156,8 @@ def test_the_highest_of_peak_and_products_is_the_roof() -> None:
     one = run(10.0, **CPU)
     for tflops, by in ((0.3, "mxnet 2.8.0 matmul highest_rate"), (0.1, "jax 1 float32 1024")):
         made = replace(matmul(tflops), case=matmul(tflops).case._replace(framework_version="2.8.0"))
-        found = only(table(one, memory_bandwidth(9.0), made, peaks=(peak_flops(0.2),)))
-        assert (found["compute_roof_tflops"], found["compute_roof_by"]) == (max(tflops, 0.2), by)
+        actual = only(table(one, memory_bandwidth(9.0), made, peaks=(peak_flops(0.2),)))
+        assert (actual["compute_roof_tflops"], actual["compute_roof_by"]) == (max(tflops, 0.2), by)
     measured = device_benchmark(
         "peak_flops", MetricValue("peak", 0.5, "TFLOP/s"), CPU, framework="paddle",
         framework_version="3", precision="fp32",
@@ -172,18 +172,18 @@ def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
     One device alone reaches 10 GB/s; two reach 6 GB/s each."""
     two = run(20.0, devices_per_node=2, **CPU)
     alone = (memory_bandwidth(10.0), matmul(0.2))
-    found = only(table(two, *alone, peaks=(peak_flops(0.2),)))
-    assert pd.isna(found["reached"])
-    assert pd.isna(found["compute_roof_tflops"])
-    assert pd.isna(found["memory_roof_gbytes_per_second"])
-    assert found["reason"] == (
+    actual = only(table(two, *alone, peaks=(peak_flops(0.2),)))
+    assert pd.isna(actual["reached"])
+    assert pd.isna(actual["compute_roof_tflops"])
+    assert pd.isna(actual["memory_roof_gbytes_per_second"])
+    assert actual["reason"] == (
         "no bandwidth of the memory of 2 devices of 1 core: kind memory, devices_per_node 2"
     )
-    found = only(table(two, *alone, memory_bandwidth(12.0, 2), matmul(0.15, 2)))
-    assert found["memory_roof_gbytes_per_second"] == 6.0
-    assert found["memory_roof_by"] == "memory triad on 2 devices at once"
-    assert found["compute_roof_tflops"] == 0.15
-    assert found["tflops_per_device"] == pytest.approx(0.06), "half of what both compute"
+    actual = only(table(two, *alone, memory_bandwidth(12.0, 2), matmul(0.15, 2)))
+    assert actual["memory_roof_gbytes_per_second"] == 6.0
+    assert actual["memory_roof_by"] == "memory triad on 2 devices at once"
+    assert actual["compute_roof_tflops"] == 0.15
+    assert actual["tflops_per_device"] == pytest.approx(0.06), "half of what both compute"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
 )
 def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
     one = run(10.0, **CPU)
-    found = only(
+    actual = only(
         table(
             one,
             memory_bandwidth(10.0, **elsewhere),
@@ -204,18 +204,18 @@ def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
             peaks=(peak_flops(0.2),),
         )
     )
-    assert "no bandwidth of the memory of 1 device" in found["reason"]
-    assert pd.isna(found["reached"])
-    found = only(table(one, memory_bandwidth(10.0), matmul(0.1, **elsewhere)))
+    assert "no bandwidth of the memory of 1 device" in actual["reason"]
+    assert pd.isna(actual["reached"])
+    actual = only(table(one, memory_bandwidth(10.0), matmul(0.1, **elsewhere)))
     assert (
-        found["reason"] == "no peak of 1 device of 1 core in fp32: "
+        actual["reason"] == "no peak of 1 device of 1 core in fp32: "
         "kind peak_flops or matmul on as many"
     )
 
 
 def test_products_in_another_precision_are_no_roof() -> None:
-    found = only(table(run(10.0, **CPU), memory_bandwidth(10.0), matmul(0.1, precision="amp")))
-    assert "no peak" in found["reason"]
+    actual = only(table(run(10.0, **CPU), memory_bandwidth(10.0), matmul(0.1, precision="amp")))
+    assert "no peak" in actual["reason"]
 
 
 def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
@@ -227,8 +227,8 @@ def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
     small = device_benchmark("elementwise", add._replace(value=9000.0), GPU, framework="pytorch",
                              parameters={"elements": 2**22})  # fmt: skip
     host = memory_bandwidth(100.0, place=GPU)
-    found = only(table(one, host, small, large))
-    assert found["memory_roof_gbytes_per_second"] == 3000.0, "small arrays stay in a cache"
+    actual = only(table(one, host, small, large))
+    assert actual["memory_roof_gbytes_per_second"] == 3000.0, "small arrays stay in a cache"
     assert not len(table(one, host, small)), "there is no bandwidth of such a memory"
 
 
@@ -237,11 +237,11 @@ def test_a_record_reports_the_last_cache(tmp_path: Path) -> None:
         **peak_flops_record(), "kind": "memory", "parameters": {},
         "metrics": {"triad": {"value": 8.0, "unit": "GB/s", "better": "higher"}},
     }  # fmt: skip
-    for told, found in ((2**20, 2**20), (0, None)):
+    for told, number in ((2**20, 2**20), (0, None)):
         made["ranks"][0]["last_cache_bytes"] = told
         (tmp_path / "r1.json").write_text(json.dumps(made))
         ((read,), problems, _) = record_files.read_folder(tmp_path)
-        assert (read.last_cache, problems) == (found, [])
+        assert (read.last_cache, problems) == (number, [])
 
 
 def test_without_any_bandwidth_there_are_no_rows_and_the_page_says_what_to_run() -> None:
@@ -250,9 +250,9 @@ def test_without_any_bandwidth_there_are_no_rows_and_the_page_says_what_to_run()
 
 
 def test_a_failed_case_says_why_and_has_no_figure() -> None:
-    found = only(table(run(None, status="oom", reason="too big", **CPU), memory_bandwidth(1.0)))
-    assert found["reason"] == "oom: too big"
-    assert pd.isna(found["reached"])
+    actual = only(table(run(None, status="oom", reason="too big", **CPU), memory_bandwidth(1.0)))
+    assert actual["reason"] == "oom: too big"
+    assert pd.isna(actual["reached"])
 
 
 def test_marks_of_all_figures_are_inherited() -> None:
@@ -283,16 +283,16 @@ def test_a_memory_that_is_no_bound_is_marked(
     bandwidth: float, last_cache: int | None, tflops: float, flagged: bool
 ) -> None:
     one = run(10.0, batch_per_device=1, **CPU)
-    found = only(
+    actual = only(
         table(one, memory_bandwidth(bandwidth, last_cache=last_cache), peaks=(peak_flops(tflops),))
     )
-    assert ("roof" in found["flags"].split()) is flagged
-    assert "peak" not in found["flags"].split()
+    assert ("roof" in actual["flags"].split()) is flagged
+    assert "peak" not in actual["flags"].split()
 
 
 def test_a_case_that_reaches_the_peak_flags_it() -> None:
-    found = only(table(run(10.0, **CPU), memory_bandwidth(99.0), peaks=(peak_flops(0.0605),)))
-    assert {"peak"} <= {*found["flags"].split()}
+    actual = only(table(run(10.0, **CPU), memory_bandwidth(99.0), peaks=(peak_flops(0.0605),)))
+    assert {"peak"} <= {*actual["flags"].split()}
 
 
 def test_columns_and_types_hold_without_rows() -> None:
@@ -375,25 +375,25 @@ def test_the_worked_example_is_what_the_table_has() -> None:
     one = run(
         0.5, model="bert_base", sequence_length=128, batch_per_device=1, **CPU
     )  # fmt: skip
-    found = only(table(one, memory_bandwidth(8.0), peaks=(peak_flops(0.1),), models=models))
+    actual = only(table(one, memory_bandwidth(8.0), peaks=(peak_flops(0.1),), models=models))
     expected = {
-        "bytes_moved": f"{found['bytes_moved'] / 1e9:.2f}",
-        "intensity": f"{found['intensity']:.1f}",
-        "ridge": f"{found['ridge']:.1f}",
-        "bound_tflops": f"{found['bound_tflops']:.3f}",
-        "lower_roof": found["lower_roof"],
-        "tflops_per_device": f"{found['tflops_per_device']:.4f}",
-        "reached": f"{100 * found['reached']:.0f}",
+        "bytes_moved": f"{actual['bytes_moved'] / 1e9:.2f}",
+        "intensity": f"{actual['intensity']:.1f}",
+        "ridge": f"{actual['ridge']:.1f}",
+        "bound_tflops": f"{actual['bound_tflops']:.3f}",
+        "lower_roof": actual["lower_roof"],
+        "tflops_per_device": f"{actual['tflops_per_device']:.4f}",
+        "reached": f"{100 * actual['reached']:.0f}",
     }
     assert {name: shown.get(name) for name in expected} == expected
 
 
 def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:
     known = catalog.load_catalog(ROOT)
-    found = [*matrix.cases(load_settings({"suite": "roofline"}, known).suite, known)]
-    steps = [one for one in found if one.is_step]
-    measured = {one.devices_per_node for one in found if one.mode == "memory"}
-    assert {one.devices_per_node for one in steps} == measured
-    assert {(one.model, one.mode) for one in steps} == {
+    actual = [*matrix.cases(load_settings({"suite": "roofline"}, known).suite, known)]
+    steps = [case for case in actual if case.is_step]
+    measured = {case.devices_per_node for case in actual if case.mode == "memory"}
+    assert {step.devices_per_node for step in steps} == measured
+    assert {(step.model, step.mode) for step in steps} == {
         (model, mode) for model in ("resnet50_v1.5", "bert_base") for mode in ("train", "inference")
     }

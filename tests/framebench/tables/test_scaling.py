@@ -29,7 +29,7 @@ from ..table_rows import row
 
 VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
 
-COMMUNICATION = [one.name for one in scaling.WEAK.columns if one.check == "communication"]
+COMMUNICATION = [column.name for column in scaling.WEAK.columns if column.check == "communication"]
 
 
 def on(devices: int, total: int, throughput: float | None = 100.0, **changes: Any) -> Run:
@@ -50,10 +50,10 @@ def rows_of(table: pd.DataFrame) -> list[tuple[int, int, int]]:
 
 def test_strong_scaling_is_relative_to_the_same_total_batch() -> None:
     runs = [on(1, 64, 100.0), on(2, 64, 160.0), on(4, 64, 200.0)]
-    found = strong(runs)
-    assert rows_of(found) == [(1, 64, 64), (2, 64, 32), (4, 64, 16)]
-    assert list(found["speedup"]) == [1.0, 1.6, 2.0]
-    assert list(found["efficiency"]) == [1.0, 0.8, 0.5]
+    actual = strong(runs)
+    assert rows_of(actual) == [(1, 64, 64), (2, 64, 32), (4, 64, 16)]
+    assert list(actual["speedup"]) == [1.0, 1.6, 2.0]
+    assert list(actual["efficiency"]) == [1.0, 0.8, 0.5]
     # there is no run on one device with the same batch per device
     weak = build(runs)["weak_scaling"]
     assert list(weak[weak["devices"] > 1]["reason"]) == ["no 1n1g run"] * 2
@@ -79,31 +79,31 @@ def test_intervals_of_an_efficiency_are_those_of_the_speedup_by_devices() -> Non
     weak = repeats(*(1.8 * value for value in VALUES), devices_per_node=2, batch_per_device=64)
     made = build([*one, *two, *weak])
     for name, speedup in (("weak_scaling", 1.8), ("strong_scaling", 1.9)):
-        found = row(made[name], devices=2, speedup=speedup)
-        assert found["efficiency"] == speedup / 2
-        low, high = found["efficiency_ci_low"], found["efficiency_ci_high"]
-        assert (low, high) == (found["speedup_ci_low"] / 2, found["speedup_ci_high"] / 2)
-        assert low < found["efficiency"] < high
+        actual = row(made[name], devices=2, speedup=speedup)
+        assert actual["efficiency"] == speedup / 2
+        low, high = actual["efficiency_ci_low"], actual["efficiency_ci_high"]
+        assert (low, high) == (actual["speedup_ci_low"] / 2, actual["speedup_ci_high"] / 2)
+        assert low < actual["efficiency"] < high
     few = build([*one[:2], *two[:2]])["strong_scaling"]
     assert few["efficiency_ci_low"].isna().tolist() == [False, True]
 
 
 def test_a_series_without_1n1g_says_which_is_missing() -> None:
     runs = [on(2, 64), on(4, 64)]
-    found = strong(runs)
-    assert rows_of(found) == [(2, 64, 32), (4, 64, 16)]
-    assert set(found["reason"]) == {"no 1n1g run with total batch 64"}
-    assert found["speedup"].isna().all()
-    assert found["efficiency"].isna().all()
-    text = in_markdown("strong_scaling", found)
+    actual = strong(runs)
+    assert rows_of(actual) == [(2, 64, 32), (4, 64, 16)]
+    assert set(actual["reason"]) == {"no 1n1g run with total batch 64"}
+    assert actual["speedup"].isna().all()
+    assert actual["efficiency"].isna().all()
+    text = in_markdown("strong_scaling", actual)
     assert "]: no 1n1g run with total batch 64" in text
 
 
 def test_a_baseline_that_failed_is_named() -> None:
     runs = [on(1, 512, None, status="oom", reason="too big"), on(8, 512)]
-    found = strong(runs)
-    assert row(found, devices=8)["reason"] == "1n1g is oom: too big"
-    assert row(found, devices=1)["reason"] == "oom: too big"
+    actual = strong(runs)
+    assert row(actual, devices=8)["reason"] == "1n1g is oom: too big"
+    assert row(actual, devices=1)["reason"] == "oom: too big"
 
 
 def test_a_weak_series_alone_has_no_row() -> None:
@@ -122,8 +122,8 @@ def test_equal_total_batches_of_a_weak_grid_are_no_series() -> None:
 
 
 def test_equal_total_batches_with_1n1g_are_a_series_whoever_asked_for_them() -> None:
-    found = strong([run(batch_per_device=b, devices_per_node=d) for b in (32, 64) for d in (1, 2)])
-    assert rows_of(found) == [(1, 64, 64), (2, 64, 32)]
+    actual = strong([run(batch_per_device=b, devices_per_node=d) for b in (32, 64) for d in (1, 2)])
+    assert rows_of(actual) == [(1, 64, 64), (2, 64, 32)]
 
 
 def test_the_same_devices_on_more_nodes_are_no_series() -> None:
@@ -148,11 +148,11 @@ def test_a_1n1g_of_another_case_is_no_baseline(other: dict[str, Any]) -> None:
 
 def test_the_order_of_runs_does_not_matter() -> None:
     runs = [on(devices, total, 10.0 * devices) for total in (64, 128) for devices in (1, 2, 4)]
-    found = strong(runs)
-    assert rows_of(found) == [
+    actual = strong(runs)
+    assert rows_of(actual) == [
         (1, 64, 64), (2, 64, 32), (4, 64, 16), (1, 128, 128), (2, 128, 64), (4, 128, 32),
     ]  # fmt: skip
-    pd.testing.assert_frame_equal(found, strong(runs[::-1]))
+    pd.testing.assert_frame_equal(actual, strong(runs[::-1]))
 
 
 def test_imported_runs_show_nothing_of_communication() -> None:
@@ -205,11 +205,11 @@ def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
     kind = scaling.KINDS["weak_scaling"]
 
     def plot(*topologies: tuple[int, int]) -> Plot:
-        found = [
+        actual = [
             run(100.0 * nodes * devices - nodes, nodes=nodes, devices_per_node=devices)
             for nodes, devices in topologies
         ]
-        table = build(found)["weak_scaling"]
+        table = build(actual)["weak_scaling"]
         (drawn,) = scaling_curves.panels(table, Look(["pytorch"]), kind)
         return drawn
 
@@ -218,7 +218,7 @@ def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
     assert hollow not in one_each.caption
     assert hollow in two_of_two.caption
     lines, others = (
-        set(re.findall(r'<path d="(M[^"]* L[^"]*)"', one.svg)) for one in (one_each, two_of_two)
+        set(re.findall(r'<path d="(M[^"]* L[^"]*)"', plot.svg)) for plot in (one_each, two_of_two)
     )
     assert lines
     assert lines <= others, "the line goes another way"
@@ -231,8 +231,8 @@ def rendered(record_set: record_sets.RecordSet, folder: Path) -> str:
 
 def test_the_report_has_both_kinds(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", 5, frameworks=("pytorch",), batches=(2, 4))
-    found = record_sets.load(source)
-    text = rendered(found, tmp_path)
+    actual = record_sets.load(source)
+    text = rendered(actual, tmp_path)
     sections = {
         name: text.split(f'<section id="{name}">')[1].split("</section>")[0]
         for name in ("weak-scaling", "strong-scaling")
@@ -245,7 +245,7 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
         assert '<span class="why">one device</span>' in sections[name]
         assert "interval %" in sections[name]
     assert 'href="#strong-scaling"' in text
-    alone = [one for one in found.runs if one.case.batch_per_device == 4]
+    alone = [one for one in actual.runs if one.case.batch_per_device == 4]
     few = record_sets.RecordSet(tuple(alone), (), source, 0)
     with without_charts():
         assert 'id="strong-scaling"' not in rendered(few, tmp_path)
@@ -264,8 +264,8 @@ def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
 
 def test_bus_bandwidth_has_the_factor_of_nccl_tests() -> None:
     runs = [on(4, 64, all_reduce=AllReduceTiming(0.02, 8.0))]
-    found = row(build(runs)["weak_scaling"], devices=4)
-    assert found["all_reduce_bus_gbytes_per_second"] == 8.0 * 2 * 3 / 4
+    actual = row(build(runs)["weak_scaling"], devices=4)
+    assert actual["all_reduce_bus_gbytes_per_second"] == 8.0 * 2 * 3 / 4
 
 
 def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
@@ -273,14 +273,14 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
     If a framework runs ahead, the host sees other step times."""
     steps = (0.001, 0.001, 0.298)
     told = [AllReduceTiming(0.02, 1.0), AllReduceTiming(0.03, 3.0), AllReduceTiming(0.09, 2.0)]
-    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, step_seconds=steps, all_reduce=one)
-                         for n, one in enumerate(told, 1))]  # fmt: skip
+    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, step_seconds=steps, all_reduce=timing)
+                         for n, timing in enumerate(told, 1))]  # fmt: skip
     for name in scaling.KINDS:
         made = build(runs)[name]
-        found = row(made, devices=2)
-        assert found["communication_estimate"] == pytest.approx(0.3)
-        assert found["all_reduce_gbytes_per_second"] == 2.0
-        assert found["all_reduce_bus_gbytes_per_second"] == 2.0, "2 (2 - 1) / 2 is 1"
+        actual = row(made, devices=2)
+        assert actual["communication_estimate"] == pytest.approx(0.3)
+        assert actual["all_reduce_gbytes_per_second"] == 2.0
+        assert actual["all_reduce_bus_gbytes_per_second"] == 2.0, "2 (2 - 1) / 2 is 1"
         assert made[made["devices"] == 1][COMMUNICATION].isna().all(axis=None)
         text = in_markdown(name, made)
         assert "| 30.0 | 2.00 | 2.00 |" in text
@@ -294,14 +294,14 @@ def test_the_share_is_the_median_over_repeats_of_seconds_by_steps() -> None:
 def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
     """Fail if the interval counts more than the median round of each repeat."""
     rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
-    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, gradient_all_reduce=GradientAllReduce(one, 5))
-                         for n, one in enumerate(rounds, 1))]  # fmt: skip
+    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, gradient_all_reduce=GradientAllReduce(item, 5))
+                         for n, item in enumerate(rounds, 1))]  # fmt: skip
     for name in scaling.KINDS:
-        found = row(build(runs)[name], devices=2)
-        assert found["communication_alone"] == pytest.approx(0.2)
-        low, high = found["communication_alone_ci_low"], found["communication_alone_ci_high"]
+        actual = row(build(runs)[name], devices=2)
+        assert actual["communication_alone"] == pytest.approx(0.2)
+        low, high = actual["communication_alone_ci_low"], actual["communication_alone_ci_high"]
         assert 0.17 <= low < 0.2 < high <= 0.23
-        assert found["gradient_messages"] == 5
+        assert actual["gradient_messages"] == 5
     few = [on(1, 64, framework="jax"), replace(runs[1], case=on(2, 64, framework="jax").case)]
     text = in_markdown("weak_scaling", build([*runs, *few])["weak_scaling"])
     assert "]: needs 6 repeats" in text

@@ -35,9 +35,9 @@ NESTED = [
 
 
 def breakdown(*parts: dict[str, Any], reason: str = "") -> StepParts:
-    found = step_parts_of({"step_breakdown": {"reason": reason, "parts": list(parts)}})
-    assert found is not None
-    return found
+    actual = step_parts_of({"step_breakdown": {"reason": reason, "parts": list(parts)}})
+    assert actual is not None
+    return actual
 
 
 def table(*runs: Any) -> pd.DataFrame:
@@ -45,11 +45,11 @@ def table(*runs: Any) -> pd.DataFrame:
 
 
 def test_a_part_is_a_median_less_what_it_contains() -> None:
-    found = breakdown(*CUT)
+    actual = breakdown(*CUT)
     expected = {"forward": 0.3, "backward": 0.5, "all_reduce": 0.2, "optimizer": 0.1}
-    assert dict(found.seconds) == pytest.approx(expected)
-    assert found.steps == 3
-    assert found.how == (
+    assert dict(actual.seconds) == pytest.approx(expected)
+    assert actual.steps == 3
+    assert actual.how == (
         "forward alone; backward alone; all_reduce as a pass until its end, less forward, "
         "backward; optimizer alone"
     )
@@ -74,22 +74,22 @@ def test_parts_that_are_none_are_refused(parts: list[dict[str, Any]]) -> None:
 
 
 def test_shares_and_the_sum_over_the_step_of_the_window() -> None:
-    found = only(table(run(2.0, waited_apart=(0.9, 1.0, 1.5), step_breakdown=breakdown(*CUT))))
-    assert found["step_ms"] == 1000.0
+    actual = only(table(run(2.0, waited_apart=(0.9, 1.0, 1.5), step_breakdown=breakdown(*CUT))))
+    assert actual["step_ms"] == 1000.0
     names = ("forward", "backward", "all_reduce", "optimizer")
-    assert [found[f"{name}_ms"] for name in names] == pytest.approx([300, 500, 200, 100])
-    shares = [found[f"{name}_share"] for name in names]
+    assert [actual[f"{name}_ms"] for name in names] == pytest.approx([300, 500, 200, 100])
+    shares = [actual[f"{name}_share"] for name in names]
     assert shares == pytest.approx([3 / 11, 5 / 11, 2 / 11, 1 / 11])
-    assert found["sum_over_step"] == pytest.approx(1.1)
-    assert (found["breakdown_steps"], found["reason"]) == (3, "")
-    assert found["data"].startswith("none")
+    assert actual["sum_over_step"] == pytest.approx(1.1)
+    assert (actual["breakdown_steps"], actual["reason"]) == (3, "")
+    assert actual["data"].startswith("none")
 
 
 def test_what_a_framework_has_in_one_stands_in_the_first_column() -> None:
-    found = only(table(run(2.0, waited_apart=(1.0,), step_breakdown=breakdown(*NESTED))))
-    assert found["backward_ms"] == pytest.approx(600)
-    assert math.isnan(found["all_reduce_ms"])
-    assert "backward+all_reduce" in found["how"]
+    actual = only(table(run(2.0, waited_apart=(1.0,), step_breakdown=breakdown(*NESTED))))
+    assert actual["backward_ms"] == pytest.approx(600)
+    assert math.isnan(actual["all_reduce_ms"])
+    assert "backward+all_reduce" in actual["how"]
 
 
 def test_the_median_is_over_the_repeats_that_have_a_split() -> None:
@@ -98,9 +98,9 @@ def test_the_median_is_over_the_repeats_that_have_a_split() -> None:
         run(2.0, repeat=2, waited_apart=(3.0,), step_breakdown=breakdown(part("forward", 0.4))),
         run(2.0, repeat=3, waited_apart=(9.0,)),
     ]
-    found = only(table(*runs))
-    assert (found["step_ms"], found["breakdown_steps"]) == (2000.0, 2)
-    assert found["forward_ms"] == pytest.approx(300)
+    actual = only(table(*runs))
+    assert (actual["step_ms"], actual["breakdown_steps"]) == (2000.0, 2)
+    assert actual["forward_ms"] == pytest.approx(300)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_the_median_is_over_the_repeats_that_have_a_split() -> None:
     ],
 )
 def test_without_a_split_there_is_a_reason(changes: dict[str, Any], reason: str) -> None:
-    found = only(table(run(**{"throughput": 2.0, "waited_apart": (1.0,), **changes})))
-    assert math.isnan(found["forward_ms"])
-    assert math.isnan(found["sum_over_step"])
-    assert found["reason"] == reason
+    actual = only(table(run(**{"throughput": 2.0, "waited_apart": (1.0,), **changes})))
+    assert math.isnan(actual["forward_ms"])
+    assert math.isnan(actual["sum_over_step"])
+    assert actual["reason"] == reason
 
 
 def test_a_row_says_with_what_its_forward_pass_ends() -> None:

@@ -51,11 +51,11 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
 
 
 def test_the_median_stands_with_its_extremes_and_interval() -> None:
-    found = only(build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
-    assert (found["repeats"], found["status"], found["reason"]) == (7, "ok", "")
-    assert [found[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
-    assert [found[f"throughput_ci_{end}"] for end in ("low", "high")] == [1.0, 7.0]
-    assert found["flags"] == "noisy"
+    actual = only(build(repeats(7.0, 1.0, 6.0, 2.0, 5.0, 3.0, 4.0))["summary"])
+    assert (actual["repeats"], actual["status"], actual["reason"]) == (7, "ok", "")
+    assert [actual[f"throughput_{what}"] for what in ("min", "median", "max")] == [1.0, 4.0, 7.0]
+    assert [actual[f"throughput_ci_{end}"] for end in ("low", "high")] == [1.0, 7.0]
+    assert actual["flags"] == "noisy"
 
 
 def test_what_is_odd_about_repeats_is_said() -> None:
@@ -73,19 +73,19 @@ def test_what_is_odd_about_repeats_is_said() -> None:
         "summary", build(repeats(*steady, *(value - 4 for value in steady)))["summary"]
     )
     doubted = [
-        replace(one, flags=(Flag("unsteady", "the steps took longer"),) * (one.repeat > 4))
-        for one in repeats(*steady)
+        replace(repeat, flags=(Flag("unsteady", "the steps took longer"),) * (repeat.repeat > 4))
+        for repeat in repeats(*steady)
     ]
-    found = only(build(doubted)["summary"])
-    assert found["flags"] == "unsteady"
-    assert found["remarks"] == "unsteady: in repeat 5 the steps took longer (and in 1 more)"
+    actual = only(build(doubted)["summary"])
+    assert actual["flags"] == "unsteady"
+    assert actual["remarks"] == "unsteady: in repeat 5 the steps took longer (and in 1 more)"
 
 
 def test_five_repeats_have_no_95_percent_interval() -> None:
-    found = only(build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
-    assert math.isnan(found["throughput_ci_low"])
-    assert math.isnan(found["throughput_ci_high"])
-    assert found["flags"] == "few"
+    actual = only(build(repeats(1.0, 2.0, 3.0, 4.0, 5.0))["summary"])
+    assert math.isnan(actual["throughput_ci_low"])
+    assert math.isnan(actual["throughput_ci_high"])
+    assert actual["flags"] == "few"
 
 
 def called_noisy(count: int, deviation: float) -> float:
@@ -93,8 +93,8 @@ def called_noisy(count: int, deviation: float) -> float:
     draws = np.random.default_rng(count).normal(100, deviation, (100, count))
     runs = [run for n, row in enumerate(draws, 1) for run in repeats(*row, batch_per_device=n)]
     flags = [case.flags for case in group(runs, None).values()]
-    assert all(("few" in found) == (count < 6) for found in flags)
-    return float(np.mean(["noisy" in found for found in flags]))
+    assert all(("few" in flag) == (count < 6) for flag in flags)
+    return float(np.mean(["noisy" in flag for flag in flags]))
 
 
 def test_noisy_is_not_a_matter_of_chance() -> None:
@@ -115,8 +115,8 @@ def test_noisy_begins_at_five_percent_from_end_to_end(width: float, is_noisy: bo
 
 @pytest.mark.parametrize(("steps", "flags"), [(19, "few untested"), (20, "few")])
 def test_a_window_of_few_steps_is_untested(steps: int, flags: str) -> None:
-    found = only(build([run(step_seconds=(0.1,) * steps)])["summary"])
-    assert found["flags"] == flags
+    actual = only(build([run(step_seconds=(0.1,) * steps)])["summary"])
+    assert actual["flags"] == flags
 
 
 def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
@@ -124,8 +124,8 @@ def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> 
     base, two = repeats(*values), repeats(*(1.9 * value for value in values), devices_per_node=2)
     built = build(base + two)
     assert set(built["summary"]["flags"]) == {""}
-    found = row(built["weak_scaling"], devices=2)
-    assert found["speedup_ci_low"] < found["speedup"] == 1.9 < found["speedup_ci_high"]
+    actual = row(built["weak_scaling"], devices=2)
+    assert actual["speedup_ci_low"] < actual["speedup"] == 1.9 < actual["speedup_ci_high"]
     built = build(base[:5] + two)
     assert row(built["weak_scaling"], devices=2)["flags"] == "few"
 
@@ -138,18 +138,22 @@ def verdicts_of(factors: Sequence[float], table: str, **candidate: Any) -> list[
         for sped, keys in ((1.0, {}), (factor, candidate)):
             values = sped * random.normal(100, 1, 7)
             runs += repeats(*values.tolist(), batch_per_device=batch, **keys)
-    found = build(runs)[table]
-    changed = np.logical_and.reduce([found[name] == value for name, value in candidate.items()])
-    return found[changed].sort_values("batch_per_device")["verdict"].tolist()
+    actual = build(runs)[table]
+    changed = np.logical_and.reduce([actual[name] == value for name, value in candidate.items()])
+    return actual[changed].sort_values("batch_per_device")["verdict"].tolist()
 
 
 def test_every_precision_has_a_speedup_over_its_own_baseline() -> None:
-    others = {name: one.baseline for name, one in precisions.known().items() if one.baseline}
+    others = {
+        name: precision.baseline
+        for name, precision in precisions.known().items()
+        if precision.baseline
+    }
     assert {*others} == {name for name in precisions.known() if name != "fp32"}
     runs = [run(10.0, precision=name) for name in {*others.values()}]
     runs += [run(10.0 * n, precision=name) for n, name in enumerate(others, 2)]
-    found = build(runs)["precision_speedup"].set_index("precision")["speedup"]
-    assert found.to_dict() == {name: n for n, name in enumerate(others, 2)}
+    actual = build(runs)["precision_speedup"].set_index("precision")["speedup"]
+    assert actual.to_dict() == {name: n for n, name in enumerate(others, 2)}
 
 
 def test_a_ratio_has_a_verdict() -> None:
@@ -178,18 +182,18 @@ def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
         runs += repeats(
             *random.normal(100, 1, 20).tolist(), batch_per_device=batch, compiler="inductor"
         )
-    found = build(runs)["compiler_speedup"]
-    assert ((found["speedup_ci_low"] > 1) | (found["speedup_ci_high"] < 1)).any()
-    assert set(found["verdict"]) == {"no difference shown"}
+    actual = build(runs)["compiler_speedup"]
+    assert ((actual["speedup_ci_low"] > 1) | (actual["speedup_ci_high"] < 1)).any()
+    assert set(actual["verdict"]) == {"no difference shown"}
 
 
 def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
     # DLPerf: an unfinished log counts as 0.0. The median of 0, 0, 90 and 100 would be 45.
     runs = repeats(None, 100.0, None, 90.0)
     runs[0] = run(None, status="oom", reason="12 GB are too few")
-    found = only(build(runs)["summary"])
-    assert (found["status"], found["repeats"], found["throughput_median"]) == ("ok", 2, 95.0)
-    assert found["reason"] == (
+    actual = only(build(runs)["summary"])
+    assert (actual["status"], actual["repeats"], actual["throughput_median"]) == ("ok", 2, 95.0)
+    assert actual["reason"] == (
         "1 of 4 repeats out of memory: 12 GB are too few; 1 failed: broke; median of the other 2"
     )
 
@@ -200,10 +204,10 @@ def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
         run(None, repeat=2, status="oom", reason="too big"),
         run(None, repeat=3, status="oom", reason="too big"),
     ]
-    found = only(build(runs)["summary"])
-    assert (found["status"], found["repeats"]) == ("oom", 3)
-    assert found["reason"] == "2 of 3 repeats out of memory: too big; 1 timed out: 600 s are over"
-    numbers = [found[name] for name in found if name.startswith("throughput")]
+    actual = only(build(runs)["summary"])
+    assert (actual["status"], actual["repeats"]) == ("oom", 3)
+    assert actual["reason"] == "2 of 3 repeats out of memory: too big; 1 timed out: 600 s are over"
+    numbers = [actual[name] for name in actual if name.startswith("throughput")]
     assert all(math.isnan(number) for number in numbers), "missing is missing, never zero"
 
 
@@ -247,10 +251,10 @@ def test_weak_scaling_divides_unrounded_medians_and_shows_throughput_beside() ->
 
 def test_without_1n1g_there_is_no_speedup_and_not_1() -> None:
     # DLPerf: a missing 1n1g silently makes the speed-up 1.0.
-    found = only(build([run(20.0, devices_per_node=8)])["weak_scaling"])
-    assert math.isnan(found["speedup"])
-    assert math.isnan(found["efficiency"])
-    assert (found["throughput_median"], found["reason"]) == (20.0, "no 1n1g run")
+    actual = only(build([run(20.0, devices_per_node=8)])["weak_scaling"])
+    assert math.isnan(actual["speedup"])
+    assert math.isnan(actual["efficiency"])
+    assert (actual["throughput_median"], actual["reason"]) == (20.0, "no 1n1g run")
 
 
 def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
@@ -303,9 +307,9 @@ def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
         run(None, compiler="xla", status="unsupported", reason="not built in"),
     ]
     compiled = build(runs)["compiler_speedup"]
-    found = row(compiled, compiler="inductor")
-    assert (found["throughput_baseline"], found["throughput"]) == (10.0, 12.0)
-    assert found["speedup"] == 1.2
+    actual = row(compiled, compiler="inductor")
+    assert (actual["throughput_baseline"], actual["throughput"]) == (10.0, 12.0)
+    assert actual["speedup"] == 1.2
     assert row(compiled, compiler="xla")["reason"] == "unsupported: not built in"
     assert len(compiled) == 2
 
@@ -319,13 +323,13 @@ def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
         for value, compiler in ((10.0, "none"), (12.0, native))
     ]
     compiled = build(runs)["compiler_speedup"]
-    found = {name: row(compiled, framework=name) for name in frameworks}
-    natures = {name: one["baseline_runs"] for name, one in found.items()}
+    actual = {name: row(compiled, framework=name) for name in frameworks}
+    natures = {name: entry["baseline_runs"] for name, entry in actual.items()}
     assert natures == {"tensorflow": "graph", "pytorch": "eager", "jax": "op by op"}
-    assert (found["pytorch"]["speedup"], found["tensorflow"]["speedup"]) == (1.2, 1.2)
-    assert math.isnan(found["jax"]["speedup"])
-    assert found["jax"]["throughput_baseline"] == 10.0, "the figure itself is no secret"
-    assert found["jax"]["reason"] == "no ratio: it runs op by op without jit, as nobody does"
+    assert (actual["pytorch"]["speedup"], actual["tensorflow"]["speedup"]) == (1.2, 1.2)
+    assert math.isnan(actual["jax"]["speedup"])
+    assert actual["jax"]["throughput_baseline"] == 10.0, "the figure itself is no secret"
+    assert actual["jax"]["reason"] == "no ratio: it runs op by op without jit, as nobody does"
 
 
 def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
@@ -338,10 +342,10 @@ def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
 
 
 def test_a_compiler_has_paid_when_its_steps_have_gained_what_it_took() -> None:
-    found = only(build(compiled_and_not(*[2.0] * 7, compiled=36.0))["compiler_speedup"])
-    assert found["steps_to_pay"] == 20, "32 s longer at the start, 1.6 s less in each step"
-    found = only(build(compiled_and_not(*[2.0] * 7, compiled=3.0))["compiler_speedup"])
-    assert found["steps_to_pay"] == 0, "its first step was faster, too"
+    actual = only(build(compiled_and_not(*[2.0] * 7, compiled=36.0))["compiler_speedup"])
+    assert actual["steps_to_pay"] == 20, "32 s longer at the start, 1.6 s less in each step"
+    actual = only(build(compiled_and_not(*[2.0] * 7, compiled=3.0))["compiler_speedup"])
+    assert actual["steps_to_pay"] == 0, "its first step was faster, too"
 
 
 @pytest.mark.parametrize(
@@ -360,10 +364,10 @@ def test_a_gain_that_is_not_shown_pays_for_nothing(speedups: list[float], why: s
 
 def test_an_imported_baseline_is_what_its_source_says() -> None:
     theirs = {"framework": "jax", "source": "another lab"}
-    found = only(
+    actual = only(
         build([run(10.0, **theirs), run(12.0, **theirs, compiler="jit")])["compiler_speedup"]
     )
-    assert (found["speedup"], found["baseline_runs"]) == (1.2, "")
+    assert (actual["speedup"], actual["baseline_runs"]) == (1.2, "")
     unknown = [run(10.0, **theirs), run(12.0, **theirs, compiler="")]
     assert build(unknown)["compiler_speedup"].empty, "of which nobody says whether it was compiled"
 
@@ -371,10 +375,10 @@ def test_an_imported_baseline_is_what_its_source_says() -> None:
 def test_our_baseline_is_the_same_without_its_records() -> None:
     """Fail if a baseline without records, as after an import, loses its reason for no ratio."""
     runs = [run(10.0, framework="jax"), run(12.0, framework="jax", compiler="jit")]
-    found = only(build(runs)["compiler_speedup"])
-    assert math.isnan(found["speedup"])
-    assert found["reason"] == "no ratio: it runs op by op without jit, as nobody does"
-    assert found["baseline_runs"] == "op by op"
+    actual = only(build(runs)["compiler_speedup"])
+    assert math.isnan(actual["speedup"])
+    assert actual["reason"] == "no ratio: it runs op by op without jit, as nobody does"
+    assert actual["baseline_runs"] == "op by op"
 
 
 def test_the_dtypes_behind_amp_stand_in_its_cell() -> None:
@@ -420,21 +424,21 @@ def test_step_time_is_the_median_over_the_good_repeats_in_milliseconds() -> None
     steps = [n / 1000 for n in range(1, 1001)]
     runs = [
         run(1.0, repeat=1, mode="inference", waited_apart=tuple(steps)),
-        run(1.0, repeat=2, mode="inference", waited_apart=tuple(2 * one for one in steps)),
-        run(1.0, repeat=3, mode="inference", waited_apart=tuple(50 * one for one in steps)),
+        run(1.0, repeat=2, mode="inference", waited_apart=tuple(2 * step for step in steps)),
+        run(1.0, repeat=3, mode="inference", waited_apart=tuple(50 * step for step in steps)),
         run(None, repeat=4, mode="inference", waited_apart=(9.0,)),
         run(1.0, mode="train", waited_apart=(9.0,)),
     ]
-    found = only(build(runs)["inference_step_time"])
-    assert (found["samples"], found["note"]) == (3000, "1000 steps in a repeat: p99.9 needs 6636")
+    actual = only(build(runs)["inference_step_time"])
+    assert (actual["samples"], actual["note"]) == (3000, "1000 steps in a repeat: p99.9 needs 6636")
     names = ("mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms")
-    assert [found[name] for name in names] == pytest.approx([1001, 1000, 1800, 1900, 1980])
+    assert [actual[name] for name in names] == pytest.approx([1001, 1000, 1800, 1900, 1980])
 
 
 def test_one_step_in_a_thousand_needs_thousands_of_steps() -> None:
     steps = (0.1,) * 6630 + (0.2,) * 6
-    found = only(build([run(1.0, mode="inference", waited_apart=steps)])["inference_step_time"])
-    assert (found["p99_ms"], found["p99_9_ms"], found["note"]) == (100, 100, "")
+    actual = only(build([run(1.0, mode="inference", waited_apart=steps)])["inference_step_time"])
+    assert (actual["p99_ms"], actual["p99_9_ms"], actual["note"]) == (100, 100, "")
     fewer = only(build([run(1.0, mode="inference", waited_apart=steps[1:])])["inference_step_time"])
     assert math.isnan(fewer["p99_9_ms"])
     assert fewer["note"] == "6635 steps in a repeat: p99.9 needs 6636"
@@ -443,30 +447,30 @@ def test_one_step_in_a_thousand_needs_thousands_of_steps() -> None:
 def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
     # SuperBench: with 10 steps p95 = p99 = the maximum, without a flag.
     runs = [run(1.0, mode="inference", waited_apart=(0.1,) * 63 + (0.2,))]
-    found = only(build(runs)["inference_step_time"])
-    assert (found["p50_ms"], found["p90_ms"]) == (100.0, 100.0)
-    assert math.isnan(found["p95_ms"])
-    assert math.isnan(found["p99_ms"])
-    assert found["note"] == "64 steps in a repeat: p95 needs 130, p99 needs 662, p99.9 needs 6636"
+    actual = only(build(runs)["inference_step_time"])
+    assert (actual["p50_ms"], actual["p90_ms"]) == (100.0, 100.0)
+    assert math.isnan(actual["p95_ms"])
+    assert math.isnan(actual["p99_ms"])
+    assert actual["note"] == "64 steps in a repeat: p95 needs 130, p99 needs 662, p99.9 needs 6636"
 
 
 def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
     runs = [run(1.0, repeat=n, mode="inference", waited_apart=(0.1,) * 63) for n in range(1, 21)]
-    found = only(build(runs)["inference_step_time"])
-    assert (found["samples"], found["p50_ms"]) == (1260, 100.0)
-    assert math.isnan(found["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
-    assert found["note"].startswith("63 steps in a repeat: p90 needs 64,")
+    actual = only(build(runs)["inference_step_time"])
+    assert (actual["samples"], actual["p50_ms"]) == (1260, 100.0)
+    assert math.isnan(actual["p90_ms"]), "63 steps of each of 20 repeats are not 1260 of one"
+    assert actual["note"].startswith("63 steps in a repeat: p90 needs 64,")
     mixed = [replace(runs[0], waited_apart=(0.1,) * 1000), runs[1]]
     assert math.isnan(only(build(mixed)["inference_step_time"])["p90_ms"]), "one repeat has too few"
 
 
 def test_a_median_step_needs_eleven() -> None:
-    found = only(
+    actual = only(
         build([run(1.0, mode="inference", waited_apart=(0.1,) * 10)])["inference_step_time"]
     )
-    assert found["mean_ms"] == pytest.approx(100)
-    assert math.isnan(found["p50_ms"])
-    assert found["note"].startswith("10 steps in a repeat: p50 needs 11, p90 needs 64,")
+    assert actual["mean_ms"] == pytest.approx(100)
+    assert math.isnan(actual["p50_ms"])
+    assert actual["note"].startswith("10 steps in a repeat: p50 needs 11, p90 needs 64,")
 
 
 def test_the_interval_of_a_percentile_is_that_of_repeats() -> None:
@@ -475,11 +479,11 @@ def test_the_interval_of_a_percentile_is_that_of_repeats() -> None:
         run(1.0, repeat=n, mode="inference", waited_apart=(0.1,) * 50 + (tail,) * 20)
         for n, tail in enumerate(tails, 1)
     ]
-    found = only(build(runs)["inference_step_time"])
-    assert found["p90_ms"] == pytest.approx(225)
-    assert 200 <= found["p90_ms_ci_low"] < 210 < 240 < found["p90_ms_ci_high"] <= 250
-    assert (found["p50_ms_ci_low"], found["p50_ms_ci_high"]) == (100, 100)
-    assert math.isnan(found["p95_ms_ci_low"]), "without the figure"
+    actual = only(build(runs)["inference_step_time"])
+    assert actual["p90_ms"] == pytest.approx(225)
+    assert 200 <= actual["p90_ms_ci_low"] < 210 < 240 < actual["p90_ms_ci_high"] <= 250
+    assert (actual["p50_ms_ci_low"], actual["p50_ms_ci_high"]) == (100, 100)
+    assert math.isnan(actual["p95_ms_ci_low"]), "without the figure"
     five = only(build(runs[:5])["inference_step_time"])
     assert math.isnan(five["p90_ms_ci_low"]), "without the repeats"
 

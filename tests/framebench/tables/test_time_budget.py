@@ -24,19 +24,21 @@ SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
 def by(framework: str, factor: float, values: Sequence[float] = SEVEN) -> list[Run]:
     """Return runs of 30 s each."""
-    made = repeats(*(factor * one for one in values), framework=framework, framework_version="1")
-    return [replace(one, wall_seconds=30.0) for one in made]
+    made = repeats(
+        *(factor * value for value in values), framework=framework, framework_version="1"
+    )
+    return [replace(run, wall_seconds=30.0) for run in made]
 
 
 def measured(*sides: list[Run], settings: int = 1) -> Inputs:
     """Return the inputs of tables with one of ``settings`` of a suite."""
-    runs = [one for some in sides for one in some]
+    runs = [run for some in sides for run in some]
     asked = [
         ExpectedCase(
-            "quick", "", one.case._replace(framework_version="", batch_per_device=batch),
-            one.conditions, is_budgeted=True,
+            "quick", "", run.case._replace(framework_version="", batch_per_device=batch),
+            run.conditions, is_budgeted=True,
         )
-        for one in runs
+        for run in runs
         for batch in (32, *range(33, 32 + settings))
     ]  # fmt: skip
     return Inputs(grouping.group(runs, None), expected=asked)
@@ -94,10 +96,10 @@ def test_two_chosen_frameworks_have_the_interval_of_all_looks() -> None:
     (contest,) = contests.find_contests(measured(*sides))
     answer: Any = SimpleNamespace(setting="", short_verdict="")
     data = first_screen.data(
-        [(answer, contest)], (), lambda one: ("", False), lambda runs: 0, lambda values: 0
+        [(answer, contest)], (), lambda entry: ("", False), lambda runs: 0, lambda values: 0
     )
-    (found,) = data["pairs"].values()
-    assert found == pytest.approx((row["lead_ci_low"], row["lead_ci_high"]))
+    (actual,) = data["pairs"].values()
+    assert actual == pytest.approx((row["lead_ci_low"], row["lead_ci_high"]))
 
 
 def test_settings_share_the_error_rate() -> None:
@@ -127,7 +129,7 @@ def test_an_equal_pair_is_settled_without_a_winner() -> None:
 @pytest.mark.parametrize("more", [0.0, 30.0])
 def test_further_repeats_do_not_change_an_order_that_was_shown(more: float) -> None:
     shown = by("jax", 1.2)
-    later = [replace(one, repeat=8) for one in by("jax", 1.0, (100.0 - more,))]
+    later = [replace(run, repeat=8) for run in by("jax", 1.0, (100.0 - more,))]
     row = fastest([*shown, *later], [*by("pytorch", 1.0)])
     assert row["verdict"] == FASTER, "the look at seven repeats of each stays as it was"
 
@@ -136,12 +138,12 @@ def test_a_compiler_that_may_follow_keeps_no_winner_back() -> None:
     runs = [*by("jax", 1.2), *by("pytorch", 1.0)]
     asked = [
         ExpectedCase(
-            "quick", folder, one.case._replace(framework_version="", compiler=compiler),
-            one.conditions, is_budgeted=True,
+            "quick", folder, run.case._replace(framework_version="", compiler=compiler),
+            run.conditions, is_budgeted=True,
         )
-        for one in runs
+        for run in runs
         for folder, compiler in (("", "none"), ("later", "native"))
     ]  # fmt: skip
     tables = frames.build(Inputs(grouping.group(runs, None), expected=asked))
-    (row,) = next(view.records(one) for table, one in tables.items() if table.name == "fastest")
+    (row,) = next(view.records(frame) for table, frame in tables.items() if table.name == "fastest")
     assert (row["framework"], row["verdict"], row["missing"]) == ("jax", FASTER, "")

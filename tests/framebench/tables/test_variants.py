@@ -28,9 +28,9 @@ def of(variant: str, factor: float = 1.0, **changes: Any) -> list[Run]:
 
 
 def made(*runs: list[Run], **more: Any) -> Inputs:
-    cases = grouping.group([one for some in runs for one in some], None)
-    steps = {key: one for key, one in cases.items() if key.case.is_step}
-    others = {key: one for key, one in cases.items() if key not in steps}
+    cases = grouping.group([run for some in runs for run in some], None)
+    steps = {key: result for key, result in cases.items() if key.case.is_step}
+    others = {key: result for key, result in cases.items() if key not in steps}
     return Inputs(steps, others=others, **more)
 
 
@@ -44,11 +44,11 @@ def test_each_variant_has_its_ratio_to_the_first_with_interval_and_verdict() -> 
         of("default"), of("a", 1.3), of("b", 0.8),
         of("default", 2, framework="jax"), of("a", 2.002, framework="jax"),
     )  # fmt: skip
-    found = ratios(inputs)
-    assert {case: row["verdict"] for case, row in found.items()} == {
+    actual = ratios(inputs)
+    assert {case: row["verdict"] for case, row in actual.items()} == {
         ("pytorch", "a"): FASTER, ("pytorch", "b"): SLOWER, ("jax", "a"): NO_DIFFERENCE,
     }  # fmt: skip
-    row = found["pytorch", "a"]
+    row = actual["pytorch", "a"]
     assert (row["base_suite_variant"], row["speedup"]) == ("default", pytest.approx(1.3))
     assert row["speedup_ci_low"] < 1.3 < row["speedup_ci_high"]
     gains = {row["change"]: row for row in view.records(inputs.made(GAINS))}
@@ -61,8 +61,8 @@ def test_models_of_ones_own_are_variants_of_each_other() -> None:
     (row,) = ratios(made(old, new)).values()
     assert (row["model"], row["speedup"]) == ("my@2", pytest.approx(1.3))
     same = of("next", 1.1, model="my@1", **own)
-    found = view.records(made(old, new, same, of("base", 1.2, model="my@2", **own)).made(VARIANTS))
-    assert {row["model"]: round(row["speedup"], 3) for row in found} == {
+    actual = view.records(made(old, new, same, of("base", 1.2, model="my@2", **own)).made(VARIANTS))
+    assert {row["model"]: round(row["speedup"], 3) for row in actual} == {
         "my@1": 1.1,
         "my@2": round(1.3 / 1.2, 3),
     }
@@ -87,8 +87,8 @@ def test_the_suite_decides_which_variant_is_the_first() -> None:
     asked = [
         ExpectedCase("s", "", run.case, run.conditions) for run in reversed(runs)
     ]  # fmt: skip
-    found = ratios(made(runs, expected=asked))
-    assert [(one, row["base_suite_variant"]) for (_, one), row in found.items()] == [
+    actual = ratios(made(runs, expected=asked))
+    assert [(text, row["base_suite_variant"]) for (_, text), row in actual.items()] == [
         ("default", "zero")
     ]
     alone = ratios(made(of("default"), expected=asked))
@@ -97,11 +97,11 @@ def test_the_suite_decides_which_variant_is_the_first() -> None:
 
 def test_less_is_better_where_a_benchmark_says_so_and_other_versions_are_compared() -> None:
     def seconds(variant: str, factor: float) -> list[Run]:
-        one = measured("first_token", [MetricValue("seconds", 1.0, "s", "lower")])
+        run = measured("first_token", [MetricValue("seconds", 1.0, "s", "lower")])
         return [
             replace(
-                one,
-                case=one.case._replace(variant=variant),
+                run,
+                case=run.case._replace(variant=variant),
                 metrics=(MetricValue("seconds", factor * value, "s", "lower"),),
                 repeat=repeat,
                 variables=(("A", "1"),) * (variant != "default"),
@@ -117,13 +117,13 @@ def test_less_is_better_where_a_benchmark_says_so_and_other_versions_are_compare
 
 def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -> None:
     inputs = made(of("default"), of("a", 1.3), of("b", 1.001), of("few", 2)[:2])
-    found = answers.answers_of(frames.build(inputs))
-    assert [one.verdict for one in found.variants] == [
+    actual = answers.answers_of(frames.build(inputs))
+    assert [variant.verdict for variant in actual.variants] == [
         FASTER, NO_DIFFERENCE, "needs 7 repeats on both sides",
     ]  # fmt: skip
-    lines = answers.lines(found, [])
+    lines = answers.lines(actual, [])
     assert not any(line.startswith("Fastest") for line in lines)
-    assert found.only_framework == "pytorch"
+    assert actual.only_framework == "pytorch"
     assert re.search(rf"1\.30x .*{FASTER}", lines[1])
     other = made(of("default"), of("a", 1.3), of("default", framework="jax"))
     both = answers.answers_of(frames.build(other))

@@ -27,9 +27,9 @@ class AutogradAdapter(MatmulTrace, Numerics):
         self._moments.seen.clear()  # those of an earlier model in this process
         self._batch, self._hyper = batch, self.model_config["hyperparameters"]
         drawn = self._definition.parameters(self.model_config)
-        shapes = {name: one.shape for name, one in drawn.items()}
+        shapes = {name: entry.shape for name, entry in drawn.items()}
         self._weights = self._initial(shapes, self._definition.initial(self.model_config))
-        self._trained = [name for name, one in drawn.items() if one.trained]
+        self._trained = [name for name, entry in drawn.items() if entry.trained]
         self._optimizer = self._optimizers.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)
         self._differentiate = self._differentiation(self._loss)
 

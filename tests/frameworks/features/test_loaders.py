@@ -69,36 +69,36 @@ APART = {
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return data sets by name; one of records has a third image that differs from its record."""
     base = tmp_path_factory.mktemp("data")
-    found = {
+    actual = {
         "folder": made.folder(base / "folder", train=5, val=5),
         "tokens": token_folder.tokens(base / "tokens"),
         "wide": token_folder.tokens(base / "wide", dtype="uint32"),
     }
     for name, form in (("bert", "bert"), ("ofrecord", "ofrecord"), ("bert-damaged", "bert")):
-        found[name] = base / name
-        sequences.make(found[name], 5000, SEED, form)
-    spoiled = found["bert-damaged"] / "train-00000-of-00001.tfrecord"
+        actual[name] = base / name
+        sequences.make(actual[name], 5000, SEED, form)
+    spoiled = actual["bert-damaged"] / "train-00000-of-00001.tfrecord"
     content = bytearray(spoiled.read_bytes())
     content[len(content) // 2] ^= 255
     spoiled.write_bytes(content)
     for name, (width, height, mode) in ODD.items():
-        path = found["folder"] / "train" / "c0" / f"{name}.JPEG"
+        path = actual["folder"] / "train" / "c0" / f"{name}.JPEG"
         path.write_bytes(made.jpeg(8, width, height, mode))
     for name, content in STRANGE.items():
-        (found["folder"] / "train" / "c0" / os.fsdecode(name + b".JPEG")).write_bytes(content)
-    (found["folder"] / "train" / "c1" / "link.JPEG").symlink_to("i01.JPEG")
+        (actual["folder"] / "train" / "c0" / os.fsdecode(name + b".JPEG")).write_bytes(content)
+    (actual["folder"] / "train" / "c1" / "link.JPEG").symlink_to("i01.JPEG")
     with record_files.writing("ofrecord_images", base / "odd" / "train" / "part-00000") as add:
         for name in ODD:
-            add(0, (found["folder"] / "train" / "c0" / f"{name}.JPEG").read_bytes())
-    found["odd"] = base / "odd"
+            add(0, (actual["folder"] / "train" / "c0" / f"{name}.JPEG").read_bytes())
+    actual["odd"] = base / "odd"
     with record_files.writing("ofrecord_images", base / "tail" / "train" / "part-00000") as add:
         for number in range(BATCH + 1):
             add(0, made.jpeg(number))
         add(0, made.jpeg(8, mode="CMYK"))
-    found["tail"] = base / "tail"
+    actual["tail"] = base / "tail"
     for form in record_files.FORMATS:
-        found[form] = record_folder.records(base / form, form)
-        damaged = found[f"{form}-damaged"] = record_folder.records(base / f"{form}-damaged", form)
+        actual[form] = record_folder.records(base / form, form)
+        damaged = actual[f"{form}-damaged"] = record_folder.records(base / f"{form}-damaged", form)
         file = damaged / DAMAGED[form]
         content = bytearray(file.read_bytes())
         if form == "tfrecord":
@@ -109,14 +109,14 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     content = made.jpeg(5, 200, 150)
     bad = {"truncated": content[: len(content) // 2], "text": b"no image", "empty": b""}
     for name in (*bad, "bad"):
-        found[name] = made.folder(base / name, train=3, val=0)
-        for one in bad if name == "bad" else (name,):
-            (found[name] / "train" / "c1" / f"{one}.JPEG").write_bytes(bad[one])
-    (found["bad"] / "train" / "c0" / "large.JPEG").write_bytes(made.jpeg(6, 6000, 5000))
-    found["unreadable"] = made.folder(base / "unreadable", train=3, val=0)
+        actual[name] = made.folder(base / name, train=3, val=0)
+        for text in bad if name == "bad" else (name,):
+            (actual[name] / "train" / "c1" / f"{text}.JPEG").write_bytes(bad[text])
+    (actual["bad"] / "train" / "c0" / "large.JPEG").write_bytes(made.jpeg(6, 6000, 5000))
+    actual["unreadable"] = made.folder(base / "unreadable", train=3, val=0)
     for name, place in (("bad", "c0"), ("unreadable", "c1")):
-        (found[name] / "train" / place / "unreadable.JPEG").symlink_to(base / "nowhere")
-    return {name: str(root) for name, root in found.items()}
+        (actual[name] / "train" / place / "unreadable.JPEG").symlink_to(base / "nowhere")
+    return {name: str(root) for name, root in actual.items()}
 
 
 def order_of(root: str, split: str) -> int:
@@ -126,7 +126,7 @@ def order_of(root: str, split: str) -> int:
 
 
 def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:
-    (found,) = run(
+    (actual,) = run(
         "loaders.load",
         **{"roots": roots, "size": SIZE, "batch": BATCH, "seed": SEED, "several": 1},
         odd=list(ODD),
@@ -139,17 +139,17 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
         difference = apart(np.load(run.folder / f"{split}.npy"), expected(roots["folder"], split))
         assert difference[0] <= mean, f"{split}: {difference}"
         assert difference[1] <= most, f"{split}: {difference}"
-    assert found["again"] == found["train"], "with a worker and without"
-    assert found["train"]["images"] == 13
+    assert actual["again"] == actual["train"], "with a worker and without"
+    assert actual["train"]["images"] == 13
     for split in ("train", "val"):
-        assert found[split]["order_crc32"] == order_of(roots["folder"], split)
-    for one in found["decoded"]:
-        far = np.abs(np.array(one["levels"]) - levels_of(roots["folder"], one["path"])).max()
-        assert far <= LEVELS.get(run.framework, 0) * ("cmyk" in one["path"]), one["path"]
+        assert actual[split]["order_crc32"] == order_of(roots["folder"], split)
+    for entry in actual["decoded"]:
+        far = np.abs(np.array(entry["levels"]) - levels_of(roots["folder"], entry["path"])).max()
+        assert far <= LEVELS.get(run.framework, 0) * ("cmyk" in entry["path"]), entry["path"]
     if run.framework == "oneflow":
-        check_odd_records(found, roots)
+        check_odd_records(actual, roots)
     for form in record_files.FORMATS:
-        reason, damaged = found[form]["reason"], found[form]["damaged"]
+        reason, damaged = actual[form]["reason"], actual[form]["damaged"]
         if READS.get(run.framework) != form:
             assert reason.startswith("Unsupported: ")
             assert reason.endswith(f"not {CALLED[form]}")
@@ -160,33 +160,33 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
         plain = PillowRecords(roots[form])
         difference = apart(np.load(run.folder / f"{form}.npy"), plain.images)
         assert difference[0] <= mean, f"{form}: {difference}"
-        assert found["part"] == 3
-        assert found["by"] == BY.get(run.framework, found["by"])
-    fed_of = {name: found[name] for name in ("tokens", "wide")}
+        assert actual["part"] == 3
+        assert actual["by"] == BY.get(run.framework, actual["by"])
+    fed_of = {name: actual[name] for name in ("tokens", "wide")}
     for name, fed in fed_of.items():
         data = tokens.scan(roots[name], "train", "refuse", ".")
         asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
         assert fed["sequences"] == len(asked.starts) == 62
-    assert fed_of["tokens"] == fed_of["wide"] == found["tokens-again"]
-    (bert,) = found["bert"]["fed"]
+    assert fed_of["tokens"] == fed_of["wide"] == actual["tokens-again"]
+    (bert,) = actual["bert"]["fed"]
     data = tokens.scan(roots["bert"], "train", "refuse", ".")
     asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
     assert bert == tokens.checked(NumpyTokenLoader(), asked)  # type: ignore[arg-type]
     assert bert["sequences"] == 33
-    assert "BadData: train-00000-of-00001.tfrecord/" in found["bert-damaged"]["reason"]
-    assert "its content has a wrong checksum" in found["bert-damaged"]["reason"]
+    assert "BadData: train-00000-of-00001.tfrecord/" in actual["bert-damaged"]["reason"]
+    assert "its content has a wrong checksum" in actual["bert-damaged"]["reason"]
     if run.framework in READS_TFRECORD_ALONE:
-        assert found["ofrecord"]["reason"].endswith("reads records of TFRecord here, not OFRecord")
+        assert actual["ofrecord"]["reason"].endswith("reads records of TFRecord here, not OFRecord")
     else:
-        (other,) = found["ofrecord"]["fed"]
+        (other,) = actual["ofrecord"]["fed"]
         assert other["tokens_crc32"] == bert["tokens_crc32"]
-    check_faults(found, run.framework)
-    check_bad(found)
+    check_faults(actual, run.framework)
+    check_bad(actual)
 
 
 def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
     """Check OneFlow's decoder: Pillow's levels, and no images that would corrupt its memory."""
-    reasons = {one["path"]: one["reason"] for one in found["odd"]["skipped_first"]}
+    reasons = {entry["path"]: entry["reason"] for entry in found["odd"]["skipped_first"]}
     words = "the JPEG file has {} components; OneFlow's decoder reads three"
     assert reasons == {f"train/part-00000/{n}": words.format((1, 4)[n]) for n in range(2)}
     (whole,) = found["whole"]
@@ -206,10 +206,10 @@ def check_bad(found: dict[str, Any]) -> None:
         words = f"BadData: train/c1/{name}.JPEG: "
         assert found[name].startswith(words), found[name]
         assert found[name].endswith("; bad_images: skip leaves it out and counts it")
-    left_out = {one["path"] for one in found["skipped"]}
+    left_out = {entry["path"] for entry in found["skipped"]}
     bad = {"c0/unreadable", "c1/text", "c1/truncated", "c1/empty"}
     assert left_out == {f"train/{name}.JPEG" for name in bad}
-    assert all(one["reason"] for one in found["skipped"])
+    assert all(entry["reason"] for entry in found["skipped"])
     assert found["kept"] == 4, "with one of 30 million pixels"
     for name, reason in found["gone"].items():
         assert reason is not None, name
@@ -268,6 +268,6 @@ def test_a_loader_of_records_is_timed_alone(tmp_path: Path) -> None:
     (rank,) = record["ranks"]
     assert rank["data_set"]["format"] == "tfrecord"
     assert rank["loaded"]["sequences"] == rank["fed"]["sequences"] == 50
-    rates = {name: one["value"] for name, one in record["metrics"].items()}
+    rates = {name: metric["value"] for name, metric in record["metrics"].items()}
     assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
     assert record["metrics"]["throughput"]["unit"] == "sequences/s"

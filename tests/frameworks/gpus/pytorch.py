@@ -87,7 +87,7 @@ def _zeros_like(tensor, pin_memory=False, **options):
 
 
 def _copy(target, source, non_blocking=False):
-    if non_blocking and any(target is one for one in pinned):
+    if non_blocking and any(target is entry for entry in pinned):
         current[0].pending.append(lambda: _COPY(target, source))
         return target
     return _COPY(target, source)

@@ -64,7 +64,7 @@ class Queue:
         """Wait for these results, where they were noted, or for all that is enqueued now."""
         until = self.done
         if results is not None:
-            until = max((self._ready.get(id(one), (0.0,))[0] for one in results), default=0.0)
+            until = max((self._ready.get(id(result), (0.0,))[0] for result in results), default=0.0)
         time.sleep(max(0.0, until - time.monotonic()))
 
 

@@ -25,11 +25,11 @@ FRAMEWORKS = (
 
 def of_framework(framework: str) -> Sequence[PlantedMistake]:
     """Return the mistakes in the adapter of ``framework``."""
-    found: Sequence[PlantedMistake] = importlib.import_module(f"{__name__}.{framework}").MISTAKES
+    actual: Sequence[PlantedMistake] = importlib.import_module(f"{__name__}.{framework}").MISTAKES
     shared = [*branches.MISTAKES[framework], *stages.MISTAKES[framework]]
     some = [
         mistake
-        for one in (generation, parallel, recurrent)
-        for mistake in one.MISTAKES.get(framework, ())
+        for module in (generation, parallel, recurrent)
+        for mistake in module.MISTAKES.get(framework, ())
     ]
-    return [*found, *shared, *some]
+    return [*actual, *shared, *some]

@@ -678,7 +678,7 @@ DEVICES = [
     PlantedMistake(
         "the gradients of the last micro-step",
         BLOCK,
-        Change("steps.py", "[one + other for one, other in zip(sums, gradients)]", "gradients"),
+        Change("steps.py", "[own + other for own, other in zip(sums, gradients)]", "gradients"),
         micro_steps=2,
     ),
     PlantedMistake(

@@ -47,8 +47,8 @@ def find_mistakes(folder, compiler, mistakes):
         adapter.load_weights(dict(reference.arrays("weights")))
         wanted = reference.arrays("gradients-2")
         errors[about] = ["fp32", compare_arrays("gradients", adapter.gradients(), wanted, 0.05)]
-        found = 2, adapter.step_matmuls(), adapter.micro_step_matmuls()
-        counted[about] = raised(Mismatch, functools.partial(check_micro_steps, *found))
+        actual = 2, adapter.step_matmuls(), adapter.micro_step_matmuls()
+        counted[about] = raised(Mismatch, functools.partial(check_micro_steps, *actual))
     return {"errors": errors, "counted": counted}
 
 

@@ -45,7 +45,7 @@ def count_tensorflow(definition, framework, facts):
     import keras
 
     with keras.StatelessScope(initialize_variables=False):
-        return sum(product(one.shape) for one in definition.build(facts).trainable_variables)
+        return sum(product(entry.shape) for entry in definition.build(facts).trainable_variables)
 
 
 def count_tensorflow1(definition, framework, facts):
@@ -70,5 +70,8 @@ def count(networks):
     adapter = started(networks[0])
     framework = importlib.import_module(adapter.MODULE)
     counted = globals().get(f"count_{FRAMEWORK}", count_drawn)
-    counts = {one["name"]: int(counted(adapter._definition, framework, one)) for one in networks}
+    counts = {
+        network["name"]: int(counted(adapter._definition, framework, network))
+        for network in networks
+    }
     return {"counts": counts}

@@ -86,7 +86,7 @@ def optimizer_errors(run, arrays=1, clip=None, sizes=(1e-6, 1e-6, 1e-6)):
 
 def batch_of_halves(facts, halves):
     batches = [batch_of(facts, rank=half) for half in halves]
-    return {name: np.concatenate([one[name] for one in batches]) for name in batches[0]}
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
 
 def averaged(facts, halves=(RANK,), compiler="none"):
@@ -114,9 +114,9 @@ def averaged(facts, halves=(RANK,), compiler="none"):
 
 def average(facts, **options):
     """Train two steps, whose gradients ranks average."""
-    adapter, found = averaged(facts, **options)
+    adapter, actual = averaged(facts, **options)
     adapter.stop()
-    return found
+    return actual
 
 
 def read_nan(facts, compiler="none"):

@@ -41,8 +41,12 @@ def compare_all(computations):
         hyper = facts["hyperparameters"]
         hyper.update(wrong.get("hyperparameters", {}))
         if "layers" in wrong:
-            changed = [{**one, **wrong["layers"].get(one["name"], {})} for one in hyper["layers"]]
-            hyper["layers"] = [{k: v for k, v in one.items() if v is not None} for one in changed]
+            changed = [
+                {**layer, **wrong["layers"].get(layer["name"], {})} for layer in hyper["layers"]
+            ]
+            hyper["layers"] = [
+                {k: v for k, v in entry.items() if v is not None} for entry in changed
+            ]
         reference = ReferenceFolder(folder)
         adapter = started(facts, mode, precision)
         with planted(adapter._definition, *wrong.get("code", ())):
@@ -55,7 +59,7 @@ def compare_all(computations):
 
 def compare_copy(reference, copy, facts, generated, options):
     """Compare a copy of the adapter."""
-    found = ReferenceFolder(reference)
+    actual = ReferenceFolder(reference)
     adapter = started(load_facts(reference, facts), folder=copy, **options)
-    adapter.build(found.prepare(adapter))
-    return {"errors": (compare_generation if generated else compare)(adapter, found, print)}
+    adapter.build(actual.prepare(adapter))
+    return {"errors": (compare_generation if generated else compare)(adapter, actual, print)}

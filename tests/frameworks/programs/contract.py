@@ -108,9 +108,9 @@ def single_operations(adapter):
         made.forward.run()
         made.backward.run()
         adapter.synchronize()
-        found = [made.forward.result(), *made.backward.result()]
-        module.check(shape, arrays, found, "float32", random)
-        return made.forward, found[0], 1
+        actual = [made.forward.result(), *made.backward.result()]
+        module.check(shape, arrays, actual, "float32", random)
+        return made.forward, actual[0], 1
 
     strided = of_one.ConvolutionShape(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
     shared = of_one.AttentionShape(2, 4, 2, 6, 8, True)

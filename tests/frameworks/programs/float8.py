@@ -15,13 +15,13 @@ def train(precision):
     facts = small_bert()
     adapter = built(facts, precision=precision)
     adapter.step()
-    both = Counter(one.dtype for one in adapter.step_matmuls())
+    both = Counter(step_matmul.dtype for step_matmul in adapter.step_matmuls())
     layers = facts["hyperparameters"]["layers"]
     return {
         "forward": adapter.matmul_dtypes(),
         "both": both,
         "layers": layers,
-        "outputs": sorted(str(one.dtype) for one in adapter.logits()),
+        "outputs": sorted(str(logit.dtype) for logit in adapter.logits()),
     }
 
 

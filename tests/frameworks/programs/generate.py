@@ -20,14 +20,18 @@ def compare_caches(folders, half, mistaken):
         errors = compare_generation(adapter, reference, print)
         return [precision, errors, cache_error(adapter, reference.arrays("generated")["tokens"])]
 
-    found = {folder: compared(folder) for folder in folders}
+    actual = {folder: compared(folder) for folder in folders}
     if half:
-        found["amp"] = compared(folders[-1], "amp")
+        actual["amp"] = compared(folders[-1], "amp")
     bert = started_quickly(small_bert(), mode="inference", precision="fp32")
     refused = raised(Unsupported, lambda: bert.make_cache(2))
     for name in [name for name in sys.modules if name.startswith("framework_under_test")]:
         del sys.modules[name]
-    return {"found": found, "refused": refused, "mistaken": compared(folders[0], copy=mistaken)[-1]}
+    return {
+        "found": actual,
+        "refused": refused,
+        "mistaken": compared(folders[0], copy=mistaken)[-1],
+    }
 
 
 def count_compilations(folder, dumped, compiler):

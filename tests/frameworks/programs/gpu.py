@@ -75,8 +75,8 @@ def feed(pictures, facts, compiler):
 def train_with(facts, variables):
     """Train with variables; tell those that are left."""
     os.environ.update(variables)
-    found = measured("train", facts)
-    return {"steps": len(found["step_seconds"]), "kept": {n: os.environ[n] for n in variables}}
+    actual = measured("train", facts)
+    return {"steps": len(actual["step_seconds"]), "kept": {n: os.environ[n] for n in variables}}
 
 
 DLPACK = True
@@ -121,11 +121,11 @@ def stand_for_dali():
 
 def train_with_dali(facts, **options):
     global DLPACK
-    found = [measured("train", facts, source="dali_gpu", **options)]
+    actual = [measured("train", facts, source="dali_gpu", **options)]
     on_host, DLPACK = len(copied), False
     if WORLD == 1:  # ranks join once
-        found.append(measured("train", facts, source="dali_gpu", **options))
-    return {"found": found, "on_host": on_host}
+        actual.append(measured("train", facts, source="dali_gpu", **options))
+    return {"found": actual, "on_host": on_host}
 
 
 def end_early(facts, compiler):
@@ -303,8 +303,8 @@ def copy_late(facts):
     def fed():
         adapter.put(batch)
         return [
-            bool((one.numpy() == batch[name]).all())
-            for name, one in adapter._micro_batches[0].tensors.items()
+            bool((tensor.numpy() == batch[name]).all())
+            for name, tensor in adapter._micro_batches[0].tensors.items()
         ]
 
     waited = fed()
@@ -375,7 +375,9 @@ def lack_kernels(facts):
 def count_linear(facts):
     def counted():
         adapter = built(facts, mode="inference", rank_context=CUDA)
-        return adapter.matmul_dtypes(), sum(one.multiply_adds for one in adapter.matmuls(True))
+        return adapter.matmul_dtypes(), sum(
+            matmul.multiply_adds for matmul in adapter.matmuls(True)
+        )
 
     linear, multiply_adds = counted()
     double.paddle.set_flags({"FLAGS_use_legacy_linear": True})

@@ -20,13 +20,13 @@ def train(precision):
             if array.is_floating_point():
                 dtypes.setdefault(kind, set()).add(str(array.dtype))
     moments = {
-        str(one.dtype) for kept in adapter._optimizer.state.values() for one in kept.values()
+        str(entry.dtype) for kept in adapter._optimizer.state.values() for entry in kept.values()
     }
     return {
         "matmul_dtypes": sorted(adapter.matmul_dtypes()),
         "moments": sorted(moments),
         "scaler": adapter.settings()["grad_scaler"],
-        **{kind: sorted(found) for kind, found in dtypes.items()},
+        **{kind: sorted(dtype) for kind, dtype in dtypes.items()},
     }
 
 
@@ -41,7 +41,7 @@ def train_small_epsilon(folder):
         loss = adapter.read(adapter.step())
     return {
         "loss": loss,
-        "finite": all(bool(np.isfinite(one).all()) for one in adapter.weights().values()),
+        "finite": all(bool(np.isfinite(weight).all()) for weight in adapter.weights().values()),
     }
 
 

@@ -45,24 +45,24 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
         return np.concatenate([arrays[name].ravel() for name in sorted(arrays)]).astype(np.float64)
 
     still = 1e-12  # not 0: momentum of steps would be lost
-    found = {}
+    actual = {}
     fed, built = adapter_with(drawn(1)), adapter_with(drawn(2))
     before = flat(fed.weights())
-    found["first"] = loss(fed)
+    actual["first"] = loss(fed)
     handed = drawn(2)
     fed.feed(handed)
     for array in handed.values():
         array[:] = 0  # it has been copied
-    found["fed"] = loss(fed)
+    actual["fed"] = loss(fed)
     start = built.weights()
     built.set_learning_rate(0.01)
-    found["built"] = loss(built)
+    actual["built"] = loss(built)
     first = flat(built.weights()) - flat(start)
-    found["moved"] = float(abs(flat(fed.weights()) - before).max())
+    actual["moved"] = float(abs(flat(fed.weights()) - before).max())
     wrong = drawn(2)
     wrong["images"] = wrong["images"][:, :4]
-    found["wrong shape"] = raised(ValueError, lambda: fed.feed(wrong))
-    found["wrong names"] = raised(ValueError, lambda: fed.feed({"images": handed["images"]}))
+    actual["wrong shape"] = raised(ValueError, lambda: fed.feed(wrong))
+    actual["wrong names"] = raised(ValueError, lambda: fed.feed({"images": handed["images"]}))
 
     # from the same weights with the same batch, and so with the same gradient, a second step goes
     # 1.9 times as far, at another rate: by that, and by the momentum
@@ -70,7 +70,7 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     built.set_learning_rate(0.003)
     built.step()
     moved, wanted = flat(built.weights()) - flat(start), 0.3 * 1.9 * first
-    found["pace"] = float(np.linalg.norm(moved - wanted) / np.linalg.norm(wanted))
+    actual["pace"] = float(np.linalg.norm(moved - wanted) / np.linalg.norm(wanted))
 
     # soft answers: from weights that all frameworks have, and beside them what its own outputs say
     def mixed(seed):
@@ -84,9 +84,9 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     logits = np.asarray(soft.outputs()[0], np.float64)
     logits -= logits.max(axis=1, keepdims=True)
     logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    found["soft by its outputs"] = float(-(mixed(3)["labels"] * logits).sum(axis=1).mean())
-    found["hard by its outputs"] = float(-logits[np.arange(4), drawn(3)["labels"]].mean())
-    found["soft"] = loss(soft)
+    actual["soft by its outputs"] = float(-(mixed(3)["labels"] * logits).sum(axis=1).mean())
+    actual["hard by its outputs"] = float(-logits[np.arange(4), drawn(3)["labels"]].mean())
+    actual["soft"] = loss(soft)
 
     # taken up by a model that has not made a step
     def go_on(adapter, seeds):
@@ -102,8 +102,8 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     fresh = started(facts, compiler=compiler, batch=4)
     fresh.build(mixed(3))
     fresh.load_training(kept)
-    found["taken up"] = float(abs(go_on(fresh, (6, 7)) - wanted).max())
-    found["went on"] = float(abs(wanted - go_on(soft, (8,))).max())
+    actual["taken up"] = float(abs(go_on(fresh, (6, 7)) - wanted).max())
+    actual["went on"] = float(abs(wanted - go_on(soft, (8,))).max())
 
     adapter = started(facts, compiler=compiler, batch=32)
     evaluator = Evaluator(adapter, task.score, data.held_out)
@@ -121,22 +121,22 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
             len(data.train["labels"]) // 32,
         )
         curve = train(context, source, recipe, evaluator.scores)
-        found["curve"] = [epoch["held_out"]["accuracy"] for epoch in curve]
-        found["losses"] = [epoch["loss"] for epoch in curve]
+        actual["curve"] = [epoch["held_out"]["accuracy"] for epoch in curve]
+        actual["losses"] = [epoch["loss"] for epoch in curve]
         learned = {**adapter.weights(), **adapter.statistics()}
         frozen = {
             name: np.full_like(array, "var" in name) for name, array in adapter.statistics().items()
         }
         evaluator.load({**learned, **frozen})
-        found["without statistics"] = evaluator.scores_as_loaded()
+        actual["without statistics"] = evaluator.scores_as_loaded()
         if teacher == FRAMEWORK:
             material.leave(adapter, *os.path.split(weights))
     shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statistics()}.items()}
     start = starting.read(weights + ".safetensors", shapes)
     evaluator.load(start.weights)
-    found["taught"] = evaluator.scores_as_loaded()
+    actual["taught"] = evaluator.scores_as_loaded()
     soft.load_weights(start.weights)
-    found["left"] = material.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
+    actual["left"] = material.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
     fresh.load_weights({name: array + 1 for name, array in start.weights.items()})
-    found["left otherwise"] = material.leave(fresh, *os.path.split(kept + "-other"))["sha256"]
-    return found
+    actual["left otherwise"] = material.leave(fresh, *os.path.split(kept + "-other"))["sha256"]
+    return actual

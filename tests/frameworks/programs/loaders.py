@@ -55,43 +55,43 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
             oneflow.nn.OFRecordImageDecoder.forward = forward
         return {"fed": fed, "decoded": sum(counts), "skipped": folder.report(images)["skipped"]}
 
-    found = {
+    actual = {
         "train": loaded(roots["folder"], "train", 0, "train.npy"),
         "again": loaded(roots["folder"], "train", several),
         "val": loaded(roots["folder"], "val", 0, "val.npy"),
         "decoded": supply.decoded(adapter, roots["folder"], names),
     }
     for form in forms:
-        found[form] = {"reason": reason(loaded, roots[form], "train", several, form + ".npy")}
-        found[form]["damaged"] = reason(loaded, roots[form + "-damaged"], "train", 0)
+        actual[form] = {"reason": reason(loaded, roots[form], "train", several, form + ".npy")}
+        actual[form]["damaged"] = reason(loaded, roots[form + "-damaged"], "train", 0)
     if reads:
         # a part of one file, as the second of three ranks has it, and without one in its middle
         images = folder.scan(roots[reads], "val", "refuse")
         asked = order.loads(images, np.array([0, 2, 3]), "val", 0, seed, 2, size, 0)
-        found["part"] = supply.checked(adapter, asked, roots[reads])["images"]
-        found["by"] = adapter.loader_settings(images.format)["loader"]
+        actual["part"] = supply.checked(adapter, asked, roots[reads])["images"]
+        actual["by"] = adapter.loader_settings(images.format)["loader"]
         odd = [f"train/part-00000/{number}" for number in range(len(odd))]
         if reads.startswith("ofrecord"):
-            found["odd"] = folder.report(folder.scan(roots["odd"], "train", "skip"))
-            found["dot"] = supply.decoded(adapter, roots["odd"], odd[2:])
-            found["whole"] = supply.decoded(adapter, roots[reads], ["train/part-00000/1"])
-            found["tail"] = decoded_by_oneflow(roots["tail"])
+            actual["odd"] = folder.report(folder.scan(roots["odd"], "train", "skip"))
+            actual["dot"] = supply.decoded(adapter, roots["odd"], odd[2:])
+            actual["whole"] = supply.decoded(adapter, roots[reads], ["train/part-00000/1"])
+            actual["tail"] = decoded_by_oneflow(roots["tail"])
     for name in ("tokens", "wide", "tokens"):
         data = tokens.scan(roots[name], "train", "refuse", ".")
         asked = tokens.loads(
-            data, "train", 0, seed, 0, 1, 16, batch, several if name in found else 0
+            data, "train", 0, seed, 0, 1, 16, batch, several if name in actual else 0
         )
-        found[name + "-again" if name in found else name] = tokens.checked(adapter, asked)
+        actual[name + "-again" if name in actual else name] = tokens.checked(adapter, asked)
 
     # what is bad: each ends a run by its name, or is left out, whatever the loader
     for name, workers in (("truncated", 0), ("text", several), ("empty", 0), ("unreadable", 0)):
-        found[name] = reason(loaded, roots[name], "train", workers)
+        actual[name] = reason(loaded, roots[name], "train", workers)
     images = folder.scan(roots["bad"], "train", "skip")
     images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
     places = order.epoch(images, "train", 0, seed, 0, 1)
     asked = order.loads(images, places, "train", 0, seed, 2, size, 0)
-    found["kept"] = supply.checked(adapter, asked, roots["bad"])["images"]
-    found["skipped"] = folder.report(images)["skipped_first"]
+    actual["kept"] = supply.checked(adapter, asked, roots["bad"])["images"]
+    actual["skipped"] = folder.report(images)["skipped_first"]
 
     def gone(name, begun, again):
         """Return what the next epoch says, behind one during which the data vanished."""
@@ -120,17 +120,17 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
         asked = tokens.loads(data, "train", 0, seed, 0, 1, length, batch, 0)
         return tokens.batches(adapter, asked)
 
-    found["gone"] = {
+    actual["gone"] = {
         name: gone(name, sequences, lambda: tokens.batches(adapter, asked))
         for name in ("tokens", "bert")
     }
     if reads:
-        found["gone"][reads] = gone(reads, records, lambda: supply.batches(adapter, asked, reads))
+        actual["gone"][reads] = gone(reads, records, lambda: supply.batches(adapter, asked, reads))
     for name in ("bert", "ofrecord", "bert-damaged"):
         data, fed = tokens.scan(roots[name], "train", "refuse", "."), []
         asked = tokens.loads(data, "train", 0, seed, 0, 1, 128, batch, 0)
         why = reason(lambda asked, fed: fed.append(tokens.checked(adapter, asked)), asked, fed)
-        found[name] = {"reason": why, "fed": fed}
+        actual[name] = {"reason": why, "fed": fed}
 
     def begun(root):
         """Return a loader with one worker that has much to do."""
@@ -147,9 +147,9 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
     workers = multiprocessing.active_children()
     shutil.rmtree("vanishing/train")
     start = time.monotonic()
-    found["vanished"] = reason(lambda: list(given))
-    found["seconds"] = [time.monotonic() - start]
-    found["ended"] = [worker.exitcode for worker in workers]
+    actual["vanished"] = reason(lambda: list(given))
+    actual["seconds"] = [time.monotonic() - start]
+    actual["ended"] = [worker.exitcode for worker in workers]
     given = begun(roots["folder"])
     # PaddlePaddle and PyTorch would raise wherever this program is just now, not where it waits.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -157,12 +157,12 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
         os.kill(worker.pid, signal.SIGKILL)
     start = time.monotonic()
     try:
-        found["loaded"] = len(list(given))
+        actual["loaded"] = len(list(given))
     except Exception as error:
-        found["killed"] = f"{type(error).__name__}: {error}"
-        found["seconds"].append(time.monotonic() - start)
-        answer(**found)
+        actual["killed"] = f"{type(error).__name__}: {error}"
+        actual["seconds"].append(time.monotonic() - start)
+        answer(**actual)
         for worker in multiprocessing.active_children():
             worker.kill()
         os._exit(0)  # without what becomes of a loader that lost a worker
-    return found
+    return actual

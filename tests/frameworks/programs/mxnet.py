@@ -154,17 +154,17 @@ def end_workers(to_the_end):
     given = loader.batches(Samples(), 2, 2, "cpu")
     first = next(given)[0].tolist()
     workers = multiprocessing.active_children()
-    rest = [one[0].tolist() for one in given] if to_the_end else given.close()
+    rest = [entry[0].tolist() for entry in given] if to_the_end else given.close()
     for worker in workers:
         worker.join(120)
     return {"first": first, "rest": rest, "codes": [worker.exitcode for worker in workers]}
 
 
 def average(**options):
-    adapter, found = averaged(**options)
+    adapter, actual = averaged(**options)
     children = [child.pid for child in adapter._group._children] if WORLD > 1 else []
     adapter.stop()
-    return {**found, "left": [pid for pid in children if os.path.exists(f"/proc/{pid}")]}
+    return {**actual, "left": [pid for pid in children if os.path.exists(f"/proc/{pid}")]}
 
 
 def follow_torch():
@@ -188,10 +188,10 @@ def follow_torch():
             trainer.update(1)
         return [parameter.data().asnumpy().ravel() for parameter in parameters]
 
-    found = optimizer_errors(by_mxnet, arrays=2, clip=4e-6)
+    actual = optimizer_errors(by_mxnet, arrays=2, clip=4e-6)
     # MXNet's own sums of squares lose 5% in an array of this size
     many = mx.nd.random.normal(shape=(1 << 23,))
     optimizer = optimizers.from_model_config(small_bert(clip_global_norm=4e-6))
     optimizer.clip([many], 1.0)
     length = np.sqrt((many.asnumpy().astype("float64") ** 2).sum())
-    return {**found, "clip": abs(float(optimizer.factor.asscalar()) * length / 4e-6 - 1)}
+    return {**actual, "clip": abs(float(optimizer.factor.asscalar()) * length / 4e-6 - 1)}

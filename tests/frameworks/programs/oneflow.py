@@ -47,11 +47,11 @@ def trace(facts, mode):
     adapter = built(facts, mode=mode)
     state = weights(adapter)
     random = adapter._oneflow.get_rng_state().numpy().tolist()
-    eager = adapter.matmul_dtypes(), sum(one.multiply_adds for one in adapter.matmuls(True))
+    eager = adapter.matmul_dtypes(), sum(matmul.multiply_adds for matmul in adapter.matmuls(True))
     kept = bool(np.array_equal(state, weights(adapter)))
     same_random = random == adapter._oneflow.get_rng_state().numpy().tolist()
     graph = built(facts, mode=mode, compiler="graph")
-    multiply_adds = sum(one.multiply_adds for one in graph.matmuls(True))
+    multiply_adds = sum(matmul.multiply_adds for matmul in graph.matmuls(True))
     return {
         "eager": eager,
         "graph": [graph.matmul_dtypes(), multiply_adds],

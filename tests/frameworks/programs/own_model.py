@@ -51,7 +51,7 @@ def train(path, steps, compiler="none", library=None):
 def count(path, batch):
     """Tell the matmuls of inference: dtype and multiply-adds of each."""
     adapter = built(path, mode="inference", batch=batch)
-    return {"matmuls": [(one.dtype, one.multiply_adds) for one in adapter.matmuls(True)]}
+    return {"matmuls": [(matmul.dtype, matmul.multiply_adds) for matmul in adapter.matmuls(True)]}
 
 
 def build_keras():

@@ -69,7 +69,7 @@ def trace(facts, compiler):
     counted = adapter.matmul_dtypes()
     return {
         "matmul_dtypes": counted,
-        "multiply_adds": sum(one.multiply_adds for one in adapter.matmuls(True)),
+        "multiply_adds": sum(matmul.multiply_adds for matmul in adapter.matmuls(True)),
         "kept": all((a == p.numpy()).all() for a, p in zip(fixed, adapter._model.parameters())),
         "random": paddle.rand([4]).tolist() == expected,
         "gradients": sum(p.grad is not None for p in adapter._model.parameters()),
@@ -169,7 +169,7 @@ def collect_garbage(frozen):
     if frozen:
         gc.freeze()
     Circle()
-    given = [one[0].tolist() for one in loader.batches(Samples(), 1, 1, "cpu")]
+    given = [batch[0].tolist() for batch in loader.batches(Samples(), 1, 1, "cpu")]
     kept = bool(gc.get_freeze_count()) == frozen
     gc.collect()
     return {"given": given, "ended": ended == [parent], "kept": kept}

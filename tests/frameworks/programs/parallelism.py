@@ -48,13 +48,13 @@ def first_update(facts, weights, gradients):
     It may be anything if a gradient is mostly rounding, g / (|g| + epsilon): so it is that of a
     rank's own gradients, which are compared with one process's."""
     hyper = facts["hyperparameters"]
-    gradients = {name: one.astype("float64") for name, one in gradients.items()}
-    norm = sum((one**2).sum() for one in gradients.values()) ** 0.5
+    gradients = {name: gradient.astype("float64") for name, gradient in gradients.items()}
+    norm = sum((gradient**2).sum() for gradient in gradients.values()) ** 0.5
     scale = min(1.0, hyper.get("clip_global_norm", np.inf) / norm)
     decay, epsilon = hyper["weight_decay"], hyper["epsilon"]
     return {
-        name: -(scale * one / (abs(scale * one) + epsilon) + decay * weights[name])
-        for name, one in gradients.items()
+        name: -(scale * gradient / (abs(scale * gradient) + epsilon) + decay * weights[name])
+        for name, gradient in gradients.items()
     }
 
 
@@ -80,9 +80,9 @@ def observed(way, facts, steps=1):
     expected = first_update(facts, before, gradients)
     change = 0.0
     for name, update in expected.items():
-        found = after[name].astype("float64") - before[name]
+        actual = after[name].astype("float64") - before[name]
         rounding = 2.0**-23 * np.maximum(abs(after[name]), abs(before[name]))
-        change = max(change, ((abs(found - rate * update) - rounding) / rate).max())
+        change = max(change, ((abs(actual - rate * update) - rounding) / rate).max())
     held, total = adapter.held_parameters(), adapter.trainable_parameters()
     collectives = check_collectives(way, layout, RANK, adapter.collective_counts())
     if steps > 1:
@@ -106,12 +106,12 @@ def find_mistakes(facts, mistakes, bound, steps):
         adapter._data_parallel.join = lambda *where: "gloo"
         with planted(adapter._sharded, (right, wrong)):
             try:
-                found = observed(way, facts, steps)
+                actual = observed(way, facts, steps)
             except (RuntimeError, ValueError, Mismatch):
                 good.append(False)
                 continue
-        loss, alone = found["loss"]
-        good.append(found["error"] < bound and found["held"] < found["total"])
+        loss, alone = actual["loss"]
+        good.append(actual["error"] < bound and actual["held"] < actual["total"])
         good[-1] = good[-1] and (steps == 1 or abs(loss - alone) < bound)
     return {"good": good}
 
@@ -122,9 +122,9 @@ def drop_elements(facts):
 
     adapter = on_all(facts, "tensor")
     masks = {"embeddings.dropout": [], "layers.0.dropout": []}
-    for name, found in masks.items():
+    for name, mask in masks.items():
 
-        def note(module, inputs, output, found=found):
+        def note(module, inputs, output, found=mask):
             found.append(torch.nonzero(output.flatten()[:512]).flatten().tolist())
 
         adapter._model.get_submodule(name).register_forward_hook(note)
@@ -135,15 +135,15 @@ def drop_elements(facts):
 
 def accumulate(facts):
     """Count collectives of three micro-steps and of one."""
-    found = {}
+    actual = {}
     for way in ("fsdp", "tensor"):
         adapter = on_all(facts, way, steps=3)
         # before any step, as a run does: what is computed for the first time may be computed twice
         check_micro_steps(3, adapter.step_matmuls(), adapter.micro_step_matmuls())
         alone = on_one(facts, adapter.case.layout.replicas, steps=3)
         error = apart(adapter.gradients(), alone.gradients())
-        found[way] = [error, adapter.collective_counts(), on_all(facts, way).collective_counts()]
-    return {"found": found}
+        actual[way] = [error, adapter.collective_counts(), on_all(facts, way).collective_counts()]
+    return {"found": actual}
 
 
 def refuse(facts, chain):
@@ -170,7 +170,7 @@ def refuse(facts, chain):
     pipeline = modules[-1]
     reasons.append(raised(Unsupported, lambda: pipeline.require_schedule(4, False, 3)))
     spans = [pipeline.spans_of(*asked) for asked in ((12, 4, 4), (7, 4, 4), (2, 4, 2))]
-    return {"reasons": reasons, "spans": [[len(one) for one in found] for found in spans]}
+    return {"reasons": reasons, "spans": [[len(entry) for entry in span] for span in spans]}
 
 
 def refuse_by_jax(facts):

@@ -105,15 +105,15 @@ def planted(module, *mistakes):
 
 def own_processes():
     """Return the ids of this process and its descendants."""
-    found = [os.getpid()]
+    actual = [os.getpid()]
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{name}/stat") as file:
                 parent = int(file.read().rpartition(")")[2].split()[1])
         except (OSError, ValueError):
             continue
-        found += [int(name)] if parent == os.getpid() else []
-    return found
+        actual += [int(name)] if parent == os.getpid() else []
+    return actual
 
 
 def listening():
@@ -127,7 +127,7 @@ def listening():
                 inodes.add(os.readlink(folder + name))
             except OSError:
                 continue  # the handle that reads the folder
-    found = set()
+    actual = set()
     for kind, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         with open("/proc/net/" + kind) as file:
             rows = [line.split() for line in file][1:]
@@ -137,5 +137,5 @@ def listening():
             raw = bytes.fromhex(row[1].partition(":")[0])
             words = [raw[i : i + 4][::-1] for i in range(0, len(raw), 4)]
             address = socket.inet_ntop(family, b"".join(words))
-            found.add("0.0.0.0" if address == "::" else address.replace("::ffff:", ""))
-    return sorted(found)
+            actual.add("0.0.0.0" if address == "::" else address.replace("::ffff:", ""))
+    return sorted(actual)

@@ -12,7 +12,7 @@ from .small import facts_of
 def learn(folder, length, batch, micro_steps, parameters):
     facts = facts_of("topics_electra")
     adapter = started(facts, batch=batch, steps=micro_steps, folder=folder, sequence=length)
-    given = {one.name: one.default for one in Converge.parameters}
+    given = {parameter.name: parameter.default for parameter in Converge.parameters}
     given.update(parameters)
     workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)
     context = Context(workload, adapter.rank_context, adapter, [], SilentReport("", 0, ""))

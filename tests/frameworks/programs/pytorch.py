@@ -74,8 +74,8 @@ def compare_layer():
     mask[:, -3:] = False
     own.train()  # not its fused inference path
     with torch.no_grad():
-        found = layer(x, mask[:, None, None, :])
-        difference = (found - own(x, src_key_padding_mask=~mask)).abs().max()
+        actual = layer(x, mask[:, None, None, :])
+        difference = (actual - own(x, src_key_padding_mask=~mask)).abs().max()
 
     inputs = adapter._micro_batches[0].inputs
     token_ids, segment_ids, attention_mask, positions = (t.clone() for t in inputs)

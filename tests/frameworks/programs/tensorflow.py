@@ -17,16 +17,19 @@ def describe_resnet():
     adapter = started(facts_of("resnet50_v1.5"))
     model = adapter._definition.build(adapter.model_config)
     layers, kinds = model.layers, keras.layers
-    convolutions = [one for one in layers if isinstance(one, kinds.Conv2D)]
-    norms = [one for one in layers if isinstance(one, kinds.BatchNormalization)]
-    strided = [one for one in convolutions if one.strides == (2, 2)]
+    convolutions = [layer for layer in layers if isinstance(layer, kinds.Conv2D)]
+    norms = [layer for layer in layers if isinstance(layer, kinds.BatchNormalization)]
+    strided = [convolution for convolution in convolutions if convolution.strides == (2, 2)]
     return {
         "layers": len(convolutions),
-        "biases": sum(one.use_bias for one in convolutions),
-        "strided": sorted(one.kernel_size[0] for one in strided),
-        "symmetric": [one.padding == "valid" for one in strided if one.kernel_size != (1, 1)],
-        "norms": sorted({(one.epsilon, round(one.momentum, 6)) for one in norms}),
-        "different": float(np.std([one.kernel.numpy().ravel()[0] for one in convolutions])) > 0,
+        "biases": sum(convolution.use_bias for convolution in convolutions),
+        "strided": sorted(entry.kernel_size[0] for entry in strided),
+        "symmetric": [entry.padding == "valid" for entry in strided if entry.kernel_size != (1, 1)],
+        "norms": sorted({(norm.epsilon, round(norm.momentum, 6)) for norm in norms}),
+        "different": float(
+            np.std([convolution.kernel.numpy().ravel()[0] for convolution in convolutions])
+        )
+        > 0,
     }
 
 
@@ -36,7 +39,7 @@ def trace_normalisation(precision):
     nodes = [*graph.node, *(node for entry in graph.library.function for node in entry.node_def)]
     kinds = [node.op for node in nodes]
     kind = keras.layers.BatchNormalization
-    norms = [one for one in adapter._model.layers if isinstance(one, kind)]
+    norms = [layer for layer in adapter._model.layers if isinstance(layer, kind)]
     return {
         "layers": len(norms),
         "forward": kinds.count("FusedBatchNormV3"),
@@ -84,7 +87,7 @@ def honour_mask():
 
 def compare_layer():
     adapter = built(small_bert(), mode="inference")
-    layer = next(one for one in adapter._model.layers if type(one).__name__ == "EncoderLayer")
+    layer = next(layer for layer in adapter._model.layers if type(layer).__name__ == "EncoderLayer")
     own = keras.layers.MultiHeadAttention(4, 8)
     x = np.random.RandomState(0).standard_normal((2, 16, 32)).astype("float32")
     own.build(x.shape, x.shape)

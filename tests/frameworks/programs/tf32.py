@@ -49,8 +49,8 @@ def observe():
     answers = {"older": raised(Unsupported, lambda: switch(adapter, "tf32", (7, 5)))}
     for precision in ("fp32", "tf32"):
         switches = switch(adapter, precision, (9, 0))
-        found = rounding.named(adapter.matmul_dtypes(), rounding.observe(adapter))
-        asked = precision, found
+        actual = rounding.named(adapter.matmul_dtypes(), rounding.observe(adapter))
+        asked = precision, actual
         reason = raised(Mismatch, lambda asked=asked: checks.check_matmuls(*asked))
-        answers[precision] = [switches, found, reason]
+        answers[precision] = [switches, actual, reason]
     return answers

@@ -21,7 +21,7 @@ def train():
     modules = list(model.modules())
 
     def laid_out():
-        return {name: (one.axes, one.unfolded) for name, one in adapter.state().items()}
+        return {name: (entry.axes, entry.unfolded) for name, entry in adapter.state().items()}
 
     theirs = laid_out()
     from framework_under_test.models import cnn
@@ -31,8 +31,10 @@ def train():
         "module": type(model).__module__,
         "same": theirs == laid_out(),
         "heads": heads,
-        "rates": [one.p for one in modules if isinstance(one, torch.nn.Dropout)],
-        "epsilons": sorted({one.eps for one in modules if isinstance(one, torch.nn.BatchNorm2d)}),
+        "rates": [module.p for module in modules if isinstance(module, torch.nn.Dropout)],
+        "epsilons": sorted(
+            {module.eps for module in modules if isinstance(module, torch.nn.BatchNorm2d)}
+        ),
         "finite": math.isfinite(loss),
     }
 
@@ -44,7 +46,7 @@ def refuse():
     small = {**facts, "hyperparameters": {**hyper, "width": 16}}
     return {
         "reasons": [
-            raised(Unsupported, lambda one=one: build(one))
-            for one in (small, {**facts, "name": "n"})
+            raised(Unsupported, lambda entry=entry: build(entry))
+            for entry in (small, {**facts, "name": "n"})
         ]
     }

@@ -23,7 +23,7 @@ def clipped(facts, gradients):
 
 
 def mean(several):
-    return {name: sum(one[name] for one in several) / len(several) for name in several[0]}
+    return {name: sum(entry[name] for entry in several) / len(several) for name in several[0]}
 
 
 def apart(change, hyper, weights, gradients):
@@ -53,7 +53,7 @@ def update_by_lamb(facts):
     facts = changed(facts, no_trust_ratio=[])
     weights, gradients, change = moved(prepared(facts, steps=2))
     ways = {"right": clipped(facts, gradients), "not clipped": gradients}
-    errors = {n: apart(change, facts["hyperparameters"], weights, one) for n, one in ways.items()}
+    errors = {n: apart(change, facts["hyperparameters"], weights, way) for n, way in ways.items()}
     zeros = sum(not array.any() for array in weights.values())
     wrong = changed(facts, no_weight_decay=["nrom"])
     return {"errors": errors, "zeros": zeros, "absent": raised(ValueError, lambda: prepared(wrong))}
@@ -80,11 +80,11 @@ def clip_over_ranks(facts):
     ways = {
         "right": clipped(facts, mean(each)),
         "of ranks": mean([clipped(facts, mean(half)) for half in (each[:2], each[2:])]),
-        "of micro-steps": mean([clipped(facts, one) for one in each]),
+        "of micro-steps": mean([clipped(facts, entry) for entry in each]),
         "of none": mean(each),
     }
     hyper = facts["hyperparameters"]
-    errors = {name: apart(change, hyper, weights, one) for name, one in ways.items()}
+    errors = {name: apart(change, hyper, weights, way) for name, way in ways.items()}
     return {"errors": errors, "checksum": adapter.weights_checksum()}
 
 

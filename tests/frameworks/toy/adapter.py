@@ -296,10 +296,10 @@ class ToyAdapter(plain.PlainToy):
             return self._spoilt(forward.result()) if spoilt == 0 else forward.result()
 
         def gradients() -> list[Any]:
-            found = backward.result()
+            actual = backward.result()
             return [
-                self._spoilt(one) if number == spoilt else one
-                for number, one in enumerate(found, 1)
+                self._spoilt(entry) if number == spoilt else entry
+                for number, entry in enumerate(actual, 1)
             ]
 
         return ForwardBackward(forward._replace(result=result), backward._replace(result=gradients))

@@ -35,7 +35,7 @@ def convolution(shape: ConvolutionShape, images: Any, kernel: Any, gradient: Any
 def attention(shape: AttentionShape, query: Any, key: Any, value: Any, gradient: Any) -> list[Any]:
     """Return the result, and the gradients of query, key and value."""
     sharing, scale = shape.heads // shape.key_value_heads, shape.size**-0.5
-    keys, values = (np.repeat(one, sharing, axis=1) for one in (key, value))
+    keys, values = (np.repeat(entry, sharing, axis=1) for entry in (key, value))
     scores = scale * np.einsum("bhqd,bhkd->bhqk", query, keys)
     if shape.causal:
         scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)

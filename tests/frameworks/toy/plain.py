@@ -267,7 +267,7 @@ class PlainToy(
 
         if name == MATMUL:
             pairs = zip(arrays, transposed, strict=True)
-            arrays = [np.swapaxes(one, -1, -2) if swap else one for one, swap in pairs]
+            arrays = [np.swapaxes(entry, -1, -2) if swap else entry for entry, swap in pairs]
         functions: dict[str, Callable[..., Any]] = {
             MATMUL: np.matmul,
             ADD: np.add,

@@ -144,7 +144,7 @@ def test_weights_that_are_missing_are_refused() -> None:
 
 def test_products_are_counted_by_dtype_and_those_of_the_forward_pass_by_size() -> None:
     assert Numpy().matmul_dtypes() == {"float32": 2, "bfloat16": 1}
-    assert sum(one.multiply_adds for one in Numpy().matmuls(True)) == 7
+    assert sum(matmul.multiply_adds for matmul in Numpy().matmuls(True)) == 7
 
 
 def test_a_number_is_summed_by_the_all_reduce_of_arrays_if_there_are_several_ranks() -> None:

@@ -24,11 +24,11 @@ def masked(
     random = np.random.RandomState(seed)
 
     def outputs() -> list[Any]:
-        found = []
+        actual = []
         for array in PLAIN:
             shape = [1 if axis in shared else n for axis, n in enumerate(array.shape)]
-            found.append(array * (random.random_sample(shape) >= rate) * factor)
-        return found
+            actual.append(array * (random.random_sample(shape) >= rate) * factor)
+        return actual
 
     return outputs
 
@@ -59,8 +59,8 @@ def test_what_is_right_is_off_by_few_standard_errors() -> None:
     ],
 )
 def test_a_mistake_is_off_by_many(mistake: dict[str, Any], statistic: str) -> None:
-    found = deviations(masked(1, **mistake))
-    assert found[f"output 0, {statistic}"] > BOUND
+    actual = deviations(masked(1, **mistake))
+    assert actual[f"output 0, {statistic}"] > BOUND
 
 
 def test_rounding_alone_is_no_difference() -> None:

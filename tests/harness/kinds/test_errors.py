@@ -21,8 +21,8 @@ def test_the_worst_array_and_all_together_are_told() -> None:
 
 @pytest.mark.parametrize("broken", ["a", "b"])
 def test_an_error_that_is_no_number_is_the_largest(broken: str) -> None:
-    found = {**EXPECTED, broken: np.array([math.nan, 4.0])}
-    worst, total = compare_arrays("gradients", found, EXPECTED, 0.0)
+    actual = {**EXPECTED, broken: np.array([math.nan, 4.0])}
+    worst, total = compare_arrays("gradients", actual, EXPECTED, 0.0)
     assert worst["where"] == broken
     assert math.isnan(worst["error"])
     assert math.isnan(total["error"])

@@ -64,11 +64,11 @@ def errors_of(generator: Any, exact: Any = LOGITS) -> Errors:
         tokens.append(reference.decode() if number else reference.prefill())
         logits.append(reference.following_logits())
     expected = {"tokens": np.stack(tokens, 1), "logits": np.stack(logits, 1)}
-    found = generation.compare(generator, expected, ROUNDING)
-    assert [one.get("rounding") for one in found[:2]] == [
-        min(most, one["error"]) for one, most in zip(found[:2], ROUNDING.values(), strict=True)
+    actual = generation.compare(generator, expected, ROUNDING)
+    assert [entry.get("rounding") for entry in actual[:2]] == [
+        min(most, entry["error"]) for entry, most in zip(actual[:2], ROUNDING.values(), strict=True)
     ]
-    return Errors(*(one["error"] for one in found), found[2]["where"])
+    return Errors(*(entry["error"] for entry in actual), actual[2]["where"])
 
 
 def test_the_same_text_has_no_error() -> None:
@@ -77,8 +77,8 @@ def test_the_same_text_has_no_error() -> None:
 
 @pytest.mark.parametrize(("error", "in_float32"), [(1e-6, 1), (1e-3, 0)])
 def test_half_precision_has_its_errors(error: float, in_float32: float) -> None:
-    found = errors_of(Generator(LOGITS * (1 + error), precision="amp"))
-    assert found.in_float32 == in_float32
+    actual = errors_of(Generator(LOGITS * (1 + error), precision="amp"))
+    assert actual.in_float32 == in_float32
 
 
 def test_rounding_may_choose_another_token_and_what_follows_it() -> None:
@@ -86,17 +86,17 @@ def test_rounding_may_choose_another_token_and_what_follows_it() -> None:
     exact[3] = [0.4, 0.1, 0.2, 0.1, 0.4 + 1e-9]
     rounded = exact.copy()
     rounded[3, 0] += 2e-9
-    found = errors_of(Generator(rounded), exact)
-    assert found.outputs < found.of_token < 1e-8
-    assert (found.wrong, found.same) == (0, "4 of 12 are the reference's")
+    actual = errors_of(Generator(rounded), exact)
+    assert actual.outputs < actual.of_token < 1e-8
+    assert (actual.wrong, actual.same) == (0, "4 of 12 are the reference's")
 
 
 def test_a_token_that_the_logits_do_not_prefer_is_wrong() -> None:
-    found = errors_of(Generator(LOGITS, lambda x: x.argsort(-1)[:, -2]))
-    assert found.wrong == 2 + 2 * TOKENS, (
+    actual = errors_of(Generator(LOGITS, lambda x: x.argsort(-1)[:, -2]))
+    assert actual.wrong == 2 + 2 * TOKENS, (
         "the first of each sequence, and all behind the right ones"
     )
-    assert found.outputs == 0
+    assert actual.outputs == 0
 
 
 def test_a_token_that_is_not_fed_shows_in_the_logits() -> None:
@@ -110,10 +110,10 @@ def test_a_token_that_is_not_fed_shows_in_the_logits() -> None:
 def test_logits_that_are_no_numbers_are_the_largest_error() -> None:
     broken = LOGITS.copy()
     broken[2, 2] = math.nan
-    found = errors_of(Generator(broken))
-    assert math.isnan(found.outputs)
-    assert math.isnan(found.of_token)
-    assert found.wrong
+    actual = errors_of(Generator(broken))
+    assert math.isnan(actual.outputs)
+    assert math.isnan(actual.of_token)
+    assert actual.wrong
 
 
 @pytest.mark.parametrize(("length", "count"), [(16, 32), (1000, 24), (1024, 0), (None, 0)])

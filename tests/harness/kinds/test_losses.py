@@ -29,7 +29,9 @@ def in_half_precision(found: Sequence[float]) -> float:
         arrays=lambda name: {"weight": np.ones(2)},
         rounding=lambda quantity, precision: {},
     )
-    quantities = {one["quantity"]: one for one in verification.compare_training(adapter, reference)}
+    quantities = {
+        entry["quantity"]: entry for entry in verification.compare_training(adapter, reference)
+    }
     return float(quantities["losses in half precision"]["error"])
 
 

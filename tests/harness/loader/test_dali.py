@@ -144,6 +144,6 @@ def test_images_are_decoded_and_kept_on_the_gpu_of_the_rank(found: dict[str, Any
 
 def test_batches_of_a_gpu_are_those_of_the_processor(found: dict[str, Any]) -> None:
     assert len(found["on_gpu"]) == 4
-    assert all(all(one) for one in found["on_gpu"])
+    assert all(all(entry) for entry in found["on_gpu"])
     assert "overwrites images on the GPU: exec_dynamic is not set" in found["overwritten"]
     assert found["levels on a GPU"] == found["decoded"]

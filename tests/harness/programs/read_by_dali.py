@@ -53,11 +53,11 @@ here, cpu = [], []
 for split in ("train", "val"):
     asked, found[split] = loaded(ROOTS["good"], split, 0)
     kept = list(adapter.load(asked))  # looked at when all are there
-    np.save(split, np.concatenate([one.images for one in kept]))
+    np.save(split, np.concatenate([entry.images for entry in kept]))
     alone = list(adapter.load(asked._replace(decodes_only=True)))
-    np.save(split + "-pixels", np.concatenate([one.images for one in alone]))
+    np.save(split + "-pixels", np.concatenate([entry.images for entry in alone]))
     here.append(asked)
-    cpu += [np.concatenate([one.images for one in each]) for each in (kept, alone)]
+    cpu += [np.concatenate([entry.images for entry in each]) for each in (kept, alone)]
 found["again"] = loaded(ROOTS["good"], "train", 2)[1]
 found["decoded"] = supply.decoded(adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD])
 found["bad"] = {
@@ -65,7 +65,7 @@ found["bad"] = {
 }
 scanned = folder.scan(ROOTS["odd"], "train", "skip")
 whole = supply.without_broken(adapter, scanned, range(len(scanned.paths)), 1)
-found["skipped"] = [one.path for one in whole.skipped]
+found["skipped"] = [skipped.path for skipped in whole.skipped]
 found["settings"] = adapter.loader_settings()
 found["records"] = reason(lambda: list(adapter.load(asked._replace(format="tfrecord"))))
 found["tokens"] = reason(lambda: list(adapter.load_tokens(None)))
@@ -91,7 +91,7 @@ def note(pipeline: Any, *outputs: Any) -> None:
 
 
 Pipeline.set_outputs = note
-found["defined"] = [reason(take_first, one) for one in wanted]
+found["defined"] = [reason(take_first, entry) for entry in wanted]
 found["made"], Pipeline.set_outputs = made, set_outputs
 
 
@@ -116,9 +116,9 @@ def without_gpu(pipeline: Any, batch: int, threads: int, gpu: int, **options: An
 
 Pipeline.__init__ = without_gpu
 on_gpu = []
-for one, images in zip(wanted, cpu, strict=True):
+for entry, images in zip(wanted, cpu, strict=True):
     arrays, shared, agree = [], [], []
-    for batch in adapter.load(one):
+    for batch in adapter.load(entry):
         array = np.asarray(batch.images)
         arrays.append(array)
         shared.append(adapter.device_tensor(batch.images))

@@ -28,4 +28,4 @@ tf.raw_ops.MergeV2Checkpoints(
     checkpoint_prefixes=parts, destination_prefix=f"{folder}/model.ckpt", delete_old_dirs=False
 )
 for name, dtype in (("half", tf.float16), ("brain", tf.bfloat16), ("double", tf.float64)):
-    saved(f"{name}.ckpt", [one for one in names if not one.startswith("many/")], dtype)
+    saved(f"{name}.ckpt", [name for name in names if not name.startswith("many/")], dtype)

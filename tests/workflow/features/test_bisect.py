@@ -60,14 +60,14 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     assert few.returncode == 3, few.stdout
     assert "with --pairs 8 goes on" in few.stdout
     before = runs(project)
-    found = project.run(*given, *runs_alone, toy="exact", **offline)
-    assert found.returncode == 0, found.stdout
-    changed = re.search(r"first changed in 1\.3: changed: (0\.\d+) \[", found.stdout)
-    assert changed, found.stdout
-    assert 0.4 < float(changed[1]) < 0.6, found.stdout
-    assert "1.1: skipped: cannot be installed: toy==1.1" in found.stdout
-    assert "1.2: not changed: " in found.stdout
-    assert "(with helper 1.0 -> 2.0)" in found.stdout, "what moved beside it is not told"
+    actual = project.run(*given, *runs_alone, toy="exact", **offline)
+    assert actual.returncode == 0, actual.stdout
+    changed = re.search(r"first changed in 1\.3: changed: (0\.\d+) \[", actual.stdout)
+    assert changed, actual.stdout
+    assert 0.4 < float(changed[1]) < 0.6, actual.stdout
+    assert "1.1: skipped: cannot be installed: toy==1.1" in actual.stdout
+    assert "1.2: not changed: " in actual.stdout
+    assert "(with helper 1.0 -> 2.0)" in actual.stdout, "what moved beside it is not told"
     records = runs(project)
     assert len(records) == 2 * 8 + 2 * 8, "those of the first call were measured again"
     assert before

@@ -6,5 +6,5 @@ import sys
 
 from snakemake.cli import main
 
-sys.path[:] = [one for one in sys.path if not one.endswith("logger")]
+sys.path[:] = [text for text in sys.path if not text.endswith("logger")]
 main()

@@ -51,25 +51,27 @@ def cases(suite: Suite, catalog: Catalog, usual: str = "", gpus: int = 0) -> dic
     )
     of_kinds = (
         (case, 0)
-        for one in suite.measurements.values()
-        for case in _measured(replace(one, axes=_on_machine(one.axes, usual, gpus)), catalog)
+        for measurement in suite.measurements.values()
+        for case in _measured(
+            replace(measurement, axes=_on_machine(measurement.axes, usual, gpus)), catalog
+        )
     )
-    found: dict[Case, int] = {}
+    results: dict[Case, int] = {}
     for case, stage in itertools.chain(of_steps, of_kinds):
         for variant in suite.variants or [""]:
-            found.setdefault(_in_variant(case, variant, suite), stage)
+            results.setdefault(_in_variant(case, variant, suite), stage)
     for number, pattern in enumerate(suite.exclude):
-        matched = [case for case in found if _matches(case, pattern, catalog)]
+        matched = [case for case in results if _matches(case, pattern, catalog)]
         if not matched and not suite.own_model:  # which may lack the suite's models
             raise ConfigError(
                 f"{suite.path}: exclude[{number}]: found {pattern}, which matches no case; "
                 "allowed: values that the axes have"
             )
         for case in matched:
-            del found[case]
-    if not found:
+            del results[case]
+    if not results:
         raise ConfigError(f"{suite.path}: the suite has no case left after its exclude rules")
-    return found
+    return results
 
 
 def narrow(found: Iterable[Case], settings: Settings) -> list[Case]:
@@ -149,7 +151,7 @@ def _on_machine(block: Mapping[str, Any], usual: str, gpus: int) -> Axes:
         "devices_per_node": {ALL: max(gpus, 1)},
     }
     chosen = {
-        axis: list(dict.fromkeys(words.get(one, one) for one in block[axis]))
+        axis: list(dict.fromkeys(words.get(entry, entry) for entry in block[axis]))
         for axis, words in meant.items()
         if axis in block
     }
@@ -200,7 +202,7 @@ def _of_model(
             length,
         )
         chosen = zip(optional, further, strict=True)
-        case = case.having({one.name: value for one, value in chosen if mode in one.applies_to})
+        case = case.having({axis.name: value for axis, value in chosen if mode in axis.applies_to})
         if case.devices == 1:
             case = case._replace(parallelism=DATA)
         total = axis == "batch_total"
@@ -217,7 +219,7 @@ def _require_devices(suite: Suite, block: Axes) -> None:
         )
 
 
-def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
+def _measured(measurement: Measurement, catalog: Catalog) -> Iterator[Case]:
     """Yield all cases of a benchmark. A model without sequences has no sequence length."""
     without = {
         "batch_per_device": 0,
@@ -225,9 +227,9 @@ def _measured(one: Measurement, catalog: Catalog) -> Iterator[Case]:
         **{axis.name: axis.default for axis in axes.optional()},
     }
     names = [axis.name for axis in axes.asked()]
-    values_of = [one.axes.get(name, [without.get(name, "")]) for name in names]
-    parameters = {name: one.parameters[name] for name in sorted(one.parameters)}
-    nothing = Case("", "", one.kind, 1, 1, 0, "", "", None)
+    values_of = [measurement.axes.get(name, [without.get(name, "")]) for name in names]
+    parameters = {name: measurement.parameters[name] for name in sorted(measurement.parameters)}
+    nothing = Case("", "", measurement.kind, 1, 1, 0, "", "", None)
     for values in itertools.product(*values_of):
         case = nothing.having(dict(zip(names, values, strict=True)))
         case = case._replace(input=input_axis(case.mode, case.input))

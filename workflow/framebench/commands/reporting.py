@@ -130,32 +130,32 @@ def make_report(
     parts = report_parts()
     runs_path = results / runs_file.NAME
     if leave:
-        found, digest = runs_file.read(runs_path, source), runs_file.fingerprint(runs_path)
+        record_set, digest = runs_file.read(runs_path, source), runs_file.fingerprint(runs_path)
     else:
-        found = load_records(source, results)
-        digest = fingerprint(found, source, results)
+        record_set = load_records(source, results)
+        digest = fingerprint(record_set, source, results)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
     sidecars = load_sidecars(source, results)
-    problems = (*found.problems, *sidecars.problems)
+    problems = (*record_set.problems, *sidecars.problems)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     home = source if source.is_dir() else source.parent
-    references = [home / name for one in features.known() for name in one.record_files]
-    if not found.runs and not any(map(Path.is_file, references)):
+    references = [home / name for feature in features.known() for name in feature.record_files]
+    if not record_set.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs = inputs_of(found, sidecars, results, parts)
+    inputs = inputs_of(record_set, sidecars, results, parts)
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
     for part in parts:
-        further.update(part.tables(found, inputs))
+        further.update(part.tables(record_set, inputs))
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
-    provenance = origin.describe_origin(found.runs, sidecars.called)
+    provenance = origin.describe_origin(record_set.runs, sidecars.called)
     files = frames.files(everything, folder, provenance.caption)
     files = {path: text for path, text in files.items() if path.stem not in leave}
     files[page] = html_report.render(
-        replace(found, problems=problems), inputs, tables, page.parent, "Framebench report",
+        replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
         further, sidecars.interrupted, provenance, sidecars.called,
     )  # fmt: skip
     for part in parts:
@@ -164,7 +164,7 @@ def make_report(
     files[folder / FINGERPRINT] = digest + "\n"
     if not leave and not is_before_round:
         # First: Snakemake remakes tables that are older than the file of runs.
-        write_together({runs_path: runs_file.content(found, digest), **files})
+        write_together({runs_path: runs_file.content(record_set, digest), **files})
     else:
         write_together(files)
     for part in parts:
@@ -172,7 +172,9 @@ def make_report(
             print(line)
     print(
         "\n".join(
-            answers.lines(answers.answers_of(tables), _last(found.runs, tables, provenance, page))
+            answers.lines(
+                answers.answers_of(tables), _last(record_set.runs, tables, provenance, page)
+            )
         )
     )
 
@@ -183,14 +185,14 @@ def write_overview(source: Path, into: Path | None) -> None:
     from ..tables import frames, markdown, origin, registry
     from ..tables.declared import coverage
 
-    found = record_sets.load(source)
-    if not found.runs:
+    record_set = record_sets.load(source)
+    if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     sidecars = load_sidecars(source, source.parent)
-    inputs = inputs_of(found, sidecars, source.parent, report_parts())
+    inputs = inputs_of(record_set, sidecars, source.parent, report_parts())
     tables = frames.build(inputs)
     table = registry.known()["overview"]
-    of = origin.describe_origin(found.runs, sidecars.called)
+    of = origin.describe_origin(record_set.runs, sidecars.called)
     covered = coverage.sentences(coverage.rows_of(tables))
     text = markdown.crosstabs(table, tables[table], ". ".join([of.caption, *covered]))
     if into is None:
@@ -245,8 +247,8 @@ def inputs_of(
         datasheets=datasheets.load_datasheets(),
         assumptions=sidecars.assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
-        expected=[one for one in sidecars.asked if not one.left_out],
-        left_out=[one for one in sidecars.asked if one.left_out],
+        expected=[case for case in sidecars.asked if not case.left_out],
+        left_out=[case for case in sidecars.asked if case.left_out],
         of_features=further,
     )
 
@@ -277,9 +279,9 @@ def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> st
     digest = hashlib.sha256(record_sets.fingerprint(found).encode())
     files += searches.files(source.parent / searches.FOLDER)
     noted = [source.parent / name for name in (interruptions.FILE, calls.FILE, expected.FILE)]
-    noted += [found.root / name for one in features.known() for name in one.record_files]
+    noted += [found.root / name for feature in features.known() for name in feature.record_files]
     noted.append(results / assumptions.FILE)
-    noted += [results / name for one in features.known() for name in one.result_files]
+    noted += [results / name for feature in features.known() for name in feature.result_files]
     for path in [*files, *filter(Path.is_file, noted)]:
         try:
             digest.update(bounded.read_bytes(path))

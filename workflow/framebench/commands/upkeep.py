@@ -57,20 +57,20 @@ def update(
     package = known.frameworks[framework]["package"]
     failed = []
     files = [file for on in ("cpu", "cuda") for file in known.environment_files(framework, on)]
-    for one in updating.update(PROJECT, files, package, folder, python):
-        if isinstance(one, str):
-            print(one, flush=True)
+    for moved in updating.update(PROJECT, files, package, folder, python):
+        if isinstance(moved, str):
+            print(moved, flush=True)
             continue
         print(
-            f"{one.file.stem}:",
-            *(f"  {name} {what}" for name, what in one.changes.items()),
+            f"{moved.file.stem}:",
+            *(f"  {name} {what}" for name, what in moved.changes.items()),
             sep="\n",
         )
-        checks = {} if gate is None else commands_of_checks(framework, one, folder, gate)
+        checks = {} if gate is None else commands_of_checks(framework, moved, folder, gate)
         for check, words in checks.items():
             print(f"$ {shlex.join(words)}", flush=True)
             if status := subprocess.run(words, check=False, cwd=PROJECT).returncode:
-                failed.append(f"{check} of {one.file.stem} ended with {status}")
+                failed.append(f"{check} of {moved.file.stem} ended with {status}")
     if failed:
         raise ChecksFailed("; ".join(failed))
 
@@ -121,12 +121,12 @@ def clean(environments: Path, suites: Sequence[Path]) -> None:
     added = environments.glob("*.yaml")
     names = cleaning.names([*(PROJECT / "envs").glob("*.yaml"), *added, *own])
     found = list(cleaning.clean(environments, names))
-    removed = [one for one in found if not one.why]
-    for one in found:
-        did = f"left, {one.why}" if one.why else "removed"
-        print(f"{one.folder}: {did}, {one.size / 1e9:.1f} GB")
-    freed = sum(one.freed for one in removed) / 1e9
-    shared = sum(one.size - one.freed for one in removed) / 1e9
+    removed = [leftover for leftover in found if not leftover.why]
+    for leftover in found:
+        did = f"left, {leftover.why}" if leftover.why else "removed"
+        print(f"{leftover.folder}: {did}, {leftover.size / 1e9:.1f} GB")
+    freed = sum(leftover.freed for leftover in removed) / 1e9
+    shared = sum(leftover.size - leftover.freed for leftover in removed) / 1e9
     print(f"{len(removed)} environments removed, {freed:.1f} GB free", end="")
     print(f"; {shared:.1f} GB more when uv's cache lets go of them: uv cache prune" * bool(shared))
 
@@ -136,5 +136,5 @@ def print_columns() -> None:
     from ..comparison import compare
     from ..tables import columns_page, registry
 
-    written = [table for one in features.known() for table in one.written_tables()]
+    written = [table for feature in features.known() for table in feature.written_tables()]
     print(columns_page.text([*registry.known().values(), compare.TABLE, *written]), end="")

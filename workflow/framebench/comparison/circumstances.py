@@ -38,17 +38,17 @@ def of_first_ok(runs: Sequence[Run]) -> Mapping[str, Any]:
     }
 
 
-def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+def differences(entry: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     """Yield each difference by name, as text: first the version of a user's own model, which is
     part of the computation. Digests are shortened."""
-    names = {name for name in {*one, *other} if one.get(name) != other.get(name)}
+    names = {name for name in {*entry, *other} if entry.get(name) != other.get(name)}
     if MODEL_VERSION in names:
         names.discard(COMPUTATION)
     for name in sorted(names, key=lambda name: (name != MODEL_VERSION, name)):
         # Older records lack the processor; that is no difference.
-        untold = name.startswith("hardware.processor.") and not (name in one and name in other)
+        untold = name.startswith("hardware.processor.") and not (name in entry and name in other)
         if not untold:
-            yield f"{name} {_short(one.get(name, 'none'))} -> {_short(other.get(name, 'none'))}"
+            yield f"{name} {_short(entry.get(name, 'none'))} -> {_short(other.get(name, 'none'))}"
 
 
 def _short(value: Any) -> str:

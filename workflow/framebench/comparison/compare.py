@@ -207,14 +207,14 @@ def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
         yield Matched(None, case)
 
 
-def _row(one: Judged) -> Row:
-    case = one.matched.either
+def _row(judged: Judged) -> Row:
+    case = judged.matched.either
     return {
-        **side_cells(one.matched, one.estimate),
+        **side_cells(judged.matched, judged.estimate),
         measured.PARAMETERS.name: measured.parameters_text(case.case, case.key.point),
-        "p_adjusted": one.p_adjusted,
-        "verdict": one.verdict,
-        "reason": one.reason,
+        "p_adjusted": judged.p_adjusted,
+        "verdict": judged.verdict,
+        "reason": judged.reason,
     }
 
 

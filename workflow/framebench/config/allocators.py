@@ -18,8 +18,8 @@ FILE = Path(__file__).parents[3] / "scripts" / "allocators.json"
 @cache
 def known() -> Mapping[str, Mapping[str, str]]:
     """Return ``library`` and Debian ``package`` of each allocator, by name."""
-    found: dict[str, dict[str, str]] = json_files.read(FILE)
-    return found
+    results: dict[str, dict[str, str]] = json_files.read(FILE)
+    return results
 
 
 _ALLOWED = f"{', '.join(known())}, or the absolute path of a library"

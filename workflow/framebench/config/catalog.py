@@ -40,7 +40,7 @@ class Catalog:
 
     @cached_property
     def compilers(self) -> list[str]:
-        named = {name for one in self.frameworks.values() for name in one["compilers"]}
+        named = {name for framework in self.frameworks.values() for name in framework["compilers"]}
         return ["none", *WORDS, *sorted(named - {"none"})]
 
     @cached_property
@@ -95,7 +95,7 @@ def load_catalog(root: Path) -> Catalog:
     return Catalog(
         root,
         frameworks,
-        {one["name"]: one for one in models},
+        {model["name"]: model for model in models},
         {name: file for name, file in missing.items() if file},
     )
 

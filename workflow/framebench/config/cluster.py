@@ -287,7 +287,7 @@ class Cluster(Keys):
         nominal = profile_bytes(kind)
         if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib or nominal):
             return ()
-        one = Gpu(
+        gpu = Gpu(
             kind,
             int(self.gpu_memory_gib * 2**30) if self.gpu_memory_gib else nominal,
             self.gpu_driver or "",
@@ -296,7 +296,7 @@ class Cluster(Keys):
             capability=self.gpu_capability or "",
             is_instance=nominal is not None,
         )
-        return (one,) * self.gpus_per_node
+        return (gpu,) * self.gpus_per_node
 
     def resources(
         self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""

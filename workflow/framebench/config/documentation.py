@@ -104,20 +104,31 @@ def _key_table(model: str) -> str:
 def bounds() -> str:
     """Return a Markdown table of the largest relative errors, by quantity and precision."""
     known = precisions.known()
-    quantities = dict.fromkeys(key for one in known.values() for key in one.bounds)
+    quantities = dict.fromkeys(key for precision in known.values() for key in precision.bounds)
     rows = [("quantity", *known)]
-    rows += [(key, *(_error(one.bounds, key) for one in known.values())) for key in quantities]
+    rows += [
+        (key, *(_error(precision.bounds, key) for precision in known.values()))
+        for key in quantities
+    ]
     return _markdown(rows)
 
 
 def gpu_environments() -> str:
     """Return a Markdown table of the environments for CUDA and the GPUs that they work on."""
     rows = [("environment", "version", "CUDA", "oldest driver", "machine code for", "PTX for")]
-    for one in load(PROJECT):
-        ptx, driver = " ".join(one.ptx), PTX_DRIVERS.get(one.cuda)
+    for environment in load(PROJECT):
+        ptx, driver = " ".join(environment.ptx), PTX_DRIVERS.get(environment.cuda)
         ptx += f" (driver {driver})" if ptx and driver else ""
-        code = (" ".join(one.machine_code) or _unread(one.environment), ptx)
-        rows.append((f"`{one.environment}`", one.version, one.cuda, one.minimum_driver, *code))
+        code = (" ".join(environment.machine_code) or _unread(environment.environment), ptx)
+        rows.append(
+            (
+                f"`{environment.environment}`",
+                environment.version,
+                environment.cuda,
+                environment.minimum_driver,
+                *code,
+            )
+        )
     return _markdown(rows)
 
 
@@ -133,22 +144,22 @@ def published(name: str) -> str:
     file = load_tuned(catalog, name)
     rows = [("framework", "cases", "theirs", "here", "source")]
     for framework, about in catalog.frameworks.items():
-        for one in file.settings_and_flags(framework):
-            theirs, here = _counterparts(one)
-            link = f"[{one.source.rpartition('/')[-1]}]({one.source})"
-            rows.append((about["title"], _values(one.cases or {}), theirs, here, link))
+        for entry in file.settings_and_flags(framework):
+            theirs, here = _counterparts(entry)
+            link = f"[{entry.source.rpartition('/')[-1]}]({entry.source})"
+            rows.append((about["title"], _values(entry.cases or {}), theirs, here, link))
     return _markdown(rows)
 
 
-def _counterparts(one: TunedSetting | PublishedFlag) -> tuple[str, str]:
+def _counterparts(flag: TunedSetting | PublishedFlag) -> tuple[str, str]:
     """Return what a published benchmark sets, and what stands for it here."""
-    if isinstance(one, TunedSetting):
-        compiled = f" under `{one.compiler}`" if one.compiler else ""
-        named = " ".join(f"{name}={value}" for name, value in one.variables.items())
-        return f"`{named}`", f"the variant{compiled}: {one.effect}"
-    if one.axes:
-        return f"`{one.flag}`", f"`{_values(one.axes)}`"
-    return f"`{one.flag}`", one.always or f"none: {one.lacking}"
+    if isinstance(flag, TunedSetting):
+        compiled = f" under `{flag.compiler}`" if flag.compiler else ""
+        named = " ".join(f"{name}={value}" for name, value in flag.variables.items())
+        return f"`{named}`", f"the variant{compiled}: {flag.effect}"
+    if flag.axes:
+        return f"`{flag.flag}`", f"`{_values(flag.axes)}`"
+    return f"`{flag.flag}`", flag.always or f"none: {flag.lacking}"
 
 
 def _values(axes: Axes) -> str:

@@ -94,8 +94,10 @@ class Keys(BaseModel):
         try:
             check({key: value for key, value in data.items() if key in keys})
         except ValidationError as error:
-            for one in error.errors(include_url=False):
-                errors.append(_details(one["type"], one["loc"], one["input"], one.get("ctx", {})))
+            for entry in error.errors(include_url=False):
+                errors.append(
+                    _details(entry["type"], entry["loc"], entry["input"], entry.get("ctx", {}))
+                )
         raise ValidationError.from_exception_data(cls.__name__, errors)
 
 
@@ -147,7 +149,7 @@ class AllowedValues:
         try:
             return check(value)
         except ValidationError as error:
-            if any(reach(one, value) for one in error.errors(include_url=False)):
+            if any(reach(entry, value) for entry in error.errors(include_url=False)):
                 raise
             raise NotAllowed(self.words) from None
 

@@ -71,12 +71,12 @@ class GpuEnvironment(NamedTuple):
         too, but a framework that generates code of its own does not know them. Of an unknown build
         no more is required than that its CUDA knows the GPU.
         """
-        known = [version(one) for one in (*self.machine_code, *self.ptx)]
+        known = [version(text) for text in (*self.machine_code, *self.ptx)]
         wanted = [version(gpu.capability) for gpu in gpus if gpu.capability]
         if not known:
             newer = version(self.cuda) >= _BLACKWELL
-            return all(newer or one <= version(_NEWEST) for one in wanted)
-        return all(any(own[0] == one[0] and own <= one for own in known) for one in wanted)
+            return all(newer or item <= version(_NEWEST) for item in wanted)
+        return all(any(own[0] == item[0] and own <= item for own in known) for item in wanted)
 
     def machine_code_for(self, capability: str) -> str:
         """Return the newest machine code that a GPU of this compute capability runs; "" if none."""
@@ -122,7 +122,9 @@ def files(root: Path, framework: str) -> list[Path]:
 
     The file of a framework without a row, such as a user's own, is ``envs/FRAMEWORK-cuda.yaml``.
     """
-    names = [one.environment for one in load(root) if one.framework == framework]
+    names = [
+        environment.environment for environment in load(root) if environment.framework == framework
+    ]
     plain = root / "envs" / f"{framework}-cuda.yaml"
     return [root / "envs" / f"{name}.yaml" for name in names] or [plain] * plain.exists()
 
@@ -140,12 +142,20 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
     The reason says what helps: a driver, or software of the user's. It is the same for all
     frameworks that lack the same. Nothing is checked without a row.
     """
-    known = {one.environment: one for one in load(root) if one.framework == framework}
+    known = {
+        environment.environment: environment
+        for environment in load(root)
+        if environment.framework == framework
+    }
     for file in files(root, framework):
         own = known.get(file.stem)
         if own is None or own.works_on(gpus):
             return file, ""
-    drivers = [one.driver_for(gpus) for one in known.values() if one.has_kernels(gpus)]
+    drivers = [
+        environment.driver_for(gpus)
+        for environment in known.values()
+        if environment.has_kernels(gpus)
+    ]
     if drivers:
         found = min((gpu for gpu in gpus if gpu.driver), key=_major).driver
         return None, f"needs driver {min(drivers)} or newer, found {found}"
@@ -153,7 +163,7 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
     if known:
         lacking = f"no environment has kernels for compute capability {' and '.join(kinds)}"
         return None, f"{lacking}; allowed: an image, or {_OWN}"
-    runs_image = all(version(_OLDEST) <= version(one) <= version(_NEWEST) for one in kinds)
+    runs_image = all(version(_OLDEST) <= version(kind) <= version(_NEWEST) for kind in kinds)
     has_image = runs_image and framework in _images(root)
     way = f"NVIDIA's image ({IMAGES}), or {_OWN}" if has_image else _OWN
     return None, f"no environment for CUDA; allowed: {way}"

@@ -40,7 +40,7 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = Fal
     names: Axes = {"framework": [own.framework], "model": [own.name]}
 
     def replaced(block: Axes) -> Axes:
-        return {axis: names.get(axis, _of_any_model(one)) for axis, one in block.items()}
+        return {axis: names.get(axis, _of_any_model(entry)) for axis, entry in block.items()}
 
     measurements = {
         kind: replace(one, axes={axis: names.get(axis, some) for axis, some in one.axes.items()})
@@ -54,7 +54,9 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = Fal
     def kept(blocks: Sequence[Axes]) -> list[Axes]:
         of_framework = [own.framework]
         return [
-            replaced(one) for one in blocks if own.framework in one.get("framework", of_framework)
+            replaced(block)
+            for block in blocks
+            if own.framework in block.get("framework", of_framework)
         ]
 
     return suite.model_copy(
@@ -62,7 +64,7 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = Fal
             "axes": {**replaced(suite.axes), **names},
             "include": kept(suite.include),
             "then": kept(suite.then),
-            "exclude": [one for one in suite.exclude if "model" not in one],
+            "exclude": [entry for entry in suite.exclude if "model" not in entry],
             "measurements": measurements,
             "own_model": own.name,
             "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own, catalog, True),

@@ -218,7 +218,7 @@ class CoreConfiguration(Keys):
 #: Keys of the configuration, with those of features after the core's.
 Configuration: type[CoreConfiguration] = create_model(
     "Configuration",
-    __base__=(*(one.KEYS for one in features.modules("configuration")), CoreConfiguration),
+    __base__=(*(module.KEYS for module in features.modules("configuration")), CoreConfiguration),
     __doc__="Keys of the configuration.",
 )
 
@@ -322,4 +322,4 @@ def _with_own_models(checked: CoreConfiguration, catalog: Catalog) -> dict[str, 
             f"which is one of {own.framework}; allowed: all, or {own.framework}"
         )
     suite = of_own_model(checked.suite, own, catalog)
-    return {"suite": suite, "models": [one.name for one in models]}
+    return {"suite": suite, "models": [model.name for model in models]}

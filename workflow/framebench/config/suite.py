@@ -289,7 +289,8 @@ class SuiteFile(Keys):
         frameworks = {model.framework if model else None for model in own.values()}
         if len(frameworks) > 1:
             shown = ", ".join(
-                f"{name}: {one.source if one else 'none'}" for name, one in own.items()
+                f"{name}: {own_model.source if own_model else 'none'}"
+                for name, own_model in own.items()
             )
             raise NotAllowed("a model of the same framework in each, or in none", shown, "variants")
         return self
@@ -297,7 +298,7 @@ class SuiteFile(Keys):
     @model_validator(mode="after")
     def _one_node_a_run(self) -> SuiteFile:
         blocks = [self.axes or {}, *self.include, *self.then]
-        blocks += [dict(one.axes) for one in self.measurements.values()]
+        blocks += [dict(measurement.axes) for measurement in self.measurements.values()]
         most = max((count for block in blocks for count in block.get("nodes", ())), default=1)
         if self.nodes_named and most > 1:
             raise NotAllowed("1 beside nodes_named: each run is of one node", str(most), "nodes")

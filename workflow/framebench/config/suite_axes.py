@@ -190,7 +190,7 @@ def read_measurements(
     block = info.data.get("axes")
     usual |= dict(AxesKeys.model_validate({}, context=info.context)) if block is None else block
     known = {*AXES, *usual}
-    found = {}
+    result = {}
     for kind, keys in written.items():
         chosen = {axis: value for axis, value in _named(keys).items() if axis in known}
         try:
@@ -204,13 +204,13 @@ def read_measurements(
                 texts.setdefault("folder", [str(info.context.storage)])
             if kind == kinds.CONVERGE and info.context.data and _read_files(chosen, info):
                 texts.setdefault("data", [str(info.context.data)])
-            found[kind] = kinds.measurement(
+            result[kind] = kinds.measurement(
                 kind, chosen, usual, texts, info.context.catalog, info.context.kinds
             )
         except NotAllowed as error:
             key = ".".join(filter(None, (kind, error.key)))
             raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
-    return found
+    return result
 
 
 def _read_files(chosen: Axes, info: ValidationInfo[ValidationContext]) -> bool:

@@ -28,7 +28,7 @@ def find(name: str, project: Path) -> Path:
 def environments(suite: Path) -> list[Path]:
     """Return the environment files of a suite's variants. Raises ConfigError for invalid YAML."""
     variants = read_mapping(suite).get("variants")
-    own = [one.get("environments") for one in _values(variants) if isinstance(one, dict)]
+    own = [value.get("environments") for value in _values(variants) if isinstance(value, dict)]
     return [Path(path).expanduser() for files in own for path in _values(files) if path]
 
 

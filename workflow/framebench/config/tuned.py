@@ -107,7 +107,7 @@ class TunedFile(Keys):
             return ""
         if accelerator == "cpu":
             return f"the settings of {self.published} are for GPUs"
-        if any(applies(one.cases, case) for one in self.settings_and_flags(case.framework)):
+        if any(applies(entry.cases, case) for entry in self.settings_and_flags(case.framework)):
             return ""
         return f"{self.published} has no {case.model} in {case.framework} with these axes"
 
@@ -132,7 +132,7 @@ def of_case(
     settings: Iterable[TunedSetting], case: Case, accelerator: str, vendor: str = ""
 ) -> dict[str, str]:
     """Return the variables for a case. ``vendor``: see :func:`variables`."""
-    own = [one for one in settings if applies(one.cases, case)]
+    own = [setting for setting in settings if applies(setting.cases, case)]
     return variables(own, accelerator, case.compiler, vendor)
 
 
@@ -147,9 +147,9 @@ def variables(
     """
     return {
         name: value
-        for one in settings
-        if accelerator in one.accelerators
-        and (not one.processors or vendor in one.processors)
-        and one.compiler in (None, compiler, compiler.partition(":")[0])
-        for name, value in one.variables.items()
+        for setting in settings
+        if accelerator in setting.accelerators
+        and (not setting.processors or vendor in setting.processors)
+        and setting.compiler in (None, compiler, compiler.partition(":")[0])
+        for name, value in setting.variables.items()
     }

@@ -89,8 +89,8 @@ def _measure(node: yaml.Node, known: dict[int, int]) -> int:
     count = 1
     if isinstance(node, yaml.CollectionNode):
         for inner in node.value:
-            for one in inner if isinstance(inner, tuple) else (inner,):
-                count += _measure(one, known)
+            for entry in inner if isinstance(inner, tuple) else (inner,):
+                count += _measure(entry, known)
                 if count > MAX_VALUES:
                     raise _error(node, f"more than {MAX_VALUES} values, with all aliases (*name)")
     known[id(node)] = count

@@ -122,7 +122,7 @@ def config_file(snakemake: Snakemake) -> str:
             f"newer, below {KNOWN_BELOW}, such as the one that ./bootstrap installs"
         )
     file = configuration_file()
-    for one in (file, *snakemake.config_files):
-        if one.suffix in (".yaml", ".yml"):
-            checked(read_mapping, one)
+    for path in (file, *snakemake.config_files):
+        if path.suffix in (".yaml", ".yml"):
+            checked(read_mapping, path)
     return str(file)

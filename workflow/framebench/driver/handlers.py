@@ -254,7 +254,7 @@ class Handlers:
     def _round(self, job: SnakemakeJob) -> int | None:
         """Return the repeat of a run's job, the first in a group of jobs; None for other jobs."""
         if job.is_group():
-            rounds = (self._round(one) for one in job)
+            rounds = (self._round(snakemake_job) for snakemake_job in job)
             return min((number for number in rounds if number is not None), default=None)
         known = self._work.job(job.wildcards)
         return self._work.run(known).repeat if known and known.kind == "run" else None

@@ -493,7 +493,7 @@ class _WatchedJobs(logging.Handler):
 
 def one_by_one(jobs: Iterable[SnakemakeJob]) -> list[SnakemakeJob]:
     """Return single jobs, and the jobs of groups."""
-    return [one for job in jobs for one in (job if job.is_group() else [job])]
+    return [snakemake_job for job in jobs for snakemake_job in (job if job.is_group() else [job])]
 
 
 class _Handler(Protocol):

@@ -71,8 +71,10 @@ class Jobs:
         if run := work.run_before.get(job.name):
             return work.inputs([*environment, record_of(work.results, "run", run)])
         checks = work.checks_behind(job)
-        named = [work.verification(one) for one in checks if one.kind == "verification"]
-        folders = {jobs.reference_folder(work.plan, work.catalog, one) for one in named}
+        named = [work.verification(check) for check in checks if check.kind == "verification"]
+        folders = {
+            jobs.reference_folder(work.plan, work.catalog, verification) for verification in named
+        }
         return work.inputs([*environment, *sorted(folders)])
 
     @for_rules
@@ -125,8 +127,10 @@ class VerificationJobs:
     def reference_arguments(self, wildcards: Wildcards) -> list[str]:
         work = self._work
         every = [*work.verifications.values(), *work.small_verifications.values()]
-        one = next(one for one in every if one.reference == wildcards.reference)
-        return verify.reference_arguments(work.plan, one)
+        verification = next(
+            verification for verification in every if verification.reference == wildcards.reference
+        )
+        return verify.reference_arguments(work.plan, verification)
 
     @for_rules
     def reference(self, wildcards: Wildcards) -> list[str]:

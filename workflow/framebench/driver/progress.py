@@ -56,7 +56,7 @@ class Progress:
         if self._tables in map(str, job.output):
             log = str(job.log[0]) if job.log else ""
             return jobs.of_tables(job.rule.name)._replace(log=log)
-        found = self._work.job(job.wildcards)
-        if found and not found.record and job.log:
-            return found._replace(log=str(job.log[0]))
-        return found
+        result = self._work.job(job.wildcards)
+        if result and not result.record and job.log:
+            return result._replace(log=str(job.log[0]))
+        return result

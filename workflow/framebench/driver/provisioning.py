@@ -135,8 +135,12 @@ class Provisioning:
 
     def _wanted(self, wildcards: Wildcards) -> tuple[EnvironmentFile, Software]:
         name = f"{wildcards.environment}-{wildcards.digest}"
-        known = [(one.file, one) for one in self._work.plan.software.values() if one.file]
-        return next((file, one) for file, one in known if file.name == name)
+        known = [
+            (software.file, software)
+            for software in self._work.plan.software.values()
+            if software.file
+        ]
+        return next((file, software) for file, software in known if file.name == name)
 
     def _image_name(self, wildcards: Wildcards) -> str | None:
         """Return the image of a job; None for a dry run without Apptainer.
@@ -156,7 +160,7 @@ class Provisioning:
         An image's own PYTHONPATH stays in effect.
         """
         plan, folder = self._work.plan, self._snakemake.container_folder
-        names = [one.image.name for one in plan.software.values() if one.image]
+        names = [software.image.name for software in plan.software.values() if software.image]
         if any("://" in name for name in names) and len(str(folder).split()) > 1:
             refuse(
                 f"--apptainer-prefix: found {str(folder)!r} for images that are pulled; allowed: "

@@ -98,7 +98,7 @@ class Work:
             plan, catalog, self.small_verifications, self.peak_flops, self.run_before
         ).items():
             self._behind[run] = checks
-            self.run_before.update((one.name, run) for one in checks)
+            self.run_before.update((check.name, run) for check in checks)
 
     def checks_behind(self, job: Job) -> list[Job]:
         """Return the checks that follow the run of a job in its process."""
@@ -194,9 +194,9 @@ class Work:
             search = self.searches[path]
             return jobs.of_search(plan, search, self._label(search.case))
         if kind == "verification":
-            one = self._verifications[path]
-            folder = jobs.reference_folder(plan, self.catalog, one)
-            return jobs.of_verification(plan, path, one, folder)
+            verification = self._verifications[path]
+            folder = jobs.reference_folder(plan, self.catalog, verification)
+            return jobs.of_verification(plan, path, verification, folder)
         if kind == "peak_flops":
             return jobs.of_peak_flops(plan, path, self.peak_flops[path])
         if kind == "reference":

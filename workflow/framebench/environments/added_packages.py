@@ -29,8 +29,8 @@ def file_of(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Pa
 def file_beside(prefix: Path) -> Path | None:
     """Return the file with added packages that the environment ``prefix`` was made from; None for
     other environments."""
-    found = _WITH.match(prefix.name)
-    return prefix.with_name(f"{found[1]}.yaml") if found else None
+    match = _WITH.match(prefix.name)
+    return prefix.with_name(f"{match[1]}.yaml") if match else None
 
 
 def lock(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:

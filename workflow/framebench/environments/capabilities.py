@@ -30,7 +30,7 @@ def update(
 
     ``cudnn``: its wheel or folder, if it may know fewer GPUs than the build. Raises ConfigError for
     an environment without a row, and for wheels without GPU code."""
-    rows = {one.environment: one for one in load(root)}
+    rows = {environment.environment: environment for environment in load(root)}
     if name not in rows:
         raise ConfigError(
             f"NAME: found {name!r}, which has no row in {FILE}; allowed: {', '.join(rows)}, or a "
@@ -52,7 +52,7 @@ def update(
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(GpuEnvironment._fields)
     writer.writerows(
-        (*one[:5], " ".join(one.machine_code), " ".join(one.ptx)) for one in rows.values()
+        (*row[:5], " ".join(row.machine_code), " ".join(row.ptx)) for row in rows.values()
     )
     write_whole(root / FILE, text.getvalue())
     return f"{name}: {code.binaries} fat binaries for {' '.join(machine_code)}"
@@ -63,5 +63,5 @@ def supported(capabilities: Sequence[str], oldest: str) -> tuple[str, ...]:
 
     Machine code for an older one runs on it within its generation."""
     least = version(oldest)
-    within = [one for one in capabilities if version(one)[0] >= least[0]]
-    return tuple(dict.fromkeys(one if version(one) >= least else oldest for one in within))
+    within = [capability for capability in capabilities if version(capability)[0] >= least[0]]
+    return tuple(dict.fromkeys(text if version(text) >= least else oldest for text in within))

@@ -99,7 +99,7 @@ def _sizes(folder: Path) -> tuple[int, int]:
     size = freed = 0
     for top, _, names in os.walk(folder):
         for name in names:
-            found = os.lstat(os.path.join(top, name))
-            size += found.st_size
-            freed += found.st_size if found.st_nlink == 1 else 0
+            stat_result = os.lstat(os.path.join(top, name))
+            size += stat_result.st_size
+            freed += stat_result.st_size if stat_result.st_nlink == 1 else 0
     return size, freed

@@ -53,7 +53,7 @@ def read(places: Sequence[Path], pattern: str = LIBRARIES) -> GpuCode:
     :class:`ConfigError` if there is none, and for files that are no wheels."""
     counted: Counter[tuple[int, int]] = Counter()
     binaries = 0
-    for library in (one for place in places for one in _libraries(place, pattern)):
+    for library in (library for place in places for library in _libraries(place, pattern)):
         for entries in _fat_binaries(library):
             binaries += 1
             counted.update(entries)
@@ -62,7 +62,7 @@ def read(places: Sequence[Path], pattern: str = LIBRARIES) -> GpuCode:
             f"PATH: found no GPU code in {', '.join(map(str, places))}; allowed: wheels or folders "
             "of a framework's build for CUDA"
         )
-    common = sorted(one for one, count in counted.items() if count >= MOST * binaries)
+    common = sorted(item for item, count in counted.items() if count >= MOST * binaries)
     of = {
         kind: tuple(f"{code // 10}.{code % 10}" for what, code in common if what == kind)
         for kind in (_ELF, _PTX)

@@ -64,15 +64,15 @@ def read(environment: Path) -> Hashes:
         raise ConfigError(f"{missing}: there is no such file; allowed: {_remedy(environment)}")
     exempt, wanted = exemption(environment), digest_of(environment)
     for file in files:
-        found = _DIGEST.search(_text(file))
-        if not exempt and (found is None or found[1] != wanted):
+        match = _DIGEST.search(_text(file))
+        if not exempt and (match is None or match[1] != wanted):
             raise ConfigError(
                 f"{file}: is out of date: {environment.name} has changed since it was written; "
                 f"allowed: {_remedy(environment)}"
             )
     texts = [_text(file) for file in files]
     machines = [_MACHINES.findall(text) for text in texts]
-    known = frozenset(" ".join(name for found in machines for name in found).split())
+    known = frozenset(" ".join(name for machine in machines for name in machine).split())
     # Environments stay as they are when a further processor is known.
     built = "".join(_MACHINES.sub("", text) for text in texts)
     digest = hashlib.sha256(built.encode()).hexdigest()
@@ -82,7 +82,7 @@ def read(environment: Path) -> Hashes:
 def exemption(environment: Path) -> str:
     """Return the stated reason why an environment has no hashes; "" if none is stated."""
     texts = map(_text, _files(environment))
-    return " ".join(found[1] for text in texts if (found := _EXEMPT.search(text)))
+    return " ".join(match[1] for text in texts if (match := _EXEMPT.search(text)))
 
 
 def _text(file: Path) -> str:

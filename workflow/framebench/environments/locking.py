@@ -50,7 +50,7 @@ def missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
     wheels of its pins, or their hashes are not in its ``text``.
 
     Raises :class:`ConfigError` for another fault of uv's."""
-    found = {}
+    results = {}
     for machine in MACHINES[1:]:
         words, failed = (*_platform_arguments(machine), "--quiet"), f"{wanted.path} for {machine}"
         try:
@@ -59,14 +59,14 @@ def missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
             if _NO_WHEELS not in str(error):
                 raise
             cause = str(error).split("Because ", 1)[-1].partition(" and you require ")[0]
-            found[machine] = " ".join(cause.split())
+            results[machine] = " ".join(cause.split())
             continue
         if not {*_HASH.findall(other)} <= {*_HASH.findall(text)}:
-            found[machine] = (
+            results[machine] = (
                 f"found its wheels in another index than those for {MACHINES[0]}, whose hashes "
                 f"alone are written; allowed: {hashes.MAIN_INDEX}"
             )
-    return found
+    return results
 
 
 def _platform_arguments(machine: str) -> tuple[str, ...]:

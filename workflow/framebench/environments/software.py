@@ -142,15 +142,15 @@ def check_interpreters(known: Mapping[str, Software], settings: Settings) -> Non
     """Start each provided interpreter once.
     Raises :class:`ConfigError` naming all that are no usable Python."""
     faults = []
-    for name, one in known.items():
-        provided = name and one.install_method == "interpreter"
-        fault = interpreter_fault(one.python[0]) if provided else ""
+    for name, software in known.items():
+        provided = name and software.install_method == "interpreter"
+        fault = interpreter_fault(software.python[0]) if provided else ""
         framework, _, variant = name.partition("@")
         key = f"{SOURCE}: interpreters.{framework}"
         if variant:
             key = f"{settings.suite.path}: variants.{variant}.interpreters.{framework}"
         if fault:
-            faults.append(f"{key}: found {one.python[0]!r}, but {fault}; allowed: a Python")
+            faults.append(f"{key}: found {software.python[0]!r}, but {fault}; allowed: a Python")
     if faults:
         raise ConfigError("\n".join(faults))
 
@@ -194,8 +194,10 @@ def _software(
     if not pins:
         return from_file(_read(file, settings), settings)
     base = read_environment_file(file, hashed=False)
-    found = added_packages.read(base, framework, pins, settings.environments, _hashed(settings))
-    return from_file(found, settings)
+    environment_file = added_packages.read(
+        base, framework, pins, settings.environments, _hashed(settings)
+    )
+    return from_file(environment_file, settings)
 
 
 def _read(path: Path, settings: Settings) -> EnvironmentFile:

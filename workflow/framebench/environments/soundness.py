@@ -14,8 +14,8 @@ _SECONDS = 60  # seconds for a Python to start
 
 def installed(folder: Path) -> list[str]:
     """Return the names in the site-packages folder of the venv in ``folder``."""
-    found = (os.listdir(path) for path in folder.glob("lib/python*/site-packages"))
-    return sorted({name for names in found for name in names} - {"__pycache__"})
+    generator = (os.listdir(path) for path in folder.glob("lib/python*/site-packages"))
+    return sorted({name for names in generator for name in names} - {"__pycache__"})
 
 
 def is_sound(marker: Path) -> bool:

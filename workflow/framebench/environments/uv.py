@@ -29,15 +29,15 @@ def arguments(settings: list[tuple[str, str]], any_index: bool = True) -> list[s
     ``any_index``: take a version from any index that has it, as pip does, because a mirror may lack
     versions. Unsafe without hashes, which detect a foreign package of the same name: otherwise uv
     uses only the first index that has the package, unless UV_INDEX_STRATEGY says otherwise."""
-    found = ["--index-strategy", "unsafe-best-match"] if any_index else []
+    results = ["--index-strategy", "unsafe-best-match"] if any_index else []
     if not _has_cache():
-        found.append("--no-cache")
+        results.append("--no-cache")
     for key, value in settings:
         if key == "trusted-host":
-            found += [word for host in value.split() for word in ("--allow-insecure-host", host)]
+            results += [word for host in value.split() for word in ("--allow-insecure-host", host)]
         elif key == "no-index" and value.lower() in ("1", "true", "yes", "on"):
-            found.append("--no-index")
-    return found
+            results.append("--no-index")
+    return results
 
 
 def _has_cache() -> bool:
@@ -55,16 +55,16 @@ def _has_cache() -> bool:
 def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> dict[str, str]:
     """Return uv's environment variables for pip's ``settings``: indexes and certificate bundle.
     ``indexes``: further package indexes."""
-    found = {}
+    results = {}
     for key, value in settings:
         if key in PLACES:
             name, between = PLACES[key]
-            found[name] = between.join(value.split())
+            results[name] = between.join(value.split())
         elif key == "cert" and value:
-            found["SSL_CERT_FILE"] = value
+            results["SSL_CERT_FILE"] = value
     if indexes:
-        found["UV_INDEX"] = " ".join((*indexes, *found.get("UV_INDEX", "").split()))
-    return found
+        results["UV_INDEX"] = " ".join((*indexes, *results.get("UV_INDEX", "").split()))
+    return results
 
 
 def pip_settings() -> list[tuple[str, str]]:

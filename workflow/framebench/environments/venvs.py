@@ -149,8 +149,8 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
 
 def _values(option: str, entries: Sequence[str]) -> tuple[str, ...]:
     """Return the values of one of pip's options."""
-    found = (entry.removeprefix(option) for entry in entries if entry.startswith(option))
-    return tuple(value.strip() for value in found)
+    generator = (entry.removeprefix(option) for entry in entries if entry.startswith(option))
+    return tuple(value.strip() for value in generator)
 
 
 def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = True) -> None:
@@ -239,9 +239,9 @@ def find_python(version: str, keep: Sequence[int] = ()) -> str:
             return str(candidate)
     tool = uv.executable()
     fetched = children.run([tool, "python", "install", version], keep=keep, capture=True)
-    found = children.run([tool, "python", "find", version], keep=keep, capture=True)
-    if found.returncode == 0:
-        return found.stdout.strip()
+    process = children.run([tool, "python", "find", version], keep=keep, capture=True)
+    if process.returncode == 0:
+        return process.stdout.strip()
     raise ConfigError(
         f"Python {version} is wanted and was found neither on the PATH nor in pyenv's versions, "
         f"and uv could not fetch it: {' '.join(fetched.stderr.split())}\n"

@@ -96,7 +96,7 @@ def _of_zip(file: IO[bytes]) -> Iterator[_ArchiveEntry]:
 
 
 def _of_tar(path: Path, file: IO[bytes], most: int) -> Iterator[_ArchiveEntry]:
-    suffix = max((one for one in _DECOMPRESSED if path.name.endswith(one)), key=len)
+    suffix = max((text for text in _DECOMPRESSED if path.name.endswith(text)), key=len)
     stream: Any = _Bounded(_DECOMPRESSED[suffix](file), most)
     with tarfile.open(fileobj=stream, mode="r:") as archive:
         for member in archive:
@@ -180,11 +180,11 @@ def _compare(digests: Mapping[str, str], folder: Path) -> None:
             if match is None:
                 raise BadArchive(f"{_shown(name)}, line {number}: is no checksum and name")
             listed[(top / match[2]).as_posix()] = match[1]
-        there = {one for one in digests if PurePosixPath(one).is_relative_to(top)} - {name}
-        for one in sorted({*there, *listed}):
-            if digests.get(one) != listed.get(one):
-                how = "is missing" if one not in digests else "was changed or added"
-                raise BadArchive(f"{_shown(one)} {how}, by the checksums in {_shown(name)}")
+        there = {digest for digest in digests if PurePosixPath(digest).is_relative_to(top)} - {name}
+        for text in sorted({*there, *listed}):
+            if digests.get(text) != listed.get(text):
+                how = "is missing" if text not in digests else "was changed or added"
+                raise BadArchive(f"{_shown(text)} {how}, by the checksums in {_shown(name)}")
 
 
 def _too_large(most: int) -> BadArchive:

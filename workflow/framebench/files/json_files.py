@@ -83,8 +83,8 @@ def _folders(
 
 
 def _identity(folder: str) -> tuple[int, int]:
-    found = os.stat(folder)
-    return found.st_dev, found.st_ino
+    stat_result = os.stat(folder)
+    return stat_result.st_dev, stat_result.st_ino
 
 
 def origin_of(path: Path, root: Path) -> str:
@@ -193,10 +193,10 @@ def _check_depth(value: Any) -> None:
     containers: list[Any] = [[value]]
     for _ in range(DEEPEST + 1):
         containers = [
-            one
+            entry
             for container in containers
-            for one in (container.values() if type(container) is dict else container)
-            if type(one) is dict or type(one) is list
+            for entry in (container.values() if type(container) is dict else container)
+            if type(entry) is dict or type(entry) is list
         ]
         if not containers:
             return
@@ -214,5 +214,5 @@ def _printable(value: Any) -> Any:
         _check_length(len(value))
         return printable(value)
     if isinstance(value, dict):
-        return {printable(key): _printable(one) for key, one in value.items()}
-    return [_printable(one) for one in value] if isinstance(value, list) else value
+        return {printable(key): _printable(entry) for key, entry in value.items()}
+    return [_printable(entry) for entry in value] if isinstance(value, list) else value

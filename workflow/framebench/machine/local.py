@@ -111,9 +111,9 @@ def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
         return (), 0, sorted({gpu.name for gpu in listed}), str(error)
     # As in records: those that MIG divides are their instances.
     kinds = {
-        one.name
+        instance.name
         for gpu in listed
-        for one in [own for own in gpu.instances or () if own in visible] or [gpu]
+        for instance in [own for own in gpu.instances or () if own in visible] or [gpu]
     }
     addresses = {gpu.pci_address for gpu in visible}
     hidden = [gpu for gpu in listed if gpu.pci_address not in addresses]

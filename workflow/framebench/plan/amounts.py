@@ -79,7 +79,7 @@ def counts_of(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong |
         counted = children.ask(command, f"[{','.join(texts)}]", LONGEST_COUNT)
     except children.NoAnswer as error:
         return [Wrong(f"its samples cannot be counted: {error}") for _ in texts]
-    return [_read(one) for one in json.loads(counted)]
+    return [_read(load) for load in json.loads(counted)]
 
 
 def _read(answer: dict[str, Any] | None) -> SampleCounts | Wrong | None:

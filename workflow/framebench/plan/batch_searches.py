@@ -70,13 +70,13 @@ def needed(
     folder : of the results
     retry : statuses; a result with one of them, or an invalid one, is searched again
     """
-    found = {}
+    results = {}
     for case, request in requests.items():
         if case.batch_per_device == MAX:
             asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
             name = case.folder({**asked, **bounds._asdict(), **memory})
-            found[case] = _search(case, name, folder, retry)
-    return found
+            results[case] = _search(case, name, folder, retry)
+    return results
 
 
 def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> BatchSearch:

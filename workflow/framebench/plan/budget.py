@@ -127,7 +127,7 @@ def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> di
         for case, stage in costs.stages.items()
     ]  # fmt: skip
     found = _round_in_time(known, costs, at_most)
-    return {one.case: max(one.repeats, found.get(one.case, 0)) for one in known}
+    return {case.case: max(case.repeats, found.get(case.case, 0)) for case in known}
 
 
 def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) -> dict[Case, int]:
@@ -139,17 +139,17 @@ def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) ->
     going_on = list(known)
     while True:
         settings: dict[Case, list[MeasuredCase]] = defaultdict(list)
-        for one in going_on:
-            settings[one.case.setting].append(one)
+        for case in going_on:
+            settings[case.case.setting].append(case)
         wanted = _next_round([*settings.values()], costs.left, at_most)
-        asked = [one for one in going_on if wanted.get(one.case, 0) > one.repeats]
-        found = _fitting(wanted, known, costs)
-        if found or not asked:
-            return found
-        new = {one.case for one in asked if not one.runs}
-        given_up = {one.case.setting for one in asked if one.runs}
+        asked = [case for case in going_on if wanted.get(case.case, 0) > case.repeats]
+        result = _fitting(wanted, known, costs)
+        if result or not asked:
+            return result
+        new = {case.case for case in asked if not case.runs}
+        given_up = {case.case.setting for case in asked if case.runs}
         going_on = [
-            one for one in going_on if one.case not in new and one.case.setting not in given_up
+            case for case in going_on if case.case not in new and case.case.setting not in given_up
         ]
 
 
@@ -169,22 +169,22 @@ def _fitting(
 
     Repeats are taken in turn, the shortest first, up to the first that does not fit.
     """
-    measured = sum(bool(one.runs) for one in known)
+    measured = sum(bool(measured_case.runs) for measured_case in known)
     further = sorted(
         (
-            (repeat, one)
-            for one in known
-            for repeat in range(one.repeats + 1, wanted.get(one.case, 0) + 1)
+            (repeat, measured_case)
+            for measured_case in known
+            for repeat in range(measured_case.repeats + 1, wanted.get(measured_case.case, 0) + 1)
         ),
         key=lambda some: (some[0], some[1].seconds_to(1)),
     )
-    found: dict[Case, int] = {}
-    ends = _at_most([one for _, one in further], measured)
-    for (repeat, one), seconds in zip(further, ends, strict=True):
+    results: dict[Case, int] = {}
+    ends = _at_most([case for _, case in further], measured)
+    for (repeat, case), seconds in zip(further, ends, strict=True):
         if seconds > costs.left:
             break
-        found[one.case] = repeat
-    return found
+        results[case.case] = repeat
+    return results
 
 
 def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
@@ -195,12 +195,12 @@ def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
     """
     shared = GUESSED / math.sqrt(1 + measured / WEIGHT) + LEAST
     most, squares, begun = 0.0, 0.0, set()
-    for one in repeats:
-        is_first = not one.runs and one.case not in begun
-        begun.add(one.case)
-        seconds = one.seconds + one.checks * is_first
-        most += seconds * math.exp(MARGIN * (_DRIFT if one.runs else shared))
-        squares += (seconds * (MEASURED if one.runs else GUESSED)) ** 2
+    for repeat in repeats:
+        is_first = not repeat.runs and repeat.case not in begun
+        begun.add(repeat.case)
+        seconds = repeat.seconds + repeat.checks * is_first
+        most += seconds * math.exp(MARGIN * (_DRIFT if repeat.runs else shared))
+        squares += (seconds * (MEASURED if repeat.runs else GUESSED)) ** 2
         yield most + MARGIN * math.sqrt(squares)
 
 
@@ -222,7 +222,7 @@ def reach(costs: Costs) -> list[Reach]:
     """Return what each stage takes, and how much of the budget is left after it; negative: none."""
     from ..statistics.repeated_intervals import FIRST_LOOK  # imports numpy
 
-    left, found = costs.left, []
+    left, result = costs.left, []
     begun: set[tuple[str, str]] = set()
     for stage in sorted({*costs.stages.values()}):
         settings: dict[Case, list[float]] = defaultdict(list)
@@ -237,8 +237,8 @@ def reach(costs: Costs) -> list[Reach]:
         contenders = [some for some in settings.values() if len(some) > 1]
         order = sum(2 * (FIRST_LOOK - 1) * statistics.mean(some) for some in contenders)
         left -= once + order
-        found.append(Reach(len(cases), len(settings), once, order, left))
-    return found
+        result.append(Reach(len(cases), len(settings), once, order, left))
+    return result
 
 
 def _corrected(
@@ -253,34 +253,34 @@ def _corrected(
     }
     ratios = [took[case] / seconds[case] for case in took if seconds.get(case)]
     correction = statistics.median(ratios) if ratios else 1.0
-    return {case: took.get(case, one * correction) for case, one in seconds.items()}, correction
+    return {case: took.get(case, value * correction) for case, value in seconds.items()}, correction
 
 
 def _next_round(
     settings: Sequence[Sequence[MeasuredCase]], left: float, at_most: int
 ) -> dict[Case, int]:
     """Return the repeats of the next round; {} if nothing is left to do, or no time for it."""
-    for stage in sorted({one.stage for some in settings for one in some}):
-        reached = [[one for one in some if one.stage <= stage] for some in settings]
+    for stage in sorted({case.stage for some in settings for case in some}):
+        reached = [[case for case in some if case.stage <= stage] for some in settings]
         reached = [some for some in reached if some]
         for some in (_first_repeats(reached), _of_contenders(reached, left, at_most)):
             if some:
                 return some
-    open_ = [one for some in settings for one in contenders(some, len(settings))]
+    open_ = [contender for some in settings for contender in contenders(some, len(settings))]
     if open_:  # towards the look of a further call
         return _up_to(open_, left, at_most)
     first_look = min(at_most, _next_look([]))
-    alone = [one for some in settings if len(_entrants(some)) < 2 for one in some]
-    every = [one for some in settings for one in some]
+    alone = [case for some in settings if len(_entrants(some)) < 2 for case in some]
+    every = [case for some in settings for case in some]
     return _whole(every, left, first_look) or _up_to(alone, left, first_look)
 
 
 def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int]:
     """Return a first repeat of each case of the cheapest setting that lacks any."""
-    missing = [[one for one in some if not one.runs] for some in settings]
+    missing = [[case for case in some if not case.runs] for some in settings]
     missing = [some for some in missing if some]
-    cheapest = min(missing, key=lambda some: sum(one.seconds_to(1) for one in some), default=[])
-    return {one.case: 1 for one in cheapest}
+    cheapest = min(missing, key=lambda some: sum(case.seconds_to(1) for case in some), default=[])
+    return {case.case: 1 for case in cheapest}
 
 
 def _of_contenders(
@@ -296,20 +296,20 @@ def _of_contenders(
 
     open_ = [further for some in settings if (further := contenders(some, len(settings)))]
     for settled in (min(at_most, FIRST_LOOK), 0):
-        found: dict[Case, int] = {}
+        results: dict[Case, int] = {}
         rest = left
         asked = []
         for further in open_:
             count = min(at_most, _next_look(further))
-            cost = sum(one.seconds_to(max(count, settled)) for one in further)
-            to_do = {one.case: count for one in further if one.repeats < count}
+            cost = sum(case.seconds_to(max(count, settled)) for case in further)
+            to_do = {case.case: count for case in further if case.repeats < count}
             asked.append((max(count, settled), cost, to_do))
-        for _, cost, to_do in sorted(asked, key=lambda one: one[:2]):
+        for _, cost, to_do in sorted(asked, key=lambda item: item[:2]):
             if cost <= rest:
                 rest -= cost
-                found |= to_do
-        if found:
-            return found
+                results |= to_do
+        if results:
+            return results
     return {}
 
 
@@ -319,7 +319,7 @@ def _next_look(further: Sequence[MeasuredCase]) -> int:
 
     if not further:
         return repeated_intervals.FIRST_LOOK
-    return repeated_intervals.next_look(min(one.repeats for one in further))
+    return repeated_intervals.next_look(min(measured_case.repeats for measured_case in further))
 
 
 def contenders(cases: Iterable[MeasuredCase], settings: int) -> list[MeasuredCase]:
@@ -334,26 +334,30 @@ def contenders(cases: Iterable[MeasuredCase], settings: int) -> list[MeasuredCas
     if len(entrants) < 2:
         return []
     leader, found = _orders(entrants, settings)
-    others = [one for one, order in zip(entrants, found, strict=True) if order is Order.OPEN]
+    others = [
+        entrant for entrant, order in zip(entrants, found, strict=True) if order is Order.OPEN
+    ]
     return [entrants[leader], *others] if others else []
 
 
 def _orders(entrants: Sequence[MeasuredCase], settings: int) -> tuple[int, list[Order | None]]:
     from ..statistics import repeated_intervals
 
-    return repeated_intervals.orders([one.figures for one in entrants], FALSE_WINNERS / settings)
+    return repeated_intervals.orders(
+        [entrant.figures for entrant in entrants], FALSE_WINNERS / settings
+    )
 
 
 def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
     """Return the fastest case of each framework, without those that had a repeat without a
     figure."""
     best: dict[str, MeasuredCase] = {}
-    for one in cases:
-        if not one.may_go_on:
+    for case in cases:
+        if not case.may_go_on:
             continue
-        other = best.get(one.case.framework)
-        if other is None or statistics.median(one.figures) > statistics.median(other.figures):
-            best[one.case.framework] = one
+        other = best.get(case.case.framework)
+        if other is None or statistics.median(case.figures) > statistics.median(other.figures):
+            best[case.case.framework] = case
     return list(best.values())
 
 
@@ -362,25 +366,25 @@ def _whole(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Cas
 
     One repeat more of a case that is far behind would not show that it is, and might hide it.
     """
-    found: dict[Case, int] = {}
-    lacking = [one for one in cases if one.may_go_on and one.repeats < at_most]
-    for one in sorted(lacking, key=lambda one: one.seconds_to(at_most)):
-        left -= one.seconds_to(at_most)
+    results: dict[Case, int] = {}
+    lacking = [case for case in cases if case.may_go_on and case.repeats < at_most]
+    for case in sorted(lacking, key=lambda case: case.seconds_to(at_most)):
+        left -= case.seconds_to(at_most)
         if left < 0:
             break
-        found[one.case] = at_most
-    return found
+        results[case.case] = at_most
+    return results
 
 
 def _up_to(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return repeats up to ``at_most``, one by one to the case that has the fewest."""
-    cases = [one for one in cases if one.may_go_on and one.repeats < at_most]
-    found = {one.case: one.repeats for one in cases}
+    cases = [case for case in cases if case.may_go_on and case.repeats < at_most]
+    results = {case.case: case.repeats for case in cases}
     while cases:
-        one = min(cases, key=lambda one: (found[one.case], one.seconds))
-        left -= one.seconds
+        case = min(cases, key=lambda case: (results[case.case], case.seconds))
+        left -= case.seconds
         if left < 0:
             break
-        found[one.case] += 1
-        cases = [one for one in cases if found[one.case] < at_most]
-    return found
+        results[case.case] += 1
+        cases = [case for case in cases if results[case.case] < at_most]
+    return results

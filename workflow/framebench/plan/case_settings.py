@@ -57,7 +57,9 @@ def variant_settings(case: Case, suite: Suite) -> dict[str, Any]:
     if not variant:
         return {}
     names = (
-        one.setting for one in observed.CONDITIONS if one.of_variant and one.name != "suite_variant"
+        condition.setting
+        for condition in observed.CONDITIONS
+        if condition.of_variant and condition.name != "suite_variant"
     )
     return {name: value for name in names if (value := getattr(variant, name))}
 

@@ -236,4 +236,4 @@ def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog)
     """Return the seconds of all runs of a search for the largest batch."""
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
     tries = batch_searches.expected(case, settings.suite.largest_batch, catalog)
-    return sum(_estimate(one, steps, place, catalog) for one in tries)
+    return sum(_estimate(case, steps, place, catalog) for case in tries)

@@ -116,7 +116,9 @@ class Forecast:
 def time_left(left: Left) -> str:
     """Format a forecast like ``about 12 min (9 to 16)``, in the unit of the first number."""
     size, unit, digits = _unit(left.seconds)
-    low, middle, high = (f"{one / size:.{digits}f}" for one in (left.low, left.seconds, left.high))
+    low, middle, high = (
+        f"{value / size:.{digits}f}" for value in (left.low, left.seconds, left.high)
+    )
     between = f" ({low} to {high})" if low != high else ""
     return f"about {middle} {unit}{between}"
 

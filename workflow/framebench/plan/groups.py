@@ -33,8 +33,8 @@ def of_runs(
 def of_left_out(left_out: Sequence[LeftOut]) -> list[list[str]]:
     """Return header and rows of a table of excluded cases, a row for each reason."""
     grouped: dict[str, list[Case]] = defaultdict(list)
-    for one in left_out:
-        grouped[one.reason].append(one.case)
+    for out in left_out:
+        grouped[out.reason].append(out.case)
     rows = [[str(len(cases)), _shared(cases), why] for why, cases in grouped.items()]
     return [["cases", "which", "why"], *rows]
 
@@ -72,8 +72,8 @@ def _row(
 
 def _shared(cases: Sequence[Case]) -> str:
     names = zip(*((case.framework, case.model) for case in cases), strict=True)
-    listed = [list(filter(None, dict.fromkeys(one))) for one in names]  # some kinds have no model
-    return "; ".join(_listed(one) for one in listed if one)
+    listed = [list(filter(None, dict.fromkeys(name))) for name in names]  # some kinds have no model
+    return "; ".join(_listed(entry) for entry in listed if entry)
 
 
 def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
@@ -85,8 +85,8 @@ def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
         for name, text in case.words().items():
             if name not in default:
                 columns[name].append(text)
-    values = [list(dict.fromkeys(filter(None, one))) for one in columns.values()]
-    return "; ".join(_listed(sorted(one, key=_number)) for one in values if one)
+    values = [list(dict.fromkeys(filter(None, column))) for column in columns.values()]
+    return "; ".join(_listed(sorted(value, key=_number)) for value in values if value)
 
 
 def _number(value: str) -> int:
@@ -98,8 +98,8 @@ def _number(value: str) -> int:
 def _listed(values: Sequence[str]) -> str:
     """Return values as a list like ``batch 2, 4``; a common first word appears once."""
     first, _, _ = values[0].partition(" ")
-    if len(values) > 1 and all(one.startswith(f"{first} ") for one in values):
-        return f"{first} {_listed([one.removeprefix(f'{first} ') for one in values])}"
+    if len(values) > 1 and all(value.startswith(f"{first} ") for value in values):
+        return f"{first} {_listed([value.removeprefix(f'{first} ') for value in values])}"
     if len(values) > _MOST:
         return f"{values[0]} .. {values[-1]} ({len(values)})"
     return ", ".join(values)

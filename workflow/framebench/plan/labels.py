@@ -14,15 +14,15 @@ def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
     alike: dict[str, list[Case]] = defaultdict(list)
     for case in dict.fromkeys(cases):
         alike[_usual(case)].append(case)
-    found = {}
+    results = {}
     for usual, group in alike.items():
         further = {case: case.labels() for case in group}
-        names = {name for one in further.values() for name in one}
-        differing = {n for n in names if len({one.get(n) for one in further.values()}) > 1}
+        names = {name for entry in further.values() for name in entry}
+        differing = {n for n in names if len({entry.get(n) for entry in further.values()}) > 1}
         for case, words in further.items():
             own = (word for name, word in words.items() if name in differing)
-            found[case] = " ".join([usual, *own])
-    return found
+            results[case] = " ".join([usual, *own])
+    return results
 
 
 def _usual(case: Case) -> str:

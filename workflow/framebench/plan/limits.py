@@ -62,7 +62,7 @@ def minutes_of_cases(
     for run in latest:
         runs[os.path.dirname(run.origin)].append(run)
     ended = _ended_by_scheduler(settings.results)
-    found = {}
+    results = {}
     for case, folder in folders.items():
         ok = [r.wall_seconds for r in runs[folder] if r.status == "ok" and r.wall_seconds]
         longest = _SLACK * statistics.median(ok) if ok else settings.time_limit
@@ -70,8 +70,8 @@ def minutes_of_cases(
         doublings = min(ended[folder], _MOST_DOUBLINGS)
         asked = minutes(settings, min(longest, settings.time_limit), 2**doublings)
         again = minutes(settings, max(stopped), 2) if stopped else 0
-        found[case] = max(asked, again)
-    return found
+        results[case] = max(asked, again)
+    return results
 
 
 def minutes(settings: Settings, seconds: float | None = None, factor: int = 1) -> int:
@@ -104,7 +104,11 @@ def _before(settings: Settings) -> float:
 
 def _ended_by_scheduler(results: Path) -> Counter[str]:
     """Count the largest number of scheduler timeouts of one run, by case folder."""
-    times = Counter(one.run for one in interruptions.load(results)[0] if one.status == _TIMEOUT)
+    times = Counter(
+        interruption.run
+        for interruption in interruptions.load(results)[0]
+        if interruption.status == _TIMEOUT
+    )
     most: Counter[str] = Counter()
     for run, count in times.items():
         folder = run.rpartition("/")[0]

@@ -15,7 +15,7 @@ def note(plan: Plan) -> None:
     at which others are measured. Raises OSError."""
     folders = [(case, folder, "") for case, folder in plan.folders.items()]
     searched = [(search.case, "", "") for search in plan.unsearched]
-    left_out = [(one.case, "", one.reason) for one in _competing(plan)]
+    left_out = [(left_out.case, "", left_out.reason) for left_out in _competing(plan)]
     cases = [
         ExpectedCase(
             plan.settings.suite.name,
@@ -36,4 +36,4 @@ def note(plan: Plan) -> None:
 def _competing(plan: Plan) -> list[LeftOut]:
     """Return the cases left out whose setting another case of the plan has."""
     settings = {case.setting for case in plan.folders} if plan.left_out else set()
-    return [one for one in plan.left_out if one.case.setting in settings]
+    return [left_out for left_out in plan.left_out if left_out.case.setting in settings]

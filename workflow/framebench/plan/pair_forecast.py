@@ -52,7 +52,7 @@ def _seconds_of_round(plan: Plan) -> float:
     made = pairing.by_folder(_here(plan, plan.settings.results))
     first = {run.case: run for run in plan.runs}
     for case, run in first.items():
-        if took := [one.wall_seconds for one in made[plan.folders[case]] if one.wall_seconds]:
+        if took := [run.wall_seconds for run in made[plan.folders[case]] if run.wall_seconds]:
             first[case] = run._replace(seconds=median(took))
     return seconds_for(plan, first.values())
 
@@ -80,14 +80,14 @@ def _scatters(plan: Plan) -> tuple[list[float], str]:
     suite, results = plan.settings.suite, plan.settings.results
     runs = [*_here(plan, results)]
     ratios = pairing.ratios_of_cases(plan.folders, suite, pairing.by_folder(runs))
-    pairs = [one for some in ratios.values() for one in some if len(one) >= _FEWEST]
+    pairs = [entry for some in ratios.values() for entry in some if len(entry) >= _FEWEST]
     if pairs:
-        of_pairs = [sequential.scatter_of_pairs(one) for one in pairs]
+        of_pairs = [sequential.scatter_of_pairs(pair) for pair in pairs]
         typical = median(of_pairs)
-        return [(one * typical) ** 0.5 for one in of_pairs], f"{len(pairs)} cases in pairs"
+        return [(pair * typical) ** 0.5 for pair in of_pairs], f"{len(pairs)} cases in pairs"
     modes = {case.mode for case in plan.folders}
     runs = [run for run in (*runs, *_here(plan, results.parent)) if run.case.mode in modes]
-    found = [sequential.scatter_of_sets(one, one) for one in _repeats(runs)]
+    found = [sequential.scatter_of_sets(repeat, repeat) for repeat in _repeats(runs)]
     middle = [median(found)] if found else []
     return middle * len(ratios), f"repeats of {len(found)} cases"
 
@@ -95,10 +95,10 @@ def _scatters(plan: Plan) -> tuple[list[float], str]:
 def _here(plan: Plan, results: Path) -> Iterator[Run]:
     """Yield the ok runs of this machine in a results folder."""
     try:
-        found = record_sets.load_results(results, writes=False)
+        record_set = record_sets.load_results(results, writes=False)
     except record_sets.RecordsError:
         return
-    for run in found.runs if found else ():
+    for run in record_set.runs if record_set else ():
         if run.status == "ok" and is_here(run.machine, plan.here):
             yield run
 

@@ -32,7 +32,7 @@ def wanted(
     sides = _sides(folders, suite)
     ratios = ratios_of_cases(folders, suite, runs)
     count = sum(map(len, ratios.values()))
-    found = {}
+    results = {}
     for shared, both in sides.items():
         some = [run for case in both for run in runs.get(folders[case], ())]
         there = max([suite.repeats.at_least, *(run.repeat for run in some)])
@@ -41,12 +41,14 @@ def wanted(
         look = sequential.next_look(few)
         tested = ratios[shared]
         if suite.repeats.two_sided:
-            tested = [*tested, *([1 / ratio for ratio in one] for one in tested)]
-        is_open = any(not sequential.bounds(one, margin, count).decides(margin) for one in tested)
+            tested = [*tested, *([1 / ratio for ratio in entry] for entry in tested)]
+        is_open = any(
+            not sequential.bounds(entry, margin, count).decides(margin) for entry in tested
+        )
         # Repeats whose two runs are no pair are made up for.
         then = there + look - few if complete and is_open and look else there
-        found.update(dict.fromkeys(both, then if then <= at_most else there))
-    return found
+        results.update(dict.fromkeys(both, then if then <= at_most else there))
+    return results
 
 
 def ratios_of_cases(
@@ -61,19 +63,19 @@ def ratios_of_cases(
 
 def by_folder(runs: Iterable[Run]) -> defaultdict[str, list[Run]]:
     """Group runs by the folder of their records."""
-    found = defaultdict(list)
+    result = defaultdict(list)
     for run in runs:
-        found[os.path.dirname(run.origin)].append(run)
-    return found
+        result[os.path.dirname(run.origin)].append(run)
+    return result
 
 
 def _sides(folders: Mapping[Case, str], suite: Suite) -> dict[Case, list[Case]]:
     """Return base and candidate of each case; one of them may be missing."""
     order = [*suite.variants]
-    found: dict[Case, list[Case]] = defaultdict(list)
+    results: dict[Case, list[Case]] = defaultdict(list)
     for case in sorted(folders, key=lambda case: order.index(case.variant)):
-        found[without_variant(case, suite.own_model)].append(case)
-    return found
+        results[without_variant(case, suite.own_model)].append(case)
+    return results
 
 
 def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list[float]]:

@@ -48,7 +48,7 @@ def describe(plan: Plan, description: str = "") -> str:
         *_to_find(plan),
     ]
     if plan.runs:
-        named = {kind: one.chosen for kind, one in suite.measurements.items()}
+        named = {kind: measurement.chosen for kind, measurement in suite.measurements.items()}
         lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders, named))]
         lines += _names(plan)
     lines += _emulated(plan)
@@ -67,11 +67,11 @@ def describe(plan: Plan, description: str = "") -> str:
         *(_reached(plan) if plan.settings.budget else _at_most(plan)),
     ]
     missing = [
-        one.file.path.name
-        + (" (it is damaged)" if one.marker.exists() else "")
-        + ("" if one.file.is_hashed else " (without hashes)")
-        for one in plan.needed.values()
-        if one.file and one.marker and not is_sound(one.marker)
+        software.file.path.name
+        + (" (it is damaged)" if software.marker.exists() else "")
+        + ("" if software.file.is_hashed else " (without hashes)")
+        for software in plan.needed.values()
+        if software.file and software.marker and not is_sound(software.marker)
     ]
     if missing:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
@@ -190,7 +190,10 @@ def _to_find(plan: Plan) -> list[str]:
         *groups.table(
             [
                 ["case", "largest batch", "s"],
-                *([str(one.case), one.state, f"{seconds:.0f}"] for one, seconds in plan.searches),
+                *(
+                    [str(search.case), search.state, f"{seconds:.0f}"]
+                    for search, seconds in plan.searches
+                ),
             ]
         ),
     ]
@@ -248,4 +251,4 @@ def _reached(plan: Plan) -> list[str]:
 def _provided(plan: Plan) -> list[str]:
     """Return lines on environments that the user provides."""
     provided = sorted(plan.software.items())
-    return [f"  {name}: {one}" for name, one in provided if name and not one.file]
+    return [f"  {name}: {software}" for name, software in provided if name and not software.file]

@@ -128,7 +128,9 @@ class Plan:
 
     def seconds_of(self, search: BatchSearch) -> float:
         """Return the expected seconds of a search."""
-        return next(seconds for one, seconds in self.searches if one.name == search.name)
+        return next(
+            seconds for batch_search, seconds in self.searches if batch_search.name == search.name
+        )
 
     @property
     def needed(self) -> dict[str, Software]:
@@ -223,7 +225,8 @@ def make_plan(
     return Plan(
         settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
         runs_in, len(latest), most * len(cases),
-        [(one, estimates.of_search(one.case, settings, place, catalog)) for one in needs.values()],
+        [(search, estimates.of_search(search.case, settings, place, catalog))
+         for search in needs.values()],
         Room.of_runs(settings, place, machine), Room.of_verifications(settings, place, machine),
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
@@ -286,8 +289,10 @@ def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> list[PlannedRun]:
     All runs planned so far must have left their records. ``spent``: of the time budget.
     """
     folder = plan.settings.results / "runs"
-    found = record_sets.load_results(plan.settings.results)
-    as_asked = _as_asked(found.runs if found else (), plan.folders, plan.settings, plan.place)
+    record_set = record_sets.load_results(plan.settings.results)
+    as_asked = _as_asked(
+        record_set.runs if record_set else (), plan.folders, plan.settings, plan.place
+    )
     runs = [run for run in as_asked if is_here(run.machine, plan.here)]
     needed = _needed(plan.folders, plan.settings, runs, costs(plan, spent))
     return [
@@ -323,9 +328,9 @@ def _as_asked(
     }
 
     def measured(run: Run) -> tuple[Any, ...]:
-        found = run.conditions.unlabelled
-        source = inputs.without_identity(found.input)  # a plan has no identity of data
-        return run.case._replace(framework_version="", source=""), replace(found, input=source)
+        conditions = run.conditions.unlabelled
+        source = inputs.without_identity(conditions.input)  # a plan has no identity of data
+        return run.case._replace(framework_version="", source=""), replace(conditions, input=source)
 
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 
@@ -425,7 +430,7 @@ def _name(folder: str, repeat: int, attempt: int) -> str:
 
 def _attempts(folder: Path) -> dict[int, list[int]]:
     """Return the attempts of each repeat that have a record file in a case's folder."""
-    found: dict[int, list[int]] = defaultdict(list)
+    results: dict[int, list[int]] = defaultdict(list)
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -434,5 +439,5 @@ def _attempts(folder: Path) -> dict[int, list[int]]:
         stem, suffix = os.path.splitext(name)
         if suffix == ".json" and (named := repeat_and_attempt(stem)):
             repeat, attempt = named
-            found[repeat].append(attempt)
-    return found
+            results[repeat].append(attempt)
+    return results

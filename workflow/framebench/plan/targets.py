@@ -83,11 +83,11 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
                 f"folder is named; allowed: with data=DIR, one with the files of "
                 f"{model_config['task']}"
             )
-    for case, found in amounts.of_cases(cases, settings, catalog).items():
+    for case, wrong in amounts.of_cases(cases, settings, catalog).items():
         # images that are skipped are reported after the run
         is_skipped = case.reads_images and settings.bad_images == SKIP
-        if isinstance(found, Wrong) and not is_skipped:
-            raise ConfigError(f"{SOURCE}: data: {found.why}")
+        if isinstance(wrong, Wrong) and not is_skipped:
+            raise ConfigError(f"{SOURCE}: data: {wrong.why}")
 
 
 def _check_folder(settings: Settings) -> None:
@@ -160,7 +160,7 @@ def check_runs(plan: Plan) -> None:
         )
     if plan.cases:
         return
-    reasons = Counter(one.reason for one in plan.left_out).most_common()
+    reasons = Counter(left_out.reason for left_out in plan.left_out).most_common()
     why = "; ".join(f"{reason} ({count} cases)" for reason, count in reasons)
     raise ConfigError(
         f"{plan.settings.suite.path}: found no case that can be run here, {len(plan.left_out)} are "

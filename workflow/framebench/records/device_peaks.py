@@ -82,8 +82,8 @@ class PeakFlopsLookup:
             left = list(peaks)
             while left:
                 first = left[0]
-                yield [one for one in left if _is_alike(one, first)]
-                left = [one for one in left if not _is_alike(one, first)]
+                yield [peak_flops for peak_flops in left if _is_alike(peak_flops, first)]
+                left = [peak_flops for peak_flops in left if not _is_alike(peak_flops, first)]
 
     def for_run(self, run: Run, framework: str = "") -> PeakFlops | None:
         """Return the highest peak on the run's machine, accelerator, cores and precision.
@@ -105,8 +105,8 @@ class PeakFlopsLookup:
         return max(here, key=lambda peak: (peak.devices, peak.tflops or 0.0), default=None)
 
 
-def _is_alike(one: PeakFlops, other: PeakFlops) -> bool:
-    return same(one.machine, other.machine) and one.devices == other.devices
+def _is_alike(peak_flops: PeakFlops, other: PeakFlops) -> bool:
+    return same(peak_flops.machine, other.machine) and peak_flops.devices == other.devices
 
 
 def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
@@ -118,7 +118,9 @@ def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
             found.append(_peak(read(path, KIND)))
         except (OSError, ValueError) as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
-    return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
+    return found, [
+        Problem(f"{folder.name}/{problem.origin}", problem.message) for problem in problems
+    ]
 
 
 def _peak(record: Mapping[str, Any]) -> PeakFlops:

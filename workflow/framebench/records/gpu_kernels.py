@@ -39,11 +39,11 @@ def _build(record: Mapping[str, Any], root: Path) -> GpuEnvironment | None:
     release = record["framework_version"].partition("+")[0]
     return next(
         (
-            one
-            for one in load(root)
+            gpu_environment
+            for gpu_environment in load(root)
             if environment["install_method"] == "venv"
-            and (one.environment, one.version) == (name, release)
-            if one.machine_code or one.ptx
+            and (gpu_environment.environment, gpu_environment.version) == (name, release)
+            if gpu_environment.machine_code or gpu_environment.ptx
         ),
         None,
     )
@@ -71,9 +71,9 @@ def _kernels(build: GpuEnvironment, capability: str) -> str:
 
 def _remedy(build: GpuEnvironment, capability: str, root: Path) -> str:
     others = [
-        one.environment
-        for one in load(root)
-        if one.framework == build.framework and one.machine_code_for(capability)
+        environment.environment
+        for environment in load(root)
+        if environment.framework == build.framework and environment.machine_code_for(capability)
     ]
     way = " or ".join(others) or "an image or a Python of your own"
     return f"a build with machine code for {capability}: {way}"

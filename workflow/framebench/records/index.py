@@ -87,8 +87,14 @@ class Index:
 
 
 def _state(file: Path) -> State:
-    found = os.stat(file)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    stat_result = os.stat(file)
+    return (
+        stat_result.st_dev,
+        stat_result.st_ino,
+        stat_result.st_size,
+        stat_result.st_mtime_ns,
+        stat_result.st_ctime_ns,
+    )
 
 
 def _load(file: Path) -> dict[str, Entry]:

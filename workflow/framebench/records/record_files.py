@@ -60,10 +60,10 @@ def read_folder(root: Path, index: Index | None = None) -> tuple[list[Run], list
     earlier attempt. ``index``: parsed records, to be used and updated.
     """
     with _without_garbage_collection():
-        found = _read_folder(root, index)
+        result = _read_folder(root, index)
         if index:
             index.keep()
-        return found
+        return result
 
 
 def _read_folder(root: Path, index: Index | None) -> tuple[list[Run], list[Problem], int]:
@@ -302,20 +302,20 @@ def commit_of(record: Mapping[str, Any]) -> str:
 
 def _metrics(record: Mapping[str, Any]) -> tuple[MetricValue, ...]:
     """Return the metrics of a record. Raises ValueError for an ok record with a missing number."""
-    found = tuple(
+    result = tuple(
         MetricValue(
-            one.get("quantity", name),
-            one["value"],
-            one["unit"],
-            one["better"],
-            tuple(one.get("at", {}).items()),
+            metric.get("quantity", name),
+            metric["value"],
+            metric["unit"],
+            metric["better"],
+            tuple(metric.get("at", {}).items()),
         )
-        for name, one in record["metrics"].items()
+        for name, metric in record["metrics"].items()
     )
-    for name, value, *_ in found if record["status"] == "ok" else ():
+    for name, value, *_ in result if record["status"] == "ok" else ():
         if value is None or not math.isfinite(value):
             raise ValueError(f"is ok, but its {name} is {value}; allowed: a number")
-    return found
+    return result
 
 
 def _throughput(record: Mapping[str, Any]) -> tuple[MetricValue]:

@@ -141,7 +141,9 @@ class Run:
     def keys(self) -> tuple[Key, ...]:
         """Keys of all metrics, shared by the repeats of the case."""
         case, conditions = self.case, self.conditions
-        return tuple(Key(case, conditions, one.unit, one.name, one.point) for one in self.metrics)
+        return tuple(
+            Key(case, conditions, metric.unit, metric.name, metric.point) for metric in self.metrics
+        )
 
     @property
     def key(self) -> Key:
@@ -162,7 +164,7 @@ class Run:
     def value(self, metric: str, point: Parameters = ()) -> float | None:
         """Return the value of a metric by name and point; None without one."""
         named = (one for one in self.metrics if one.name == metric and one.point == point)
-        return next((one.value for one in named), None)
+        return next((metric.value for metric in named), None)
 
     @property
     def throughput(self) -> float | None:

@@ -102,10 +102,12 @@ def parse(content: bytes) -> Result:
     if missing:
         raise ValueError(f"is of kind {KIND!r}, but has no {', '.join(sorted(missing))}")
     attempts, status = record.get("attempts", ()), record["status"]
-    if any("batch_per_device" not in one for one in attempts):
+    if any("batch_per_device" not in attempt for attempt in attempts):
         raise ValueError(f"is of kind {KIND!r}, but does not say which batches it tried")
     ended = [
-        one["batch_per_device"] for one in attempts if (one["status"] == "ok") == (status == "ok")
+        attempt["batch_per_device"]
+        for attempt in attempts
+        if (attempt["status"] == "ok") == (status == "ok")
     ]
     if not ended:
         raise ValueError(f"is {status}, but tried no batch of which that holds")

@@ -233,7 +233,7 @@ def text_of(rows: Iterable[Mapping[str, str]]) -> str:
 
 def row_of(run: Run, key: Key, flags: Iterable[str] = ()) -> dict[str, str] | None:
     """Return the row of one metric of a run; None if the run does not have it."""
-    metrics = [(one.name, one.point) for one in run.metrics]
+    metrics = [(metric.name, metric.point) for metric in run.metrics]
     if (key.metric, key.point) not in metrics:
         return None
     return rows_of(run, flags)[metrics.index((key.metric, key.point))]
@@ -260,17 +260,19 @@ def _mode(row: Mapping[str, str]) -> str:
 
 def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
     """Return the conditions in a row, converted to their types, without empty ones."""
-    found: dict[str, Any] = {}
-    for one in observed.CONDITIONS:
-        if one.name not in _CONDITIONS or not row.get(one.name):
+    results: dict[str, Any] = {}
+    for condition in observed.CONDITIONS:
+        if condition.name not in _CONDITIONS or not row.get(condition.name):
             continue
-        if one.form == axes.TEXT:
-            found[one.name] = row[one.name]
-        elif one.form == axes.YES_NO:
-            found[one.name] = _one_of(row, one.name, ("True", "False")) == "True"
+        if condition.form == axes.TEXT:
+            results[condition.name] = row[condition.name]
+        elif condition.form == axes.YES_NO:
+            results[condition.name] = _one_of(row, condition.name, ("True", "False")) == "True"
         else:
-            found[one.name] = 0 if row[one.name] == "0" else _count(row, one.name)
-    return found
+            results[condition.name] = (
+                0 if row[condition.name] == "0" else _count(row, condition.name)
+            )
+    return results
 
 
 def _further(row: Mapping[str, str]) -> Parameters:

@@ -94,7 +94,9 @@ class VerificationResult:
         """Return whether all errors are within bounds; None for an unsupported case."""
         if self.status == "unsupported":
             return None
-        within = [one.is_within(bound(self.case.precision, one.quantity)) for one in self.errors]
+        within = [
+            error.is_within(bound(self.case.precision, error.quantity)) for error in self.errors
+        ]
         return self.status == "ok" and bool(within) and all(within)
 
 
@@ -140,19 +142,23 @@ def load(folder: Path) -> tuple[list[VerificationResult], list[Problem]]:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
             continue
         found.append(verification)
-    return found, [Problem(f"{folder.name}/{one.origin}", one.message) for one in problems]
+    return found, [
+        Problem(f"{folder.name}/{problem.origin}", problem.message) for problem in problems
+    ]
 
 
 def latest(verification_results: Iterable[VerificationResult]) -> list[VerificationResult]:
     """Return the newest result of each verification, for any code and environment, sorted."""
     found: dict[tuple[Any, ...], VerificationResult] = {}
-    for one in sorted(verification_results, key=lambda one: one.started):
-        case = one.case
+    for result in sorted(verification_results, key=lambda result: result.started):
+        case = result.case
         built_in = [getattr(case, axis.name) for axis in axes.BUILT_IN if axis.default is not None]
-        how = (case.devices, one.dropout, one.scale, *built_in)
-        found[(*one.subject, case.variant, one.variables, *how)] = one
+        how = (case.devices, result.dropout, result.scale, *built_in)
+        found[(*result.subject, case.variant, result.variables, *how)] = result
     # A length of sequences may be None, which has no order.
-    return [found[k] for k in sorted(found, key=lambda k: [(one is not None, one) for one in k])]
+    return [
+        found[k] for k in sorted(found, key=lambda k: [(entry is not None, entry) for entry in k])
+    ]
 
 
 def _result_of(record: Mapping[str, Any]) -> VerificationResult:
@@ -201,17 +207,17 @@ def _errors(record: Mapping[str, Any]) -> Iterator[QuantityError]:
     yield QuantityError("matmul_dtypes", 1 - wanted / total, counted)
     worst: dict[str, QuantityError] = {}
     for rank in record["ranks"]:
-        for found in rank.get("verification", ()):
-            if found["quantity"] not in bounds:
+        for entry in rank.get("verification", ()):
+            if entry["quantity"] not in bounds:
                 raise ValueError(
-                    f"compares {found['quantity']!r}, which has no bound; allowed: "
+                    f"compares {entry['quantity']!r}, which has no bound; allowed: "
                     f"{', '.join(bounds)}"
                 )
-            error = math.inf if found["error"] is None else found["error"]
-            one = QuantityError(
-                found["quantity"], error, found["where"], found.get("rounding", 0.0)
+            error = math.inf if entry["error"] is None else entry["error"]
+            quantity_error = QuantityError(
+                entry["quantity"], error, entry["where"], entry.get("rounding", 0.0)
             )
-            before = worst.setdefault(one.quantity, one)
-            if not one.is_within(before.error - before.rounding):
-                worst[one.quantity] = one
+            before = worst.setdefault(quantity_error.quantity, quantity_error)
+            if not quantity_error.is_within(before.error - before.rounding):
+                worst[quantity_error.quantity] = quantity_error
     yield from worst.values()

@@ -71,7 +71,7 @@ class VerificationFlags:
     ) -> None:
         self._models = models
         self._of: dict[Any, list[VerificationResult]] = defaultdict(list)
-        for verification in sorted(verification_results, key=lambda one: one.started):
+        for verification in sorted(verification_results, key=lambda result: result.started):
             self._of[verification.subject].append(verification)
         self._known: dict[Any, Flag | None] = {}
 
@@ -102,7 +102,7 @@ class VerificationFlags:
         """Return the verifications that a run needs."""
         found = self._needed_in_precision(run)
         baseline = "" if _is_own(run) else precisions.baseline(run.case.precision)
-        return [*found, *(one._replace(baseline=baseline) for one in found if baseline)]
+        return [*found, *(kind._replace(baseline=baseline) for kind in found if baseline)]
 
     def _needed_in_precision(self, run: Run) -> list[VerificationKind]:
         if run.case.mode != "train":
@@ -114,7 +114,7 @@ class VerificationFlags:
             *several,
             *(VerificationKind(axis=name) for name in _verified_apart(run.case)),
             *[WITH_DROPOUT] * with_dropout,
-            *(one._replace(dropout=True) for one in several if with_dropout),
+            *(kind._replace(dropout=True) for kind in several if with_dropout),
         ]
 
     def _model_config(self, run: Run) -> Mapping[str, Any]:
@@ -124,15 +124,19 @@ class VerificationFlags:
 
     def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Flag | None:
         subjects = {_subject(run, kind.baseline or run.case.precision): None for kind in needed}
-        found = [one for subject in subjects for one in self._of.get(subject, ())]
+        found = [result for subject in subjects for result in self._of.get(subject, ())]
         # The newest of each verification counts. A failure of the full model is not outweighed by a
         # pass of the small one.
-        own = {(_kind(one, run), one.scale): one for one in found if not _others(one, run)}
-        unknown = [one for one in found if not (run.computation and one.computation)]
-        for one in [*own.values(), *unknown]:
+        own = {
+            (_kind(result, run), result.scale): result
+            for result in found
+            if not _others(result, run)
+        }
+        unknown = [result for result in found if not (run.computation and result.computation)]
+        for result in [*own.values(), *unknown]:
             # A failure on several devices says nothing of one device.
-            kind = _kind(one, run)
-            if one.passed is False and kind in (*needed, WITH_DROPOUT):
+            kind = _kind(result, run)
+            if result.passed is False and kind in (*needed, WITH_DROPOUT):
                 why = f"it differs from the reference{kind.suffix}" if kind.baseline else ""
                 return Flag(FAILED, why)
         if "verification" not in self._model_config(run):
@@ -140,10 +144,10 @@ class VerificationFlags:
         if not run.computation:
             return Flag(UNVERIFIED, "the record does not say which code computed it")
         for kind in needed:
-            made = [one for (of, _), one in own.items() if of == kind]
+            made = [result for (of, _), result in own.items() if of == kind]
             if not made:
                 return Flag(UNVERIFIED, _why_not(run, found, kind))
-            if not any(one.passed for one in made):
+            if not any(result.passed for result in made):
                 why = f"it cannot be compared{kind.suffix}: {made[0].reason}"
                 return Flag(UNVERIFIED, why)
         return None
@@ -157,11 +161,11 @@ def _subject(run: Run, precision: str) -> tuple[Any, ...]:
     return subject_of(run.case._replace(precision=precision), run.conditions.accelerator)
 
 
-def _kind(one: VerificationResult, run: Run) -> VerificationKind:
-    case = one.case
+def _kind(result: VerificationResult, run: Run) -> VerificationKind:
+    case = result.case
     by = smallest(case.parallelism) if case.devices > 1 else ""
     baseline = case.precision if case.precision != run.case.precision else ""
-    return VerificationKind(by, next(_verified_apart(case), ""), one.dropout, baseline)
+    return VerificationKind(by, next(_verified_apart(case), ""), result.dropout, baseline)
 
 
 def _verified_apart(case: Case) -> Iterator[str]:
@@ -169,16 +173,16 @@ def _verified_apart(case: Case) -> Iterator[str]:
     return (axis.name for axis in case.differing() if axis.verified_at)
 
 
-def _others(one: VerificationResult, run: Run) -> list[str]:
+def _others(result: VerificationResult, run: Run) -> list[str]:
     """Name the differences between a verification and a run. Machines of equal hardware match."""
-    alike = [machine._replace(memory="", host="") for machine in (one.machine, run.machine)]
+    alike = [machine._replace(memory="", host="") for machine in (result.machine, run.machine)]
     variables = run.variables
-    if one.case.precision != run.case.precision:
-        variables = precisions.accepted(one.case.precision, variables)
+    if result.case.precision != run.case.precision:
+        variables = precisions.accepted(result.case.precision, variables)
     differing = {
-        "another environment": one.environment != run.environment,
-        "other variables": one.variables != variables,
-        "other code": one.computation != run.computation,
+        "another environment": result.environment != run.environment,
+        "other variables": result.variables != variables,
+        "other code": result.computation != run.computation,
         "other hardware": not same(*alike),
     }
     return [name for name, differs in differing.items() if differs]
@@ -186,11 +190,11 @@ def _others(one: VerificationResult, run: Run) -> list[str]:
 
 def _why_not(run: Run, found: Iterable[VerificationResult], kind: VerificationKind) -> str:
     """Explain why the nearest verification does not count; "" if there is none at all."""
-    like = [one for one in found if _kind(one, run) == kind]
+    like = [result for result in found if _kind(result, run) == kind]
     if not like:
         return f"it was not compared {kind.words}" if kind.words else ""
     verification = f"the verification{kind.suffix}"
-    nearest = min(like, key=lambda one: len(_others(one, run)))
+    nearest = min(like, key=lambda result: len(_others(result, run)))
     if not nearest.computation:
         return f"{verification} does not record its code"
     return f"{verification} is of {' and '.join(_others(nearest, run))}"

@@ -76,18 +76,20 @@ def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> SettingBars:
         part = value / top if first.better == "higher" else top / value if value else 0.0
         return 100 * part
 
-    ends = [sorted(map(share, one.interval or one.values)) for one in contest.entrants]
-    width = max([100.0, *(one[-1] for one in ends)]) / 100
+    ends = [sorted(map(share, entrant.interval or entrant.values)) for entrant in contest.entrants]
+    width = max([100.0, *(end[-1] for end in ends)]) / 100
     bars = [
-        replace(_bar(one, share, some, width), peak=peak, slow=slow)
-        for one, some in zip(contest.entrants, ends, strict=True)
-        for peak, slow in [own_peak(one)]
+        replace(_bar(entrant, share, some, width), peak=peak, slow=slow)
+        for entrant, some in zip(contest.entrants, ends, strict=True)
+        for peak, slow in [own_peak(entrant)]
     ]
     bars += [
         AnswerBar(
-            runs_in(one.case), runs_in(one.case), why=STATUS_WORDS.get(one.status, one.status)
+            runs_in(result.case),
+            runs_in(result.case),
+            why=STATUS_WORDS.get(result.status, result.status),
         )
-        for one in contest.without
+        for result in contest.without
     ]
     bars += [AnswerBar(name, name, why="not measured yet") for name in contest.missing]
     bars += [AnswerBar(name, name, why="left out") for name in contest.left_out]
@@ -110,7 +112,7 @@ def left_out(found: Sequence[tuple[Answer, Contest]]) -> list[str]:
 def _bar(
     result: CaseResult, share: Callable[[float], float], ends: Sequence[float], width: float
 ) -> AnswerBar:
-    low, high = (one / width for one in (ends[0], ends[-1]))
+    low, high = (value / width for value in (ends[0], ends[-1]))
     has_interval = result.interval is not None
     return AnswerBar(
         label(result.key),
@@ -118,7 +120,7 @@ def _bar(
         formatting.rounded(result.throughput, "#.4g"),
         round(share(result.throughput or 0.0) / width, 1),
         (round(low, 1), round(high - low, 1)) if has_interval else None,
-        () if has_interval else [round(one / width, 1) for one in ends],
+        () if has_interval else [round(end / width, 1) for end in ends],
     )
 
 
@@ -189,9 +191,9 @@ def data(
     for at, (_, contest) in enumerate(found):
         some = _fastest_by_compiler(contest)
         numbered = [*enumerate(some, len(entrants))]
-        for (one, first), (other, second) in combinations(numbered, 2):
+        for (value, first), (other, second) in combinations(numbered, 2):
             if ratio := _ratio_interval(first, second, contest.error is not None):
-                pairs[f"{one} {other}"] = ratio
+                pairs[f"{value} {other}"] = ratio
         entrants += [(at, result) for result in some]
     ends = [result.interval for _, result in entrants]
     contests = [contest for _, contest in found]
@@ -202,7 +204,7 @@ def data(
         "units": number([contest.setting.unit for contest in contests]),
         "better": number([contest.results[0].better for contest in contests]),
         "without": number(
-            ["\t".join(f"{runs_in(one.case)} {one.status}" for one in contest.without)
+            ["\t".join(f"{runs_in(result.case)} {result.status}" for result in contest.without)
              for contest in contests]
         ),
         "missing": number(["\t".join(contest.missing) for contest in contests]),
@@ -218,8 +220,8 @@ def data(
             "flags": number([other_flags(flags_of(result), everywhere) for _, result in entrants]),
             "peak": number([peak for peak, _ in peaks]),
             "slow": number([slow for _, slow in peaks]),
-            "low": number([one and _short(one[0]) for one in ends]),
-            "high": number([one and _short(one[1]) for one in ends]),
+            "low": number([end and _short(end[0]) for end in ends]),
+            "high": number([end and _short(end[1]) for end in ends]),
         },
         "pairs": pairs,
         "status": STATUS_WORDS,
@@ -229,8 +231,8 @@ def data(
 def _fastest_by_compiler(contest: Contest) -> list[CaseResult]:
     """Return the fastest case of each framework and compiler, the fastest first."""
     found: dict[tuple[str, str], CaseResult] = {}
-    for one in ranked(contest.results):
-        found.setdefault((one.case.framework, one.case.compiler), one)
+    for result in ranked(contest.results):
+        found.setdefault((result.case.framework, result.case.compiler), result)
     return [*found.values()]
 
 

@@ -125,8 +125,8 @@ def render(
     of_variants = [*zip(found.variants, variants, strict=True)]
     plots = _plots(inputs, tables, look, link)
     sections = _sections(inputs, tables, links)
-    shown_further = [html_tables.of_frame(*one) for one in (further or {}).items()]
-    on_page = [one for section in sections for one in section.tables if not one.view.layouts]
+    shown_further = [html_tables.of_frame(*item) for item in (further or {}).items()]
+    on_page = [table for section in sections for table in section.tables if not table.view.layouts]
     on_page += shown_further
     return template("report.html.j2").render(
         **page_parts(),
@@ -136,7 +136,7 @@ def render(
         left_out=first_screen.left_out(answered),
         blocks=first_screen.blocks([answered[at] for _, _, at in shown_answers], own_peak),
         shown_variants=[
-            (one, axes_of(row)) for one, row in of_variants[: first_screen.MAX_ANSWERS]
+            (answer, axes_of(row)) for answer, row in of_variants[: first_screen.MAX_ANSWERS]
         ],
         variant_blocks=first_screen.variant_blocks(of_variants),
         variant_looks=VERDICT.looks,
@@ -169,8 +169,8 @@ def render(
         failures=failed,
         failures_left_out=failed_left_out,
         interrupted=[
-            (one, Path(record_set.root, f"{one.run}.json").is_file())
-            for one in interrupted[-MAX_PROBLEMS:]
+            (interruption, Path(record_set.root, f"{interruption.run}.json").is_file())
+            for interruption in interrupted[-MAX_PROBLEMS:]
         ],
         interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
         problems=record_set.problems[:MAX_PROBLEMS],
@@ -222,10 +222,12 @@ def _with_axes(
     """Return the first screen's answers, each with its axes and its row number in the table."""
     rows = view.records(tables[FASTEST])
     of_answer = {
-        id(one): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, at)
-        for at, (one, row) in enumerate(zip(found.fastest, rows, strict=True))
+        id(answer): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, at)
+        for at, (answer, row) in enumerate(zip(found.fastest, rows, strict=True))
     }
-    return [(one, *of_answer[id(one)]) for one in found.most_compared(first_screen.MAX_ANSWERS)]
+    return [
+        (answer, *of_answer[id(answer)]) for answer in found.most_compared(first_screen.MAX_ANSWERS)
+    ]
 
 
 def _sections(

@@ -44,18 +44,21 @@ class PageTable:
 
         Each line has its values by axis, for the page's filter, and its cells by column."""
         others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
-        shown = [one for one in self._cut_layouts() if one.rows]
-        return [(one, [(axes_of(row, others), cells) for row, cells in one.rows]) for one in shown]
+        shown = [cut_layout for cut_layout in self._cut_layouts() if cut_layout.rows]
+        return [
+            (layout, [(axes_of(row, others), cells) for row, cells in layout.rows])
+            for layout in shown
+        ]
 
     def _cut_layouts(self) -> Iterator[PublishedLayout]:
         """Yield layouts with our lines limited to MAX_ROWS; printed lines are complete."""
         room = MAX_ROWS
-        for one in self.view.layouts:
-            if one.rows[0][0]["source"] != OURS:
-                yield one
+        for layout in self.view.layouts:
+            if layout.rows[0][0]["source"] != OURS:
+                yield layout
                 continue
-            yield replace(one, rows=one.rows[:room])
-            room = max(0, room - len(one.rows))
+            yield replace(layout, rows=layout.rows[:room])
+            room = max(0, room - len(layout.rows))
 
     @property
     def view(self) -> TableView:
@@ -70,8 +73,8 @@ class PageTable:
     def left_out(self) -> str:
         there, shown = len(self.view.rows), len(self.written)
         if self.view.layouts:
-            there = sum(len(one.rows) for one in self.view.layouts)
-            shown = sum(len(one.rows) for one in self._cut_layouts())
+            there = sum(len(layout.rows) for layout in self.view.layouts)
+            shown = sum(len(cut_layout.rows) for cut_layout in self._cut_layouts())
         if there == shown:
             return ""
         name = self.arrangement.table.name
@@ -95,11 +98,11 @@ def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:
     """Return a short id per key; a number is appended to repeated ids."""
     names = [_digest(key) for key in keys]
     met: Counter[str] = Counter()
-    found = []
+    results = []
     for name in names:
         met[name] += 1
-        found.append(name if met[name] == 1 else f"{name}-{met[name]}")
-    return found
+        results.append(name if met[name] == 1 else f"{name}-{met[name]}")
+    return results
 
 
 def _digest(values: Iterable[Any]) -> str:
@@ -115,13 +118,13 @@ def _crossed(seen: TableView) -> Arrangement:
     """Return crosstabs as one table: settings down, frameworks across.
 
     Frameworks with the fewest figures are unfolded if the page lacks room."""
-    names = list(dict.fromkeys(name for one in seen.of_page for name in one.rows))
-    places = [(one, setting) for one in seen.of_page for setting in one.settings]
+    names = list(dict.fromkeys(name for crosstab in seen.of_page for name in crosstab.rows))
+    places = [(crosstab, setting) for crosstab in seen.of_page for setting in crosstab.settings]
     fields = [
         Field(
             Column(name, NUMBER, "", title=name, figure=True),
             "number",
-            [_cell(one, name, setting) for one, setting in places],
+            [_cell(crosstab, name, setting) for crosstab, setting in places],
         )
         for name in names
     ]
@@ -129,7 +132,7 @@ def _crossed(seen: TableView) -> Arrangement:
     room = arrangement.MOST - 2
     kept = [field for field in fields if field in by_figures[:room]]
     texts = {
-        "measured": [one.title for one, _ in places],
+        "measured": [crosstab.title for crosstab, _ in places],
         "setting": [setting for _, setting in places],
     }
     keys = [
@@ -137,16 +140,16 @@ def _crossed(seen: TableView) -> Arrangement:
         for title, some in texts.items()
     ]
     rest = [field for field in fields if field not in kept]
-    settings = [one.settings[setting] for one, setting in places]
+    settings = [crosstab.settings[setting] for crosstab, setting in places]
     whole = replace(seen, rows=settings, fields=[*keys, *fields])
     shown = [Shown([field], is_answer=False) for field in keys]
     shown += [Shown([field], is_answer=True) for field in kept]
     return Arrangement(whole, shown, rest, range(len(settings)))
 
 
-def _cell(one: Crosstab, name: str, setting: str) -> Cell:
+def _cell(crosstab: Crosstab, name: str, setting: str) -> Cell:
     """Return the cell of a framework at a setting; "not run" if there is none."""
-    cell = one.rows.get(name, {}).get(setting)
+    cell = crosstab.rows.get(name, {}).get(setting)
     return Cell(DASH, "number missing", "", "not run") if cell is None else _in_words(cell)
 
 
@@ -176,29 +179,29 @@ class Section:
 
     @property
     def has_crosstabs(self) -> bool:
-        return any(one.view.table.crosstabs for one in self.tables)
+        return any(table.view.table.crosstabs for table in self.tables)
 
 
 def sections(tables: Sequence[PageTable]) -> list[Section]:
     """Return sections of the tables that have rows or explain their absence, in order."""
     grouped: dict[str, list[PageTable]] = {}
-    for one in tables:
-        if _is_shown(one):
-            grouped.setdefault(one.view.table.anchor, []).append(one)
+    for table in tables:
+        if _is_shown(table):
+            grouped.setdefault(table.view.table.anchor, []).append(table)
     return [
         Section(
             anchor,
             some[0].view.table.heading or some[0].view.table.title,
-            [one for one in some if one.view.rows],
-            any(one.view.table.has_records for one in some),
+            [page_table for page_table in some if page_table.view.rows],
+            any(page_table.view.table.has_records for page_table in some),
             some[0].view.table.absent,
         )
         for anchor, some in grouped.items()
     ]
 
 
-def _is_shown(one: PageTable) -> bool:
-    table, rows = one.view.table, one.view.rows
+def _is_shown(page_table: PageTable) -> bool:
+    table, rows = page_table.view.table, page_table.view.rows
     if table.needs:
         return any(row[table.needs] is not None for row in rows)
     return bool(rows or table.absent)

@@ -50,7 +50,7 @@ def page_data(
     screen, given a function that stores runs and one that stores lists."""
     lists = _Lists()
     cases = _Cases(links, calls)
-    made = [_table(one, links, cases, lists) for one in tables]
+    made = [_table(table, links, cases, lists) for table in tables]
     data = {
         "axes": AXES,
         "tables": made,
@@ -120,7 +120,7 @@ class _Cases:
         return self._places[key]
 
     def data(self, lists: _Lists) -> dict[str, Any]:
-        hrefs = [[(one.text, one.href) for one in self._links.to(runs)] for runs in self._groups]
+        hrefs = [[(link.text, link.href) for link in self._links.to(runs)] for runs in self._groups]
         folders = [_folder([href for _, href in some]) for some in hrefs]
         records = [
             [part for text, href in some for part in (text, href.removeprefix(folder))]
@@ -154,10 +154,10 @@ def _folder(hrefs: Sequence[str]) -> str:
     return f"{folders.pop()}/" if len(folders) == 1 and "/" in hrefs[0] else ""
 
 
-def _table(one: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:
-    view, table = one.arrangement.view, one.arrangement.table
+def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:
+    view, table = page_table.arrangement.view, page_table.arrangement.table
     rows = view.rows
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "name": table.name,
         "title": table.title,
         "units": lists.number(str(row.get("unit") or "") for row in rows),
@@ -170,44 +170,46 @@ def _table(one: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dic
                 "answer": shown.is_answer,
                 "cells": lists.number(_text(shown.cell(at)) for at in range(len(rows))),
             }
-            for shown in one.arrangement.shown
+            for shown in page_table.arrangement.shown
         ],
         "unfolded": [
             {"title": field.title, "cells": lists.number(map(_text, field.cells))}
-            for field in one.arrangement.unfolded
+            for field in page_table.arrangement.unfolded
         ],
-        "axes": {axis: lists.number(axis_of(row, axis) for row in rows) for axis in axes_of(one)},
+        "axes": {
+            axis: lists.number(axis_of(row, axis) for row in rows) for axis in axes_of(page_table)
+        },
     }
-    if any("raw" in column for column in found["shown"]):
+    if any("raw" in column for column in results["shown"]):
         names = [name for name in table.keys if rows and name in rows[0]]
         rest = [name for name in names if name not in (*_OF_AXES, *_OF_FRAMEWORK)]
         texts = ([str(row[name]) for name in rest] for row in rows)
-        found["rest"] = lists.number("\t".join(some) for some in texts)
-        found["ways"] = lists.number(map(_way, rows))
-    if one.links is not None:
-        found["behind"] = _references(one, links, cases, lists)
+        results["rest"] = lists.number("\t".join(some) for some in texts)
+        results["ways"] = lists.number(map(_way, rows))
+    if page_table.links is not None:
+        results["behind"] = _references(page_table, links, cases, lists)
     if table.order:
-        found["order"] = {
+        results["order"] = {
             "name": table.order.removeprefix("-"),
-            "down": one.arrangement.falls,
+            "down": page_table.arrangement.falls,
         }
     if table.crosstabs:
-        found["across"] = "framework"
-    found["ids"] = lists.number(one.ids)
-    return found
+        results["across"] = "framework"
+    results["ids"] = lists.number(page_table.ids)
+    return results
 
 
 def _column(field: Field | None, lists: _Lists) -> dict[str, Any]:
     """Return a column's metadata for the script."""
     if field is None:
         return {}
-    found: dict[str, Any] = {"name": field.column.name}
+    results: dict[str, Any] = {"name": field.column.name}
     looks = {cell.text: cell.kind for cell in field.cells if cell.kind.startswith("status")}
     if looks:
-        found["looks"] = looks
+        results["looks"] = looks
     if field.column.figure:
-        found["raw"] = lists.number(_raw(cell) for cell in field.cells)
-    return found
+        results["raw"] = lists.number(_raw(cell) for cell in field.cells)
+    return results
 
 
 def _raw(cell: Cell) -> float | None:
@@ -227,31 +229,33 @@ def _text(cell: Cell) -> str:
 
 
 def _references(
-    one: PageTable, links: RowLinks, cases: _Cases, lists: _Lists
+    page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists
 ) -> list[dict[str, Any]]:
     """Return, per position behind a row, labels and case numbers; -1 for no case."""
-    table = one.arrangement.table
-    behind = [links.runs(table, row) for row in one.arrangement.view.rows]
-    found = []
+    table = page_table.arrangement.table
+    behind = [links.runs(table, row) for row in page_table.arrangement.view.rows]
+    results = []
     for place in range(max(map(len, behind), default=0)):
         some = [runs[place] if place < len(runs) else None for runs in behind]
-        found.append(
+        results.append(
             {
                 "labels": lists.number(runs[0] if runs else "" for runs in some),
                 "cases": lists.number(cases.place(runs[1]) if runs else -1 for runs in some),
             }
         )
-    return found
+    return results
 
 
 # ---- what a row is of ---------------------------------------------------------------------------
 
 
-def axes_of(one: PageTable) -> list[str]:
+def axes_of(page_table: PageTable) -> list[str]:
     """Return the axes that the table's rows have."""
-    rows = one.arrangement.view.rows
+    rows = page_table.arrangement.view.rows
     return [
-        axis for axis in one.arrangement.table.axes if rows and axis_of(rows[0], axis) is not None
+        axis
+        for axis in page_table.arrangement.table.axes
+        if rows and axis_of(rows[0], axis) is not None
     ]
 
 

@@ -37,7 +37,7 @@ MAX_ROWS = 40
 MAX_STEP_PLOTS = 12
 
 #: Text of a status in place of a figure.
-STATUS_WORDS = {name: one.words for name, one in FAILURES.items()}
+STATUS_WORDS = {name: failure.words for name, failure in FAILURES.items()}
 
 
 def throughput(cases: CaseResults, look: Look) -> list[Plot]:

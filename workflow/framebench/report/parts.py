@@ -85,10 +85,10 @@ class Parts:
 
         The axes must have their final limits."""
         points = []
-        for one in self._points:
-            x, y = one.transform.transform(one.place)
+        for point in self._points:
+            x, y = point.transform.transform(point.place)
             box = (x - SIDE / 2, height - y - SIDE / 2, SIDE, SIDE)
-            points.append(_rectangle(one.part, box, f'data-tip="{_q(one.text)}"'))
+            points.append(_rectangle(point.part, box, f'data-tip="{_q(point.text)}"'))
         return "".join([*self._rectangles, *points])
 
 

@@ -60,14 +60,14 @@ class RowLinks:
         """Return the labelled runs behind a row."""
         if table.runs:
             return [("", table.runs(row))]
-        found: list[tuple[str, Sequence[Run]]] = []
+        results: list[tuple[str, Sequence[Run]]] = []
         for label, fields in table.behind(row):
             case = {**row, **fields}
             runs = self._runs.get(_cells_of(case), ())
             same = [run for run in runs if _is_of(run, row)]
             if same:
-                found.append((label, same))
-        return found
+                results.append((label, same))
+        return results
 
     def to(self, runs: Sequence[Run]) -> list[Link]:
         """Return links to the records of runs, numbered by repeat."""

@@ -42,7 +42,7 @@ def grouped(
     groups: dict[tuple[str, ...], list[Any]] = defaultdict(list)
     for row in rows:
         groups[tuple(getattr(row, name) for name in columns)].append(row)
-    ordered = sorted(groups.items(), key=lambda one: training_first(one[0]))
+    ordered = sorted(groups.items(), key=lambda item: training_first(item[0]))
     return [bar for group, some in ordered for bar in (Bar(", ".join(group)), *bars_of(some))]
 
 

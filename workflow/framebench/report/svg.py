@@ -84,12 +84,12 @@ def legend_of(figure: Figure, **words: Any) -> None:
     """Add a legend whose entries belong to the parts that they explain."""
     legend = figure.legend(**words)
     handles = words.get("handles") or [
-        one for axes in figure.axes for one in axes.get_legend_handles_labels()[0]
+        artist for axes in figure.axes for artist in axes.get_legend_handles_labels()[0]
     ]
     shown = zip(handles, legend.legend_handles, legend.get_texts(), strict=True)
     for handle, drawn, text in shown:
-        for one in filter(None, (drawn, text)):
-            one.set_gid(handle.get_gid())
+        for artist in filter(None, (drawn, text)):
+            artist.set_gid(handle.get_gid())
 
 
 def _inline(drawing: str, width: float, height: float, over: str, words: str) -> Markup:

@@ -37,10 +37,10 @@ def allocations(plan: Plan, size: int, apart: bool = False) -> dict[str, str]:
     ``apart``: runs of different rounds never share one.
     """
     seen: Counter[str] = Counter()
-    found = {}
+    results = {}
     for run in [*plan.pending, *plan.reserve]:
         round_of = f"r{run.repeat}" if apart else ""
         shape = "-".join(filter(None, (run.case.topology, run.case.node, round_of)))
-        found[run.name] = f"{shape}-{seen[shape] // size}"
+        results[run.name] = f"{shape}-{seen[shape] // size}"
         seen[shape] += 1
-    return found
+    return results

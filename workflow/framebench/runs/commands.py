@@ -36,7 +36,7 @@ def to_build(plan: Plan) -> set[str]:
     """
     if plan.settings.node_local:
         return set()
-    markers = {name: one.marker for name, one in plan.software.items()}
+    markers = {name: software.marker for name, software in plan.software.items()}
     return {name for name, marker in markers.items() if marker and not is_sound(marker)}
 
 
@@ -92,7 +92,7 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
         digest = ["--image-digest", software.image.digest] if software.image.digest else []
         return shlex.join([*method, "--image", software.image.name, *digest])
     if software.modules:
-        modules = (word for one in software.modules for word in ("--module", one))
+        modules = (word for module in software.modules for word in ("--module", module))
         return shlex.join([*method, *modules])
     if software.file is None:
         return shlex.join(method)
@@ -137,8 +137,8 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
 def followed_by(plan: Plan, checks: Iterable[Job]) -> list[str]:
     """Return options of the harness for checks that follow a run in its process."""
     results = plan.settings.results
-    files = ((one, beside_run(results, one.kind, one.path)) for one in checks)
-    words_of = (shlex.join([*one.arguments(), "--output", file]) for one, file in files)
+    files = ((check, beside_run(results, check.kind, check.path)) for check in checks)
+    words_of = (shlex.join([*job.arguments(), "--output", file]) for job, file in files)
     return [word for text in words_of for word in ("--then", text)]
 
 
@@ -166,7 +166,7 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
 def model_of(plan: Plan, name: str) -> str:
     """Return the model argument of the harness: path of the model config, or the user's own
     model."""
-    own = {one.name: one.source for one in plan.settings.own_models}
+    own = {own_model.name: own_model.source for own_model in plan.settings.own_models}
     return own.get(name, f"{plan.scripts}/models/{name}.json")
 
 
@@ -214,7 +214,9 @@ def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
 def words(named: Mapping[str, object]) -> list[str]:
     """Return options of a command line: without a value for True, none for None."""
     given = {key: value for key, value in named.items() if value is not None}
-    pairs = ([f"--{key}"] if one is True else [f"--{key}", str(one)] for key, one in given.items())
+    pairs = (
+        [f"--{key}"] if item is True else [f"--{key}", str(item)] for key, item in given.items()
+    )
     return [word for pair in pairs for word in pair]
 
 

@@ -58,23 +58,25 @@ def of_search(plan: Plan, search: BatchSearch, case: str = "") -> Job:
     )  # fmt: skip
 
 
-def of_verification(plan: Plan, name: str, one: Verification, reference: str = "") -> Job:
+def of_verification(plan: Plan, name: str, verification: Verification, reference: str = "") -> Job:
     """Return the job of a verification.
 
     ``name``: of its record; ``reference``: folder, "" for a user's own model.
     """
     return _job(
-        plan, "verification", name, verify.seconds_of(plan, one), f"verification of {one}",
-        one.software, usual(plan, devices=one.case.devices),
-        partial(verify.arguments, plan, one, reference),
+        plan, "verification", name, verify.seconds_of(plan, verification),
+        f"verification of {verification}",
+        verification.software, usual(plan, devices=verification.case.devices),
+        partial(verify.arguments, plan, verification, reference),
     )  # fmt: skip
 
 
-def of_peak_flops(plan: Plan, name: str, one: PeakFlopsBenchmark) -> Job:
+def of_peak_flops(plan: Plan, name: str, benchmark: PeakFlopsBenchmark) -> Job:
     """Return the job of a peak-FLOPS benchmark; ``name``: of its record."""
     return _job(
-        plan, "peak_flops", name, peak_flops.seconds_of(plan, one), f"peak of {one}",
-        one.framework, usual(plan, devices=one.devices), partial(peak_flops.arguments, plan, one),
+        plan, "peak_flops", name, peak_flops.seconds_of(plan, benchmark), f"peak of {benchmark}",
+        benchmark.framework, usual(plan, devices=benchmark.devices),
+        partial(peak_flops.arguments, plan, benchmark),
     )  # fmt: skip
 
 
@@ -107,12 +109,12 @@ def of_all(
     return [*jobs, of_tables()] if jobs else []
 
 
-def reference_folder(plan: Plan, catalog: Catalog, one: Verification) -> str:
+def reference_folder(plan: Plan, catalog: Catalog, verification: Verification) -> str:
     """Return the reference folder of a verification; "" for a user's own model."""
-    if one.scale == own_model.SCALE:
+    if verification.scale == own_model.SCALE:
         return ""
-    digest = verify.reference_digest(catalog, one.case.model, plan.settings.seed)
-    return f"{plan.settings.results}/reference/{one.reference}-{digest}"
+    digest = verify.reference_digest(catalog, verification.case.model, plan.settings.seed)
+    return f"{plan.settings.results}/reference/{verification.reference}-{digest}"
 
 
 def behind_runs(
@@ -133,10 +135,10 @@ def behind_runs(
     if settings.cluster or plan.room is not None:
         return {}
     to_verify: dict[Case, list[Job]] = defaultdict(list)
-    for name, one in verify.missing(settings.results, verifications_of).items():
-        if one.scale == SMALL:
-            folder = reference_folder(plan, catalog, one)
-            to_verify[one.case].append(of_verification(plan, name, one, folder))
+    for name, verification in verify.missing(settings.results, verifications_of).items():
+        if verification.scale == SMALL:
+            folder = reference_folder(plan, catalog, verification)
+            to_verify[verification.case].append(of_verification(plan, name, verification, folder))
     to_measure = {
         (peak_flops_of[name].framework, peak_flops_of[name].precision): of_peak_flops(
             plan, name, peak_flops_of[name]
@@ -144,7 +146,7 @@ def behind_runs(
         for name in peak_flops.missing(settings.results, peak_flops_of)
         if peak_flops_of[name].devices == 1
     }
-    found: dict[str, list[Job]] = {}
+    results: dict[str, list[Job]] = {}
     seen: set[Case] = set()
     for run in plan.pending:
         case = run.case
@@ -156,9 +158,9 @@ def behind_runs(
             continue
         checks = to_verify.pop(verify.alone(case), [])
         checks += filter(None, [to_measure.pop((case.framework, case.precision), None)])
-        if checks := [one for one in checks if one.name not in given]:
-            found[run.name] = checks
-    return found
+        if checks := [check for check in checks if check.name not in given]:
+            results[run.name] = checks
+    return results
 
 
 def _measuring(
@@ -167,9 +169,9 @@ def _measuring(
     verifications_of: Mapping[str, Verification],
 ) -> Iterator[Job]:
     results = plan.settings.results
-    for one in plan.needed.values():
-        if one.file and one.marker and not is_sound(one.marker):
-            name, _, digest = one.file.name.rpartition("-")
+    for software in plan.needed.values():
+        if software.file and software.marker and not is_sound(software.marker):
+            name, _, digest = software.file.name.rpartition("-")
             yield of_environment(name, digest)
     for search in plan.unsearched:
         yield of_search(plan, search)

@@ -50,15 +50,15 @@ def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
     """Return benchmarks by name: that of their record in ``results/peak_flops``, less ``.json``.
 
     The name ends in a digest of accelerator, cores and environment, which decide the result."""
-    found = {}
-    for one in wanted(plan):
-        asked = request(one.framework, plan.settings, plan.place, plan.software)
+    results = {}
+    for benchmark in wanted(plan):
+        asked = request(benchmark.framework, plan.settings, plan.place, plan.software)
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
-        together = f"-{one.devices}d" if one.devices > 1 else ""
-        name = f"{one.framework}/{one.precision}{together}-{digest}"
-        found[free_name(plan, "peak_flops", name, KIND)] = one
-    return found
+        together = f"-{benchmark.devices}d" if benchmark.devices > 1 else ""
+        name = f"{benchmark.framework}/{benchmark.precision}{together}-{digest}"
+        results[free_name(plan, "peak_flops", name, KIND)] = benchmark
+    return results
 
 
 def missing(results: Path, named: Mapping[str, PeakFlopsBenchmark]) -> list[str]:
@@ -71,26 +71,26 @@ def describe(plan: Plan, benchmarks: Mapping[str, PeakFlopsBenchmark]) -> str:
     to_do = [benchmarks[name] for name in missing(plan.settings.results, benchmarks)]
     if not to_do:
         return ""
-    seconds = duration(sum(seconds_of(plan, one) for one in to_do))
+    seconds = duration(sum(seconds_of(plan, benchmark) for benchmark in to_do))
     return f"\nPeak-FLOPS benchmarks to run, roughly {seconds}: {len(to_do)}"
 
 
-def seconds_of(plan: Plan, one: PeakFlopsBenchmark) -> float:
+def seconds_of(plan: Plan, benchmark: PeakFlopsBenchmark) -> float:
     """Return the expected seconds of a benchmark.
 
     The framework starts twice: the second time, its library says what it is."""
-    return 2 * estimates.start_of(one.framework, "", "", plan.place) + _MEASURING
+    return 2 * estimates.start_of(benchmark.framework, "", "", plan.place) + _MEASURING
 
 
-def arguments(plan: Plan, one: PeakFlopsBenchmark) -> list[str]:
+def arguments(plan: Plan, benchmark: PeakFlopsBenchmark) -> list[str]:
     """Return the arguments of the harness for a benchmark."""
     named: dict[str, Any] = {
         "kind": KIND,
-        "framework": f"{plan.scripts}/frameworks/{one.framework}",
-        "model": model_of(plan, one.model),
-        "sequence-length": one.sequence_length,
-        "precision": one.precision,
-        "devices-per-node": one.devices,
+        "framework": f"{plan.scripts}/frameworks/{benchmark.framework}",
+        "model": model_of(plan, benchmark.model),
+        "sequence-length": benchmark.sequence_length,
+        "precision": benchmark.precision,
+        "devices-per-node": benchmark.devices,
         **common(plan),
     }
     return words(named)

@@ -49,18 +49,18 @@ def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:
     rows = [
         [
             str(count),
-            str(one.nodes),
-            str(one.nodes),
+            str(job_request.nodes),
+            str(job_request.nodes),
             str(cluster.cores_per_node),
-            str(one.devices) if cuda else "0",
+            str(job_request.devices) if cuda else "0",
             f"{cluster.memory_mib} MiB",
-            duration(60 * one.minutes),
-            one.node,
+            duration(60 * job_request.minutes),
+            job_request.node,
             what,
         ]
-        for (what, one), count in sorted(counted.items(), key=lambda each: each[0][1])
+        for (what, job_request), count in sorted(counted.items(), key=lambda each: each[0][1])
     ]
-    hours = _further_hours(plan) + node_hours(one for _, one in counted.elements())
+    hours = _further_hours(plan) + node_hours(job_request for _, job_request in counted.elements())
     most = cluster.most_node_hours
     ceiling = f" (most_node_hours: {most:g})" if most else ""
     return [
@@ -73,7 +73,7 @@ def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:
 
 def node_hours(requests: Iterable[JobRequest]) -> float:
     """Return the node hours of all jobs, if each uses all of its time."""
-    return sum(one.node_hours for one in requests)
+    return sum(request.node_hours for request in requests)
 
 
 def _further_hours(plan: Plan) -> float:

@@ -35,16 +35,16 @@ def nodes(cluster: Cluster) -> dict[str, str]:
         raise ConfigError(
             f"config: nodes_named: SLURM does not say which there are: {error}"
         ) from None
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for line in listed.splitlines():
         name, partition, state, features, why = (*line.split("|", 4), *[""] * 4)[:5]
         is_ours = partition.rstrip("*") == cluster.partition
         if is_ours if cluster.partition else partition.endswith("*"):
-            found[name] = _against(state, features, why, cluster.constraint)
-    if not found:
+            results[name] = _against(state, features, why, cluster.constraint)
+    if not results:
         where = f"partition {cluster.partition}" if cluster.partition else "the usual partition"
         raise ConfigError(f"config: nodes_named: SLURM has no node in {where}")
-    return found
+    return results
 
 
 def note(results: Path, known: Mapping[str, str]) -> None:

@@ -114,8 +114,10 @@ def advice(
     """Return lines on the slowest parts of a call of more than a day, and shorter alternatives."""
     largest = ", ".join(f"{value} {part * 100:.0f} %" for value, part in _largest(plan))
     other = [*_narrower(plan, total), *_suites(plan, catalog, machine, cached)]
-    shorter = sorted((one for one in other if one.seconds <= DAY), key=lambda one: -one.seconds)
-    found = [f"  {one.words}  {_about(one.seconds)}" for one in shorter]
+    shorter = sorted(
+        (less for less in other if less.seconds <= DAY), key=lambda less: -less.seconds
+    )
+    found = [f"  {less.words}  {_about(less.seconds)}" for less in shorter]
     return [
         *([f"most of the time: {largest}"] if largest else []),
         *(["under a day:", *found] if found else ["no suite of these workloads takes less here"]),
@@ -142,7 +144,7 @@ def _largest(plan: Plan) -> list[tuple[str, float]]:
         for value, part in _parts(plan, value_of).items()
         if value and _LARGE <= part < 0.995
     ]
-    return sorted(parts, key=lambda one: -one[1])[:_MOST]
+    return sorted(parts, key=lambda part: -part[1])[:_MOST]
 
 
 def _narrower(plan: Plan, total: Left) -> Iterator[Less]:

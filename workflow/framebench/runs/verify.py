@@ -84,8 +84,8 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
     """
     found: dict[Verification, Verification] = {}
 
-    def add(one: Verification) -> None:
-        for each in (one, *_in_baseline(one, catalog)):
+    def add(verification: Verification) -> None:
+        for each in (verification, *_in_baseline(verification, catalog)):
             found.setdefault(each._replace(case=each.case._replace(variant="")), each)
 
     for case in plan.computed:
@@ -94,17 +94,19 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         name, own, variant = _with_variant(plan, case)
         one_device = alone(case, variant)
         scale = scale_of(catalog.models[case.model])
-        one = Verification(one_device, False, name, own, scale, _source(plan, case))
-        add(one)
+        verification = Verification(one_device, False, name, own, scale, _source(plan, case))
+        add(verification)
         if case.mode == "train":
-            several = one._replace(case=one_device._replace(**_several(case.parallelism)))
+            several = verification._replace(case=one_device._replace(**_several(case.parallelism)))
             if case.devices > 1:
                 add(several)
             for axis in case.differing():
                 if axis.verified_at:
-                    add(one._replace(case=one_device.having({axis.name: axis.verified_at})))
+                    add(
+                        verification._replace(case=one_device.having({axis.name: axis.verified_at}))
+                    )
             if catalog.models[case.model]["hyperparameters"].get("dropout"):
-                add(one._replace(dropout=True))
+                add(verification._replace(dropout=True))
                 if case.devices > 1:
                     add(several._replace(dropout=True))
     return list(found.values())
@@ -127,18 +129,20 @@ def alone(case: Case, variant: str = "") -> Case:
     )
 
 
-def _in_baseline(one: Verification, catalog: Catalog) -> Iterator[Verification]:
+def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verification]:
     """Yield the verification of the same code in the baseline of its precision, whose bounds find
     what is smaller than rounding in this one.
 
     Variables that the baseline refuses are left out. A precision that the framework lacks has none.
     Nor has a user's own model, which is compared with itself: a mistake in what both runs share
     shows in no precision."""
-    case, baseline = one.case, precisions.baseline(one.case.precision)
+    case, baseline = verification.case, precisions.baseline(verification.case.precision)
     is_known = case.precision in catalog.frameworks[case.framework]["precisions"]
-    if baseline and is_known and one.scale != own_model.SCALE:
+    if baseline and is_known and verification.scale != own_model.SCALE:
         case = case._replace(precision=baseline)
-        yield one._replace(case=case, variables=precisions.accepted(baseline, one.variables))
+        yield verification._replace(
+            case=case, variables=precisions.accepted(baseline, verification.variables)
+        )
 
 
 def _several(parallelism: str) -> dict[str, Any]:
@@ -163,7 +167,11 @@ def file_of(results: Path, name: str) -> Path:
 
 def missing(results: Path, named: Mapping[str, Verification]) -> dict[str, Verification]:
     """Return the verifications without a record."""
-    return {name: one for name, one in named.items() if not file_of(results, name).exists()}
+    return {
+        name: verification
+        for name, verification in named.items()
+        if not file_of(results, name).exists()
+    }
 
 
 def small(
@@ -176,11 +184,14 @@ def small(
     """
     lacking = missing(plan.settings.results, full)
     made_small = [
-        one._replace(scale=SMALL)
-        for one in lacking.values()
-        if SMALL in catalog.models[one.case.model]["verification"] and not one.source
+        verification._replace(scale=SMALL)
+        for verification in lacking.values()
+        if SMALL in catalog.models[verification.case.model]["verification"]
+        and not verification.source
     ]
-    own = {name: one for name, one in lacking.items() if one.is_behind_runs}
+    own = {
+        name: verification for name, verification in lacking.items() if verification.is_behind_runs
+    }
     return {**names(plan, catalog, made_small), **own}
 
 
@@ -191,9 +202,9 @@ def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
     if not to_make:
         return ""
     computed = len(references(results, to_make))
-    seconds = sum(seconds_of(plan, one) for one in to_make)
+    seconds = sum(seconds_of(plan, verification) for verification in to_make)
     seconds += reference_seconds(plan) * computed
-    small = any(one.scale == SMALL for one in to_make)
+    small = any(verification.scale == SMALL for verification in to_make)
     models = "small models" if small else "your own model"
     with_them = f", with {computed} references" if computed else ""
     return (
@@ -207,17 +218,21 @@ def reference_seconds(plan: Plan) -> float:
     return REFERENCE_SECONDS * estimates.slowness(plan.place)
 
 
-def seconds_of(plan: Plan, one: Verification) -> float:
+def seconds_of(plan: Plan, verification: Verification) -> float:
     """Return the seconds that a comparison is expected to take."""
-    if not one.is_behind_runs:
+    if not verification.is_behind_runs:
         return FULL_SECONDS
-    case, is_small = one.case, one.scale == SMALL
+    case, is_small = verification.case, verification.scale == SMALL
     return estimates.start_of(case.framework, case.mode, case.compiler, plan.place, is_small)
 
 
 def references(results: Path, verifications_of: Iterable[Verification]) -> list[str]:
     """Return the names of references that the verifications need and that have no folder."""
-    names = {one.reference for one in verifications_of if one.scale != own_model.SCALE}
+    names = {
+        verification.reference
+        for verification in verifications_of
+        if verification.scale != own_model.SCALE
+    }
     folder = results / "reference"
     return sorted(name for name in names if not any(folder.glob(f"{name}-????????")))
 
@@ -265,63 +280,70 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
     def reference(model: str) -> str:
         return reference_digest(catalog, model, seed)
 
-    found = {}
-    for one in wanted:
-        asked = request(one.software, plan.settings, plan.place, plan.software)
-        about = [one, asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+    results = {}
+    for verification in wanted:
+        asked = request(verification.software, plan.settings, plan.place, plan.software)
+        about = [
+            verification,
+            asked["accelerator"],
+            asked["cores_per_device"],
+            asked["environment"],
+        ]
         about += [precisions.of_ranks()]
-        case = one.case
+        case = verification.case
         parts = [case.mode, case.precision, case.compiler, f"{case.devices}d"]
         parts += [
-            "dropout" if one.dropout else "",
+            "dropout" if verification.dropout else "",
             *(axis.label(getattr(case, axis.name)) for axis in case.differing()),
         ]
         code = harness + adapter(case.framework)
         digest = _digest([about, reference(case.model)], code)
         kind = "-".join(filter(None, [*parts, case.variant, digest]))
-        name = f"{case.framework}/{one.reference}/{kind}"
-        found[free_name(plan, "verification", name, verifications.KIND)] = one
-    return found
+        name = f"{case.framework}/{verification.reference}/{kind}"
+        results[free_name(plan, "verification", name, verifications.KIND)] = verification
+    return results
 
 
-def reference_arguments(plan: Plan, one: Verification) -> list[str]:
+def reference_arguments(plan: Plan, verification: Verification) -> list[str]:
     """Return the arguments of ``scripts/reference`` for the reference of a verification."""
-    words = ["--model", f"{plan.scripts}/models/{one.case.model}.json"]
+    words = ["--model", f"{plan.scripts}/models/{verification.case.model}.json"]
     words += ["--seed", str(plan.settings.seed)]
-    if one.scale != FULL:
-        words += ["--reduced", SMALL if one.scale == SMALL else REDUCED]
-    words += ["--generate"] if one.case.mode == axes.GENERATE else []
-    words += ["--parts", str(one.case.parts)] if one.case.parts > FEWEST_PARTS else []
-    length = one.case.sequence_length
+    if verification.scale != FULL:
+        words += ["--reduced", SMALL if verification.scale == SMALL else REDUCED]
+    words += ["--generate"] if verification.case.mode == axes.GENERATE else []
+    words += (
+        ["--parts", str(verification.case.parts)] if verification.case.parts > FEWEST_PARTS else []
+    )
+    length = verification.case.sequence_length
     return [*words, "--sequence-length", str(length)] if length else words
 
 
-def arguments(plan: Plan, one: Verification, reference: str) -> list[str]:
+def arguments(plan: Plan, verification: Verification, reference: str) -> list[str]:
     """Return the arguments of the harness for a verification.
 
     ``reference``: folder of the reference, "" for the user's own model.
     """
-    case = one.case
+    case = verification.case
     own = {model.name: model.model_config for model in plan.settings.own_models}
     if case.model in own:
         model_config, model = own[case.model], model_of(plan, case.model)
     else:
         model_config = read_model_config(Path(plan.scripts, "models", f"{case.model}.json"))
         has_dropout = model_config["hyperparameters"].get("dropout")
-        with_dropout = one.dropout or (has_dropout and case.mode != axes.TRAIN)
+        with_dropout = verification.dropout or (has_dropout and case.mode != axes.TRAIN)
         model = f"{reference}/{'model_config-dropout' if with_dropout else 'model_config'}.json"
     named: dict[str, Any] = {
         **axis_options(plan, case),
         "kind": verifications.KIND,
         "model": model,
         "batch-per-device": model_config["verification"]["batch_per_device"],
-        "source": one.source,
+        "source": verification.source,
         **common(plan),
         "lease": lease_name(plan.room_of_verifications),
     }
-    parameters = {"mode": case.mode, "scale": one.scale}
+    parameters = {"mode": case.mode, "scale": verification.scale}
     parameters |= {"reference": reference} if reference else {}
-    return words(named) + of_kind(parameters) + given(one.variables)
+    return words(named) + of_kind(parameters) + given(verification.variables)
 
 
 def free_name(plan: Plan, where: str, name: str, kind: str) -> str:

@@ -219,8 +219,10 @@ def _left_by_step(values: Series, at: int) -> float:
 def _p_value(found: _Scan, points: int, statistic: str, draws: int) -> float:
     """Return the largest p-value over all correlations that the series may have."""
     most = float(found.correlation[0] + ERRORS[statistic] * found.error[0])
-    possible = [one for one in _CORRELATIONS if one <= most + 0.05]
-    return max(_tail(points, statistic, one, draws, float(found.largest[0])) for one in possible)
+    possible = [correlation for correlation in _CORRELATIONS if correlation <= most + 0.05]
+    return max(
+        _tail(points, statistic, value, draws, float(found.largest[0])) for value in possible
+    )
 
 
 def _tail(points: int, statistic: str, correlation: float, draws: int, value: float) -> float:
@@ -281,11 +283,11 @@ def unequal_squares(values: Series) -> Series:
     larger = np.maximum(of_before, of_after)
     of_before = np.where(before < after, larger, of_before) / before
     of_after = np.where(after < before, larger, of_after) / after
-    found = np.zeros_like(values)
-    found[:, before] = (sums / before + sums / after) ** 2 / np.maximum(
+    result = np.zeros_like(values)
+    result[:, before] = (sums / before + sums / after) ** 2 / np.maximum(
         of_before + of_after, 1e-300
     )
-    return found
+    return result
 
 
 def squares_of_step(values: Series, line: bool, correlation: Series) -> Series:
@@ -333,8 +335,8 @@ def _corrected(left: Series, fitted: int) -> Series:
     points = left.shape[1]
     products = np.sum(left[:, 1:] * left[:, :-1], axis=1)
     lagged = products / np.maximum(np.sum(left**2, axis=1), 1e-300)
-    found: Series = np.clip((points * lagged + fitted) / (points - fitted), 0.0, 0.9)
-    return found
+    result: Series = np.clip((points * lagged + fitted) / (points - fitted), 0.0, 0.9)
+    return result
 
 
 def _fitted(points: int, line: bool, correlation: Series) -> list[Series]:

@@ -126,7 +126,7 @@ def _order(leader: Sequence[float], other: Sequence[float], error: float) -> Ord
         _at_all_looks(either, paired, other, leader, error),
         ratio_interval(other, leader),
     )
-    ends = [one for one in both if one is not None]
+    ends = [item for item in both if item is not None]
     if len(ends) == len(both):
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
         if low > 1:
@@ -148,5 +148,5 @@ def _scatter(cases: Sequence[Sequence[float]]) -> float:
     import numpy as np
 
     repeated = [np.asarray(values) for values in cases if len(values) > SECOND]
-    squares = [float(np.var(one, ddof=1) / np.mean(one) ** 2) for one in repeated]
+    squares = [float(np.var(array, ddof=1) / np.mean(array) ** 2) for array in repeated]
     return float(np.sqrt(np.mean(squares))) if squares else 0.0

@@ -78,15 +78,15 @@ def bounds(ratios: Sequence[float], margin: float, cases: int) -> Bounds:
     ``ratios``: in the order of measurement, above 1 is better, at least one; ``cases``: number of
     cases that are compared.
     """
-    found = Bounds(median(ratios), None, None, len(ratios))
+    result = Bounds(median(ratios), None, None, len(ratios))
     for number, look in enumerate(LOOKS):
         if look > len(ratios):
             break
         ends = (critical_counts(level)[number] for level in (LEVEL, LEVEL / cases))
-        found = _bounds(ratios[:look], *ends)
-        if found.decides(margin):
+        result = _bounds(ratios[:look], *ends)
+        if result.decides(margin):
             break
-    return found
+    return result
 
 
 def bounds_of_sets(base: Sequence[float], candidate: Sequence[float], cases: int) -> Bounds:
@@ -175,13 +175,13 @@ def decided_by_look(share: float, level: float) -> list[float]:
 
     ``share``: probability that a pair lies across the limit.
     """
-    alive, before, found = np.ones(1), 0, []
+    alive, before, result = np.ones(1), 0, []
     for look, count in zip(LOOKS, critical_counts(level), strict=True):
         alive = np.convolve(alive, _chances(look - before, share))
         alive[: count + 1] = 0
-        found.append(1 - float(alive.sum()))
+        result.append(1 - float(alive.sum()))
         before = look
-    return found
+    return result
 
 
 def _spent(pairs: int) -> float:

@@ -125,44 +125,44 @@ class Answers:
         """Say how many ratios of variants are significant; "" without variants."""
         if not self.variants:
             return ""
-        bases = ", ".join(dict.fromkeys(one.base for one in self.variants))
-        shown = sum(one.is_shown for one in self.variants)
+        bases = ", ".join(dict.fromkeys(variant.base for variant in self.variants))
+        shown = sum(variant.is_shown for variant in self.variants)
         return f"against {bases}: {shown} of {len(self.variants)} ratios are significant"
 
     @property
     def compares_frameworks(self) -> bool:
         """Return whether a setting has several frameworks, or no question is answered otherwise."""
-        if self.own_model and all(one.framework == NO_FRAMEWORK for one in self.fastest):
+        if self.own_model and all(answer.framework == NO_FRAMEWORK for answer in self.fastest):
             return False
-        return not self.variants or any(one.frameworks > 1 for one in self.fastest)
+        return not self.variants or any(answer.frameworks > 1 for answer in self.fastest)
 
     @property
     def only_framework(self) -> str:
         """Name of the framework if there is a single one everywhere; "" otherwise."""
-        names = {one.framework for one in self.fastest} - {NO_FRAMEWORK}
+        names = {answer.framework for answer in self.fastest} - {NO_FRAMEWORK}
         return (
             names.pop()
-            if len(names) == 1 and all(one.frameworks == 1 for one in self.fastest)
+            if len(names) == 1 and all(answer.frameworks == 1 for answer in self.fastest)
             else ""
         )
 
     @property
     def verdicts(self) -> str:
         """Say how many leads are significant, and how many repeats the others need."""
-        leads = [one for one in self.fastest if one.lead]
+        leads = [answer for answer in self.fastest if answer.lead]
         missing = list(dict.fromkeys(
-            name for one in self.fastest for name in filter(None, one.missing.split(", "))
+            name for answer in self.fastest for name in filter(None, answer.missing.split(", "))
         ))  # fmt: skip
         if not leads and missing:
             return f"not known yet: {', '.join(missing)} not measured"
         if not leads:
             return "there is nothing to compare"
-        counted = Counter(one.verdict for one in leads if one.needs is None)
+        counted = Counter(lead.verdict for lead in leads if lead.needs is None)
         significant = counted.pop(SHOWN, 0)
         parts = [f"{significant} of {len(leads)} leads are significant"]
         if not significant:
             parts = ["no winner is significant yet"]
-        if needs := sorted(one.needs for one in leads if one.needs is not None):
+        if needs := sorted(lead.needs for lead in leads if lead.needs is not None):
             enough = f"{needs[0]} to {needs[-1]}" if needs[-1] > needs[0] else str(needs[0])
             parts.append(f"{len(needs)} of {len(leads)} comparisons need {enough} repeats")
         return "; ".join([*parts, *(f"{count} {verdict}" for verdict, count in counted.items())])
@@ -204,8 +204,8 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
-    best = [one for one in answers.own_model if ": best" in one]
-    own = [line for one in best for line in wrap(one, WIDTH, subsequent_indent="    ")]
+    best = [text for text in answers.own_model if ": best" in text]
+    own = [line for text in best for line in wrap(text, WIDTH, subsequent_indent="    ")]
     room = LINES - len(covered) - len(behind) - len(last) - len(own)
     half = room // 2 if answers.compares_frameworks else room
     of_variants = _variant_lines(answers, max(LEAST, half))
@@ -219,19 +219,19 @@ def _variant_lines(answers: Answers, most: int) -> list[str]:
     if not answers.variants:
         return []
     chosen = answers.variants if len(answers.variants) < most else answers.variants[: most - 2]
-    width = max(len(_shortened(one.case)) for one in chosen)
+    width = max(len(_shortened(answer.case)) for answer in chosen)
     lines = [f"Variants {answers.variant_verdicts}"]
-    lines += [_variant_line(one, width) for one in chosen]
+    lines += [_variant_line(answer, width) for answer in chosen]
     if left := len(answers.variants) - len(chosen):
         lines.append(f".. and {left} more ratios in tables/{VARIANTS.name}.md")
     return lines
 
 
-def _variant_line(one: VariantAnswer, width: int) -> str:
-    interval = f" ({one.interval})" if one.interval else ""
-    ratio = f" {one.ratio}x{interval} {one.base}," if one.ratio else ":"
-    flags = f" [{one.flags}]" if one.flags else ""
-    return f"{_shortened(one.case):<{width}}  {one.variant}{ratio} {one.verdict}{flags}"
+def _variant_line(answer: VariantAnswer, width: int) -> str:
+    interval = f" ({answer.interval})" if answer.interval else ""
+    ratio = f" {answer.ratio}x{interval} {answer.base}," if answer.ratio else ":"
+    flags = f" [{answer.flags}]" if answer.flags else ""
+    return f"{_shortened(answer.case):<{width}}  {answer.variant}{ratio} {answer.verdict}{flags}"
 
 
 def _fastest_lines(answers: Answers, most: int) -> list[str]:
@@ -239,25 +239,25 @@ def _fastest_lines(answers: Answers, most: int) -> list[str]:
     if not answers.compares_frameworks:
         return []
     chosen = answers.most_compared(most - 2)
-    width = max((len(_shortened(one.setting)) for one in chosen), default=0)
+    width = max((len(_shortened(answer.setting)) for answer in chosen), default=0)
     alike = (
-        len({one.within or one.verdict or one.why for one in answers.fastest}) == 1
+        len({answer.within or answer.verdict or answer.why for answer in answers.fastest}) == 1
     )  # the heading says it
-    shown = [_line(one, width, not alike) for one in chosen]
+    shown = [_line(answer, width, not alike) for answer in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
     return [f"Fastest: {answers.verdicts}", *shown]
 
 
-def _line(one: Answer, width: int, verdict: bool) -> str:
+def _line(answer: Answer, width: int, verdict: bool) -> str:
     """Return the line of an answer, with the interval of its lead if that fits."""
-    flags = f" [{one.flags}]" if one.flags else ""
-    start = f"{_shortened(one.setting):<{width}}  {one.fastest} {one.figure}".rstrip()
-    if not one.lead:
-        return f"{start}{flags}  {one.why if verdict or not one.fastest else ''}".rstrip()
-    interval = f" ({one.interval})" if one.interval else ""
-    end = f" {one.next}{f', {one.within or one.verdict}' * verdict}{flags}"
-    texts = [f"{start}, {one.lead}x{more}{end}" for more in (interval, "")]
+    flags = f" [{answer.flags}]" if answer.flags else ""
+    start = f"{_shortened(answer.setting):<{width}}  {answer.fastest} {answer.figure}".rstrip()
+    if not answer.lead:
+        return f"{start}{flags}  {answer.why if verdict or not answer.fastest else ''}".rstrip()
+    interval = f" ({answer.interval})" if answer.interval else ""
+    end = f" {answer.next}{f', {answer.within or answer.verdict}' * verdict}{flags}"
+    texts = [f"{start}, {answer.lead}x{more}{end}" for more in (interval, "")]
     return next((text for text in texts if len(text) <= WIDTH), texts[-1])
 
 

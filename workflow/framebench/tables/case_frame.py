@@ -44,9 +44,9 @@ def figure_frame(runs: Iterable[Run]) -> pd.DataFrame:
 def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:
     """Return a row per case: its key, the case itself as ``result``, and shared columns."""
     listed = list(results)
-    columns = {one.name: values(one, listed) for one in COLUMNS.values() if one.value}
+    columns = {column.name: values(column, listed) for column in COLUMNS.values() if column.value}
     columns["result"] = pd.Series(listed, dtype=object)
-    columns["key"] = pd.Series([one.key for one in listed], dtype=object)
+    columns["key"] = pd.Series([result.key for result in listed], dtype=object)
     return pd.DataFrame(columns)
 
 

@@ -53,5 +53,5 @@ def text(tables: Sequence[Table]) -> str:
 def _rows(columns: Iterable[Column]) -> Iterator[str]:
     yield "| column | type | unit | meaning |"
     yield "|---|---|---|---|"
-    for one in columns:
-        yield f"| {one.name} | {_TYPES[one.type]} | {one.unit} | {one.explanation} |"
+    for column in columns:
+        yield f"| {column.name} | {_TYPES[column.type]} | {column.unit} | {column.explanation} |"

@@ -69,7 +69,7 @@ class Contest:
     def pair(self) -> tuple[CaseResult, CaseResult] | None:
         """The fastest and the next entrant; None if no ratio exists or a framework is missing."""
         first = () if self.missing else self.entrants[:2]
-        positive = all(min(one.values) > 0 for one in first)
+        positive = all(min(result.values) > 0 for result in first)
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
 
@@ -96,22 +96,22 @@ def find_contests(inputs: Inputs) -> list[Contest]:
     for lacking in inputs.left_out:
         asked = _asked(lacking.case, lacking.conditions)
         left_out[asked][lacking.case.framework] = lacking.left_out
-    budgeted = {_asked(one.case, one.conditions) for one in inputs.expected if one.is_budgeted}
+    budgeted = {_asked(case.case, case.conditions) for case in inputs.expected if case.is_budgeted}
     settings = cases.drop_duplicates("contest")[["setting", "machine", "contest"]]
-    found = []
+    results = []
     for key, machine, at in sorted(settings.itertuples(index=False, name=None), key=_place):
         own = {name: values.get(at, ()) for name, values in sides.items()}
         asked = _asked(key.case, key.conditions)
         # Within a time budget one case of a framework is enough: others, with a compiler, follow.
-        present = {one.case.framework for one in own["results"]}
+        present = {result.case.framework for result in own["results"]}
         enough = present if asked in budgeted else set()
         label = machine_label(machine) if several and machine.hardware else ""
         error = FALSE_WINNERS / len(budgeted) if asked in budgeted else None
         not_yet = sorted(missing.get(asked, set()) - enough)
         known = present.union(not_yet)
         gone = {name: why for name, why in left_out.get(asked, {}).items() if name not in known}
-        found.append(Contest(key, label, **own, missing=not_yet, error=error, left_out=gone))
-    return found
+        results.append(Contest(key, label, **own, missing=not_yet, error=error, left_out=gone))
+    return results
 
 
 def _cases(inputs: Inputs) -> pd.DataFrame:
@@ -119,10 +119,17 @@ def _cases(inputs: Inputs) -> pd.DataFrame:
     import pandas as pd  # slow to import, and plans make no rows
 
     listed = [
-        (one, _setting(one.key), one.runs[0].machine, one.case.framework, _speed(one))
-        for one in principal_results(inputs.cases, inputs.others)
-        if one.case.model not in inputs.own_models
-        if one.case.framework or not inputs.own_models  # a roof of the machine is its own alone
+        (
+            principal_result,
+            _setting(principal_result.key),
+            principal_result.runs[0].machine,
+            principal_result.case.framework,
+            _speed(principal_result),
+        )
+        for principal_result in principal_results(inputs.cases, inputs.others)
+        if principal_result.case.model not in inputs.own_models
+        if principal_result.case.framework
+        or not inputs.own_models  # a roof of the machine is its own alone
     ]
     names = ["result", "setting", "machine", "framework", "speed"]
     cases = pd.DataFrame(listed, columns=names, dtype=object).astype({"speed": "float64"})
@@ -139,7 +146,7 @@ def _missing(
     inputs: Inputs, results: Iterable[CaseResult]
 ) -> dict[tuple[Case, Conditions], set[str]]:
     """Return the frameworks with unmeasured cases by what the suites request."""
-    present = (os.path.dirname(run.origin) for one in results for run in one.runs)
+    present = (os.path.dirname(run.origin) for result in results for run in result.runs)
     missing: dict[tuple[Case, Conditions], set[str]] = defaultdict(set)
     for lacking in unmeasured(inputs.expected, present):
         missing[_asked(lacking.case, lacking.conditions)].add(lacking.case.framework)
@@ -179,7 +186,7 @@ def best(results: Sequence[CaseResult]) -> CaseResult | None:
 
 def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return results with a figure, fastest first."""
-    return sorted((one for one in results if one.throughput is not None), key=_speed)
+    return sorted((result for result in results if result.throughput is not None), key=_speed)
 
 
 def _speed(result: CaseResult) -> float:

@@ -142,12 +142,12 @@ def distinct_names(
     for row in rows:
         alike.setdefault(name(row), []).append(row)
     apart = {
-        word: [one for one in differing(some, more) if one not in but]
+        word: [text for text in differing(some, more) if text not in but]
         for word, some in alike.items()
     }
 
     def full(row: Row) -> str:
-        words = [name(row), *(condition_label(one, row[one]) for one in apart[name(row)])]
+        words = [name(row), *(condition_label(text, row[text]) for text in apart[name(row)])]
         return " ".join(filter(None, words))
 
     return full
@@ -162,7 +162,7 @@ def common_parameters(rows: Sequence[Row], name: str = "parameters") -> dict[str
         texts.setdefault(_mode(row), {})[plain(row[name])] = None
     lists = {mode: [text.split(", ") for text in some] for mode, some in texts.items()}
     return {
-        mode: ", ".join(one for one in some[0] if all(one in own for own in some))
+        mode: ", ".join(text for text in some[0] if all(text in own for own in some))
         for mode, some in lists.items()
     }
 
@@ -173,7 +173,7 @@ def own_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[R
 
     def text_of(row: Row) -> str:
         own = plain(row[name]).split(", ")
-        return ", ".join(one for one in own if one not in shared[_mode(row)])
+        return ", ".join(text for text in own if text not in shared[_mode(row)])
 
     return text_of
 

@@ -103,10 +103,10 @@ def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
     for repeat, flag in flags:
         if flag.why:
             kinds[flag.name].append((repeat, flag.why))
-    for name, found in sorted(kinds.items()):
-        others = {repeat for repeat, _ in found} - {found[0][0]}
+    for name, entry in sorted(kinds.items()):
+        others = {repeat for repeat, _ in entry} - {entry[0][0]}
         more = f" (and in {len(others)} more)" if others else ""
-        yield f"{name}: in repeat {found[0][0]} {found[0][1]}{more}"
+        yield f"{name}: in repeat {entry[0][0]} {entry[0][1]}{more}"
 
 
 def _anomalies(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:

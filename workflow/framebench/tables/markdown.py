@@ -188,7 +188,7 @@ def _pair(row: Row | None, notes: Footnotes) -> str:
     if row["throughput_median"] is None:
         return MISSING + mark
     ratio = MISSING if row["speedup"] is None else f"{row['speedup']:.2f}"
-    flags = "".join(f" *{one}*" for one in row["flags"].split())
+    flags = "".join(f" *{word}*" for word in row["flags"].split())
     return f"{row['throughput_median']:.2f} ({ratio}{mark}){flags}"
 
 

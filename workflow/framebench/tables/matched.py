@@ -40,7 +40,9 @@ class Matched:
         """Return both results if both have positive figures, else None."""
         if self.base is None or self.candidate is None:
             return None
-        positive = all(one.values and min(one.values) > 0 for one in (self.base, self.candidate))
+        positive = all(
+            result.values and min(result.values) > 0 for result in (self.base, self.candidate)
+        )
         return (self.base, self.candidate) if positive else None
 
 
@@ -86,8 +88,8 @@ def judge(
     """
     from ..statistics import intervals  # slow to import, and plans make no rows
 
-    count = sum(one.both is not None for one in cases)
-    found = [estimate(*one.both, count) if one.both else None for one in cases]
+    count = sum(matched.both is not None for matched in cases)
+    found = [estimate(*matched.both, count) if matched.both else None for matched in cases]
     p_values = {id(one): one.p_value for one in found if one and one.p_value is not None}
     adjusted = dict(zip(p_values, intervals.adjusted([*p_values.values()]), strict=True))
     judged = []

@@ -97,12 +97,12 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
     A label has framework, devices, and whatever else distinguishes the cases and does not follow
     from framework and model."""
     words = [_labels(result) for result in results]
-    known = [(one.case.framework, one.case.model) for one in results]
+    known = [(result.case.framework, result.case.model) for result in results]
     apart = {
         name
         for name in words[0]
-        if len({one.get(name) for one in words}) > 1
-        and (name == "model" or not _follows([one.get(name) for one in words], known))
+        if len({word.get(name) for word in words}) > 1
+        and (name == "model" or not _follows([word.get(name) for word in words], known))
     }
 
     def label(result: CaseResult) -> str:

@@ -65,7 +65,7 @@ def describe_origin(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Or
     )
     machines = {run.machine for run in runs if run.hardware} - {UNKNOWN}
     return Origin(
-        sorted({one.in_short for one in machines}),
+        sorted({machine.in_short for machine in machines}),
         days[0] if days else "",
         days[-1] if days else "",
         sum(run.wall_seconds or 0.0 for run in runs),

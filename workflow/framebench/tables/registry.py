@@ -56,11 +56,14 @@ def tables_of(inputs: Inputs) -> list[Table]:
 
     A benchmark with the name of another table gets the suffix _kind."""
     others = measured.tables(inputs.others)
-    written = (name for one in features.known() for name in one.table_names)
+    written = (name for feature in features.known() for name in feature.table_names)
     taken = {*known(), *ELSEWHERE, *written}
     return [
         *known().values(),
-        *(replace(one, name=f"{one.name}_kind") if one.name in taken else one for one in others),
+        *(
+            replace(other, name=f"{other.name}_kind") if other.name in taken else other
+            for other in others
+        ),
     ]
 
 

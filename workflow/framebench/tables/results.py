@@ -55,8 +55,8 @@ class CaseResult:
     @property
     def better(self) -> str:
         """Direction of the metric: higher or lower."""
-        named = (one for one in self.runs[0].metrics if one.name == self.key.metric)
-        return next(one.better for one in named)
+        named = (metric for metric in self.runs[0].metrics if metric.name == self.key.metric)
+        return next(metric.better for metric in named)
 
     @property
     def matmul_dtypes(self) -> str:
@@ -154,7 +154,7 @@ def flags_of(*cases: CaseResult | None) -> str:
 
 def flags_of_all(figures: Iterable[str]) -> list[str]:
     """Return the flags that all of several figures have; [] for a single figure."""
-    flags = [set(one.split()) for one in figures]
+    flags = [set(figure.split()) for figure in figures]
     return sorted(set.intersection(*flags)) if len(flags) > 1 else []
 
 

@@ -65,7 +65,7 @@ class Inputs:
     @cached_property
     def own_models(self) -> frozenset[str]:
         """Names of the users' own models among the cases."""
-        runs = (run for one in self.cases.values() for run in one.runs)
+        runs = (run for result in self.cases.values() for run in result.runs)
         return frozenset(
             run.case.model for run in runs if any(flag.name == OWN for flag in run.flags)
         )
@@ -76,7 +76,7 @@ class Inputs:
         from .case_frame import run_frame  # slow to import, and plans make no rows
 
         cases = (*self.cases.values(), *self.others.values())
-        return run_frame({id(run): run for one in cases for run in one.runs}.values())
+        return run_frame({id(run): run for result in cases for run in result.runs}.values())
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -101,8 +101,8 @@ class Inputs:
         """Return what a function makes of these inputs. It is computed once."""
         if compute not in self._made:
             self._made[compute] = compute(self)
-        found: T = self._made[compute]
-        return found
+        result: T = self._made[compute]
+        return result
 
     def made(self, table: Table) -> pd.DataFrame:
         """Return the data frame of a table. It is computed once."""

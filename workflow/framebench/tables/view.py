@@ -128,7 +128,7 @@ def _values(series: pd.Series[Any]) -> list[Any]:
     missing = series.isna()
     if not missing.any():
         return values
-    return [None if gone else one for one, gone in zip(values, missing, strict=True)]
+    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
 
 
 # ---- which columns ------------------------------------------------------------------------------

@@ -60,10 +60,10 @@ class ProgressView:
     def add(self, jobs: Iterable[Job]) -> None:
         """Add jobs that are not known yet."""
         with self._lock:
-            new = [one for one in jobs if one.name not in self._jobs]
-            self._jobs.update((one.name, one) for one in new)
+            new = [job for job in jobs if job.name not in self._jobs]
+            self._jobs.update((job.name, job) for job in new)
             self._forecast.add(new)
-            self._total.update(one.kind for one in new)
+            self._total.update(job.kind for job in new)
 
     def counts(self) -> str:
         """Return the number of jobs of each kind, as text."""

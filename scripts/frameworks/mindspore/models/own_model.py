@@ -70,7 +70,7 @@ class Definition:
         """Return this rank's batch, drawn with the seed in ``drawn``."""
         model, inputs, targets, _ = self._made(int(drawn["seed"]))
         self._inputs = _mapped(self._widened, _in_order(model, inputs))
-        tensors = tuple(one for one in self._inputs if one is not None)
+        tensors = tuple(entry for entry in self._inputs if entry is not None)
         # mutable: else a graph takes its values for constants
         self._batch = mindspore.mutable((tensors, _mapped(self._widened, targets)))
         batch: Tuple[Any, Any] = self._batch
@@ -97,8 +97,8 @@ class Definition:
     @property
     def inputs(self) -> Callable[[Tuple[Any, Any]], Any]:
         """Function of a batch that returns the inputs. A graph takes in no method."""
-        given = [one is not None for one in self._inputs]
-        places = tuple(sum(given[:place]) if one else -1 for place, one in enumerate(given))
+        given = [entry is not None for entry in self._inputs]
+        places = tuple(sum(given[:place]) if is_true else -1 for place, is_true in enumerate(given))
 
         def inputs(batch: Tuple[Any, Any]) -> Any:
             return tuple([batch[0][place] if place >= 0 else None for place in places])
@@ -131,13 +131,13 @@ class Definition:
 
     def flat(self, outputs: Any) -> Tuple[Tensor, ...]:
         """Return the tensors among ``outputs``. Raises :class:`Mismatch` where there is none."""
-        found = tuple(_leaves(outputs))
-        if not found:
+        result = tuple(_leaves(outputs))
+        if not result:
             raise Mismatch(
                 f"the model returns {type(outputs).__name__} without a tensor; allowed: a tensor, "
                 "or tuples, lists and dictionaries of them"
             )
-        return found
+        return result
 
     def state(self, model: nn.Cell) -> Dict[str, Variable]:
         """Return the state as the model has it; no other framework is compared with it."""

@@ -97,7 +97,7 @@ class TransformersModel:
         with images, both."""
         text, name = config.get_text_config(), self._class.main_input_name
         positions = ("max_position_embeddings", "max_target_positions")
-        tokens = (batch, min(TOKENS, *(getattr(text, one, TOKENS) for one in positions)))
+        tokens = (batch, min(TOKENS, *(getattr(text, position, TOKENS) for position in positions)))
         more = {}
         if config.is_encoder_decoder:
             more["decoder_input_ids"] = torch.randint(text.vocab_size, tokens)

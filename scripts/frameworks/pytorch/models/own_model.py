@@ -141,14 +141,14 @@ class Definition:
             register_dataclass(kind)
         if unknown:
             return self.flat(outputs)
-        found = Flat(devices.real(leaf) for leaf in leaves if isinstance(leaf, Tensor))
-        if not found:
+        result = Flat(devices.real(leaf) for leaf in leaves if isinstance(leaf, Tensor))
+        if not result:
             raise Mismatch(
                 f"the model returns {type(outputs).__name__} without a tensor; allowed: a tensor, "
                 "or tuples, lists, dictionaries and dataclasses of them"
             )
-        found.nest = outputs
-        return found
+        result.nest = outputs
+        return result
 
     def state(self, model: nn.Module) -> Dict[str, Variable]:
         """Return the state as the model has it; no other framework is compared with it."""

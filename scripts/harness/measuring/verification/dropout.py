@@ -54,11 +54,11 @@ def sampled(masked: Callable[[], Outputs], plain: Outputs, scaled: Outputs, pass
     import numpy as np
 
     exact = [[np.asarray(x, np.float64) for x in outputs] for outputs in (plain, scaled)]
-    found = np.array([statistics(masked(), *exact) for _ in range(passes)])
+    result = np.array([statistics(masked(), *exact) for _ in range(passes)])
     rounding = _ROUNDING * float((exact[0][0] ** 2).sum())
-    if found[0, AMOUNT] > rounding and (found == found[0]).all():
+    if result[0, AMOUNT] > rounding and (result == result[0]).all():
         raise Mismatch(f"dropout has left out the same elements {passes} times")
-    return found
+    return result
 
 
 def moments(found: Any, plain: Outputs, scaled: Outputs) -> Dict[str, Any]:

@@ -216,7 +216,7 @@ def compare_arrays(
         differences += (error * size) ** 2
         errors.append(measured(quantity, error, name, explained.get(name, 0.0) / size))
     norm = max(squares, 1e-300) ** 0.5
-    rounding = math.sqrt(sum(one**2 for one in explained.values())) / norm
+    rounding = math.sqrt(sum(value**2 for value in explained.values())) / norm
     total = measured(quantity + ", total", differences**0.5 / norm, rounding=rounding)
     return [worst(errors), total]
 

@@ -128,8 +128,10 @@ def explain(
         with moved_weights(adapter, unit, draw) as exact:
             moved = observe(exact, own.step is not None)
             del exact
-        one = _errors(adapter, moved, own)[1:]
-        effects = [max(pair, key=lambda some: some["error"]) for pair in zip(one, effects or one)]
+        error = _errors(adapter, moved, own)[1:]
+        effects = [
+            max(pair, key=lambda some: some["error"]) for pair in zip(error, effects or error)
+        ]
         explained = list(map(_with_rounding, errors, effects))
         if all(_is_within(bounds, some) for some in explained):
             break

@@ -76,16 +76,16 @@ def compare(
         _differences(*_continued(adapter, right.shape[1], right), right, exact, every),
     ]
     same = f"{is_same.sum()} of {is_same.size} are the reference's"
-    total, _ = largest((one.total, "") for one in requests)
+    total, _ = largest((request.total, "") for request in requests)
     is_wide = FLOAT32 in precisions.known()[adapter.case.precision].dtypes
     return [
         measured("outputs", total, rounding=rounding["outputs"]),
         measured(
             OF_TOKEN,
-            *largest(one.of_token for one in requests),
+            *largest(request.of_token for request in requests),
             rounding=rounding[OF_TOKEN],
         ),
-        measured("generated tokens", float(sum(one.wrong for one in requests)), same),
+        measured("generated tokens", float(sum(request.wrong for request in requests)), same),
         measured("generated in float32", float(total < WIDE and not is_wide)),
     ]
 
@@ -130,5 +130,5 @@ def _continued(adapter: Generation, count: int, tokens: Any) -> Tuple[Any, Any]:
         handles.append(adapter.decode(None if tokens is None else tokens[:, number]))
         logits.append(adapter.following_logits())
     adapter.synchronize()
-    found = [np.stack([adapter.to_numpy(one) for one in many], 1) for many in (handles, logits)]
+    found = [np.stack([adapter.to_numpy(entry) for entry in many], 1) for many in (handles, logits)]
     return found[0].astype(np.int64), found[1].astype(np.float64)

@@ -102,7 +102,7 @@ def test_the_same_tables_are_made_of_what_was_handed_on(results: Path, tmp_path:
     archive = packed(results, tmp_path / "elsewhere")
     reporting.make_report(archive / "runs", tmp_path / "again")
     made, handed_on, first = (
-        files(one / "tables") for one in (tmp_path / "again", archive, results)
+        files(path / "tables") for path in (tmp_path / "again", archive, results)
     )
     for name in (name for name in first if name != reporting.ARCHIVED):  # this one links to records
         assert made[name] == handed_on[name] == first[name], name
@@ -113,13 +113,15 @@ def test_all_that_belongs_to_the_results_is_there_with_its_checksum(
     results: Path, tmp_path: Path
 ) -> None:
     (results / "runs" / "truncated.json").write_text('{"format": ')
-    found = files(packed(results, tmp_path / "elsewhere"))
-    sums = found.pop(contents.CHECKSUMS).decode().splitlines()
-    assert sums == [f"{hashlib.sha256(found[name]).hexdigest()}  {name}" for name in sorted(found)]
+    actual = files(packed(results, tmp_path / "elsewhere"))
+    sums = actual.pop(contents.CHECKSUMS).decode().splitlines()
+    assert sums == [
+        f"{hashlib.sha256(actual[name]).hexdigest()}  {name}" for name in sorted(actual)
+    ]
     expected = {"suite.yaml", "envs/pytorch.yaml", "calls.csv", "report.html", "CITATION.cff"}
-    assert expected <= {*found}
+    assert expected <= {*actual}
     for name, content in files(results / "runs").items():
-        assert found[f"runs/{name}"] == content, "a record is not as it was"
+        assert actual[f"runs/{name}"] == content, "a record is not as it was"
 
 
 def test_the_command_adds_the_environments_of_the_records(
@@ -168,12 +170,12 @@ def test_nobody_is_named_in_a_redacted_archive(results: Path, tmp_path: Path) ->
     redacted = packed(results, tmp_path / "redacted", redacts=True)
     for name, content in files(redacted).items():
         text = content.decode()
-        assert not [one for one in NAMES if one in text], name
+        assert not [name for name in NAMES if name in text], name
     for name, content in files(whole / "tables").items():
         if name.endswith(".csv"):
             both = (io.BytesIO(content), redacted / "tables" / name)
             pd.testing.assert_frame_equal(
-                *(pd.read_csv(one).select_dtypes("number") for one in both)
+                *(pd.read_csv(entry).select_dtypes("number") for entry in both)
             )
     record = json.loads((redacted / "runs/case-0/r3.json").read_text())
     assert record["environment"]["packages"]["cuda-toolkit"] == "13.0.3.0"
@@ -300,14 +302,14 @@ def test_the_metadata_are_a_workflow_run_crate(
     archive = packed(results, tmp_path / "elsewhere")
 
     def issues() -> list[str]:
-        found = services.validate(
+        actual = services.validate(
             services.ValidationSettings(
                 rocrate_uri=str(archive),
                 profile_identifier="workflow-run-crate-0.5",
                 requirement_severity=models.Severity.REQUIRED,
             )
         )
-        return [f"{one.check.identifier}: {one.message}" for one in found.get_issues()]
+        return [f"{issue.check.identifier}: {issue.message}" for issue in actual.get_issues()]
 
     assert issues() == []
     path = archive / crate.FILE

@@ -113,7 +113,7 @@ def test_every_path_works_fails_or_is_not_tried(
     assert "failed: no kernel in path-" in texts["gpu_check.txt"]
     assert {"suite.yaml", "envs/pytorch.yaml", "report.html"} <= {*texts}
     for name, text in texts.items():
-        assert not [one for one in NAMES if one in text], name
+        assert not [name for name in NAMES if name in text], name
 
 
 def test_frameworks_without_an_environment_run_in_images(
@@ -157,6 +157,6 @@ def test_a_failed_verification_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(snakemake_calls.MeasuringFailed):
         measure(gpu_check.SUITE, Path("out"), ["accelerator=cuda", "frameworks=pytorch"], [])
     plan = make_plan(settings, CATALOG, local.detect(), None)
-    found = gpu_check.outcomes(plan, Path("out"), CATALOG)
-    reasons = {one.reason for one in found.values() if one.word == gpu_check.FAILS}
+    actual = gpu_check.outcomes(plan, Path("out"), CATALOG)
+    reasons = {outcome.reason for outcome in actual.values() if outcome.word == gpu_check.FAILS}
     assert "verification: gradients differ by 3 %" in reasons

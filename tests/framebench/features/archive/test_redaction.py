@@ -29,7 +29,7 @@ CASE: dict[str, Any] = {
 
 
 def leaks(planted: Planted, text: str) -> list[str]:
-    return [one for one in planted.secrets if one.lower() in text.lower()]
+    return [secret for secret in planted.secrets if secret.lower() in text.lower()]
 
 
 @pytest.mark.parametrize("number", range(len(plant(random.Random(0)).texts)))
@@ -38,9 +38,9 @@ def test_no_notation_lets_a_name_through(number: int) -> None:
     redaction = Redaction()
     for text in planted.texts:
         redaction.learn_text(text)
-    found = redaction.text(planted.texts[number])
-    assert not leaks(planted, found), found
-    assert redaction.text(found) == found, "a stand-in is no name"
+    actual = redaction.text(planted.texts[number])
+    assert not leaks(planted, actual), actual
+    assert redaction.text(actual) == actual, "a stand-in is no name"
 
 
 def spread(record: dict[str, Any], planted: Planted, rng: random.Random) -> dict[str, Any]:
@@ -81,9 +81,9 @@ def test_no_planted_name_is_left_in_anything_handed_on(seed: int, tmp_path: Path
     suite.write_text("".join(f"# {text}\n" for text in planted.texts))
     source = contents.ArchiveSource(results, suite, [])
     assert contents.gather(source, target, contents.redaction_of(source)) == []
-    for found in contents.files(target):
-        name = str(found.relative_to(target))
-        assert not leaks(planted, name + found.read_text()), name
+    for file in contents.files(target):
+        name = str(file.relative_to(target))
+        assert not leaks(planted, name + file.read_text()), name
     (left,) = (target / "runs").rglob("*.json")
     redacted = json.loads(left.read_text())
     after = [redacted["metrics"], redacted["case"], redacted["environment"]["packages"]]
@@ -117,9 +117,9 @@ def test_a_user_called_like_a_key_changes_no_key() -> None:
     record = {"status": "ok", "case": {"framework": "jax"}, "reason": "of /home/status/x: status"}
     redaction = Redaction()
     redaction.learn(record)
-    found = redaction.record(record)
-    assert found["status"] == "ok"
-    assert found["reason"] == "of path-1: person-1"
+    actual = redaction.record(record)
+    assert actual["status"] == "ok"
+    assert actual["reason"] == "of path-1: person-1"
 
 
 def test_a_version_that_looks_like_an_address_is_left_where_a_package_has_it() -> None:

@@ -37,9 +37,11 @@ def write(path: Path, listed: Rows, columns: list[str] | None = None) -> None:
 
 def found(folder: Path, *checks: str) -> set[tuple[str, str, str]]:
     """Return table, row and printed text of the findings of these checks."""
-    listed = [one for one in lint.check_folder(folder).findings if one.check in checks]
-    assert len({(one.check, one.table, one.row) for one in listed}) == len(listed), "said twice"
-    return {(one.table, one.row, one.printed) for one in listed}
+    listed = [finding for finding in lint.check_folder(folder).findings if finding.check in checks]
+    assert len({(finding.check, finding.table, finding.row) for finding in listed}) == len(
+        listed
+    ), "said twice"
+    return {(finding.table, finding.row, finding.printed) for finding in listed}
 
 
 # ---- what ships ---------------------------------------------------------------------------------
@@ -56,10 +58,10 @@ CHECKS = {
 @pytest.mark.parametrize("source", [MXNET, ELECTRA, DLPERF])
 def test_so_much_is_found_and_no_more(source: str) -> None:
     counted: dict[str, int] = {}
-    for one in lint.check_folder(PUBLISHED / source).findings:
-        assert one.source == source
-        assert one.note
-        counted[one.check] = counted.get(one.check, 0) + 1
+    for finding in lint.check_folder(PUBLISHED / source).findings:
+        assert finding.source == source
+        assert finding.note
+        counted[finding.check] = counted.get(finding.check, 0) + 1
     assert counted == CHECKS[source]
 
 
@@ -109,8 +111,8 @@ def test_deviations_of_mxnet_are_in_another_unit_than_their_values() -> None:
     assert {printed for _, _, printed in deviations} == {
         "0.00073", "0.00094", "0.00098", "0.00085", "0.00078", "0.00065",
     }  # fmt: skip
-    for one in lint.check_folder(PUBLISHED / MXNET).findings:
-        assert one.check != "deviation" or "a hundred times as much would fit" in one.note
+    for finding in lint.check_folder(PUBLISHED / MXNET).findings:
+        assert finding.check != "deviation" or "a hundred times as much would fit" in finding.note
 
 
 def test_the_latencies_of_electra() -> None:
@@ -166,7 +168,7 @@ def plant(tmp_path: Path, source: str, change: Callable[[Rows], Any]) -> list[An
     changed = change(cells)
     write(folder / "published.csv", cells if changed is None else changed, columns)
     after = lint.check_folder(folder).findings
-    return [one for one in after if one not in before]
+    return [finding for finding in after if finding not in before]
 
 
 @pytest.mark.parametrize(
@@ -196,8 +198,8 @@ def test_an_error_of_each_kind_is_found(
         cell["printed"] = printed
 
     added = plant(tmp_path, source, change)
-    assert check in {one.check for one in added}
-    assert {(one.table, one.row.partition(": ")[0]) for one in added} == {(table, place)}
+    assert check in {entry.check for entry in added}
+    assert {(entry.table, entry.row.partition(": ")[0]) for entry in added} == {(table, place)}
 
 
 def test_a_missing_baseline_is_found(tmp_path: Path) -> None:
@@ -260,7 +262,9 @@ def test_figures_that_cannot_be_stop_no_check(
     write(folder / "published.csv", cells)
     findings = lint.check_folder(folder).findings
     if printed == "0.0":
-        assert "nothing can be divided by 0" in {one.note.partition(": ")[2] for one in findings}
+        assert "nothing can be divided by 0" in {
+            finding.note.partition(": ")[2] for finding in findings
+        }
 
 
 # ---- intervals ----------------------------------------------------------------------------------
@@ -381,11 +385,11 @@ def test_errors_in_tables_of_ours_are_found(
         write(path, listed)
     status, findings = lint_of(results)
     assert status == 1
-    found = [
+    actual = [
         (f["table"], f["row"].rpartition(": ")[2], f["check"], f["printed"], f["recomputed"])
         for f in findings
     ]
-    assert sorted(found) == sorted(expected)
+    assert sorted(actual) == sorted(expected)
     assert f"{len(TABLE_ERRORS)} findings in results of our own" in capsys.readouterr().err
 
 
@@ -402,9 +406,9 @@ def test_a_row_too_few_and_a_row_too_many_are_found(results: Path) -> None:
     path = results / "tables" / "summary.csv"
     listed = read_rows(path)
     write(path, [*listed[1:], {**listed[1], "batch_per_device": "999"}])
-    status, found = lint_of(results)
+    status, actual = lint_of(results)
     assert status == 1
-    assert [(f["check"], f["printed"], f["recomputed"]) for f in found] == [
+    assert [(f["check"], f["printed"], f["recomputed"]) for f in actual] == [
         ("rows", "0", "1"), ("rows", "1", "0"),
     ]  # fmt: skip
 
@@ -422,12 +426,12 @@ def test_a_ratio_whose_baseline_is_gone_is_found(results: Path) -> None:
     wanted = {"status": "ok", "devices_per_node": 1, "mode": "train"}
     path, _ = one_record(results, **wanted)
     shutil.rmtree(path.parent)
-    status, found = lint_of(results)
+    status, actual = lint_of(results)
     assert status == 1
-    checks = {(f["table"], f["check"]) for f in found}
+    checks = {(f["table"], f["check"]) for f in actual}
     assert ("weak_scaling", "baseline") in checks
     assert ("tables", "stale") in checks
-    assert "no 1n1g run" in {f["note"] for f in found if f["check"] == "baseline"}
+    assert "no 1n1g run" in {f["note"] for f in actual if f["check"] == "baseline"}
 
 
 def double(record: dict[str, Any]) -> None:
@@ -492,9 +496,9 @@ def found_in_records(measured: Path, tmp_path_factory: pytest.TempPathFactory) -
         path.write_text(json.dumps(record))
     with without_charts():
         assert cli.main(["report", "--records", f"{results}/runs", "--results", str(results)]) == 0
-    status, found = lint_of(results)
+    status, actual = lint_of(results)
     assert status == 1
-    return found
+    return actual
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_costs_are_no_finding(tmp_path: Path) -> None:
         reporting.make_report(tmp_path / "runs", tmp_path)
     assert (tmp_path / "tables" / "costs.csv").exists()
     linted = lint_own(tmp_path / "runs", tmp_path)
-    assert not [one for one in linted.findings if one.table == "costs"]
+    assert not [finding for finding in linted.findings if finding.table == "costs"]
 
 
 def test_a_table_of_another_module_is_recomputed(weather: None, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_lint_recomputes_strong_scaling(tmp_path: Path) -> None:
     path = tmp_path / "tables" / "strong_scaling.csv"
     with path.open(newline="") as file:
         listed = list(csv.DictReader(file))
-    changed = next(one for one in listed if one["communication_estimate"])
+    changed = next(entry for entry in listed if entry["communication_estimate"])
     for column, check in (("efficiency", "ratio"), ("communication_estimate", "communication")):
         before = changed[column]
         changed[column] = "0.987654"

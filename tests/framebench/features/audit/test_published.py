@@ -49,9 +49,9 @@ def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
 
 
 def test_every_published_run_is_read(runs: tuple[Run, ...]) -> None:
-    found = record_sets.load(DLPERF)
-    assert not found.problems
-    assert len(found.runs) == len(read_rows(DLPERF / "runs.csv")) == 217
+    actual = record_sets.load(DLPERF)
+    assert not actual.problems
+    assert len(actual.runs) == len(read_rows(DLPERF / "runs.csv")) == 217
 
 
 def test_every_printed_cell_with_runs_agrees_or_has_a_cause(compared: pd.DataFrame) -> None:
@@ -172,9 +172,9 @@ def publish(folder: Path, **changes: Any) -> Path:
 
 
 def test_a_difference_without_a_cause_is_unexplained(results: CaseResults, tmp_path: Path) -> None:
-    found = compare_published(results, publish(tmp_path, printed="392.25")).iloc[0]
-    assert not found["agrees"]
-    assert (found["recomputed"], found["note"]) == (392.24, published.UNEXPLAINED)
+    actual = compare_published(results, publish(tmp_path, printed="392.25")).iloc[0]
+    assert not actual["agrees"]
+    assert (actual["recomputed"], actual["note"]) == (392.24, published.UNEXPLAINED)
 
 
 def test_a_speedup_without_1n1g_has_no_verdict(
@@ -183,9 +183,9 @@ def test_a_speedup_without_1n1g_has_no_verdict(
     path = publish(tmp_path, quantity="speedup", printed="7.67", devices_per_node="8")
     assert bool(compare_published(results, path)["agrees"].item())
     others = group([run for run in runs if run.case.devices_per_node == 8], None)
-    found = compare_published(others, path).iloc[0]
-    assert pd.isna(found["agrees"])
-    assert found["note"] == "no 1n1g run"
+    actual = compare_published(others, path).iloc[0]
+    assert pd.isna(actual["agrees"])
+    assert actual["note"] == "no 1n1g run"
 
 
 def test_wrong_columns_and_quantities_are_named(results: CaseResults, tmp_path: Path) -> None:
@@ -205,14 +205,14 @@ def test_wrong_columns_and_quantities_are_named(results: CaseResults, tmp_path: 
 def test_no_figure_is_larger_than_any_that_is_printed(
     results: CaseResults, tmp_path: Path, printed: str
 ) -> None:
-    found = compare_published(results, publish(tmp_path, printed=printed)).iloc[0]
-    assert found["note"].startswith("no figure is printed")
+    actual = compare_published(results, publish(tmp_path, printed=printed)).iloc[0]
+    assert actual["note"].startswith("no figure is printed")
 
 
 def test_runs_do_not_tell_other_quantities(results: CaseResults, tmp_path: Path) -> None:
-    found = compare_published(results, publish(tmp_path, quantity="latency_p99")).iloc[0]
-    assert pd.isna(found["agrees"])
-    assert found["note"] == "runs do not tell a latency_p99"
+    actual = compare_published(results, publish(tmp_path, quantity="latency_p99")).iloc[0]
+    assert pd.isna(actual["agrees"])
+    assert actual["note"] == "runs do not tell a latency_p99"
 
 
 def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_path: Path) -> None:

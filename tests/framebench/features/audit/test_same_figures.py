@@ -28,12 +28,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked("tables", tmp_path_factory.mktemp("kept"))
 
 
-def agree(one: str, other: str) -> bool:
-    if one == other:
+def agree(text: str, other: str) -> bool:
+    if text == other:
         return True
-    if not (FRACTION.fullmatch(one) and FRACTION.fullmatch(other)) or one.isdigit():
+    if not (FRACTION.fullmatch(text) and FRACTION.fullmatch(other)) or text.isdigit():
         return False
-    return math.isclose(float(one), float(other), rel_tol=RELATIVE_ERROR)
+    return math.isclose(float(text), float(other), rel_tol=RELATIVE_ERROR)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -42,10 +42,10 @@ def test_every_cell_of_every_table_is_what_it_was(
 ) -> None:
     tables = made(name, results, tmp_path)
     expected = {path.name: read_rows(path) for path in (kept / name).iterdir()}
-    found = {path.name: read_rows(path) for path in tables.glob("*.csv")}
-    assert found.keys() == expected.keys()
+    actual = {path.name: read_rows(path) for path in tables.glob("*.csv")}
+    assert actual.keys() == expected.keys()
     for table, were in expected.items():
-        are = found[table]
+        are = actual[table]
         assert len(are) == len(were), table
         for place, (now, then) in enumerate(zip(are, were, strict=True)):
             assert [*now] == [*then], f"{table}: other columns"

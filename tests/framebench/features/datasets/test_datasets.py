@@ -36,8 +36,8 @@ def test_the_same_call_makes_the_same_bytes_and_goes_on_where_it_was(tmp_path: P
     made = manifest["made"]
     assert (made["train"], made["val"], made["classes"]) == (11, 1, 1)
     assert made["bytes"] == sum(len(c) for name, c in first.items() if name != MANIFEST)
-    found = folder.scan(str(tmp_path / "one"), "train", "refuse")
-    assert len(found.paths) == 11, "the harness reads what is made here"
+    actual = folder.scan(str(tmp_path / "one"), "train", "refuse")
+    assert len(actual.paths) == 11, "the harness reads what is made here"
     # state after a kill: some missing, one half written, the manifest with the request
     again = tmp_path / "one"
     for name in sorted(first)[3:7]:
@@ -81,10 +81,10 @@ def test_other_images_than_those_that_were_begun_are_refused(tmp_path: Path) -> 
 
 def test_every_class_has_images_in_both_splits() -> None:
     for images in (2, 19, 64, 2000):
-        found = dict(names(images))
-        assert sorted(found.values()) == list(range(images))
+        actual = dict(names(images))
+        assert sorted(actual.values()) == list(range(images))
         classes = {
-            split: {name.split("/")[1] for name in found if name.startswith(split)}
+            split: {name.split("/")[1] for name in actual if name.startswith(split)}
             for split in folders.SPLITS
         }
         assert classes["train"] == classes["val"]
@@ -93,8 +93,12 @@ def test_every_class_has_images_in_both_splits() -> None:
 def test_pictures_are_like_photographs() -> None:
     """Fail if made-up images differ from ImageNet's 500 x 375 pixels and 110 KB on average."""
     made = [pictures.make(0, number) for number in range(24)]
-    area = sum(one.width * one.height for one in made) / len(made)
-    bits = 8 * sum(len(one.content) for one in made) / sum(one.width * one.height for one in made)
+    area = sum(picture.width * picture.height for picture in made) / len(made)
+    bits = (
+        8
+        * sum(len(picture.content) for picture in made)
+        / sum(picture.width * picture.height for picture in made)
+    )
     assert 0.5 * 500 * 375 < area < 2 * 500 * 375
     assert 3 < bits < 7, "110 KB of 500 x 375 are 4.7 bits a pixel"
     with Image.open(io.BytesIO(made[0].content)) as image:
@@ -107,9 +111,9 @@ def test_records_hold_the_same_images_and_labels(tmp_path: Path) -> None:
         assert make(tmp_path / form, 20, seed=5, form=form)["made"] == plain, "of the images"
         for split in folders.SPLITS:
             images = folder.scan(str(tmp_path / "folder"), split, "refuse")
-            found = folder.scan(str(tmp_path / form), split, "refuse")
-            assert len(found.classes) == len(images.classes) == 2
-            assert held(found) == held(images)
+            actual = folder.scan(str(tmp_path / form), split, "refuse")
+            assert len(actual.classes) == len(images.classes) == 2
+            assert held(actual) == held(images)
     again = tmp_path / "tfrecord"
     before = contents(again)
     (again / "val-00000-of-00001.tfrecord").unlink()  # as a kill leaves it
@@ -132,8 +136,8 @@ def test_a_record_is_cut_where_it_looks_like_the_beginning_of_one(tmp_path: Path
     with record_files.writing(record_files.RECORDIO, tmp_path / "train.rec") as add:
         for label, image in enumerate(images):
             add(label, image)
-    found = records.recordio(str(tmp_path / "train.rec"))
-    assert found.labels == {0: 0, 1: 1, 2: 2}
+    actual = records.recordio(str(tmp_path / "train.rec"))
+    assert actual.labels == {0: 0, 1: 1, 2: 2}
     assert [loader.content_of(f"{tmp_path}/train.rec/{n}") for n in range(3)] == images
     words = (tmp_path / "train.rec").read_bytes()
     found_at = [place for place in range(0, len(words), 4) if words[place : place + 4] == magic]

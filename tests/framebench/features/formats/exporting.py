@@ -34,7 +34,7 @@ def runs_of_all_kinds() -> list[Run]:
     flag = (Flag("disturbed", "somebody compiled"),)
     return [
         *map(with_step_times, repeats(*CLEAN)),
-        *(with_step_times(one) for one in repeats(50.0, 52.0, precision="amp", flags=flag)),
+        *(with_step_times(repeat) for repeat in repeats(50.0, 52.0, precision="amp", flags=flag)),
         run(None, batch_per_device=512, status="oom", reason=ODD),
         run(None, compiler="xla", status="unsupported", reason="has no xla"),
         measured("peak_flops", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
@@ -52,8 +52,8 @@ def grouped(runs: list[Run] | None = None) -> CaseResults:
     """Return the results of each case, without the flag for too few steps."""
     cases = grouping.group(runs or runs_of_all_kinds(), None)
     return {
-        key: type(one)(**{**vars(one), "flags": one.flags - {"untested"}})
-        for key, one in cases.items()
+        key: type(result)(**{**vars(result), "flags": result.flags - {"untested"}})
+        for key, result in cases.items()
     }
 
 

@@ -23,9 +23,9 @@ def brought(
     file = folder / f"given{registry.reader(name).suffix}"
     file.write_text(text)
     transfer.import_files(name, file, facts, folder / at)
-    found = record_sets.load(folder / at / "runs")
-    assert not found.problems
-    return found
+    actual = record_sets.load(folder / at / "runs")
+    assert not actual.problems
+    return actual
 
 
 def figures(found: RecordSet) -> dict[tuple[Any, ...], float | None]:
@@ -58,9 +58,9 @@ def imported(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
     said = transfer.import_files(name, folder / "given", facts, folder / "results")
-    found = record_sets.load(folder / "results" / "runs")
-    assert not found.problems
-    return tuple(found.runs), said
+    actual = record_sets.load(folder / "results" / "runs")
+    assert not actual.problems
+    return tuple(actual.runs), said
 
 
 def values_by_case(runs: tuple[Run, ...], metric: str) -> list[list[float | None]]:

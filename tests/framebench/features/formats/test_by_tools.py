@@ -42,18 +42,20 @@ def test_google_benchmarks_compare_py_tests_ours_against_each_other(
     words = [str(google_benchmark / "compare.py"), "-d", told, "benchmarks", *paths]
     ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    found = {one["name"]: one for one in json.loads(Path(told).read_text())}[CASE_NAME]
-    assert [one["time"] for one in found["measurements"]] == pytest.approx([0.25] * len(CLEAN))
+    actual = {load["name"]: load for load in json.loads(Path(told).read_text())}[CASE_NAME]
+    assert [measurement["time"] for measurement in actual["measurements"]] == pytest.approx(
+        [0.25] * len(CLEAN)
+    )
     # All values of one side exceed the other's, 2 of 924 ways to draw 6 of 12.
-    assert found["utest"]["time_pvalue"] == pytest.approx(2 / 924)
+    assert actual["utest"]["time_pvalue"] == pytest.approx(2 / 924)
 
 
 def test_files_of_google_benchmark_are_read(google_benchmark: Path, tmp_path: Path) -> None:
     for number in (1, 2):
         text = (google_benchmark / f"gbench/Inputs/test1_run{number}.json").read_text()
         rows = [row for row in json.loads(text)["benchmarks"] if "aggregate" not in row.values()]
-        found = brought("google-benchmark", text, tmp_path, at=f"results{number}")
-        taken = {run.case.model: (run.figure, run.unit) for run in found.runs}
+        actual = brought("google-benchmark", text, tmp_path, at=f"results{number}")
+        taken = {run.case.model: (run.figure, run.unit) for run in actual.runs}
         assert taken == {row["name"]: (row["real_time"], row["time_unit"]) for row in rows}
 
 
@@ -65,10 +67,10 @@ def test_a_file_that_pyperf_measures_is_read(tmp_path: Path) -> None:
     import pyperf
 
     measured = pyperf.BenchmarkSuite.load(str(path)).get_benchmark("nothing")
-    found = brought("pyperf", path.read_text(), tmp_path)
-    taken = [run.figure for run in sorted(found.runs, key=lambda run: run.repeat)]
+    actual = brought("pyperf", path.read_text(), tmp_path)
+    taken = [run.figure for run in sorted(actual.runs, key=lambda run: run.repeat)]
     assert taken == pytest.approx([median(run.values) for run in measured.get_runs()])
-    assert {(run.case.model, run.unit) for run in found.runs} == {("nothing", "s")}
+    assert {(run.case.model, run.unit) for run in actual.runs} == {("nothing", "s")}
 
 
 def test_a_log_that_mlperfs_logger_writes_is_read(tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_a_log_that_mlperfs_logger_writes_is_read(tmp_path: Path) -> None:
     logger.event(key="global_batch_size", value=64)
     logger.start(key="run_start", time_ms=1_000)
     logger.end(key="run_stop", metadata={"status": "success"}, time_ms=61_500)
-    found = brought("mllog", path.read_text(), tmp_path)
-    run = one(found, metric="time_to_train")
+    actual = brought("mllog", path.read_text(), tmp_path)
+    run = one(actual, metric="time_to_train")
     assert (run.figure, run.unit, run.case.model) == (60.5, "s", "resnet")
     assert dict(run.case.parameters) == {"global_batch_size": 64}

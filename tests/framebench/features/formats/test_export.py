@@ -62,13 +62,13 @@ def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
         "peak (TFLOP/s)": {"value": 1.5}
     }
     for measures in document.values():
-        for one in measures.values():
-            assert {*one} <= {"value", "lower_value", "upper_value"}
-            assert all(isinstance(value, float) for value in one.values())
+        for entry in measures.values():
+            assert {*entry} <= {"value", "lower_value", "upper_value"}
+            assert all(isinstance(value, float) for value in entry.values())
 
 
 def test_github_action_benchmark_has_one_direction_a_file() -> None:
-    bigger = {one["name"]: one for one in json.loads(text("github-action-benchmark"))}
+    bigger = {load["name"]: load for load in json.loads(text("github-action-benchmark"))}
     smaller = json.loads(text("github-action-benchmark-smaller"))
     assert bigger[f"{CASE_NAME} throughput"] == {
         "name": f"{CASE_NAME} throughput",
@@ -78,7 +78,7 @@ def test_github_action_benchmark_has_one_direction_a_file() -> None:
         "extra": "no flags",
     }
     assert "flags: disturbed few" in bigger[f"{CASE_NAME[:-4]}amp throughput"]["extra"]
-    assert [one["name"] for one in smaller] == ["copy/1n1g/bytes=64 latency"]
+    assert [entry["name"] for entry in smaller] == ["copy/1n1g/bytes=64 latency"]
     assert any(
         "latency: lower is better" in one for one in exported("github-action-benchmark").left_out
     )
@@ -98,27 +98,30 @@ def test_pyperf_reads_and_compares_our_steps(tmp_path: Path) -> None:
     benchmark = suite.get_benchmark(CASE_NAME)
     assert benchmark.get_nrun() == len(CLEAN)
     assert benchmark.get_unit() == "second"
-    assert benchmark.mean() == pytest.approx(sum(32 / one for one in CLEAN) / len(CLEAN))
+    assert benchmark.mean() == pytest.approx(sum(32 / value for value in CLEAN) / len(CLEAN))
     marked = suite.get_benchmark(CASE_NAME[:-4] + "amp")
     assert marked.get_metadata()["framebench_flags"] == "disturbed few"
 
 
 def test_prometheus_reads_openmetrics() -> None:
-    families = {one.name: one for one in text_string_to_metric_families(text("openmetrics"))}
+    families = {entry.name: entry for entry in text_string_to_metric_families(text("openmetrics"))}
     throughput = families["framebench_throughput_images_per_second"]
     assert throughput.unit == "images_per_second"
-    assert {one.labels["case"]: one.value for one in throughput.samples}[CASE_NAME] == MIDDLE
+    assert {sample.labels["case"]: sample.value for sample in throughput.samples}[
+        CASE_NAME
+    ] == MIDDLE
     ends = families["framebench_throughput_ci_low_images_per_second"].samples
-    assert [(one.labels["case"], one.value) for one in ends] == [(CASE_NAME, LOW)]
+    assert [(end.labels["case"], end.value) for end in ends] == [(CASE_NAME, LOW)]
     flags = {
-        (one.labels["case"], one.labels["flag"]) for one in families["framebench_flag"].samples
+        (sample.labels["case"], sample.labels["flag"])
+        for sample in families["framebench_flag"].samples
     }
     assert (CASE_NAME[:-4] + "amp", "disturbed") in flags
     assert CASE_NAME not in {case for case, _ in flags}
     counted = {
-        (one.labels["batch_per_device"], one.labels["status"]): one.value
-        for one in families["framebench_repeats"].samples
-        if one.labels["status"] in ("ok", "oom") and "batch_per_device" in one.labels
+        (sample.labels["batch_per_device"], sample.labels["status"]): sample.value
+        for sample in families["framebench_repeats"].samples
+        if sample.labels["status"] in ("ok", "oom") and "batch_per_device" in sample.labels
     }
     assert counted["512", "oom"] == 1
     (latency,) = families["framebench_latency_ms"].samples
@@ -126,23 +129,27 @@ def test_prometheus_reads_openmetrics() -> None:
 
 
 def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
-    found = JUnitXml.fromfile(str(save_export("junit", tmp_path)))
-    found_counts = (found.tests, found.failures, found.errors, found.skipped)
+    actual = JUnitXml.fromfile(str(save_export("junit", tmp_path)))
+    found_counts = (actual.tests, actual.failures, actual.errors, actual.skipped)
     assert found_counts == (6, 1, 0, 1)
-    (suite,) = found
+    (suite,) = actual
     failed = [case for case in suite if case.is_failure]
     assert [case.result[0].message for case in failed] == [ODD]
     marked = next(case for case in suite if case.name.startswith(CASE_NAME[:-4] + "amp"))
-    properties = {one.get("name"): one.get("value") for one in marked._elem.iter("property")}
+    properties = {entry.get("name"): entry.get("value") for entry in marked._elem.iter("property")}
     assert properties["flags"] == "disturbed few"
     assert properties["median"] == "51.0"
 
 
 def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
     frame = pd.read_parquet(save_export("parquet", tmp_path))
-    assert frame["value"].dropna().tolist() == [1.0 * one for one in (2.5, 1.5, *_ok())]
+    assert frame["value"].dropna().tolist() == [1.0 * value for value in (2.5, 1.5, *_ok())]
     assert str(frame["nodes"].dtype) == "Int64"
-    copies = [one for one in runs_of_all_kinds() if one.case.mode == "copy"]
+    copies = [
+        runs_of_all_kind
+        for runs_of_all_kind in runs_of_all_kinds()
+        if runs_of_all_kind.case.mode == "copy"
+    ]
     without = pd.read_parquet(save_export("parquet", tmp_path, copies))
     assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
     assert set(frame.loc[frame["precision"] == "amp", "flags"]) == {"disturbed"}
@@ -196,15 +203,15 @@ def test_svg_is_a_picture_of_its_own_in_a_browser(tmp_path: Path) -> None:
 
 
 def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
-    on_two = [with_step_times(one) for one in repeats(80.0, devices_per_node=2)]
+    on_two = [with_step_times(repeat) for repeat in repeats(80.0, devices_per_node=2)]
     (line,) = text("superbench", on_two).splitlines()
-    found = json.loads(line)
+    actual = json.loads(line)
     prefix = f"{superbench.FLAGGED}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
-    assert found[f"{prefix}/return_code"] == 0
+    assert actual[f"{prefix}/return_code"] == 0
     steps = on_two[0].step_seconds
-    assert found[f"{prefix}/fp32_train_step_time"] == pytest.approx(1000 * sum(steps) / len(steps))
-    rate = found[f"{prefix}/fp32_train_throughput"]
-    assert rate == pytest.approx(sum(32 / one for one in steps) / len(steps))
+    assert actual[f"{prefix}/fp32_train_step_time"] == pytest.approx(1000 * sum(steps) / len(steps))
+    rate = actual[f"{prefix}/fp32_train_throughput"]
+    assert rate == pytest.approx(sum(32 / step for step in steps) / len(steps))
     assert rate > 32 / (sum(steps) / len(steps)), "which is not samples over time"
 
 
@@ -216,26 +223,26 @@ def test_step_times_are_of_steps_that_were_waited_for() -> None:
         with_step_times(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_apart=(0.09, 0.1)
     )
     (line,) = text("superbench", [one]).splitlines()
-    found = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
-    assert found["fp32_train_step_time"] == pytest.approx(95)
-    assert found["fp32_train_throughput"] == pytest.approx((32 / 0.09 + 32 / 0.1) / 2)
+    actual = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
+    assert actual["fp32_train_step_time"] == pytest.approx(95)
+    assert actual["fp32_train_throughput"] == pytest.approx((32 / 0.09 + 32 / 0.1) / 2)
     (benchmark,) = json.loads(text("pyperf", [one]))["benchmarks"]
     assert [made["values"] for made in benchmark["runs"]] == [[0.09, 0.1]]
 
 
 def test_superbench_tells_failed_cases_apart() -> None:
-    found = json.loads(text("superbench"))
-    codes = {key: value for key, value in found.items() if key.endswith("return_code")}
+    actual = json.loads(text("superbench"))
+    codes = {key: value for key, value in actual.items() if key.endswith("return_code")}
     assert sorted(codes.values()) == [0, 0, 1, 1]
-    clean = [key for key in found if key.startswith(f"{superbench.CLEAN}:train-1n1g-b32-fp32/")]
+    clean = [key for key in actual if key.startswith(f"{superbench.CLEAN}:train-1n1g-b32-fp32/")]
     assert len(clean) == 1 + 2 * len(CLEAN), "a return code, and two figures of each repeat"
 
 
 def test_superbench_overwrites_no_case_whose_name_it_cannot_hold() -> None:
     alike = [with_step_times(run(10.0, source_variant=words)) for words in ("a b", "a-b")]
-    one = exported("superbench", alike)
-    assert len(json.loads(one.content)) == 4, "node, return code and two figures"
-    assert any("another case has the same name there" in said for said in one.left_out)
+    file = exported("superbench", alike)
+    assert len(json.loads(file.content)) == 4, "node, return code and two figures"
+    assert any("another case has the same name there" in said for said in file.left_out)
 
 
 def test_google_benchmark_has_a_row_for_each_repeat() -> None:
@@ -265,10 +272,10 @@ def cells(one: Run) -> list[dict[str, str]]:
 def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Path) -> None:
     path = save_export(name, tmp_path)
     transfer.import_files(name, path, {}, tmp_path / "again")
-    found = record_sets.load(tmp_path / "again" / "runs")
-    assert not found.problems
-    again = [row for one in found.runs for row in cells(one)]
-    before = [row for one in runs_of_all_kinds() for row in cells(one)]
+    actual = record_sets.load(tmp_path / "again" / "runs")
+    assert not actual.problems
+    again = [row for one in actual.runs for row in cells(one)]
+    before = [row for runs_of_all_kind in runs_of_all_kinds() for row in cells(runs_of_all_kind)]
     steps = [row for row in before if row["mode"] == "train" and row["status"] == "ok"]
     expected = {
         "csv": before,
@@ -280,14 +287,14 @@ def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Pa
 def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
     path = save_export("superbench", tmp_path)
     transfer.import_files("superbench", path, {}, tmp_path / "again")
-    found = record_sets.load(tmp_path / "again" / "runs")
+    actual = record_sets.load(tmp_path / "again" / "runs")
     times = sorted(
         one.figure or 0.0
-        for one in found.runs
+        for one in actual.runs
         if one.metrics[0].name == "step_time" and one.case.precision == "fp32"
     )
     assert times == pytest.approx(sorted(32_000 / rate for rate in CLEAN))
-    assert [one.reason for one in found.runs if one.status != "ok"] == ["return code 1"] * 2
+    assert [one.reason for one in actual.runs if one.status != "ok"] == ["return code 1"] * 2
 
 
 # ---- all of them --------------------------------------------------------------------------------
@@ -312,9 +319,9 @@ def test_the_order_of_the_runs_does_not_matter(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
-    one = exported(name)
-    content = one.content.encode() if isinstance(one.content, str) else one.content
-    said = "\n".join(one.left_out)
+    file = exported(name)
+    content = file.content.encode() if isinstance(file.content, str) else file.content
+    said = "\n".join(file.left_out)
     for word in ("xla", "peak", "amp", "b512/"):
         # In typed columns a number is no text.
         word = "oom" if name == "parquet" and word == "b512/" else word
@@ -357,15 +364,15 @@ def points() -> list[Run]:
 def test_points_of_a_run_come_back_apart(name: str, tmp_path: Path) -> None:
     path = save_export(name, tmp_path, points())
     transfer.import_files(name, path, {}, tmp_path / "again")
-    found = record_sets.load(tmp_path / "again" / "runs").runs
-    figures = sorted((dict(one.case.parameters)["bytes"], one.repeat, one.figure) for one in found)
+    actual = record_sets.load(tmp_path / "again" / "runs").runs
+    figures = sorted((dict(one.case.parameters)["bytes"], one.repeat, one.figure) for one in actual)
     assert figures == [(64, 1, 64.0), (64, 2, 64.0), (128, 1, 128.0), (128, 2, 128.0)]
 
 
 @pytest.mark.parametrize("name", sorted({*WRITTEN} - {"parquet"}))
 def test_no_format_overwrites_one_point_by_another(name: str) -> None:
-    one = exported(name, points())
-    everything = "\n".join([str(one.content), *one.left_out])
+    file = exported(name, points())
+    everything = "\n".join([str(file.content), *file.left_out])
     for size in ("64", "128"):
         assert re.search(rf"bytes\W+{size}\b", everything), size
 

@@ -96,8 +96,8 @@ def test_aggregates_of_old_versions_are_no_benchmarks(own: str, tmp_path: Path) 
     file = tmp_path / "given.json"
     file.write_text(text)
     said = transfer.import_files("google-benchmark", file, {}, tmp_path / "results")
-    found = record_sets.load(tmp_path / "results" / "runs")
-    taken = sorted((run.case.model, run.figure) for run in found.runs)
+    actual = record_sets.load(tmp_path / "results" / "runs")
+    taken = sorted((run.case.model, run.figure) for run in actual.runs)
     assert taken == [("Conv/64", 100.0), ("Conv/64", 102.0), ("X_mean", 5.0)]
     assert f"not taken: Conv/64{own}: is an aggregate of repeats" in said
     assert "not taken: cpu_time (3): of a row only real_time is taken" in said
@@ -105,8 +105,8 @@ def test_aggregates_of_old_versions_are_no_benchmarks(own: str, tmp_path: Path) 
 
 def test_of_aggregates_alone_the_median_is_taken_as_that(tmp_path: Path) -> None:
     named = [("F_mean", 102.0), ("F_median", 101.0), ("F_stddev", 2.0)]
-    found = brought("google-benchmark", rows(*named), tmp_path)
-    assert [(run.case.model, run.figure, run.case.parameters) for run in found.runs] == [
+    actual = brought("google-benchmark", rows(*named), tmp_path)
+    assert [(run.case.model, run.figure, run.case.parameters) for run in actual.runs] == [
         ("F", 101.0, (("aggregate", "median"),))
     ]
     with pytest.raises(RecordsError, match=r"G_mean, G_stddev: is an aggregate"):
@@ -116,8 +116,8 @@ def test_of_aggregates_alone_the_median_is_taken_as_that(tmp_path: Path) -> None
 def test_complexities_are_no_benchmarks_and_counters_may_be_no_number(tmp_path: Path) -> None:
     text = rows(("F/8", 1.5), ("F/64", 2.5), hits=1.0).replace("]", ', {"name": "F_BigO", '
         '"cpu_coefficient": 0.1, "big_o": "N"}, {"name": "F_RMS", "rms": 0.01}]')  # fmt: skip
-    found = brought("google-benchmark", text.replace('"hits": 1.0', '"hits": NaN'), tmp_path)
-    assert sorted(run.figure or 0 for run in found.runs) == [1.5, 2.5]
+    actual = brought("google-benchmark", text.replace('"hits": 1.0', '"hits": NaN'), tmp_path)
+    assert sorted(run.figure or 0 for run in actual.runs) == [1.5, 2.5]
 
 
 def test_files_of_two_hosts_are_two_cases(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_optimum_benchmark_keeps_configurations_apart(tmp_path: Path) -> None:
         "threads": optimum(0.4, {"inter_op_num_threads": 4}),
         "long": optimum(0.5, sequence_length=1024),
     }
-    files = {f"{name}/benchmark.json": json.dumps(one) for name, one in given.items()}
+    files = {f"{name}/benchmark.json": json.dumps(entry) for name, entry in given.items()}
     report = json.dumps(given["plain"]["report"])
     runs, said = imported("optimum-benchmark", {**files, "plain/benchmark_report.json": report},
                           tmp_path)  # fmt: skip
@@ -215,8 +215,8 @@ def test_optimum_benchmark_gives_energy_and_efficiency_in_their_units(tmp_path: 
     file = tmp_path / "benchmark_report.json"
     file.write_text(json.dumps(report))
     said = transfer.import_files("optimum-benchmark", file, {}, tmp_path / "results")
-    found = record_sets.load(tmp_path / "results" / "runs")
-    assert {run.metrics[0][:4] for run in found.runs} == {
+    actual = record_sets.load(tmp_path / "results" / "runs")
+    assert {run.metrics[0][:4] for run in actual.runs} == {
         ("energy", 0.082, "kWh", "lower"),
         ("energy_cpu", 0.005, "kWh", "lower"),
         ("energy_gpu", 0.075, "kWh", "lower"),

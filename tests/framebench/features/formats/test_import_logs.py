@@ -126,8 +126,8 @@ def megatron(text: str, folder: Path) -> tuple[dict[str, float | None], list[str
     file = folder / "given.log"
     file.write_text(text)
     said = transfer.import_files("megatron", file, {}, folder / "results")
-    found = record_sets.load(folder / "results" / "runs")
-    return {run.metrics[0].name: run.figure for run in found.runs}, said
+    actual = record_sets.load(folder / "results" / "runs")
+    return {run.metrics[0].name: run.figure for run in actual.runs}, said
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_megatron_ranks_that_print_the_same_iteration_are_one_run(tmp_path: Path
 
 def test_a_megatron_log_that_was_started_again_has_two_runs(tmp_path: Path) -> None:
     text = samples.megatron(last=20) + samples.megatron()
-    found = brought("megatron", text, tmp_path)
-    steps = [run for run in found.runs if run.metrics[0].name == "step_time"]
+    actual = brought("megatron", text, tmp_path)
+    steps = [run for run in actual.runs if run.metrics[0].name == "step_time"]
     assert [(run.repeat, run.status, run.figure) for run in steps] == [
         (1, "failed", None),
         (2, "ok", 1.001),
@@ -241,13 +241,13 @@ def test_of_a_dllogger_log_without_a_summary_steps_are_taken(tmp_path: Path) -> 
     file = tmp_path / "given.json"
     file.write_text(text)
     said = transfer.import_files("dllogger", file, {}, tmp_path / "results")
-    found = record_sets.load(tmp_path / "results" / "runs")
-    taken = {run.metrics[0][:4] for run in found.runs}
+    actual = record_sets.load(tmp_path / "results" / "runs")
+    taken = {run.metrics[0][:4] for run in actual.runs}
     assert taken == {
         ("train_step_timing in s", 9.25, "s", "lower"),
         ("ips", 925.0, "", "higher"),
     }
-    assert {run.case.parameters for run in found.runs} == {(("aggregate", "median of steps"),)}
+    assert {run.case.parameters for run in actual.runs} == {(("aggregate", "median of steps"),)}
     assert "not taken: lr: of a log without a summary only times and rates are taken" in said
 
 
@@ -270,8 +270,8 @@ def test_a_dllogger_log_that_was_appended_to_has_two_runs(tmp_path: Path) -> Non
     text = "".join(
         logged("PARAMETER", batch_size=8) + logged([], throughput=rate) for rate in (1.0, 2.0)
     )
-    found = brought("dllogger", text, tmp_path)
-    assert [run.figure for run in found.runs] == [1.0, 2.0]
+    actual = brought("dllogger", text, tmp_path)
+    assert [run.figure for run in actual.runs] == [1.0, 2.0]
 
 
 # ---- all ----------------------------------------------------------------------------------------
@@ -279,11 +279,11 @@ def test_a_dllogger_log_that_was_appended_to_has_two_runs(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["mllog", "megatron", "dllogger", "milabench", "pyperf"])
 def test_what_a_file_does_not_say_of_its_case_is_absent(name: str, tmp_path: Path) -> None:
-    found = brought(name, samples.ALL[name](), tmp_path)
+    actual = brought(name, samples.ALL[name](), tmp_path)
     lines = (tmp_path / "results" / "runs" / "runs.csv").read_text().splitlines()
     header = lines[0].split(",")
     for column in ("batch_per_device", "nodes", "devices_per_node"):
-        assert {one[column] for one in csv.DictReader(lines)} == {""}, column
+        assert {entry[column] for entry in csv.DictReader(lines)} == {""}, column
     assert "batch_per_device" in header
-    names = names_of(run.key for run in found.runs).values()
-    assert not [one for one in names if {"b0", "0n0g", "1n0g"} & {*one.split("/")}]
+    names = names_of(run.key for run in actual.runs).values()
+    assert not [name for name in names if {"b0", "0n0g", "1n0g"} & {*name.split("/")}]

@@ -65,7 +65,7 @@ def test_of_what_is_missing_the_innermost_on_the_way_is_named(
 
 @pytest.mark.parametrize(
     ("wrong", "further"),
-    [*((one, 0) for one in ("NaN", "-Infinity", "1e999", "9" * 30, "9" * 5000)),
+    [*((text, 0) for text in ("NaN", "-Infinity", "1e999", "9" * 30, "9" * 5000)),
      ("[" * 201 + "]" * 201, 199)],
 )  # fmt: skip
 def test_what_nothing_could_hold_is_refused_where_it_stands(

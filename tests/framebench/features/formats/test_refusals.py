@@ -37,9 +37,9 @@ def test_a_file_of_another_tool_is_named(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_a_log_that_was_cut_off_is_of_a_run_that_failed(name: str, tmp_path: Path) -> None:
-    found = brought(name, samples.ALL[name]()[:-4], tmp_path)
-    assert {run.status for run in found.runs} == {"failed"}
-    assert all("ends" in run.reason for run in found.runs)
+    actual = brought(name, samples.ALL[name]()[:-4], tmp_path)
+    assert {run.status for run in actual.runs} == {"failed"}
+    assert all("ends" in run.reason for run in actual.runs)
 
 
 @pytest.mark.parametrize("name", sorted({*READ} - {*LOGS}))
@@ -134,11 +134,11 @@ def altered(value: Any) -> Iterator[Any]:
     yield from (None, [], {}, "x", -1, 10**400, True, [{}], {"x": "\x1b"})
     if isinstance(value, dict):
         for key, part in value.items():
-            yield {name: one for name, one in value.items() if name != key}
-            yield from ({**value, key: one} for one in altered(part))
+            yield {name: entry for name, entry in value.items() if name != key}
+            yield from ({**value, key: entry} for entry in altered(part))
     if isinstance(value, list):
         for place, part in enumerate(value):
-            yield from ([*value[:place], one, *value[place + 1 :]] for one in altered(part))
+            yield from ([*value[:place], entry, *value[place + 1 :]] for entry in altered(part))
 
 
 def lines_altered(text: str) -> Iterator[str]:
@@ -146,11 +146,13 @@ def lines_altered(text: str) -> Iterator[str]:
     documents = [text] if text.startswith("{\n") else text.splitlines(keepends=True)
     for place, document in enumerate(documents):
         start, brace, rest = document.partition("{")
-        found = [document[: len(document) // 2] + "\n", "", "\n", "| : | (ms): nan |\n"]
+        actual = [document[: len(document) // 2] + "\n", "", "\n", "| : | (ms): nan |\n"]
         if brace:
-            found += [f"{start}{json.dumps(one)}\n" for one in altered(json.loads(brace + rest))]
-        for one in found:
-            yield "".join([*documents[:place], one, *documents[place + 1 :]])
+            actual += [
+                f"{start}{json.dumps(entry)}\n" for entry in altered(json.loads(brace + rest))
+            ]
+        for name in actual:
+            yield "".join([*documents[:place], name, *documents[place + 1 :]])
 
 
 @pytest.mark.parametrize("name", READ)

@@ -39,16 +39,16 @@ def read(folder: Path, *nodes: dict[str, Any]) -> tuple[list[Run], ImportedFile]
 def test_every_documented_metric_keeps_value_and_unit_or_is_named(tmp_path: Path) -> None:
     values = {row["key"]: number + 0.5 for number, row in enumerate(DOCUMENTED)}
     runs, source = read(tmp_path, {"node": "n", **values})
-    found = {}
+    actual = {}
     for run in runs:
         head, _, metric = name_of(run.key).rpartition("/")
-        found[head, metric] = (run.figure, run.unit, run.metrics[0].better)
+        actual[head, metric] = (run.figure, run.unit, run.metrics[0].better)
     expected = {
         tuple(row["key"].rsplit("/", 1)): (values[row["key"]], row["unit"], row["better"])
         for row in DOCUMENTED
         if row["better"]
     }
-    assert found == expected
+    assert actual == expected
     assert {name for _, name in source.left_out} == {
         row["key"] for row in DOCUMENTED if not row["better"]
     }
@@ -182,11 +182,11 @@ def test_value_and_unit_stay_in_every_export(tmp_path: Path) -> None:
                  "superbench"):  # fmt: skip
         write = registry.writer(name).write
         assert write
-        one = write(results)
-        lines = str(one.content).splitlines()
+        exported_file = write(results)
+        lines = str(exported_file.content).splitlines()
         for key, (value, unit) in figures.items():
             metric = key.partition("/")[2].partition(":")[0]
-            if any(metric in said for said in one.left_out):
+            if any(metric in said for said in exported_file.left_out):
                 continue
             text, whole = f"{value:g}", "\n".join(lines)
             if name == "google-benchmark":

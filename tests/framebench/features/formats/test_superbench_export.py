@@ -54,23 +54,23 @@ def timed(*seconds: float, **case: Any) -> Run:
     ],
 )
 def test_models_have_superbenchs_names(model: str, theirs: str) -> None:
-    found = summary(timed(0.5, 0.5, model=model, precision="fp8"))
+    actual = summary(timed(0.5, 0.5, model=model, precision="fp8"))
     key = f"model-benchmarks/pytorch-{theirs}/fp8_hybrid_train_step_time"
-    assert found[key] == pytest.approx(500)
-    for name in found:
+    assert actual[key] == pytest.approx(500)
+    for name in actual:
         benchmark, _, metric = name.partition("/")
         assert name == "node" or meaning_of(benchmark, metric.rpartition("/")[2])
 
 
 def test_inference_has_percentiles_as_superbench_takes_them() -> None:
     seconds = np.random.default_rng(3).uniform(0.01, 0.09, 6636)
-    found = summary(timed(*seconds.tolist(), mode="inference"))
+    actual = summary(timed(*seconds.tolist(), mode="inference"))
     metric = "model-benchmarks/pytorch-resnet50_v1.5/fp32_inference"
     for percent in ("50", "90", "95", "99", "99.9"):
         times = np.percentile(1000 * seconds, float(percent), method="nearest")
         rates = np.percentile(32 / seconds, float(percent), method="nearest")
-        assert found[f"{metric}_step_time_{percent}"] == pytest.approx(times)
-        assert found[f"{metric}_throughput_{percent}"] == pytest.approx(rates)
+        assert actual[f"{metric}_step_time_{percent}"] == pytest.approx(times)
+        assert actual[f"{metric}_throughput_{percent}"] == pytest.approx(rates)
 
 
 def test_percentiles_of_too_few_steps_are_named() -> None:
@@ -145,20 +145,20 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
     if accelerator := given.pop("accelerator", ""):
         one = replace(one, conditions=Conditions(accelerator))
     one = replace(one, case=one.case._replace(**given), matmul_dtypes=("bfloat16",))
-    found = summary(one)
-    assert found[key] == pytest.approx(value)
+    actual = summary(one)
+    assert actual[key] == pytest.approx(value)
     benchmark, _, name = key.partition("/")
     assert meaning_of(benchmark, name), "SuperBench's documentation has it"
-    assert found[f"{benchmark}/return_code"] == 0
+    assert actual[f"{benchmark}/return_code"] == 0
 
 
 def test_the_product_of_its_matmul_is_a_time_too() -> None:
     one = measured("matmul", [MetricValue("rate", 50.0, "TFLOP/s", "higher", WHOLE)])
     one = replace(one, case=one.case._replace(framework="jax", precision="fp32"))
-    found = summary(one)
+    actual = summary(one)
     expected = 2 * 16000 * 12288 * 12288 / 50e12 * 1000
-    assert found["jax-matmul/nosharding_time"] == pytest.approx(expected)
-    assert found["cublaslt-gemm/fp32_0_16000_12288_12288_flops"] == 50.0
+    assert actual["jax-matmul/nosharding_time"] == pytest.approx(expected)
+    assert actual["cublaslt-gemm/fp32_0_16000_12288_12288_flops"] == 50.0
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_the_product_of_its_matmul_is_a_time_too() -> None:
     ],
 )
 def test_a_figure_without_a_name_there_is_named(kind: str, metric: MetricValue) -> None:
-    one = written(measured(kind, [metric]))
-    assert one.is_empty
-    assert [said for said in one.left_out if metric.name in said]
+    file = written(measured(kind, [metric]))
+    assert file.is_empty
+    assert [said for said in file.left_out if metric.name in said]
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_repeats_and_points_keep_apart() -> None:
     ]
     runs = [replace(measured("collective", metrics, operation="broadcast"), repeat=repeat)
             for repeat in (1, 2)]  # fmt: skip
-    found = summary(*runs)
-    assert {key: value for key, value in found.items() if key.endswith("_time")} == {
+    actual = summary(*runs)
+    assert {key: value for key, value in actual.items() if key.endswith("_time")} == {
         f"nccl-bw/{index}/broadcast_{size}_time": size for index in (0, 1) for size in (64, 128)
     }
 

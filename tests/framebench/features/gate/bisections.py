@@ -38,13 +38,13 @@ class Bisections(NamedTuple):
 def bisections(random: np.random.Generator, sampled: Bisections, count: int) -> dict[str, float]:
     """Return the fractions of bisections that name the right version, another one, or none
     (``nothing``), and that cannot tell (``open``), and the mean number of pairs."""
-    found = {"right": 0.0, "wrong": 0.0, "nothing": 0.0, "open": 0.0, "pairs": 0.0}
+    actual = {"right": 0.0, "wrong": 0.0, "nothing": 0.0, "open": 0.0, "pairs": 0.0}
     for _ in range(count):
         place = int(random.integers(1, len(VERSIONS)))
         ending, pairs = _bisection(random, sampled, place)
-        found[ending] += 1 / count
-        found["pairs"] += pairs / count
-    return found
+        actual[ending] += 1 / count
+        actual["pairs"] += pairs / count
+    return actual
 
 
 def _bisection(random: np.random.Generator, sampled: Bisections, place: int) -> tuple[str, int]:
@@ -69,12 +69,12 @@ def _bisection(random: np.random.Generator, sampled: Bisections, place: int) -> 
 
 def _judged(version: str, ratios: np.ndarray, margin: float, slower: bool | None) -> BisectStep:
     """Judge a version by the pairs of which the command takes the first that decide it."""
-    down, up = (sequential.bounds(one.tolist(), margin, 1) for one in (ratios, 1 / ratios))
+    down, up = (sequential.bounds(array.tolist(), margin, 1) for array in (ratios, 1 / ratios))
     asked = {None: (down, up), True: (down,), False: (up,)}[slower]
     state = OPEN
-    if any(one.is_beyond(margin) for one in asked):
+    if any(bounds.is_beyond(margin) for bounds in asked):
         state = CHANGED
-    elif all(one.is_within(margin) for one in asked):
+    elif all(bounds.is_within(margin) for bounds in asked):
         state = UNCHANGED
-    pairs = max(one.pairs for one in asked)
+    pairs = max(bounds.pairs for bounds in asked)
     return BisectStep(version, state, ratio=down.ratio, interval=down.interval, pairs=pairs)

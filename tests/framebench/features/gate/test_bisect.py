@@ -62,8 +62,8 @@ def test_every_place_of_a_change_is_found_in_the_fewest_steps(count: int) -> Non
     names = [str(number) for number in range(count)]
     for place in range(1, count):
         states = [UNCHANGED] * place + [CHANGED] * (count - place)
-        found, path = looked(states)
-        assert (found.before, found.changed) == (str(place - 1), str(place))
+        actual, path = looked(states)
+        assert (actual.before, actual.changed) == (str(place - 1), str(place))
         assert path[0] == str(count - 1), "first of all there must be a change"
         assert len(path) <= most_steps(names)
     assert most_steps([str(number) for number in range(9)]) == 4
@@ -71,28 +71,28 @@ def test_every_place_of_a_change_is_found_in_the_fewest_steps(count: int) -> Non
 
 def test_a_figure_that_changed_and_changed_back_has_one_of_its_changes_named() -> None:
     for states in ("UCUCC", "UCCUUUCUC", "UUCUCUC"):
-        named = [CHANGED if one == "C" else UNCHANGED for one in states]
-        found, _ = looked(named)
-        assert int(found.changed) == int(found.before) + 1
-        assert named[int(found.before)] == UNCHANGED
-        assert named[int(found.changed)] == CHANGED
+        named = [CHANGED if state == "C" else UNCHANGED for state in states]
+        actual, _ = looked(named)
+        assert int(actual.changed) == int(actual.before) + 1
+        assert named[int(actual.before)] == UNCHANGED
+        assert named[int(actual.changed)] == CHANGED
 
 
 def test_without_a_change_at_the_end_nothing_is_looked_for() -> None:
-    found, path = looked([UNCHANGED] * 6)
-    assert (found.changed, path) == ("", ["5"])
-    assert messages.status(found) == 1
-    found, path = looked([UNCHANGED, CHANGED, SKIPPED])
-    assert (found.changed, path, messages.status(found)) == ("", ["2"], 3)
+    actual, path = looked([UNCHANGED] * 6)
+    assert (actual.changed, path) == ("", ["5"])
+    assert messages.status(actual) == 1
+    actual, path = looked([UNCHANGED, CHANGED, SKIPPED])
+    assert (actual.changed, path, messages.status(actual)) == ("", ["2"], 3)
 
 
 def test_what_is_skipped_is_gone_around_and_named_where_it_may_be_the_one() -> None:
-    found, path = looked([UNCHANGED, SKIPPED, SKIPPED, UNCHANGED, CHANGED, CHANGED])
-    assert (found.before, found.changed, found.skipped) == ("3", "4", ())
-    assert messages.status(found) == 0
-    found, path = looked([UNCHANGED, UNCHANGED, SKIPPED, SKIPPED, CHANGED, CHANGED, CHANGED])
-    assert (found.before, found.changed, found.skipped) == ("1", "4", ("2", "3"))
-    assert messages.status(found) == 3, "one of three is no answer"
+    actual, path = looked([UNCHANGED, SKIPPED, SKIPPED, UNCHANGED, CHANGED, CHANGED])
+    assert (actual.before, actual.changed, actual.skipped) == ("3", "4", ())
+    assert messages.status(actual) == 0
+    actual, path = looked([UNCHANGED, UNCHANGED, SKIPPED, SKIPPED, CHANGED, CHANGED, CHANGED])
+    assert (actual.before, actual.changed, actual.skipped) == ("1", "4", ("2", "3"))
+    assert messages.status(actual) == 3, "one of three is no answer"
     all_skipped, path = looked([UNCHANGED, *[SKIPPED] * 5, CHANGED])
     assert len(path) == 6
     assert len(all_skipped.skipped) == 5
@@ -108,7 +108,7 @@ def test_what_is_unknown_waits_for_more() -> None:
 
 
 def judged(factor: float, slower: bool | None = None, apart: float = 1) -> BisectStep:
-    sides = [group(one, None) for one in paired_sides(factor, apart)]
+    sides = [group(paired_side, None) for paired_side in paired_sides(factor, apart)]
     return steps.judge("2", *sides, 0.05, slower)
 
 
@@ -141,7 +141,7 @@ def test_versions_in_between_are_judged_by_half_of_a_large_change() -> None:
     assert steps.halfway(BisectStep("9", CHANGED, ratio=0.36), 0.05) == pytest.approx(0.4)
     assert steps.halfway(BisectStep("9", CHANGED, ratio=1 / 0.36), 0.05) == pytest.approx(0.4)
     assert steps.halfway(BisectStep("9", CHANGED, ratio=0.92), 0.05) == 0.05
-    sides = [group(one, None) for one in paired_sides(0.9, 20)]
+    sides = [group(paired_side, None) for paired_side in paired_sides(0.9, 20)]
     assert steps.judge("2", *sides, 0.05, True).state == OPEN
     assert steps.judge("2", *sides, 0.4, True).state == UNCHANGED
 
@@ -159,9 +159,9 @@ def test_versions_in_between_are_judged_by_half_of_a_large_change() -> None:
 def test_a_bisection_names_the_right_version_as_often_as_promised(
     sampled: Bisections, right: tuple[float, float], wrong: tuple[float, float]
 ) -> None:
-    found = bisections(np.random.default_rng(0), sampled, 200)
-    assert right[0] <= found["right"] <= right[1] + 1e-9
-    assert wrong[0] <= found["wrong"] <= wrong[1]
+    actual = bisections(np.random.default_rng(0), sampled, 200)
+    assert right[0] <= actual["right"] <= right[1] + 1e-9
+    assert wrong[0] <= actual["wrong"] <= wrong[1]
 
 
 def test_what_scatters_says_how_many_pairs_it_takes() -> None:
@@ -169,13 +169,13 @@ def test_what_scatters_says_how_many_pairs_it_takes() -> None:
     assert step.state == OPEN
     assert step.needed is not None
     assert step.needed > 8
-    found = search(["0", "2"], {"2": OPEN})
-    lines = messages.ending(found, {"2": step}, replace_asked("2"))
+    actual = search(["0", "2"], {"2": OPEN})
+    lines = messages.ending(actual, {"2": step}, replace_asked("2"))
     assert lines[0].startswith("cannot tell of 2: cannot tell: 0.9")
     assert lines[1] == f"The same command with --pairs {step.needed} goes on from here."
     limit = judged(0.95)
     assert limit.needed is None
-    assert "choose another margin" in messages.ending(found, {"2": limit}, replace_asked("2"))[1]
+    assert "choose another margin" in messages.ending(actual, {"2": limit}, replace_asked("2"))[1]
 
 
 def replace_asked(bad: str) -> messages.BisectRequest:
@@ -202,11 +202,11 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
 def test_versions_of_a_model_are_judged_though_their_names_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = [
+    actual = [
         group([changed(run, model=name) for run in runs], None)
         for runs, name in zip(paired_sides(0.9), ("net@1", "net@2"), strict=True)
     ]
-    monkeypatch.setattr(measuring, "results", lambda folder: tuple(found))
+    monkeypatch.setattr(measuring, "results", lambda folder: tuple(actual))
     versions_of = candidates.ModelVersions("net.py", ["1", "2"], {}, {}, CATALOG)
     bench = BisectSetup(versions_of, "toy x", {}, 0.05, 12, [], [], tmp_path)
     assert bench.judge("2", None).state == CHANGED
@@ -227,9 +227,9 @@ class Scripted(BisectSetup):
 
 
 def scripted(folder: Path, answers: Sequence[BisectStep]) -> Scripted:
-    found: Any = None
-    told = {one.version: one for one in answers}
-    return Scripted(found, "toy x", {}, 0.05, 12, [], [], folder, told)
+    actual: Any = None
+    told = {answer.version: answer for answer in answers}
+    return Scripted(actual, "toy x", {}, 0.05, 12, [], [], folder, told)
 
 
 def test_the_end_names_the_version_with_its_figure(
@@ -296,7 +296,7 @@ def test_versions_are_those_between_both() -> None:
     for wrong in ("1.0,,1.1", "1.0,1.0", "../x", ""):
         with pytest.raises(ConfigError, match="--versions: found"):
             versions.listed(wrong)
-    assert [versions.is_early(one) for one in ("2.1.0rc1", "2.1.0.dev3", "2.1.0")] == [
+    assert [versions.is_early(text) for text in ("2.1.0rc1", "2.1.0.dev3", "2.1.0")] == [
         *(True, True, False)
     ]
 
@@ -321,26 +321,26 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
         git(tmp_path, "add", ".")
         git(tmp_path, "commit", "-qm", title)
     monkeypatch.chdir(tmp_path / "models")
-    found = candidates.models("HEAD~3:models/net.py", "HEAD:models/net.py", (), CATALOG)
-    assert [found.moved(name) for name in found.names[1:]] == ["commit 'one'", "commit 'two'"]
-    contents = [found.side(name).content.decode().split()[-1] for name in found.names]
+    actual = candidates.models("HEAD~3:models/net.py", "HEAD:models/net.py", (), CATALOG)
+    assert [actual.moved(name) for name in actual.names[1:]] == ["commit 'one'", "commit 'two'"]
+    contents = [actual.side(name).content.decode().split()[-1] for name in actual.names]
     assert contents == ["zero", "one", "two"]
-    good, case = found.names[0], "pytorch net@{} train fp32 none 1n1g batch 2"
-    digests = [hashlib.sha256(found.side(name).content).hexdigest()[:8] for name in found.names]
-    assert found.case(found.names[2], case.format(digests[0])) == case.format(digests[2])
-    assert found.case(good, case.format(digests[0])) == case.format(digests[0])
+    good, case = actual.names[0], "pytorch net@{} train fp32 none 1n1g batch 2"
+    digests = [hashlib.sha256(actual.side(name).content).hexdigest()[:8] for name in actual.names]
+    assert actual.case(actual.names[2], case.format(digests[0])) == case.format(digests[2])
+    assert actual.case(good, case.format(digests[0])) == case.format(digests[0])
     file.write_text(f"{MODEL}# three\n")
-    found = candidates.models("HEAD~3:models/net.py", "net.py", (), CATALOG)
-    assert found.side(found.names[-1]).content.endswith(b"three\n")
-    assert len(found.names) == 4
+    actual = candidates.models("HEAD~3:models/net.py", "net.py", (), CATALOG)
+    assert actual.side(actual.names[-1]).content.endswith(b"three\n")
+    assert len(actual.names) == 4
     with pytest.raises(ConfigError, match=r"--bad: found net\.py, which is as net\.py"):
         candidates.models("net.py", "net.py", (), CATALOG)
 
 
 def test_variables_and_pins_change_one_after_the_other(tmp_path: Path) -> None:
-    found = candidates.variables("A=1,B=2", "B=3,C=x")
-    assert found.names == ["A=1,B=2", "without-A", "B=3", "C=x"]
-    sets = [found.side(name).settings["variables"] for name in found.names]
+    actual = candidates.variables("A=1,B=2", "B=3,C=x")
+    assert actual.names == ["A=1,B=2", "without-A", "B=3", "C=x"]
+    sets = [actual.side(name).settings["variables"] for name in actual.names]
     assert sets == [{"A": "1", "B": "2"}, {"B": "2"}, {"B": "3"}, {"B": "3", "C": "x"}]
     assert candidates.variables("default", "A=1").side("default").settings == {}
     files = []
@@ -363,8 +363,8 @@ def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.yaml"
         path.write_text(f"dependencies: [python=3.11, {{pip: {pins}}}]\n".replace("'", ""))
         files.append(read_environment_file(path, hashed=False))
-    found = other_version.moved(*files)
-    assert found == {"numpy": "2.0 -> none", "sympy": "none -> 1.0", "torch": "1.0 -> 1.1"}
+    actual = other_version.moved(*files)
+    assert actual == {"numpy": "2.0 -> none", "sympy": "none -> 1.0", "torch": "1.0 -> 1.1"}
 
 
 USUAL = ["--framework", "pytorch", "--package", "torch", "--good", "1", "--bad", "3"]
@@ -430,10 +430,10 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
     axes = {"mode": ["train"], "nodes": [1], "devices_per_node": [1], "batch_per_device": [2]}
     suite = {"axes": axes, "steps": {"warmup": 1, "timed": 5}}
     Path("one.yaml").write_text(yaml.safe_dump(suite))
-    found: list[str] = []
+    actual: list[str] = []
 
     def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[str]) -> None:
-        changed = {key: one for key, _, one in (word.partition("=") for word in config)}
+        changed = {key: text for key, _, text in (word.partition("=") for word in config)}
         settings = load_settings(
             {**CONFIG, **changed, "suite": str(suite), "results": str(folder)}, CATALOG
         )
@@ -441,11 +441,11 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
         for model in settings.own_models:
             known = model.among(known)
         cases = matrix.narrow(matrix.cases(settings.suite, known, "fp32"), settings)
-        found.extend(case.variant for case in cases)
+        actual.extend(case.variant for case in cases)
         raise snakemake_calls.MeasuringFailed("no more")
 
     monkeypatch.setattr(snakemake_calls, "measure", measure)
     given = given or ["--config"]
     words = ["--good", good, "--bad", bad, *given, "suite=one.yaml", "--results", "out"]
     assert command.main(words) == 4
-    assert sorted(found) == ["base", "candidate"]
+    assert sorted(actual) == ["base", "candidate"]

@@ -46,11 +46,11 @@ def decided(base: Sequence[Run], candidate: Sequence[Run], at_looks: bool = True
 def test_a_verdict_is_shown_or_it_is_unknown(
     factor: float, apart: float, verdict: str, status: int
 ) -> None:
-    found = decided(*paired_sides(factor, apart))
-    assert [one.verdict for one in found] == [verdict]
-    assert found[0].estimate is not None
-    assert found[0].estimate.pairs == len(PAIR_NOISE), "the drift was not taken out"
-    assert decisions.status(found) == status
+    actual = decided(*paired_sides(factor, apart))
+    assert [decision.verdict for decision in actual] == [verdict]
+    assert actual[0].estimate is not None
+    assert actual[0].estimate.pairs == len(PAIR_NOISE), "the drift was not taken out"
+    assert decisions.status(actual) == status
 
 
 def test_of_a_metric_of_which_less_is_better_a_larger_value_is_a_regression() -> None:
@@ -58,8 +58,8 @@ def test_of_a_metric_of_which_less_is_better_a_larger_value_is_a_regression() ->
         [replace(run, metrics=(run.metrics[0]._replace(better="lower"),)) for run in side]
         for side in paired_sides(1.1)
     )
-    assert [one.verdict for one in decided(base, candidate)] == ["regression"]
-    assert [one.verdict for one in decided(candidate, base)] == ["within the margin"]
+    assert [decision.verdict for decision in decided(base, candidate)] == ["regression"]
+    assert [decision.verdict for decision in decided(candidate, base)] == ["within the margin"]
 
 
 def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
@@ -68,23 +68,23 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
         replace(changed(run, throughput=None), status="failed", reason="no") for run in candidate
     ]
     for lost, why in ((failed, "the candidate is failed: no"), ([], "has no run of it")):
-        found = decided(base, lost)
-        assert found[0].verdict == "broken"
-        assert why in found[0].reason
-        assert decisions.status(found) == 4
+        actual = decided(base, lost)
+        assert actual[0].verdict == "broken"
+        assert why in actual[0].reason
+        assert decisions.status(actual) == 4
     other = [replace(run, flags=(Flag("incorrect", "off"),)) for run in candidate]
-    assert [one.verdict for one in decided(base, other)] == ["broken"]
+    assert [decision.verdict for decision in decided(base, other)] == ["broken"]
     wrong_before = [replace(run, flags=(Flag("incorrect", "off"),)) for run in base]
-    assert [one.verdict for one in decided(wrong_before, other)] == ["within the margin"]
+    assert [decision.verdict for decision in decided(wrong_before, other)] == ["within the margin"]
     also = decided([*base, *paired_sides(1, model="b")[0]], paired_sides(0.8, model="b")[1])
     assert decisions.status(also) == 1, "a regression that is shown is told first"
 
 
 def test_a_case_of_the_candidate_alone_decides_nothing() -> None:
     base, candidate = paired_sides(1.0)
-    found = decided(base, [*candidate, *paired_sides(1, model="new")[1]])
-    assert sorted(one.verdict for one in found) == ["not compared", "within the margin"]
-    assert decisions.status(found) == 0
+    actual = decided(base, [*candidate, *paired_sides(1, model="new")[1]])
+    assert sorted(decision.verdict for decision in actual) == ["not compared", "within the margin"]
+    assert decisions.status(actual) == 0
     assert decisions.status(decided([], candidate)) == 3
     assert decisions.status([]) == 3
 
@@ -108,16 +108,18 @@ def test_too_few_say_how_many_there_must_be() -> None:
 
 def test_pairs_of_given_records_are_decided_without_looks() -> None:
     seven = [side[:7] for side in paired_sides(0.9)]
-    assert [one.verdict for one in decided(*seven, at_looks=False)] == ["regression"]
-    assert [one.verdict for one in decided(*seven)] == ["cannot tell"], "before the first look"
+    assert [decision.verdict for decision in decided(*seven, at_looks=False)] == ["regression"]
+    assert [decision.verdict for decision in decided(*seven)] == ["cannot tell"], (
+        "before the first look"
+    )
 
 
 def test_sets_that_were_not_measured_in_pairs_are_decided_too() -> None:
-    found = decided(
+    actual = decided(
         repeats(*SEVEN_THROUGHPUTS),
         repeats(*(0.9 * value for value in SEVEN_THROUGHPUTS)),
     )
-    assert (found[0].verdict, found[0].estimate and found[0].estimate.pairs) == ("regression", 0)
+    assert (actual[0].verdict, actual[0].estimate and actual[0].estimate.pairs) == ("regression", 0)
     same = decided(repeats(*SEVEN_THROUGHPUTS), repeats(*SEVEN_THROUGHPUTS))
     assert same[0].verdict == "within the margin"
 
@@ -133,16 +135,16 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
             all_runs += some
     for number in range(12):
         base += paired_sides(1.0, model=f"lost {number}")[0]
-    found = decided(base, candidate, at_looks=False)
-    text = summary.note(found, decisions.status(found), ASKED)
+    actual = decided(base, candidate, at_looks=False)
+    text = summary.note(actual, decisions.status(actual), ASKED)
     assert len(text.splitlines()) <= 10, text
     assert text.startswith("**Framebench gate: regression**: candidate against base, margin 5.0%")
     assert "ratio 0.70" in text.split("- ")[1], "the worst comes first"
     assert "- and 13 more, see `tables/gate.md`" in text
     assert "<b>" not in text
-    open_cases = [one for one in found if one.verdict == "cannot tell"]
+    open_cases = [decision for decision in actual if decision.verdict == "cannot tell"]
     open_note = summary.note(open_cases, 3, ASKED)
-    most = max(one.needed for one in open_cases if one.needed)
+    most = max(open_case.needed for open_case in open_cases if open_case.needed)
     assert f"the same command with at least `--pairs {most}`" in open_note
     assert "choose another margin" in open_note
     assert len(summary.broken_note("x\n" * 100, ASKED).splitlines()) <= 10
@@ -152,8 +154,10 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
 def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     pairs_of = {name: paired_sides(factor, model=name) for name, factor in
                 (("good", 1.0), ("slow", 0.9), ("open", 0.95), ("lost\x1b", 1.0))}  # fmt: skip
-    base = [run for one, _ in pairs_of.values() for run in one]
-    candidate = [run for name, (_, one) in pairs_of.items() if "lost" not in name for run in one]
+    base = [run for entry, _ in pairs_of.values() for run in entry]
+    candidate = [
+        run for name, (_, entry) in pairs_of.items() if "lost" not in name for run in entry
+    ]
     root = ElementTree.fromstring(
         summary.junit(decided(base, candidate, at_looks=False), ASKED).encode()
     )
@@ -172,10 +176,10 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
 def test_the_note_and_junit_name_flags() -> None:
     base, candidate = paired_sides(1.0)
     noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
-    found = decided(base, [*candidate[:3], noisy, *candidate[4:]])
-    text = summary.note(found, decisions.status(found), ASKED)
+    actual = decided(base, [*candidate[:3], noisy, *candidate[4:]])
+    text = summary.note(actual, decisions.status(actual), ASKED)
     assert "disturbed (cases: 1, runs: 1)" in text
-    case = ElementTree.fromstring(summary.junit(found, ASKED).encode())[0][0]
+    case = ElementTree.fromstring(summary.junit(actual, ASKED).encode())[0][0]
     assert "flags: disturbed (candidate r4)" in (case.findtext("system-out") or "")
 
 
@@ -254,13 +258,13 @@ def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Return the suites that Snakemake would measure."""
-    found: list[dict[str, Any]] = []
+    actual: list[dict[str, Any]] = []
 
     def measure(suite: Path, *_: Any) -> None:
-        found.append(yaml.safe_load(suite.read_text()))
+        actual.append(yaml.safe_load(suite.read_text()))
 
     monkeypatch.setattr(snakemake_calls, "measure", measure)
-    return found
+    return actual
 
 
 def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(
@@ -316,8 +320,8 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
 
 
 def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
-    found = sides.both("envs/jax.yaml", "default", {}, [*CATALOG.frameworks], CATALOG)
-    assert [one.settings for one in found if isinstance(one, sides.VariantSide)] == [
+    actual = sides.both("envs/jax.yaml", "default", {}, [*CATALOG.frameworks], CATALOG)
+    assert [side.settings for side in actual if isinstance(side, sides.VariantSide)] == [
         {"environments": {"jax": "envs/jax.yaml"}},
         {},
     ]
@@ -336,11 +340,11 @@ def test_a_version_of_a_package_and_variables_are_sides() -> None:
 
 def test_versions_of_a_model_are_compared_under_its_name() -> None:
     base, candidate = paired_sides(0.9)
-    found = [
+    actual = [
         measuring.called(group([changed(run, model=name) for run in some], None), "my")
         for name, some in (("my@1", base), ("my@2", candidate))
     ]
-    assert [one.verdict for one in decisions.decide(*found, 0.05)] == ["regression"]
+    assert [decision.verdict for decision in decisions.decide(*actual, 0.05)] == ["regression"]
 
 
 def test_a_suite_that_ships_is_found_from_any_folder(

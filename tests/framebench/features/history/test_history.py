@@ -49,9 +49,9 @@ def sets(tmp_path: Path) -> Path:
 
 def every(paths: Sequence[Path], file: Path, by: str = "date") -> list[CaseHistory]:
     measured, problems = index.load(sources.find(paths), file)
-    found, unplaced = trends.series_of(measured, by)
+    actual, unplaced = trends.series_of(measured, by)
     assert not [*problems, *unplaced]
-    return found
+    return actual
 
 
 def test_a_change_is_found_with_what_else_changed(sets: Path, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_sets_are_ordered_and_called_as_is_asked(
 ) -> None:
     (series,) = every([sets], tmp_path / "index", by)
     assert (series.labels[0], series.labels[-1]) == (first, last)
-    order = [one.point.version for one in series.measured]
+    order = [point.point.version for point in series.measured]
     by_time = [f"2.{day + 1}.0" for day in range(SETS)]
     assert (order == by_time) == (by != "name")
 
@@ -159,12 +159,17 @@ def test_archives_and_folders_of_records_are_sets_too(tmp_path: Path) -> None:
             zipped.write(file, file.relative_to(tmp_path / "made" / "set-3"))
     (kept / "notes.txt").write_text("no set")
     (kept / "empty").mkdir()
-    found = sources.find([kept])
-    assert [one.name for one in found] == ["records", "results", "set.tar.gz", "set.zip"]
+    actual = sources.find([kept])
+    assert [result_set.name for result_set in actual] == [
+        "records",
+        "results",
+        "set.tar.gz",
+        "set.zip",
+    ]
     (series,) = every([kept], tmp_path / "index")
-    days = [one.point.commit[-1] for one in series.measured]
+    days = [point.point.commit[-1] for point in series.measured]
     assert len({*days}) == 1, "commits are shortened"
-    assert [one.source.name for one in series.measured] == [
+    assert [point.source.name for point in series.measured] == [
         "results", "records", "set.tar.gz", "set.zip"
     ]  # fmt: skip
 
@@ -176,8 +181,8 @@ def test_an_archive_that_is_none_is_named_and_the_others_count(tmp_path: Path) -
     with tarfile.open(escaping, "w") as archive:
         archive.add(tmp_path / "sets" / "good", "../../outside")
     measured, problems = index.load(sources.find([tmp_path / "sets"]), tmp_path / "index")
-    assert {one.source.name for one in measured} == {"good"}
-    assert [one.origin for one in problems] == ["bad.zip", "escaping.tar"]
+    assert {point.source.name for point in measured} == {"good"}
+    assert [problem.origin for problem in problems] == ["bad.zip", "escaping.tar"]
     assert not (tmp_path.parent / "outside").exists()
     with pytest.raises(RecordsError, match="cannot be unpacked"):
         index.load(sources.find([tmp_path / "sets" / "bad.zip"]), tmp_path / "index")
@@ -209,7 +214,7 @@ def test_only_what_changed_is_read_again(sets: Path, tmp_path: Path, reads: list
     changed.write_text(content.replace("2.3.4", "9.9.9"))
     (series,) = every([sets], file)
     assert reads[SETS:] == ["set-3"]
-    packages = {one.source.name: one.point.facts["packages.numpy"] for one in series.measured}
+    packages = {point.source.name: point.point.facts["packages.numpy"] for point in series.measured}
     assert [name for name, version in packages.items() if version == "9.9.9"] == ["set-3"]
     shutil.rmtree(sets / "set-4")
     (series,) = every([sets], file)
@@ -283,10 +288,10 @@ def test_of_a_thousand_sets_that_are_known_nothing_takes_long(tmp_path: Path) ->
     many = [sources.ResultSet(tmp_path / str(n), str(n), "state") for n in range(1000)]
     file = tmp_path / "index"
     kept = index.connected(file)
-    for one in many:
+    for result_set in many:
         kept.execute(
             "INSERT INTO sets (path, state, problems) VALUES (?, 'state', '[]')",
-            (index.name_of(one),),
+            (index.name_of(result_set),),
         )
     key, facts = (
         index.number_of_text(kept, index.text_of_key(point.key)),
@@ -361,7 +366,7 @@ def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
         "[...document.querySelectorAll('figure [data-tip]')].map(one => one.dataset.tip)"
     )
     assert len(said) == 2
-    assert all(re.match(r".+: [\d.]+", one) for one in said), said
+    assert all(re.match(r".+: [\d.]+", entry) for entry in said), said
 
 
 def test_a_disk_that_fills_up_leaves_the_former_history(

@@ -25,16 +25,16 @@ def runs_of(
 ) -> list[Run]:
     """Return runs of a benchmark ``kind/metric`` by node; None for a failed one. ``other``: run
     fields."""
-    found = []
+    actual = []
     for name, by_node in figures.items():
         kind, _, metric = name.partition("/")
         better = RECORDED["figures"].get(name, {}).get("better", "higher")
         for node, values in by_node.items():
             for repeat, value in enumerate(values, 1):
-                one = measured(kind, [MetricValue(metric, value, "GB/s", better)])
+                run = measured(kind, [MetricValue(metric, value, "GB/s", better)])
                 status = {} if value is not None else {"status": "failed", "reason": "broke"}
-                found.append(changed(one, node=node, repeat=repeat, **status, **other))
-    return found
+                actual.append(changed(run, node=node, repeat=repeat, **status, **other))
+    return actual
 
 
 def drawn(seed: int, shared: bool = True) -> tuple[dict[str, dict[str, list[float]]], str]:
@@ -64,9 +64,12 @@ def called(
     made = [
         NodeFigure(
             str(number),
-            {str(node): (one[node] * factor).tolist() for node, factor in enumerate(factors)},
+            {
+                str(node): (drawn_value[node] * factor).tolist()
+                for node, factor in enumerate(factors)
+            },
             margin,
         )
-        for number, one in enumerate(drawn_values)
+        for number, drawn_value in enumerate(drawn_values)
     ]
     return {int(claim.node) for claim in judge(made) if claim.verdict == SLOWER}

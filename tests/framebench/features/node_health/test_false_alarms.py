@@ -23,7 +23,7 @@ def false_alarms(
 ) -> int:
     random = np.random.default_rng(0)
     sets = (called(random, SAMPLERS[sampler], factors, figures, 5, margin) for _ in range(SETS))
-    return sum(bool(found - bad) for found in sets)
+    return sum(bool(entry - bad) for entry in sets)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,15 @@ def test_the_simulation_would_show_a_node_beyond_the_limit() -> None:
 
 def test_bad_nodes_do_not_hide_each_other() -> None:
     random = np.random.default_rng(0)
-    found = [called(random, SAMPLERS["normal"], [1, 1, 1, 1, 1, 0.8, 0.8], 2, 5) for _ in range(50)]
-    assert found == [{5, 6}] * 50
+    actual = [
+        called(random, SAMPLERS["normal"], [1, 1, 1, 1, 1, 0.8, 0.8], 2, 5) for _ in range(50)
+    ]
+    assert actual == [{5, 6}] * 50
 
 
 def test_as_many_repeats_as_are_said_to_be_needed_can_tell() -> None:
     random = np.random.default_rng(0)
     needed = repeats_needed(nodes=4, tests=12)
     for repeats, expected in ((needed, {3}), (needed - 1, set())):
-        found = called(random, SAMPLERS["normal"], [1, 1, 1, 0.5], figures=3, repeats=repeats)
-        assert found == expected, repeats
+        actual = called(random, SAMPLERS["normal"], [1, 1, 1, 0.5], figures=3, repeats=repeats)
+        assert actual == expected, repeats

@@ -69,14 +69,14 @@ def line(node: str, **changes: Any) -> str:
 
 
 def by_theirs(lines: list[str], tmp_path: Path) -> dict[str, judging.JudgedNode]:
-    found = brought("superbench", "\n".join(lines) + "\n", tmp_path)
+    actual = brought("superbench", "\n".join(lines) + "\n", tmp_path)
     rules, baseline = tmp_path / "rules.yaml", tmp_path / "baseline.json"
     rules.write_text(THEIRS)
     baseline.write_text(json.dumps(BASELINE))
     given = health.health_of(
         health.read_rules(rules), health.read_baseline(baseline), node_health.SHIPPED
     )
-    runs = record_sets.load(found.root).runs
+    runs = record_sets.load(actual.root).runs
     nodes = judging.judge(figures.measured(grouping.group(runs, None)), given)
     return {node.name: node for node in nodes}
 

@@ -44,7 +44,7 @@ def judge(
     lines = []
     for name, changes in nodes.items():
         given = {"node": name, **GOOD, **changes}
-        lines.append(json.dumps({key: one for key, one in given.items() if one is not None}))
+        lines.append(json.dumps({key: entry for key, entry in given.items() if entry is not None}))
     results = folder / "results-summary.jsonl"
     results.write_text("\n".join(lines) + "\n")
     transfer.import_files("superbench", results, {}, folder / "set")
@@ -58,8 +58,8 @@ def judge(
     given = health.health_of(
         health.read_rules(files[0]), health.read_baseline(files[1]), node_health.SHIPPED
     )
-    found = judging.judge(figures.measured(grouping.group(runs, None)), given)
-    return {node.name: node for node in found}
+    actual = judging.judge(figures.measured(grouping.group(runs, None)), given)
+    return {node.name: node for node in actual}
 
 
 def defective(nodes: dict[str, judging.JudgedNode]) -> list[str]:

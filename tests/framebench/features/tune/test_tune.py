@@ -43,20 +43,20 @@ class Machine:
     ) -> list[CaseResult]:
         end = self.now + (math.inf if seconds is None else seconds)
         known = {
-            str(self.run(batch, *one, 1).case): (batch, *one)
+            str(self.run(batch, *combination, 1).case): (batch, *combination)
             for batch in batches
-            for one in COMBINATIONS
+            for combination in COMBINATIONS
         }
         chosen = [known[name] for name in names] if names else [*known.values()]
         self.calls.append(chosen)
-        for one in chosen:
-            takes = TAKES * (repeats - self.repeats.get(one, 0))
+        for item in chosen:
+            takes = TAKES * (repeats - self.repeats.get(item, 0))
             if self.now + takes <= end:
                 self.now += takes
-                self.repeats[one] = repeats
+                self.repeats[item] = repeats
         runs = [
-            self.run(*one, number)
-            for one, count in self.repeats.items()
+            self.run(*item, number)
+            for item, count in self.repeats.items()
             for number in range(1, count + 1)
         ]
         return [*grouping.group(runs, None).values()]
@@ -80,35 +80,35 @@ def figure(batch: int, precision: str, compiler: str) -> float | None:
 
 def test_batches_grow_while_they_help_and_the_best_are_repeated() -> None:
     machine = Machine(figure)
-    found = Search(machine.begin, machine.measure, lambda: machine.now, 10_000).run(
+    actual = Search(machine.begin, machine.measure, lambda: machine.now, 10_000).run(
         [1, 2, 4, 8, 16, 32, 64]
     )
-    best = found[0].case
+    best = actual[0].case
     assert (best.precision, best.compiler, best.batch_per_device) == ("bf16", "none", 8)
-    assert len(found[0].values) == 6
-    assert [len(one) for one in machine.calls] == [6, 3, 3, 3, 3, 3, 3]
-    assert {one.case.batch_per_device for one in found} == {1, 2, 4, 8, 16, 32}
-    assert not found[-1].throughput
+    assert len(actual[0].values) == 6
+    assert [len(call) for call in machine.calls] == [6, 3, 3, 3, 3, 3, 3]
+    assert {result.case.batch_per_device for result in actual} == {1, 2, 4, 8, 16, 32}
+    assert not actual[-1].throughput
 
 
 @pytest.mark.parametrize("budget", [60, 150, 400, 1000])
 def test_a_budget_is_kept(budget: float) -> None:
     machine = Machine(figure)
-    found = Search(machine.begin, machine.measure, lambda: machine.now, budget).run(
+    actual = Search(machine.begin, machine.measure, lambda: machine.now, budget).run(
         [1, 2, 4, 8, 16, 32, 64]
     )
     assert machine.now <= budget
-    assert found[0].throughput
+    assert actual[0].throughput
 
 
 def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> None:
     machine = Machine(figure)
-    found = Search(machine.begin, machine.measure, lambda: machine.now, 150).run([1])
+    actual = Search(machine.begin, machine.measure, lambda: machine.now, 150).run([1])
     facts = load_catalog(ROOT).frameworks["pytorch"]
     own = OwnModel("my_model.py", {"name": "my_model@1"})
-    config = ["packages={pytorch: [timm==1.0.31]}", f"cases={found[0].case}"]
+    config = ["packages={pytorch: [timm==1.0.31]}", f"cases={actual[0].case}"]
     again = snakemake_calls.command(tmp_path / "suite.yaml", config, ["--rerun-incomplete"])
-    lines = command.report(found, own, facts, again)
+    lines = command.report(actual, own, facts, again)
     (call,) = [line for line in lines if "snakemake" in line]
     assert shlex.split(call) == again, "it is quoted"
     assert again[again.index("--config") + 1 :] == [*config, f"suite={tmp_path / 'suite.yaml'}"]
@@ -152,9 +152,9 @@ def test_batches_that_were_not_tried_are_named_with_the_reason() -> None:
 
 def test_lines_of_a_script_stand_in_the_order_in_which_they_run() -> None:
     facts = load_catalog(ROOT).frameworks["pytorch"]
-    found = grouping.group([run(1.0, precision="amp", compiler="inductor")], None).values()
+    actual = grouping.group([run(1.0, precision="amp", compiler="inductor")], None).values()
     own = OwnModel("my_model.py", {"name": "my_model@1"})
-    *_, before, step = command.report([*found], own, facts, [])
+    *_, before, step = command.report([*actual], own, facts, [])
     assert before == "    model.compile()"
     assert step.startswith("    with torch.autocast(")
 

@@ -32,10 +32,10 @@ def layout_rows(tables: Mapping[Table, Any], name: str) -> Iterator[dict[str, st
 
 def test_nvidias_layout_of_training_has_both_precisions_of_one_case(made: Any) -> None:
     known, _, tables = made
-    found = list(layout_rows(tables, "nvidia_training"))
+    actual = list(layout_rows(tables, "nvidia_training"))
     amps = [of for of in known if of.precision == "amp" and of.mode == "train"]
-    assert len(found) == 2 * len(amps)
-    for row in found:
+    assert len(actual) == 2 * len(amps)
+    for row in actual:
         framework, _, *compiler = row["Framework"].split()
         of = Of(framework, "train", "amp", bool(compiler), int(row["GPUs"]))
         full = of.but(precision="fp32")
@@ -51,10 +51,10 @@ def test_nvidias_layouts_of_scores_have_both_precisions_of_one_case(made: Any) -
     for name, title in (("nvidia_accuracy", "Accuracy - {}"), ("nvidia_seeds", "{} avg accuracy")):
         ((table, rows),) = ((t, rows) for t, rows in tables.items() if t.name == name)
         assert len(html_tables.of_frame(table, rows).layouts) == 1, "one table of one title"
-        found = list(layout_rows(tables, name))
-        assert len(found) % 2 == 0
-        assert found
-        for row in found:
+        actual = list(layout_rows(tables, name))
+        assert len(actual) % 2 == 0
+        assert actual
+        for row in actual:
             framework = row["Framework"].split()[0]
             for precision, words in (("amp", "mixed precision"), ("fp32", "FP32")):
                 value = scores.get((framework, precision))

@@ -57,7 +57,7 @@ def layouts_of(inputs: Inputs) -> list[PublishedLayout]:
     known = registry.known()
     tables = (known[name] for name in NAMES)
     shown = [view.view_table(table, frames.frame(table, table.rows(inputs))) for table in tables]
-    return [layout for one in shown for layout in one.layouts]
+    return [layout for table_view in shown for layout in table_view.layouts]
 
 
 @pytest.mark.parametrize(("folder", "count"), [(MXNET, 481), (ELECTRA, 299)])
@@ -67,7 +67,7 @@ def test_every_printed_cell_stands_in_its_row(
     cells = read_cells(folder / "published.csv")
     assert len(cells) == count
     for cell in cells:
-        found = list(
+        actual = list(
             rows_of(
                 made,
                 source=cell["source"],
@@ -76,9 +76,12 @@ def test_every_printed_cell_stands_in_its_row(
                 model=cell["model"],
             )
         )
-        assert found, cell
+        assert actual, cell
         texts = {
-            text for row in found for value in row.values() for text in (str(value), *_split(value))
+            text
+            for row in actual
+            for value in row.values()
+            for text in (str(value), *_split(value))
         }
         assert cell["printed"] in texts, cell
 
@@ -98,7 +101,7 @@ def test_each_printed_table_stands_by_itself_in_the_order_of_its_source(
         line = lines.setdefault((title, cell["model"]), {}).setdefault(cell["place"], [])
         line += _atoms(cell["printed"])
     made = layouts_of(Inputs({}, of_features={"printed": lambda: printed}))
-    by_title = {(one.title, one.rows[0][0]["model"]): one for one in made}
+    by_title = {(layout.title, layout.rows[0][0]["model"]): layout for layout in made}
     assert {*by_title} == {*lines}
     for key, rows in lines.items():
         layout = by_title[key]
@@ -118,11 +121,11 @@ def _atoms(text: str) -> list[str]:
 def test_every_printed_table_is_laid_out_word_for_word(printed: list[Printed]) -> None:
     """Fail if a heading or row differs from its source."""
     made = {
-        one.title.partition(", as printed (")[0]: [
-            one.header,
-            *([cells[title].text for title in one.header] for _, cells in one.rows),
+        layout.title.partition(", as printed (")[0]: [
+            layout.header,
+            *([cells[title].text for title in layout.header] for _, cells in layout.rows),
         ]
-        for one in layouts_of(Inputs({}, of_features={"printed": lambda: printed}))
+        for layout in layouts_of(Inputs({}, of_features={"printed": lambda: printed}))
     }
     text = (ROOT / "tests" / "data" / "nvidia_as_printed.txt").read_text(encoding="utf-8")
     wanted = {}
@@ -207,21 +210,21 @@ def test_ours_stand_in_the_same_layout_with_the_printed_behind(printed: list[Pri
         *repeats(50.0, 50.0, precision="amp", mode="inference", **of),
         *repeats(25.0, 25.0, precision="fp32", mode="inference", **of),
     ]
-    found = tables_of(Inputs(group(runs, None), of_features={"printed": lambda: printed}))
-    one, four, *others = found["nvidia_training"]
+    actual = tables_of(Inputs(group(runs, None), of_features={"printed": lambda: printed}))
+    one, four, *others = actual["nvidia_training"]
     assert (one["throughput_amp"], one["throughput_full"]) == ("3000.00", "1000.00")
     assert (one["amp_speedup"], one["weak_amp"], one["weak_full"]) == ("3.00", "1.00", "1.00")
     assert (four["weak_amp"], four["throughput_full"], four["amp_speedup"]) == ("3.00", "", "")
     assert {row["model"] for row in others} == {"resnet50_v1.5"}
     assert len(others) == 12, "those that are printed of this model"
-    amp, full, *_ = found["nvidia_inference"]
+    amp, full, *_ = actual["nvidia_inference"]
     assert (amp["precision"], amp["inference_throughput"], amp["amp_speedup"]) == (
         "amp",
         "50.00",
         "2.00",
     )
     assert (full["precision"], full["amp_speedup"]) == ("fp32", "")
-    assert found["nvidia_accuracy"] == found["nvidia_seeds"] == []
+    assert actual["nvidia_accuracy"] == actual["nvidia_seeds"] == []
 
 
 def test_updates_of_as_many_samples_are_compared_whatever_their_batches() -> None:
@@ -247,10 +250,10 @@ def test_updates_of_as_many_samples_are_compared_whatever_their_batches() -> Non
 
 def test_trainings_of_ours_have_scores_and_seeds() -> None:
     runs = [trained(0.5, 0.9, seed=n, precision=p) for n in (0, 1) for p in ("amp", "fp32")]
-    found = tables_of(Inputs({}, others=group(runs, None)))
-    (row,) = found["nvidia_accuracy"]
+    actual = tables_of(Inputs({}, others=group(runs, None)))
+    (row,) = actual["nvidia_accuracy"]
     assert (row["score_amp"], row["score_full"], row["score"]) == ("90.000", "90.000", "accuracy")
-    first, _ = found["nvidia_seeds"]
+    first, _ = actual["nvidia_seeds"]
     assert (first["seeds_deviation"], first["each_seed"]) == ("0.000", "90.000, 90.000")
 
 
@@ -266,12 +269,12 @@ def test_ours_are_laid_out_as_the_model_is_printed_and_stand_first(
     ]
     made = layouts_of(Inputs(group(runs, None), of_features={"printed": lambda: printed}))
     heads = {}
-    for one in made:
-        if "as printed" not in one.title:
-            cells_of = one.rows[0][1]
-            heads[str(one.rows[0][0]["model"])] = (
-                one.header,
-                [cells_of[title].text for title in one.header],
+    for published_layout in made:
+        if "as printed" not in published_layout.title:
+            cells_of = published_layout.rows[0][1]
+            heads[str(published_layout.rows[0][0]["model"])] = (
+                published_layout.header,
+                [cells_of[title].text for title in published_layout.header],
             )
     header, cells = heads["resnet50_v1.5"]
     assert (header[:2], cells[0]) == (["Framework", "GPUs"], "pytorch 2.8.0")
@@ -290,7 +293,7 @@ def test_ours_are_laid_out_as_the_model_is_printed_and_stand_first(
 def test_seeds_of_both_precisions_stand_in_one_row_as_mxnet_prints_them() -> None:
     runs = [trained(0.5, 0.9, seed=n, precision=p) for n in (1, 2) for p in ("amp", "fp32")]
     made = layouts_of(Inputs({}, others=group(runs, None)))
-    (seeds,) = (one for one in made if "# of epochs" in one.header)
+    (seeds,) = (layout for layout in made if "# of epochs" in layout.header)
     ((_, cells),) = seeds.rows
     texts = {title: cell.text for title, cell in cells.items()}
     assert texts["mixed precision avg accuracy"] == texts["FP32 avg accuracy"] == "90.000"
@@ -303,9 +306,9 @@ def test_trainings_by_two_recipes_are_distinguished() -> None:
         for p in ("amp", "fp32")
         for target in (None, 0.8)
     ]
-    found = tables_of(Inputs({}, others=group(runs, None)))
-    assert {row["details"] for row in found["nvidia_accuracy"]} == {"cpu", "cpu, target 0.8"}
-    assert len({(row["precision"], row["details"]) for row in found["nvidia_seeds"]}) == 4
+    actual = tables_of(Inputs({}, others=group(runs, None)))
+    assert {row["details"] for row in actual["nvidia_accuracy"]} == {"cpu", "cpu, target 0.8"}
+    assert len({(row["precision"], row["details"]) for row in actual["nvidia_seeds"]}) == 4
 
 
 def test_what_is_printed_of_electra_stands_behind_its_fine_tuning(printed: list[Printed]) -> None:
@@ -314,10 +317,10 @@ def test_what_is_printed_of_electra_stands_behind_its_fine_tuning(printed: list[
         for n in (1, 2)
         for p in ("amp", "tf32")
     ]
-    found = tables_of(
+    actual = tables_of(
         Inputs({}, others=group(runs, None), of_features={"printed": lambda: printed})
     )["nvidia_accuracy"]
-    assert {row["model"] for row in found} == {"electra_base_squad", "electra_base"}
+    assert {row["model"] for row in actual} == {"electra_base_squad", "electra_base"}
 
 
 def test_without_mixed_precision_there_is_no_such_table() -> None:
@@ -385,17 +388,17 @@ def pretrained() -> list[Run]:
 
 def test_a_pre_training_has_one_row_for_both_phases(printed: list[Printed]) -> None:
     """Fail if a pre-training has separate rows, or not the final loss and the total hours."""
-    found = tables_of(
+    actual = tables_of(
         Inputs({}, others=group(pretrained(), None), of_features={"printed": lambda: printed})
     )
-    row, *behind = found["nvidia_accuracy"]
-    assert {one["model"] for one in behind} == {"electra_base"}
-    assert all(one["printed_in"] for one in behind)
+    row, *behind = actual["nvidia_accuracy"]
+    assert {entry["model"] for entry in behind} == {"electra_base"}
+    assert all(entry["printed_in"] for entry in behind)
     assert (row["score"], row["score_amp"], row["score_full"]) == ("loss", "8.700", "8.700")
     assert (row["time_amp"], row["time_full"], row["time_unit"]) == ("4", "6", "h")
     assert row["time_speedup"] == "1.50"
     assert (row["batch_amp"], row["accumulation_amp"]) == ("176 and 24", "48 and 144")
-    amp, full, *_ = found["nvidia_seeds"]
+    amp, full, *_ = actual["nvidia_seeds"]
     assert (amp["precision"], full["precision"]) == ("amp", "tf32")
     assert (amp["seeds_mean"], amp["seeds_minimum"], amp["each_seed"]) == (
         *("8.700", "8.600", "8.600, 8.800"),
@@ -428,10 +431,10 @@ def test_the_page_has_the_first_lines_of_ours_and_all_that_was_printed(
     page = html_tables.of_frame(table, frames.frame(table, table.rows(inputs)))
 
     def lines(layouts: Sequence[PublishedLayout]) -> dict[bool, int]:
-        counted = Counter(row["source"] == OURS for one in layouts for row, _ in one.rows)
+        counted = Counter(row["source"] == OURS for layout in layouts for row, _ in layout.rows)
         return dict(counted)
 
-    all_lines, shown = lines(whole.layouts), lines([one for one, _ in page.layouts])
+    all_lines, shown = lines(whole.layouts), lines([layout for layout, _ in page.layouts])
     assert all_lines[True] >= 100
     assert shown == {True: html_tables.MAX_ROWS, False: all_lines[False]}
     missing, every = all_lines[True] - html_tables.MAX_ROWS, sum(all_lines.values())

@@ -43,7 +43,7 @@ NOTED = (
     expected.FILE,
     interruptions.FILE,
     assumptions.FILE,
-    *(name for one in feature_registry.known() for name in one.result_files),
+    *(name for feature in feature_registry.known() for name in feature.result_files),
 )
 CHECKSUMS = archives.CHECKSUMS
 SUITE = "suite.yaml"

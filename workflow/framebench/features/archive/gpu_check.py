@@ -84,8 +84,8 @@ def _output(command_line: Sequence[str]) -> str:
 
 def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Outcome]:
     """Return what became of each case of a plan; with a failed verification, it fails."""
-    found = record_sets.load_results(results)
-    runs = {str(Path(run.origin).parent): run for run in (found.runs if found else ())}
+    record_set = record_sets.load_results(results)
+    runs = {str(Path(run.origin).parent): run for run in (record_set.runs if record_set else ())}
     proofs, _ = verifications.load(verifications.folder_for(results / "runs"))
     flags = verified.VerificationFlags(proofs, known.models)
     made = {}
@@ -99,7 +99,7 @@ def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Ou
             made[case] = Outcome(FAILS, f"verification: {flag.why}")
         else:
             made[case] = Outcome(WORKS)
-    return made | {one.case: Outcome(NOT_TRIED, one.reason) for one in plan.left_out}
+    return made | {left_out.case: Outcome(NOT_TRIED, left_out.reason) for left_out in plan.left_out}
 
 
 def lines(found: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]:

@@ -66,22 +66,22 @@ class Redaction:
         self._roots |= {folder for folder in folders if shapes.is_personal(folder)}
         environment = value.get("environment") if isinstance(value, Mapping) else None
         if isinstance(environment, Mapping) and isinstance(environment.get("packages"), Mapping):
-            self._versions |= {str(one) for one in environment["packages"].values()}
+            self._versions |= {str(package) for package in environment["packages"].values()}
             self._packages |= {*environment["packages"]}
         if isinstance(value, Mapping) and value.get("framework_version"):
             self._versions.add(str(value["framework_version"]))
 
     def learn_text(self, text: str) -> None:
         """Learn the hosts and users that a text names."""
-        for found in shapes.HOME.finditer(text):
-            self._learn("person", found[1] or found[2])
-        for found in shapes.MAIL.finditer(text):
-            if found["person"] not in self._packages:
-                self._learn("person", found["person"])
-        for found in shapes.ON_HOST.finditer(text):
-            self._learn("host", _parts(found, "name"))
-        for found in shapes.FIELD.finditer(text):
-            key, name = _parts(found, "key"), _parts(found, "name")
+        for match in shapes.HOME.finditer(text):
+            self._learn("person", match[1] or match[2])
+        for match in shapes.MAIL.finditer(text):
+            if match["person"] not in self._packages:
+                self._learn("person", match["person"])
+        for match in shapes.ON_HOST.finditer(text):
+            self._learn("host", _parts(match, "name"))
+        for match in shapes.FIELD.finditer(text):
+            key, name = _parts(match, "key"), _parts(match, "name")
             kind = shapes.KEYS[key.lower()]
             if kind in ("host", "person") and not _is_number(name):
                 self._learn(kind, name)
@@ -92,24 +92,24 @@ class Redaction:
             if name not in (*NOBODY, *_KINDS, "") and not name.isdigit():
                 self._people.add(name)
             return
-        for one in _hosts_of(name):
-            short = one.partition(".")[0]
-            known = {one} if short.isdigit() else {one, short}
+        for text in _hosts_of(name):
+            short = text.partition(".")[0]
+            known = {text} if short.isdigit() else {text, short}
             self._hosts |= known - {*_KINDS, "localhost", ""}
 
     def record(self, value: Any, key: str = "", top: bool = True) -> Any:
         """Return a record, or the part of it under ``key``, with stand-ins."""
         if isinstance(value, Mapping):
             return {
-                self._key(name): self._field(one, str(name), top) for name, one in value.items()
+                self._key(name): self._field(entry, str(name), top) for name, entry in value.items()
             }
         if isinstance(value, list):
             before = [None, *value]
             return [
-                self._stand_in("credential", one)
-                if isinstance(one, str) and _is_option_of_credential(previous)
-                else self.record(one, key, False)
-                for previous, one in zip(before, value, strict=False)
+                self._stand_in("credential", text)
+                if isinstance(text, str) and _is_option_of_credential(previous)
+                else self.record(text, key, False)
+                for previous, text in zip(before, value, strict=False)
             ]
         if not isinstance(value, str) or value in _fixed().values:
             return value
@@ -129,9 +129,9 @@ class Redaction:
         """Return ``value`` with recognisable shapes replaced; plain names stay.
         A framework may be called like a host."""
         if isinstance(value, Mapping):
-            return {name: self._with_shapes(one, str(name)) for name, one in value.items()}
+            return {name: self._with_shapes(entry, str(name)) for name, entry in value.items()}
         if isinstance(value, list):
-            return [self._with_shapes(one, key) for one in value]
+            return [self._with_shapes(entry, key) for entry in value]
         if not isinstance(value, str):
             return value
         if shapes.KEYS.get(key.lower()) == "serial":
@@ -250,15 +250,15 @@ class _Fixed:
 
     def _gather(self, part: Any) -> None:
         if isinstance(part, list):
-            for one in part:
-                self._gather(one)
+            for entry in part:
+                self._gather(entry)
         elif isinstance(part, Mapping):
             own = part.get("properties")
             self.keys |= {*own} if isinstance(own, Mapping) else set()
             listed = [*part.get("enum", ()), part.get("const")]
-            self.values |= {one for one in listed if isinstance(one, str)}
-            for one in part.values():
-                self._gather(one)
+            self.values |= {text for text in listed if isinstance(text, str)}
+            for entry in part.values():
+                self._gather(entry)
 
 
 @cache
@@ -293,8 +293,10 @@ def _is_option_of_credential(word: Any) -> bool:
 def _parts(match: re.Match[str], name: str) -> str:
     """Return the matched group ``name``, or its alternative ``name_..``; "" if neither matched."""
     groups = match.groupdict()
-    found = (value for key, value in groups.items() if key == name or key.startswith(f"{name}_"))
-    return next((value for value in found if value is not None), "")
+    generator = (
+        value for key, value in groups.items() if key == name or key.startswith(f"{name}_")
+    )
+    return next((value for value in generator if value is not None), "")
 
 
 def _is_number(text: str) -> bool:
@@ -305,10 +307,10 @@ def _is_number(text: str) -> bool:
 def _hosts_of(listed: str) -> Iterator[str]:
     """Yield the names in a SLURM node list such as ``gpu[01-03],login1``."""
     yield listed
-    for one in re.split(r",(?![^\[]*\])", listed):
-        span = re.fullmatch(r"(.*?)\[([\d,-]+)\](.*)", one)
+    for word in re.split(r",(?![^\[]*\])", listed):
+        span = re.fullmatch(r"(.*?)\[([\d,-]+)\](.*)", word)
         if span is None:
-            yield one
+            yield word
             continue
         for part in span[2].split(","):
             first, _, last = part.partition("-")
@@ -321,12 +323,12 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):
-        for name, one in value.items():
+        for name, entry in value.items():
             if name not in KEPT or name == "source":
-                yield from _texts(one, name)
+                yield from _texts(entry, name)
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one, key)
+        for entry in value:
+            yield from _texts(entry, key)
 
 
 def _whole(name: str) -> re.Pattern[str]:

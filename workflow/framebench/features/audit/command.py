@@ -49,13 +49,13 @@ def make_lint(sources: Sequence[Path], results: Path) -> None:
 
 def lint_own(source: Path, results: Path) -> findings.Linted:
     """Check the records at ``source``, and their tables next to them or below ``results``."""
-    read = found = record_sets.load(source)
-    if not found.runs and not found.problems:
+    read = record_set = record_sets.load(source)
+    if not record_set.runs and not record_set.problems:
         raise record_sets.RecordsError(f"{source}: holds no record of a run and no published table")
     _, problems = verifications.load(verifications.folder_for(source))
     folders = (source.parent / "tables", results / "tables")
     stated = {folder: folder / FINGERPRINT for folder in folders}
-    found = replace(found, problems=(*found.problems, *problems))
+    record_set = replace(record_set, problems=(*record_set.problems, *problems))
     current = [
         folder
         for folder, file in stated.items()
@@ -64,9 +64,9 @@ def lint_own(source: Path, results: Path) -> findings.Linted:
     ]
     stale = not current and lint_results.holds_tables(folders[0])
     if not current and not stale:
-        return lint_results.check_results(found, {}, str(source), None)
+        return lint_results.check_results(record_set, {}, str(source), None)
     folder = folders[0] if stale else current[0]
     beside = load_sidecars(source, folder.parent)
-    inputs = inputs_of(found, beside, folder.parent, report_parts())
+    inputs = inputs_of(record_set, beside, folder.parent, report_parts())
     tables = frames.build(inputs)
-    return lint_results.check_results(found, tables, str(source), folder, stale)
+    return lint_results.check_results(record_set, tables, str(source), folder, stale)

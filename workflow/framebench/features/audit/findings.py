@@ -60,7 +60,9 @@ TABLE = Table(
 
 def frame(sources: Sequence[Linted]) -> pd.DataFrame:
     """Return a row of text for every finding."""
-    return frames.frame(TABLE, (asdict(one) for source in sources for one in source.findings))
+    return frames.frame(
+        TABLE, (asdict(finding) for source in sources for finding in source.findings)
+    )
 
 
 def summary_text(sources: Sequence[Linted]) -> str:
@@ -70,8 +72,10 @@ def summary_text(sources: Sequence[Linted]) -> str:
         count = len(source.findings)
         found = formatting.counted(count, "finding")
         lines.append(f"{source.source}: {source.rows} {source.kind} checked, {found}")
-        for one in source.findings:
-            figures = f"{one.printed} printed" if one.printed else "nothing printed"
-            figures += f", {one.recomputed} recomputed" if one.recomputed else ""
-            lines.append(f"  {one.check}: {one.table}, {one.row}: {figures}: {one.note}")
+        for finding in source.findings:
+            figures = f"{finding.printed} printed" if finding.printed else "nothing printed"
+            figures += f", {finding.recomputed} recomputed" if finding.recomputed else ""
+            lines.append(
+                f"  {finding.check}: {finding.table}, {finding.row}: {figures}: {finding.note}"
+            )
     return "\n".join(lines)

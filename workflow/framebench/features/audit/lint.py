@@ -52,8 +52,8 @@ def folders(path: Path) -> list[Path]:
 def check_folder(folder: Path) -> Linted:
     """Run all checks on a folder of published data. Raises RecordsError if it is none."""
     cells = read_cells(folder / PUBLISHED_NAME)
-    found = record_sets.load(folder)
-    cases = group(found.runs, None)
+    record_set = record_sets.load(folder)
+    cases = group(record_set.runs, None)
     causes = read_causes(folder)
     printed = figures_of(cells)
     checked = [
@@ -61,10 +61,12 @@ def check_folder(folder: Path) -> Linted:
         *repeats_found(printed, cases),
         *follow_from_runs(cases, folder / PUBLISHED_NAME),
     ]
-    named = [_finding(folder.name, *one, causes=causes) for one in checked]
+    named = [_finding(folder.name, *item, causes=causes) for item in checked]
     named += [
-        Finding(folder.name, record_sets.CSV_NAME, one.origin, "record", "", "", one.message)
-        for one in found.problems
+        Finding(
+            folder.name, record_sets.CSV_NAME, problem.origin, "record", "", "", problem.message
+        )
+        for problem in record_set.problems
     ]
     return Linted(folder.name, False, len(cells), "printed cells", tuple(named))
 
@@ -95,13 +97,13 @@ def check_figures(printed: Sequence[PrintedFigure]) -> list[Found]:
     ratios = ratios_of(printed)
     cases = [*by_case(printed).values(), *by_case(implied_baselines(ratios)).values()]
     return [
-        *(one for ratio in ratios for one in ratio_recomputes(ratio)),
+        *(finding for ratio in ratios for finding in ratio_recomputes(ratio)),
         *baselines_present(ratios),
         *baselines_alike(ratios),
-        *(one for case in cases for one in percentiles_rise(case)),
-        *(one for case in cases for one in mean_below_maximum(case)),
-        *(one for case in cases for one in throughput_agrees_with_latency(case)),
-        *(one for row in by_row(printed).values() for one in statistics_agree(row)),
+        *(finding for case in cases for finding in percentiles_rise(case)),
+        *(finding for case in cases for finding in mean_below_maximum(case)),
+        *(finding for case in cases for finding in throughput_agrees_with_latency(case)),
+        *(finding for row in by_row(printed).values() for finding in statistics_agree(row)),
     ]
 
 
@@ -155,7 +157,7 @@ def baselines_alike(ratios: Sequence[Ratio]) -> Iterator[Found]:
 def percentiles_rise(case: Mapping[str, PrintedFigure]) -> Iterator[Found]:
     """Check that a higher percentile is not smaller."""
     ordered = [case[name] for name in RISING if name in case]
-    for position in figures.falling([one.interval for one in ordered]):
+    for position in figures.falling([figure.interval for figure in ordered]):
         one, before = ordered[position], ordered[position - 1]
         note = f"below the {_spoken(before)}{_whose(one)}: {before.said}"
         yield one, "percentiles", f"at least {_value(before)}", note
@@ -201,8 +203,13 @@ def throughput_agrees_with_latency(case: Mapping[str, PrintedFigure]) -> Iterato
 def statistics_agree(row: Sequence[PrintedFigure]) -> Iterator[Found]:
     """Check that mean, deviation and extremes of repeats fit each other and the repeats."""
     for score in SCORES:
-        known = {one.quantity.removeprefix(f"{score}_"): one for one in row}
-        values = [one.interval for one in row if one.quantity == score]
+        known = {
+            printed_figure.quantity.removeprefix(f"{score}_"): printed_figure
+            for printed_figure in row
+        }
+        values = [
+            printed_figure.interval for printed_figure in row if printed_figure.quantity == score
+        ]
         extremes = [known[name].interval for name in ("min", "max") if name in known]
         yield from _mean_agrees(known.get("mean"), values, extremes)
         yield from _deviation_agrees(known.get("std"), values, extremes)
@@ -250,13 +257,13 @@ def repeats_found(printed: Sequence[PrintedFigure], cases: CaseResults) -> Itera
     for key, case in cases.items():
         counted[key_of(key.row)] += len(case.runs)
     reported = set()
-    for one in printed:
-        stated, count = one.cell["repeats"], counted.get(one.key)
-        if stated and count is not None and (one.key, stated) not in reported:
-            reported.add((one.key, stated))
+    for printed_figure in printed:
+        stated, count = printed_figure.cell["repeats"], counted.get(printed_figure.key)
+        if stated and count is not None and (printed_figure.key, stated) not in reported:
+            reported.add((printed_figure.key, stated))
             if int(stated) != count:
                 note = f"{stated} repeats are stated, {count} runs of this case are published"
-                yield replace(one, said=stated), "repeats", str(count), note
+                yield replace(printed_figure, said=stated), "repeats", str(count), note
 
 
 def follow_from_runs(cases: CaseResults, published_csv: Path) -> Iterator[Found]:

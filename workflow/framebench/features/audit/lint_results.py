@@ -57,7 +57,7 @@ def check_results(
     ``recomputed``: the tables of these records; ``stale``: those in ``made`` are of other records.
     """
     findings: list[Found] = [
-        ("records", one.origin, "record", "", "", one.message) for one in found.problems
+        ("records", problem.origin, "record", "", "", problem.message) for problem in found.problems
     ]
     for run in found.runs:
         findings += record_agrees(run)
@@ -71,7 +71,7 @@ def check_results(
             printed = read_table(made / f"{table.name}.csv")
             count += len(printed)
             findings += table_recomputes(table, printed, as_printed(frame))
-    named = tuple(Finding(source, *one) for one in findings)
+    named = tuple(Finding(source, *finding) for finding in findings)
     return Linted(source, True, count, "records and rows", named)
 
 

@@ -106,32 +106,41 @@ def ratios_of(printed: Sequence[PrintedFigure]) -> list[Ratio]:
     cases = by_case(printed)
     places: dict[Any, PrintedFigure] = {}
     rows: dict[Any, list[PrintedFigure]] = defaultdict(list)
-    for one in printed:
-        places.setdefault((one.key, one.quantity), one)
-        places.setdefault((one.cell["table"], one.key, one.quantity), one)
-        rows[one.row, one.quantity].append(one)
+    for printed_figure in printed:
+        places.setdefault((printed_figure.key, printed_figure.quantity), printed_figure)
+        places.setdefault(
+            (printed_figure.cell["table"], printed_figure.key, printed_figure.quantity),
+            printed_figure,
+        )
+        rows[printed_figure.row, printed_figure.quantity].append(printed_figure)
     ratios = []
-    for one in printed:
-        if not one.quantity.endswith("speedup"):
+    for printed_figure in printed:
+        if not printed_figure.quantity.endswith("speedup"):
             continue
-        stem = one.quantity.removesuffix("speedup")
+        stem = printed_figure.quantity.removesuffix("speedup")
         quantity = stem.removesuffix("amp_").removesuffix("_") or "throughput"
-        figure = cases[one.row, one.key].get(quantity)
+        figure = cases[printed_figure.row, printed_figure.key].get(quantity)
         if stem:
-            others = (other for other in rows[one.row, quantity] if _is_amp_base(other, one))
+            others = (
+                other
+                for other in rows[printed_figure.row, quantity]
+                if _is_amp_base(other, printed_figure)
+            )
             base, kind = next(others, None), FULL_PRECISION
         else:
-            key = _changed(one, nodes="1", devices_per_node="1")
-            base = places.get((one.cell["table"], key, quantity), places.get((key, quantity)))
+            key = _changed(printed_figure, nodes="1", devices_per_node="1")
+            base = places.get(
+                (printed_figure.cell["table"], key, quantity), places.get((key, quantity))
+            )
             kind = ONE_DEVICE
-        ratios.append(Ratio(one, quantity, figure, base, kind))
+        ratios.append(Ratio(printed_figure, quantity, figure, base, kind))
     return ratios
 
 
-def _is_amp_base(other: PrintedFigure, one: PrintedFigure) -> bool:
+def _is_amp_base(other: PrintedFigure, figure: PrintedFigure) -> bool:
     same = ("framework", "model", "mode", "input_pipeline", "variant", "nodes", "devices_per_node")
-    return other.cell["precision"] != one.cell["precision"] and all(
-        other.cell[name] == one.cell[name] for name in same
+    return other.cell["precision"] != figure.cell["precision"] and all(
+        other.cell[name] == figure.cell[name] for name in same
     )
 
 

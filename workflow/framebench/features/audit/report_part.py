@@ -39,7 +39,7 @@ def _printed(root: Path) -> list[Printed]:
     """Return the cells of published tables in ``root``; of the shipped tables if it has none."""
     is_beside = (root / PUBLISHED_NAME).is_file()
     folders = [root] if is_beside else lint.folders(PROJECT / "results" / "published")
-    return [one for folder in folders for one in lint.marked(folder)]
+    return [printed for folder in folders for printed in lint.marked(folder)]
 
 
 PART = PublishedFigures()

@@ -118,14 +118,14 @@ def _recorded(
 
 
 def _summary(found: list[_Made]) -> dict[str, Any]:
-    lines = "".join(f"{one.path} {one.digest}\n" for one in sorted(found))
+    lines = "".join(f"{made.path} {made.digest}\n" for made in sorted(found))
     count = len(found)
     return {
-        **{split: sum(one.path.startswith(f"{split}/") for one in found) for split in SPLITS},
-        "classes": len({one.path.split("/")[1] for one in found}),
-        "bytes": sum(one.size for one in found),
-        "mean_bytes": round(sum(one.size for one in found) / count),
-        "mean_width": round(sum(one.width for one in found) / count, 1),
-        "mean_height": round(sum(one.height for one in found) / count, 1),
+        **{split: sum(made.path.startswith(f"{split}/") for made in found) for split in SPLITS},
+        "classes": len({made.path.split("/")[1] for made in found}),
+        "bytes": sum(made.size for made in found),
+        "mean_bytes": round(sum(made.size for made in found) / count),
+        "mean_width": round(sum(made.width for made in found) / count, 1),
+        "mean_height": round(sum(made.height for made in found) / count, 1),
         "digest": hashlib.sha256(lines.encode()).hexdigest(),
     }

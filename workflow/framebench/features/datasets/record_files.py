@@ -35,27 +35,27 @@ _MAGIC = struct.pack("<I", 0xCED7230A)
 def parts(form: str, names: Iterable[str]) -> dict[str, list[str]]:
     """Return the record files of images with these ``names`` (``SPLIT/..``), with the names in
     each."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for split in SPLITS:
         own = [name for name in names if name.startswith(f"{split}/")]
         if form == RECORDIO:
-            found[f"{split}.rec"] = own
+            results[f"{split}.rec"] = own
             continue
         count = -(-len(own) // _EACH)
         for number in range(count):
             file = f"{split}-{number:05d}-of-{count:05d}.tfrecord"
             if form == OFRECORD:
                 file = f"{split}/part-{number:05d}"
-            found[file] = own[number * _EACH : (number + 1) * _EACH]
-    return found
+            results[file] = own[number * _EACH : (number + 1) * _EACH]
+    return results
 
 
 def files(form: str, names: Iterable[str]) -> list[str]:
     """Return all files to write for images with these ``names``."""
-    found = list(parts(form, names))
+    results = list(parts(form, names))
     if form == RECORDIO:
-        found += [f"{split}.idx" for split in SPLITS]
-    return found
+        results += [f"{split}.idx" for split in SPLITS]
+    return results
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def example(label: int, image: bytes) -> bytes:
 
 def of_numbers(numbers: Mapping[str, Sequence[int]]) -> bytes:
     """Return a ``tf.train.Example`` of lists of integers by name."""
-    return field(1, named({name: field(3, _packed(one)) for name, one in numbers.items()}))
+    return field(1, named({name: field(3, _packed(number)) for name, number in numbers.items()}))
 
 
 def oneflow_image(label: int, image: bytes) -> bytes:
@@ -113,12 +113,12 @@ def oneflow_image(label: int, image: bytes) -> bytes:
 def of_oneflow(numbers: Mapping[str, Sequence[int]]) -> bytes:
     """Return OneFlow's ``OFRecord`` of 32-bit integers by name.
     Format: oneflow/core/record/record.proto."""
-    return named({name: field(4, _packed(one)) for name, one in numbers.items()})
+    return named({name: field(4, _packed(number)) for name, number in numbers.items()})
 
 
 def named(features: Mapping[str, bytes]) -> bytes:
     """Return a map from names to features, in protocol buffers."""
-    entries = (field(1, name.encode()) + field(2, one) for name, one in features.items())
+    entries = (field(1, name.encode()) + field(2, feature) for name, feature in features.items())
     return b"".join(field(1, entry) for entry in entries)
 
 

@@ -69,7 +69,7 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
         write_whole(folder / VOCABULARY, "".join(f"{token}\n" for token in known))
         for split in SPLITS:
             whole = [document(seed, number, known) for number in numbers[split]]
-            digest.update(b"".join(one.astype("<u2").tobytes() for one in whole))
+            digest.update(b"".join(entry.astype("<u2").tobytes() for entry in whole))
             contents = _contents(form, split, whole, known, seed)
             for name, content in zip(names[split], contents, strict=True):
                 write_whole_bytes(folder / name, content)
@@ -127,7 +127,7 @@ def _contents(
 
 def _text(tokens: Any, known: Sequence[str]) -> bytes:
     sentences = tokens[:-1].reshape(_SENTENCES, -1)
-    lines = (" ".join(known[token] for token in one[:-1]) for one in sentences)
+    lines = (" ".join(known[token] for token in sentence[:-1]) for sentence in sentences)
     return "".join(f"{line}.\n" for line in lines).encode()
 
 

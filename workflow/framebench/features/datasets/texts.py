@@ -76,7 +76,7 @@ def text(seed: int, number: int) -> bytes:
     drawn = random.choice(len(known), size=_EACH // 3, p=chance)
     lines, used = [], 0
     for first in range(0, len(drawn), SENTENCE):
-        sentence = " ".join(known[one] for one in drawn[first : first + SENTENCE])
+        sentence = " ".join(known[entry] for entry in drawn[first : first + SENTENCE])
         line = (sentence.capitalize() + ".\n").encode()
         if used + len(line) >= _EACH:
             break

@@ -51,8 +51,8 @@ def _value(text: str, at: int, key: str | int) -> int | None:
 
 
 def _behind(text: str, at: int) -> int:
-    found = _BETWEEN.match(text, at)
-    return found.end() if found else at
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
 
 
 def place_of_refused(text: str) -> int | None:

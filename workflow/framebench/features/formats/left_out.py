@@ -19,7 +19,7 @@ def lines(
     """Yield a line per reason, with the figures or files skipped for it.
 
     ``refused``: reason and path of each skipped file."""
-    figures = (one for source in files for one in source.left_out)
+    figures = (item for source in files for item in source.left_out)
     for reason, names in _by_reason(figures):
         yield f"not taken: {_shown(names)}: {reason}"
     within = str(path / "_")[:-1]

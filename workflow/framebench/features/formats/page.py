@@ -15,14 +15,14 @@ def text() -> str:
     """Return the tables of export and import formats in Markdown, each below its heading."""
     forms = known().values()
     out = [
-        (f"`{one.name}`", f"`{one.suffix}`", one.tool, one.holds, one.flags, one.lost)
-        for one in forms
-        if one.write
+        (f"`{form.name}`", f"`{form.suffix}`", form.tool, form.holds, form.flags, form.lost)
+        for form in forms
+        if form.write
     ]
     read = [
-        (f"`{one.name}`", _files(one), one.tool, one.taken, one.not_taken, one.missing)
-        for one in forms
-        if one.read
+        (f"`{form.name}`", _files(form), form.tool, form.taken, form.not_taken, form.missing)
+        for form in forms
+        if form.read
     ]
     return f"### Out\n\n{_table(OUT, out)}\n### In\n\n{_table(IN, read)}"
 

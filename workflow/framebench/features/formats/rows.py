@@ -124,7 +124,10 @@ def _flat(stated: Mapping[str, Any], within: str, without: frozenset[str]) -> It
         if isinstance(value, dict):
             yield from _flat(value, f"{name}.", without)
         elif isinstance(value, list):
-            yield name, ", ".join(one if isinstance(one, str) else json.dumps(one) for one in value)
+            yield (
+                name,
+                ", ".join(text if isinstance(text, str) else json.dumps(text) for text in value),
+            )
         else:
             yield name, value
 
@@ -142,7 +145,10 @@ def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: 
     Figures that differ in settings become different cases; repeats are numbered. Figures other than
     step throughput of a fully known case get a mode of the tool's own. No table then mixes them
     with measured ones. Raises FormatError if ``facts`` contradict the file."""
-    stated = [replace(one, run=_with(one.run, facts)) for one in figures]
+    stated = [
+        replace(imported_figure, run=_with(imported_figure.run, facts))
+        for imported_figure in figures
+    ]
     counted: Counter[Any] = Counter()
     completed = []
     for run in (_of_steps(run, tool) for run in _with_differing_settings(stated)):
@@ -156,31 +162,37 @@ def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: 
 def _with_differing_settings(figures: Sequence[ImportedFigure]) -> list[Run]:
     """Return runs whose parameters include the settings that differ within their case."""
     alike: dict[Any, list[Mapping[str, Any]]] = defaultdict(list)
-    for one in figures:
-        alike[one.run.case, one.run.conditions].append(one.settings)
+    for imported_figure in figures:
+        alike[imported_figure.run.case, imported_figure.run.conditions].append(
+            imported_figure.settings
+        )
     differing = {key: _differing(settings) for key, settings in alike.items()}
     runs = []
-    for one in figures:
-        case = one.run.case
-        names = differing[case, one.run.conditions]
-        added = {name: _text(one.settings[name]) for name in names if name in one.settings}
+    for imported_figure in figures:
+        case = imported_figure.run.case
+        names = differing[case, imported_figure.run.conditions]
+        added = {
+            name: _text(imported_figure.settings[name])
+            for name in names
+            if name in imported_figure.settings
+        }
         if added:
             parameters = tuple(sorted({**dict(case.parameters), **added}.items()))
             case = case._replace(parameters=parameters)
-        runs.append(replace(one.run, case=case))
+        runs.append(replace(imported_figure.run, case=case))
     return runs
 
 
 def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of settings that differ, or are missing, in some of ``settings``."""
-    distinct = [*{id(one): one for one in settings}.values()]
-    names = {name for one in distinct for name in one}
+    distinct = [*{id(setting): setting for setting in settings}.values()]
+    names = {name for entry in distinct for name in entry}
     first = distinct[0]
     missing = object()
     return sorted(
         name
         for name in names
-        if any(one.get(name, missing) != first.get(name, missing) for one in distinct)
+        if any(entry.get(name, missing) != first.get(name, missing) for entry in distinct)
     )
 
 

@@ -44,8 +44,8 @@ def _table() -> list[tuple[re.Pattern[str], re.Pattern[str], str, str]]:
     metrics. Both expressions match in full; the first match counts."""
     _, *rows = csv.reader(bounded.read_text(_TABLE).splitlines())
     return [
-        (re.compile(one), re.compile(re.sub("<([A-Z]+)>", _part, metric)), unit, better)
-        for one, metric, unit, better in rows
+        (re.compile(text), re.compile(re.sub("<([A-Z]+)>", _part, metric)), unit, better)
+        for text, metric, unit, better in rows
     ]
 
 

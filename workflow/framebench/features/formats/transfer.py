@@ -66,8 +66,8 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
 
 def _missing(written: ExportedFile) -> Iterator[str]:
     """Yield a line for each result that is not in the file; equal lines are counted."""
-    for one, count in Counter(written.left_out).items():
-        yield f"not in it: {one}" + (f" ({count} times)" if count > 1 else "")
+    for text, count in Counter(written.left_out).items():
+        yield f"not in it: {text}" + (f" ({count} times)" if count > 1 else "")
 
 
 def _ours(known: Path) -> dict[str, str]:
@@ -112,8 +112,10 @@ def _check_results(results: Path, target: Path, text: str) -> None:
     if target.is_file() and bounded.read_bytes(target) == text.encode():
         return
     for folder in (target.parent, results):
-        held = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-        held = [one for one in held if folder / one != target.parent and not one.startswith(".")]
+        held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        held = [
+            text for text in held if folder / text != target.parent and not text.startswith(".")
+        ]
         if held:
             raise RecordsError(
                 f"import: {folder} holds {held[0]} already; allowed: a folder of results in which "
@@ -131,21 +133,21 @@ def _figures_of(
     figures: list[rows.ImportedFigure] = []
     refused: list[tuple[str, str]] = []
     seen: dict[str, ImportedFile] = {}
-    for one in files:
+    for file in files:
         try:
-            digest = hashlib.sha256(one.content).hexdigest()
+            digest = hashlib.sha256(file.content).hexdigest()
             if digest in seen:
-                refused.append((": are copies", f"{one.path} (of {seen[digest].path})"))
+                refused.append((": are copies", f"{file.path} (of {seen[digest].path})"))
                 continue
-            found = list(form.read(one))
+            found = list(form.read(file))
         except RecordsError as error:
-            refused.append((str(error).removeprefix(f"import: {one.path}"), str(one.path)))
-            one.left_out.clear()
+            refused.append((str(error).removeprefix(f"import: {file.path}"), str(file.path)))
+            file.left_out.clear()
             continue
         finally:
-            one.forget()
-        seen[digest] = one
-        if one.is_one_of_many:
+            file.forget()
+        seen[digest] = file
+        if file.is_one_of_many:
             found = [replace(figure, run=replace(figure.run, repeat=0)) for figure in found]
         figures += found
     return figures, refused

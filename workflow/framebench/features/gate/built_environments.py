@@ -35,13 +35,13 @@ def built(
                 write_whole(path.with_name(path.stem + hashes.SUFFIX), f"# exempt: {exempt}\n")
             else:
                 locking.lock(path)
-        found = read_environment_file(path, hashed)
+        result = read_environment_file(path, hashed)
         if not settings.node_local:
-            place = software.from_file(found, settings)
+            place = software.from_file(result, settings)
             assert place.marker is not None, "without --sdm we make it"
             ensure_environment.ensure(path, place.marker, hashed)
     except (ConfigError, LockError) as error:
         raise Absent(" ".join(str(error).split())) from None
     except subprocess.CalledProcessError as error:
         raise Absent(f"uv ended with {error.returncode}: what it says stands above") from None
-    return found
+    return result

@@ -164,20 +164,20 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
     """Return the cases of both sides, after measuring them if they are not records."""
     if isinstance(base, RecordsSide) and isinstance(candidate, RecordsSide):
         return grouped(base.source), grouped(candidate.source)
-    both = [one for one in (base, candidate) if isinstance(one, Measured)]
+    both = [entry for entry in (base, candidate) if isinstance(entry, Measured)]
     assert len(both) == 2, "both are of one kind, and built"
     plan.measure(*both)
-    found = measuring.results(plan.folder)
+    result = measuring.results(plan.folder)
     if not isinstance(candidate, ModelSide):
-        return found
-    names = (key.case.model.partition("@")[0] for key in found[1])
+        return result
+    names = (key.case.model.partition("@")[0] for key in result[1])
     name = next(names, Path(candidate.name).stem)
-    return measuring.called(found[0], name), measuring.called(found[1], name)
+    return measuring.called(result[0], name), measuring.called(result[1], name)
 
 
 def measured_frameworks(settings: Settings) -> list[str]:
     """Return the frameworks of the user's own models, or those that the configuration asks for."""
-    own = dict.fromkeys(one.framework for one in settings.own_models)
+    own = dict.fromkeys(own_model.framework for own_model in settings.own_models)
     return [*(own or settings.frameworks)]
 
 

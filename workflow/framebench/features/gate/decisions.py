@@ -133,19 +133,21 @@ def decide(
     a fixed number.
     """
     cases = list(compare.match(base, candidate))
-    count = sum(one.both is not None and not _broken(one) for one in cases)
-    return [_decision(one, margin, count, at_looks) for one in cases]
+    count = sum(matched.both is not None and not _broken(matched) for matched in cases)
+    return [_decision(matched, margin, count, at_looks) for matched in cases]
 
 
 def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
     """Return a table row for each decision; nothing is rounded."""
-    return frames.frame(TABLE, [_row(one, margin) for one in decisions])
+    return frames.frame(TABLE, [_row(decision, margin) for decision in decisions])
 
 
 def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
     """Group decisions by verdict."""
     names = (BROKEN, REGRESSION, CANNOT_TELL, WITHIN, NOT_COMPARED)
-    return {name: [one for one in decisions if one.verdict == name] for name in names}
+    return {
+        name: [decision for decision in decisions if decision.verdict == name] for name in names
+    }
 
 
 def status(decisions: Sequence[Decision]) -> int:

@@ -96,7 +96,7 @@ def both(
         _side(key, text, variants, frameworks, catalog)
         for key, text in (("--base", base), ("--candidate", candidate))
     ]
-    kinds = [VariantSide if isinstance(one, PackageSide) else type(one) for one in sides]
+    kinds = [VariantSide if isinstance(side, PackageSide) else type(side) for side in sides]
     if kinds[0] is not kinds[1]:
         raise ConfigError(
             f"--base {base}, --candidate {candidate}: found {_WORDS[kinds[0]]} and "

@@ -56,7 +56,7 @@ def note(decisions: Sequence[Decision], status: int, asked: GateRequest) -> str:
     """Return a Markdown note of at most ten lines."""
     lines = [_first(status, asked), "", _counts(decisions), *_then(decisions, status, asked)]
     worst = _worst(decisions)
-    lines += [f"- {_line(one)}" for one in worst[:NAMED]]
+    lines += [f"- {_line(decision)}" for decision in worst[:NAMED]]
     left = len(worst) - NAMED
     lines += [f"- and {left} more, see `tables/gate.md`"] if left > 0 else []
     return _text(lines)
@@ -81,16 +81,16 @@ def junit(decisions: Sequence[Decision], asked: GateRequest) -> str:
         skipped=str(len(found[CANNOT_TELL]) + len(found[NOT_COMPARED])),
     )
     names = _names(decisions)
-    for one, name in zip(decisions, names, strict=True):
+    for decision, name in zip(decisions, names, strict=True):
         case = ElementTree.SubElement(
-            suite, "testcase", classname=_case(one).case.framework or "framebench", name=name
+            suite, "testcase", classname=_case(decision).case.framework or "framebench", name=name
         )
-        if one.verdict != WITHIN:
-            kind = {REGRESSION: "failure", BROKEN: "error"}.get(one.verdict, "skipped")
-            message = f"{one.verdict}: {_figures(one, asked)}"
-            ElementTree.SubElement(case, kind, message=message, type=one.verdict)
+        if decision.verdict != WITHIN:
+            kind = {REGRESSION: "failure", BROKEN: "error"}.get(decision.verdict, "skipped")
+            message = f"{decision.verdict}: {_figures(decision, asked)}"
+            ElementTree.SubElement(case, kind, message=message, type=decision.verdict)
         out = ElementTree.SubElement(case, "system-out")
-        out.text = _figures(one, asked)
+        out.text = _figures(decision, asked)
     return _xml(suite)
 
 
@@ -121,8 +121,8 @@ def _counts(decisions: Sequence[Decision]) -> str:
     found = {name: len(some) for name, some in counted(decisions).items() if some}
     words = ", ".join(f"{count} {name}" for name, count in found.items())
     cases, runs = Counter[str](), Counter[str]()
-    for one in decisions:
-        flags = _flags(one)
+    for decision in decisions:
+        flags = _flags(decision)
         cases.update([*flags])
         runs.update({flag: len(some) for flag, some in flags.items()})
     flagged = (
@@ -133,18 +133,18 @@ def _counts(decisions: Sequence[Decision]) -> str:
     return f"{formatting.counted(len(decisions), 'case')}: {words or 'none on either side'}.{said}"
 
 
-def _flags(one: Decision) -> dict[str, list[str]]:
+def _flags(decision: Decision) -> dict[str, list[str]]:
     """Return the flags of both sides in alphabetical order, each with the runs that have it.
 
     Runs are named like ``candidate r3``. A flag of the case as a whole has none.
     """
-    sides = {"base": one.matched.base, "candidate": one.matched.candidate}
-    found: dict[str, list[str]] = {flag: [] for flag in flags_of(*sides.values()).split()}
+    sides = {"base": decision.matched.base, "candidate": decision.matched.candidate}
+    results: dict[str, list[str]] = {flag: [] for flag in flags_of(*sides.values()).split()}
     for name, case in sides.items():
         for run in case.ok if case else ():
             for flag in grouping.flags_of_run(run):
-                found.setdefault(flag.name, []).append(f"{name} r{run.repeat}")
-    return found
+                results.setdefault(flag.name, []).append(f"{name} r{run.repeat}")
+    return results
 
 
 def _worst(decisions: Sequence[Decision]) -> list[Decision]:
@@ -152,18 +152,18 @@ def _worst(decisions: Sequence[Decision]) -> list[Decision]:
     found = counted(decisions)
     some = [*found[REGRESSION], *found[BROKEN], *found[CANNOT_TELL]]
 
-    def place(one: Decision) -> tuple[int, float]:
-        order = (REGRESSION, BROKEN, CANNOT_TELL).index(one.verdict)
-        return order, one.estimate.ratio if one.estimate else 0.0
+    def place(decision: Decision) -> tuple[int, float]:
+        order = (REGRESSION, BROKEN, CANNOT_TELL).index(decision.verdict)
+        return order, decision.estimate.ratio if decision.estimate else 0.0
 
     return sorted(some, key=place)
 
 
-def _line(one: Decision) -> str:
-    figures = one.reason
-    if one.estimate:
-        figures = _ratio(one) + (f"; {one.reason}" if one.reason else "")
-    return f"{one.verdict}: {escape(_name(_case(one)))}: {escape(figures)}"
+def _line(decision: Decision) -> str:
+    figures = decision.reason
+    if decision.estimate:
+        figures = _ratio(decision) + (f"; {decision.reason}" if decision.reason else "")
+    return f"{decision.verdict}: {escape(_name(_case(decision)))}: {escape(figures)}"
 
 
 def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> list[str]:
@@ -171,7 +171,7 @@ def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> lis
     lines = []
     found = counted(decisions)
     if status == OPEN:
-        needed = [one.needed for one in found[CANNOT_TELL]]
+        needed = [decision.needed for decision in found[CANNOT_TELL]]
         known = [number for number in needed if number is not None]
         if known and asked.measured:
             lines.append(f"To decide: the same command with at least `--pairs {max(known)}`.")
@@ -181,35 +181,37 @@ def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> lis
             lines.append("Pairs alone may not do: choose another margin, or a longer window.")
         if not needed:
             lines.append("No case has a figure on both sides: nothing could be compared.")
-    orders = {one.estimate.order for one in decisions if one.estimate}
+    orders = {decision.estimate.order for decision in decisions if decision.estimate}
     if pairs.ONE_AFTER_THE_OTHER in orders:
         lines.append("Measured one after the other: the machine's drift counts as a difference.")
     return lines
 
 
-def _figures(one: Decision, asked: GateRequest) -> str:
-    words = [_ratio(one)] if one.estimate else []
-    flags = (f"{flag} ({', '.join(runs)})" if runs else flag for flag, runs in _flags(one).items())
+def _figures(decision: Decision, asked: GateRequest) -> str:
+    words = [_ratio(decision)] if decision.estimate else []
+    flags = (
+        f"{flag} ({', '.join(runs)})" if runs else flag for flag, runs in _flags(decision).items()
+    )
     flagged = ", ".join(flags)
-    words += [f"margin {asked.margin:.1%}", one.reason, flagged and f"flags: {flagged}"]
+    words += [f"margin {asked.margin:.1%}", decision.reason, flagged and f"flags: {flagged}"]
     return printable("; ".join(filter(None, words)))
 
 
-def _ratio(one: Decision) -> str:
-    assert one.estimate is not None
-    text = f"ratio {one.estimate.ratio:.3f}"
-    if one.estimate.interval:
-        low, high = one.estimate.interval
+def _ratio(decision: Decision) -> str:
+    assert decision.estimate is not None
+    text = f"ratio {decision.estimate.ratio:.3f}"
+    if decision.estimate.interval:
+        low, high = decision.estimate.interval
         text += f" [{low:.3f} .. {high:.3f}]"
-    if one.estimate.pairs:
-        return f"{text}, {one.estimate.pairs} pairs"
-    base, candidate = one.matched.base, one.matched.candidate
+    if decision.estimate.pairs:
+        return f"{text}, {decision.estimate.pairs} pairs"
+    base, candidate = decision.matched.base, decision.matched.candidate
     counts = [len(side.values) if side else 0 for side in (base, candidate)]
     return f"{text}, {counts[0]} and {counts[1]} repeats"
 
 
-def _case(one: Decision) -> CaseResult:
-    case = one.matched.base or one.matched.candidate
+def _case(decision: Decision) -> CaseResult:
+    case = decision.matched.base or decision.matched.candidate
     assert case is not None
     return case
 
@@ -226,7 +228,7 @@ def _name(case: CaseResult) -> str:
 
 def _names(decisions: Sequence[Decision]) -> list[str]:
     """Return distinct names for JUnit: with the settings in which cases differ."""
-    cases = [_case(one) for one in decisions]
+    cases = [_case(decision) for decision in decisions]
     apart = formatting.differing_conditions([case.key.row for case in cases])
     return [printable(" ".join(filter(None, (_name(case), apart(case.key.row))))) for case in cases]
 
@@ -234,5 +236,5 @@ def _names(decisions: Sequence[Decision]) -> list[str]:
 def _text(lines: Sequence[str]) -> str:
     """Join lines to a note; long ones are cut."""
     flat = [" ".join(line.split()) for line in lines]
-    cut = [one if len(one) <= _LONGEST else one[: _LONGEST - 1] + "…" for one in flat]
+    cut = [text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…" for text in flat]
     return "\n".join(cut) + "\n"

@@ -34,6 +34,6 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     print(trends.summary_text(every, changes))
     if not len(changes):
         print(trends.nothing_changed(every))
-    if any(len(one.places) > change_points.MOST for one in every):
+    if any(len(history.places) > change_points.MOST for history in every):
         print(f"changes are looked for in the latest {change_points.MOST} sets of a series")
     print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")

@@ -119,19 +119,19 @@ def _read(kept: sqlite3.Connection, source: ResultSet, before: int | None) -> No
         if before is not None:
             kept.execute("DELETE FROM points WHERE of_set = ?", (before,))
             kept.execute("DELETE FROM sets WHERE id = ?", (before,))
-        told = json.dumps([(one.origin, one.message) for one in problems])
+        told = json.dumps([(problem.origin, problem.message) for problem in problems])
         number = kept.execute(
             "INSERT INTO sets (path, state, problems) VALUES (?, ?, ?)",
             (name_of(source), source.state, told),
         ).lastrowid
         rows = [
             (
-                number, number_of_text(kept, text_of_key(one.key)), one.better, one.version,
-                one.commit, one.started, one.status, one.reason, one.repeats, one.median,
-                *(one.interval or (None, None)), one.flags,
-                number_of_text(kept, json.dumps(one.facts, sort_keys=True)),
+                number, number_of_text(kept, text_of_key(point.key)), point.better, point.version,
+                point.commit, point.started, point.status, point.reason, point.repeats,
+                point.median, *(point.interval or (None, None)), point.flags,
+                number_of_text(kept, json.dumps(point.facts, sort_keys=True)),
             )
-            for one in points
+            for point in points
         ]  # fmt: skip
         kept.executemany(f"INSERT INTO points VALUES ({', '.join('?' * 14)})", rows)
 
@@ -148,7 +148,7 @@ def _points(
         source = by_name.get(path)
         if source is None:
             continue
-        problems += [Problem(f"{source.name}: {one}", why) for one, why in json.loads(told)]
+        problems += [Problem(f"{source.name}: {entry}", why) for entry, why in json.loads(told)]
         for row in kept.execute(f"SELECT {_COLUMNS} FROM points WHERE of_set = ?", (number,)):
             key, fact, low, high, *others = row
             if key not in keys:
@@ -187,9 +187,9 @@ def connected(file: Path) -> sqlite3.Connection:
     """Open the index; in memory if it cannot be kept, or is locked for too long."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        for one in (file, *(Path(f"{file}{suffix}") for suffix in _BESIDE)):
-            if one.exists():
-                bounded.check(one, _LARGEST)
+        for path in (file, *(Path(f"{file}{suffix}") for suffix in _BESIDE)):
+            if path.exists():
+                bounded.check(path, _LARGEST)
         return _with_tables(sqlite3.connect(file, timeout=_PATIENCE))
     except (OSError, sqlite3.OperationalError):
         return _with_tables(sqlite3.connect(":memory:"))

@@ -39,11 +39,11 @@ def render(
         html_tables.of_frame(changes_table(every), changes),
         html_tables.of_frame(POINTS, points),
     ]
-    look = Look(sorted({one.key.case.framework for one in every} - {""}))
+    look = Look(sorted({case_history.key.case.framework for case_history in every} - {""}))
     return html_report.template("history.html.j2").render(
         **html_report.page_parts(),
         by=by,
-        sets=len({one.source.path for series in every for one in series.measured}),
+        sets=len({point.source.path for series in every for point in series.measured}),
         series=len(every),
         changes=len(changes),
         unchanged="" if len(changes) else nothing_changed(every),
@@ -58,30 +58,31 @@ def render(
 
 def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     """Return a plot for each series with two figures, changed ones first."""
-    drawn = [one for one in every if len(one.places) > 1]
-    look = Look(sorted({one.key.case.framework for one in drawn} - {""}))
-    chosen = sorted(drawn, key=lambda one: not one.changes)[:MAX_PLOTS]
-    apart = formatting.differing_conditions([one.key.row for one in drawn])
+    drawn = [case_history for case_history in every if len(case_history.places) > 1]
+    look = Look(sorted({history.key.case.framework for history in drawn} - {""}))
+    chosen = sorted(drawn, key=lambda history: not history.changes)[:MAX_PLOTS]
+    apart = formatting.differing_conditions([history.key.row for history in drawn])
     return [
         Plot(
-            title=", ".join(filter(None, (_name(one), apart(one.key.row)))),
-            svg=trend_lines.draw(trend(one), look),
-            description=f"{_name(one)} over {len(one.places)} sets, with "
-            f"{len(one.changes)} changes. The numbers stand in the table below.",
+            title=", ".join(filter(None, (_name(history), apart(history.key.row)))),
+            svg=trend_lines.draw(trend(history), look),
+            description=f"{_name(history)} over {len(history.places)} sets, with "
+            f"{len(history.changes)} changes. The numbers stand in the table below.",
             caption="A dot is the median of a set, the bar its 95 % interval. "
             + "Hollow: no interval, for too few repeats. "
-            * any(point.point.median and not point.point.interval for point in one.measured)
-            + "The broken line is where a new level begins, grey is the level. " * bool(one.changes)
+            * any(point.point.median and not point.point.interval for point in history.measured)
+            + "The broken line is where a new level begins, grey is the level. "
+            * bool(history.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
-            axes=axes_of(one.key.row),
+            axes=axes_of(history.key.row),
         )
-        for one in chosen
+        for history in chosen
     ]
 
 
 def trend(series: CaseHistory) -> Trend:
     """Return the data of a series' plot."""
-    points = [one.point for one in series.measured]
+    points = [point.point for point in series.measured]
     return Trend(
         framework=series.key.case.framework,
         unit=f"{series.key.metric}, {series.key.unit}",
@@ -97,11 +98,11 @@ def _levels(series: CaseHistory) -> list[Level]:
     if not series.changes:
         return []
     values, places = series.values, series.places
-    drifts = {one.start: one for one in series.changes if one.kind == DRIFT}
-    steps = [one for one in series.changes if one.kind != DRIFT]
-    first = min(one.start for one in series.changes)
-    edges = sorted({first, len(values), *(one.at for one in steps)})
-    changed = {one.at for one in steps}
+    drifts = {change.start: change for change in series.changes if change.kind == DRIFT}
+    steps = [change for change in series.changes if change.kind != DRIFT]
+    first = min(change.start for change in series.changes)
+    edges = sorted({first, len(values), *(step.at for step in steps)})
+    changed = {step.at for step in steps}
     levels = []
     for start, end in itertools.pairwise(edges):
         some = np.array(values[start:end])

@@ -65,15 +65,17 @@ def find(paths: Sequence[Path]) -> list[ResultSet]:
     found: dict[Path, None] = {}
     for path in paths:
         below = path.iterdir() if path.is_dir() else ()
-        inner = [path] if is_set(path) else sorted(one for one in below if is_set(one))
+        inner = [path] if is_set(path) else sorted(path for path in below if is_set(path))
         if not inner:
             raise RecordsError(
                 f"sets: {path} holds no results; allowed: folders of results or of records, CSVs "
                 f"of runs, archives of folders ({', '.join(ARCHIVES)}), or a folder of these"
             )
         found.update(dict.fromkeys(inner))
-    common = os.path.commonpath([one.absolute().parent for one in found])
-    return [ResultSet(one, os.path.relpath(one.absolute(), common), state(one)) for one in found]
+    common = os.path.commonpath([path.absolute().parent for path in found])
+    return [
+        ResultSet(path, os.path.relpath(path.absolute(), common), state(path)) for path in found
+    ]
 
 
 def is_set(path: Path) -> bool:
@@ -97,10 +99,15 @@ def state(path: Path) -> str:
     digest = hashlib.sha256()
     for file in _files(path):
         try:
-            found = os.stat(file)
+            stat_result = os.stat(file)
         except OSError:
             continue
-        facts = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        facts = (
+            stat_result.st_ino,
+            stat_result.st_size,
+            stat_result.st_mtime_ns,
+            stat_result.st_ctime_ns,
+        )
         digest.update(f"{file}\0{facts}\n".encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 
@@ -120,13 +127,13 @@ def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
     Raises RecordsError if nothing can be read."""
     with _unpacked(path) as folder:
         records = folder / "runs" if (folder / "runs").is_dir() else folder
-        found = record_sets.load(records)
+        record_set = record_sets.load(records)
         verification_results, problems = verifications.load(records.parent / "verification")
         cases = grouping.group(
-            found.runs, verified.VerificationFlags(verification_results, _models())
+            record_set.runs, verified.VerificationFlags(verification_results, _models())
         )
         points, ambiguous = _points(cases)
-        return points, [*found.problems, *problems, *ambiguous]
+        return points, [*record_set.problems, *problems, *ambiguous]
 
 
 @cache
@@ -184,5 +191,5 @@ def _unpacked(path: Path) -> Iterator[Path]:
             archives.unpack(path, kept)
         except archives.BadArchive as error:
             raise RecordsError(f"sets: {path}: {error}") from error
-        folders = [kept, *sorted(one for one in kept.rglob("*") if one.is_dir())]
-        yield next((one for one in folders if (one / "runs").is_dir()), kept)
+        folders = [kept, *sorted(path for path in kept.rglob("*") if path.is_dir())]
+        yield next((folder for folder in folders if (folder / "runs").is_dir()), kept)

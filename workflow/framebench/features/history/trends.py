@@ -132,12 +132,12 @@ def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory
     BY."""
     grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
     missing: dict[str, int] = defaultdict(int)
-    for one in found:
-        place = _PLACES[by](one)
+    for measured_point in found:
+        place = _PLACES[by](measured_point)
         if place is None:
-            missing[one.source.name] += 1
+            missing[measured_point.source.name] += 1
         else:
-            grouped[one.point.key].append((*place, one))
+            grouped[measured_point.point.key].append((*place, measured_point))
     problems = [
         Problem(name, f"{count} cases are left out, of which no {by} is known")
         for name, count in missing.items()
@@ -147,7 +147,7 @@ def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory
         for key, some in sorted(grouped.items(), key=lambda item: item[0].order)
     }
     places = {
-        key: [n for n, (_, _, one) in enumerate(some) if (one.point.median or 0) > 0]
+        key: [n for n, (_, _, point) in enumerate(some) if (point.point.median or 0) > 0]
         for key, some in ordered.items()
     }
     long_enough = sum(len(some) >= change_points.FEWEST for some in places.values())
@@ -165,7 +165,7 @@ def _series(
     key: Key, some: Sequence[tuple[Any, str, MeasuredPoint]], places: Sequence[int], count: int
 ) -> CaseHistory:
     labels = _distinct([label for _, label, _ in some])
-    found = [one for _, _, one in some]
+    found = [point for _, _, point in some]
     values = [value for place in places if (value := found[place].point.median)]
     return CaseHistory(key, labels, found, places, change_points.changes(values, count))
 
@@ -177,10 +177,10 @@ def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
 
 def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """Return a table row for each change."""
-    count = max(1, sum(len(one.places) >= change_points.FEWEST for one in every))
+    count = max(1, sum(len(case_history.places) >= change_points.FEWEST for case_history in every))
     return frames.frame(
         CHANGES,
-        [_change_row(series, one, count) for series in every for one in series.changes],
+        [_change_row(series, change, count) for series in every for change in series.changes],
     )
 
 
@@ -193,10 +193,12 @@ def nothing_changed(every: Sequence[CaseHistory]) -> str:
     """Say why there is no change: none was found, or no series has sets enough to tell."""
     if not every:
         return "No set has a case."
-    long = [one for one in every if len(one.places) >= change_points.FEWEST]
+    long = [
+        case_history for case_history in every if len(case_history.places) >= change_points.FEWEST
+    ]
     needed = f"{change_points.FEWEST} sets with a figure"
     if not long:
-        most = max(len(one.places) for one in every)
+        most = max(len(case_history.places) for case_history in every)
         return (
             f"Too few sets to tell: none of {len(every)} series has {needed}, the longest has "
             f"{most}."
@@ -216,7 +218,7 @@ def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
         between = f"{row.before} -> {row.at}"
         lines.append(f"{name}: {row.kind} {row.ratio:.3f} at {between}")
         lines += [f"    {text}" for text in filter(None, [row.differences])]
-    short = sum(len(one.places) < change_points.FEWEST for one in every)
+    short = sum(len(case_history.places) < change_points.FEWEST for case_history in every)
     few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "
     few += "to tell of changes"
     ends = f"{len(every)} series, {counted(len(changes), 'change')}"
@@ -233,26 +235,26 @@ def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
 
 
 def _point_rows(series: CaseHistory) -> list[Row]:
-    begins = {series.places[one.at]: one.kind for one in series.changes}
+    begins = {series.places[change.at]: change.kind for change in series.changes}
     return [
         {
-            **_case_cells(series, one.point),
+            **_case_cells(series, point.point),
             "position": number + 1,
             "label": label,
-            "set": one.source.name,
-            "started": _date(one.point.started),
-            "commit": one.point.commit,
-            "model_version": one.point.facts.get("model_version", ""),
-            "median": one.point.median,
+            "set": point.source.name,
+            "started": _date(point.point.started),
+            "commit": point.point.commit,
+            "model_version": point.point.facts.get("model_version", ""),
+            "median": point.point.median,
             "unit": series.key.unit,
-            **interval_cells("median", one.point.interval),
-            "repeats": one.point.repeats,
-            "status": one.point.status,
-            "reason": one.point.reason,
+            **interval_cells("median", point.point.interval),
+            "repeats": point.point.repeats,
+            "status": point.point.status,
+            "reason": point.point.reason,
             "change": begins.get(number, ""),
-            "flags": one.point.flags,
+            "flags": point.point.flags,
         }
-        for number, (label, one) in enumerate(zip(series.labels, series.measured, strict=True))
+        for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True))
     ]
 
 
@@ -288,39 +290,39 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
     }
 
 
-def describe_differences(one: HistoryPoint, other: HistoryPoint) -> str:
+def describe_differences(point: HistoryPoint, other: HistoryPoint) -> str:
     """Return what else differs between two sets, as text."""
-    if not one.facts or not other.facts:
+    if not point.facts or not other.facts:
         return "what they were measured under is not known"
-    found = list(circumstances.differences(one.facts, other.facts))
-    if one.version != other.version:
-        found.insert(0, f"framework_version {one.version} -> {other.version}")
+    found = list(circumstances.differences(point.facts, other.facts))
+    if point.version != other.version:
+        found.insert(0, f"framework_version {point.version} -> {other.version}")
     left = len(found) - _NAMED
     named = "; ".join([*found[:_NAMED], *([f"and {left} more"] if left > 0 else [])])
     return named or "nothing that the records tell of"
 
 
-def _by_date(one: MeasuredPoint) -> tuple[Any, str] | None:
-    started = one.point.started
+def _by_date(point: MeasuredPoint) -> tuple[Any, str] | None:
+    started = point.point.started
     return None if started is None else (started, _date(started))
 
 
-def _by_commit(one: MeasuredPoint) -> tuple[Any, str] | None:
+def _by_commit(point: MeasuredPoint) -> tuple[Any, str] | None:
     """Order commits by time: a commit does not tell its predecessors."""
-    started, commit = one.point.started, one.point.commit
+    started, commit = point.point.started, point.point.commit
     return None if started is None or not commit else (started, commit[:10])
 
 
-def _by_version(one: MeasuredPoint) -> tuple[Any, str] | None:
-    version = one.point.version
-    return ((_natural(version), one.point.started or 0.0), version) if version else None
+def _by_version(point: MeasuredPoint) -> tuple[Any, str] | None:
+    version = point.point.version
+    return ((_natural(version), point.point.started or 0.0), version) if version else None
 
 
 _PLACES: Mapping[str, Callable[[MeasuredPoint], tuple[Any, str] | None]] = {
     "date": _by_date,
     "commit": _by_commit,
     "version": _by_version,
-    "name": lambda one: (_natural(one.source.name), one.source.name),
+    "name": lambda point: (_natural(point.source.name), point.source.name),
 }
 
 

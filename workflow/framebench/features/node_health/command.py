@@ -55,15 +55,17 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
 
 
 def _figure(node: JudgedNode) -> str:
-    one = node.telling
-    if one is None:
+    telling = node.telling
+    if telling is None:
         return f": {node.reason}"
-    figure = one.figure
-    if one.reference is None or figure.middle is None:
-        return f": {figure.name}" + (f": {one.reason}" if one.reason else f", rule {one.rule}")
-    of = f"{figure.middle:.4g} against {one.reference:.4g} {figure.unit}".rstrip()
-    side = OTHERS if one.side == OTHERS else BASELINE_SIDE
-    return f": {figure.name}: {of} of the {side}, rule {one.rule}"
+    figure = telling.figure
+    if telling.reference is None or figure.middle is None:
+        return f": {figure.name}" + (
+            f": {telling.reason}" if telling.reason else f", rule {telling.rule}"
+        )
+    of = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()
+    side = OTHERS if telling.side == OTHERS else BASELINE_SIDE
+    return f": {figure.name}: {of} of the {side}, rule {telling.rule}"
 
 
 def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
@@ -90,12 +92,12 @@ def _is_slow(node: JudgedNode, fail_on: float) -> bool:
     """Return whether a node is defective, or has a figure that is slower by more than that.
     Its rule's margin is at least that, or its whole interval lies below."""
 
-    def is_beyond(one: JudgedFigure) -> bool:
-        below = one.interval is not None and one.interval[1] < 1 - fail_on
-        return below or (one.limit is not None and one.limit >= fail_on)
+    def is_beyond(figure: JudgedFigure) -> bool:
+        below = figure.interval is not None and figure.interval[1] < 1 - fail_on
+        return below or (figure.limit is not None and figure.limit >= fail_on)
 
     return node.verdict == DEFECTIVE or any(
-        one.verdict == SLOWER and is_beyond(one) for one in node.judged
+        figure.verdict == SLOWER and is_beyond(figure) for figure in node.judged
     )
 
 
@@ -106,15 +108,17 @@ def _counted(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> st
 def make(source: Path, results: Path, fail_on: float | None) -> None:
     """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
     ``source``. Prints the named nodes, then raises :class:`gate.NotPassed` if the check fails."""
-    found = record_sets.load(source)
-    for problem in found.problems:
+    record_set = record_sets.load(source)
+    for problem in record_set.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    if not found.runs:
+    if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    nodes, baseline = judged(grouping.group(found.runs, None), results)
+    nodes, baseline = judged(grouping.group(record_set.runs, None), results)
     folder = results / "tables"
     inputs = Inputs({}, of_features={"nodes": nodes})
-    files = frames.files({one: frames.frame(one, one.rows(inputs)) for one in TABLES}, folder)
+    files = frames.files(
+        {table: frames.frame(table, table.rows(inputs)) for table in TABLES}, folder
+    )
     write_together({**files, **({folder / BASELINE: baseline} if baseline else {})})
     print("\n".join(lines(nodes)))
     print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")

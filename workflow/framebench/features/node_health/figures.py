@@ -68,10 +68,10 @@ def measured(cases: CaseResults) -> list[NodeMeasurement]:
     for result in cases.values():
         if node := result.case.node:
             groups[name_of(result.key), node, result.unit, result.better].append(result)
-    labels = _labels([run for some in groups.values() for one in some for run in one.runs])
+    labels = _labels([run for some in groups.values() for result in some for run in result.runs])
     return sorted(
         (_figure(*key, results, labels) for key, results in groups.items()),
-        key=lambda one: (one.name, node_order(one.node), one.unit),
+        key=lambda measurement: (measurement.name, node_order(measurement.node), measurement.unit),
     )
 
 
@@ -111,10 +111,10 @@ def _figure(
     results: list[CaseResult],
     labels: Mapping[Identity, str],
 ) -> NodeMeasurement:
-    values = tuple(value for one in results for value in one.values)
-    runs = tuple(run for one in results for run in one.runs)
+    values = tuple(value for result in results for value in result.values)
+    runs = tuple(run for result in results for run in result.runs)
     status = "ok" if values else results[0].status
-    reason = "; ".join(dict.fromkeys(filter(None, (one.reason for one in results))))
+    reason = "; ".join(dict.fromkeys(filter(None, (result.reason for result in results))))
     hardware = labels[_kind(runs[0].machine)]
     return NodeMeasurement(
         node, name, unit, better, values, status, reason, flags_of(*results), hardware, runs

@@ -74,23 +74,23 @@ def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]
     else:
         rows = [*_by_theirs(figures, given.rules, given.baseline)]
     rows += _failed(figures)
-    by_node: dict[str, list[JudgedFigure]] = {one.node: [] for one in figures}
+    by_node: dict[str, list[JudgedFigure]] = {figure.node: [] for figure in figures}
     for row in rows:
         by_node[row.figure.node].append(row)
-    hardware = {one.node: one.hardware for one in figures}
+    hardware = {figure.node: figure.hardware for figure in figures}
     nodes = [_node(name, hardware[name], some) for name, some in by_node.items()]
     return sorted(nodes, key=_urgency)
 
 
 def baseline_text(nodes: Iterable[JudgedNode], figures: Sequence[NodeMeasurement]) -> str:
     """Return a baseline file with the repeats of all nodes with good verdicts; "" without any."""
-    good = {one.name for one in nodes if one.verdict not in NAMED}
+    good = {node.name for node in nodes if node.verdict not in NAMED}
     kept: dict[str, list[float]] = defaultdict(list)
     units: dict[str, str] = {}
-    for one in figures:
-        if one.node in good and one.values:
-            kept[one.name] += one.values
-            units[one.name] = one.unit
+    for figure in figures:
+        if figure.node in good and figure.values:
+            kept[figure.name] += figure.values
+            units[figure.name] = figure.unit
     found = {name: Kept(tuple(values), units[name]) for name, values in kept.items()}
     return health.baseline_text(found) if found else ""
 
@@ -111,7 +111,7 @@ def _by_ours(
         better = next(iter(some.values())).better
         kept = baseline.get(name)
         known = kept.values if kept and kept.unit == unit and min(kept.values) > 0 else ()
-        values = {node: one.upwards for node, one in some.items()}
+        values = {node: measurement.upwards for node, measurement in some.items()}
         figure = nodes.NodeFigure(
             name, values, rule.worse_by, oriented(known, better), rule.against
         )
@@ -119,12 +119,12 @@ def _by_ours(
         behind[id(figure)] = some
         if len(some) < nodes.FEWEST and not (figure.baseline and BASELINE in rule.against):
             why = f"needs {nodes.FEWEST} nodes of one kind of hardware, or a baseline"
-            yield from (JudgedFigure(one, rule.name, OTHERS, CANNOT_TELL, reason=why)
-                        for one in some.values())  # fmt: skip
+            yield from (JudgedFigure(measurement, rule.name, OTHERS, CANNOT_TELL, reason=why)
+                        for measurement in some.values())  # fmt: skip
         elif OTHERS not in rule.against and not figure.baseline:
             why = "needs a baseline that has this figure"
-            yield from (JudgedFigure(one, rule.name, BASELINE, CANNOT_TELL, reason=why)
-                        for one in some.values())  # fmt: skip
+            yield from (JudgedFigure(measurement, rule.name, BASELINE, CANNOT_TELL, reason=why)
+                        for measurement in some.values())  # fmt: skip
     claims = nodes.judge(asked, rules.false_alarms)
     for claim in claims:
         one = behind[id(claim.figure)][claim.node]
@@ -151,10 +151,10 @@ def _by_theirs(
     figures: Sequence[NodeMeasurement], rules: TheirRules, baseline: Mapping[str, Kept]
 ) -> Iterator[JudgedFigure]:
     by_node: dict[str, list[_Reading]] = defaultdict(list)
-    for one in figures:
-        by_node[one.node] += _readings(one)
+    for figure in figures:
+        by_node[figure.node] += _readings(figure)
     known = {reading.names[0]: reading for some in by_node.values() for reading in some}
-    first = {one.node: one for one in reversed(figures)}
+    first = {figure.node: figure for figure in reversed(figures)}
     for node, some in by_node.items():
         stored: dict[str, float | dict[str, float]] = {}
         broken: dict[str, list[JudgedFigure]] = {}
@@ -184,22 +184,22 @@ class _Reading(NamedTuple):
     value: float
 
 
-def _readings(one: NodeMeasurement) -> Iterator[_Reading]:
+def _readings(measurement: NodeMeasurement) -> Iterator[_Reading]:
     """Yield each value of an imported figure, or the median of one of ours.
 
     Names of several values include the number of the run. A return code other than 0 is in the
     reason of the run."""
-    if not one.is_superbench:
-        if one.middle is not None:
-            yield _Reading(one, (one.name,), one.middle)
+    if not measurement.is_superbench:
+        if measurement.middle is not None:
+            yield _Reading(measurement, (measurement.name,), measurement.middle)
         return
-    values = [(run, value) for run in one.runs if (value := _value(run)) is not None]
-    head, _, metric = one.name.rpartition("/")
+    values = [(run, value) for run in measurement.runs if (value := _value(run)) is not None]
+    head, _, metric = measurement.name.rpartition("/")
     for run, value in values:
         numbered = f"{head}/{run.repeat - 1}/{metric}"
-        name = numbered if len(values) > 1 else one.name
-        figure = replace(one, name=name, values=(value,), runs=(run,))
-        yield _Reading(figure, (one.name, numbered), value)
+        name = numbered if len(values) > 1 else measurement.name
+        figure = replace(measurement, name=name, values=(value,), runs=(run,))
+        yield _Reading(figure, (measurement.name, numbered), value)
 
 
 def _value(run: Run) -> float | None:
@@ -218,8 +218,8 @@ def _judge_by(reading: _Reading, rule: TheirRule, baseline: Mapping[str, Kept]) 
     value, better = reading.value, reading.figure.better
     if rule.function != VARIANCE:
         return _verdict(reading, rule, rule.meets(value))
-    found = (kept for name in reading.names if (kept := in_baseline(baseline, name)))
-    kept = next(found, None)
+    generator = (kept for name in reading.names if (kept := in_baseline(baseline, name)))
+    kept = next(generator, None)
     if kept is None or not (reference := median(kept.values)):
         why = "the baseline has no such figure" if kept is None else "the baseline is 0"
         return _verdict(reading, rule, False)._replace(verdict=CANNOT_TELL, reason=why)
@@ -254,7 +254,9 @@ def _missing(
         return
     own = {reading.names[0] for reading in some}
     for metrics in rule.metrics:
-        matched = [name for name, one in known.items() if any(map(metrics.match, one.names))]
+        matched = [
+            name for name, reading in known.items() if any(map(metrics.match, reading.names))
+        ]
         why = "another node has it" if matched else "no node has it"
         lacking = sorted({*matched} - own) if matched else [metrics.text]
         if lacking:
@@ -268,7 +270,7 @@ def _missing(
 
 def unmatched(rules: TheirRules, figures: Sequence[NodeMeasurement]) -> list[str]:
     """Return the metrics of rules that match no figure of any node."""
-    names = [reading.names for one in figures for reading in _readings(one)]
+    names = [reading.names for figure in figures for reading in _readings(figure)]
     return [
         f"rule {rule.name}: {metrics.text}"
         for rule in rules.rules
@@ -281,18 +283,18 @@ def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[JudgedFigure]:
     """Yield figures that a node lacks and another node has.
 
     A figure that no node has says nothing, except for failed return codes."""
-    had = {one.name for one in figures if one.values}
-    for one in figures:
-        alone = one.status == FAILED and one.name.endswith(_RETURN_CODE)
-        if not one.values and (one.name in had or alone):
-            yield JudgedFigure(one, "", "", FAILED, reason=f"{one.status}: {one.reason}")
+    had = {figure.name for figure in figures if figure.values}
+    for figure in figures:
+        alone = figure.status == FAILED and figure.name.endswith(_RETURN_CODE)
+        if not figure.values and (figure.name in had or alone):
+            yield JudgedFigure(figure, "", "", FAILED, reason=f"{figure.status}: {figure.reason}")
 
 
 def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNode:
     if not judged:
         return JudgedNode(name, hardware, CANNOT_TELL, None, (), "no rule is of any of its figures")
-    verdict = min((one.verdict for one in judged), key=URGENT.index)
-    same = [one for one in judged if one.verdict == verdict]
+    verdict = min((judged_figure.verdict for judged_figure in judged), key=URGENT.index)
+    same = [judged_figure for judged_figure in judged if judged_figure.verdict == verdict]
     telling = min(same, key=_nearness)
     reason = telling.reason
     if verdict == CANNOT_TELL and len(same) < len(judged):
@@ -301,13 +303,13 @@ def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNod
     return JudgedNode(name, hardware, verdict, telling, judged, reason)
 
 
-def _nearness(one: JudgedFigure) -> tuple[float, ...]:
+def _nearness(figure: JudgedFigure) -> tuple[float, ...]:
     """Return a sort key: by p-value, then by distance from the limit."""
-    p = 1.0 if one.p_adjusted is None else one.p_adjusted
-    ratio = math.inf if one.ratio is None else one.ratio
-    return p, ratio / (1 - (one.limit or 0.0))
+    p = 1.0 if figure.p_adjusted is None else figure.p_adjusted
+    ratio = math.inf if figure.ratio is None else figure.ratio
+    return p, ratio / (1 - (figure.limit or 0.0))
 
 
-def _urgency(one: JudgedNode) -> tuple[Any, ...]:
-    near = _nearness(one.telling) if one.telling else (1.0, math.inf)
-    return (URGENT.index(one.verdict), *near, node_order(one.name))
+def _urgency(judged_node: JudgedNode) -> tuple[Any, ...]:
+    near = _nearness(judged_node.telling) if judged_node.telling else (1.0, math.inf)
+    return (URGENT.index(judged_node.verdict), *near, node_order(judged_node.name))

@@ -107,7 +107,8 @@ class _Test(NamedTuple):
         """Smallest p-value that the test can attain."""
         count = len(self.own)
         extremes = (
-            one.choices / math.comb(count + len(one.values), count) for one in self.references
+            reference.choices / math.comb(count + len(reference.values), count)
+            for reference in self.references
         )
         return len(self.references) * min(extremes)
 
@@ -123,11 +124,11 @@ class _Shown(NamedTuple):
 def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Claim]:
     """Return a claim for each figure, node and side, in the order of ``figures`` and of their
     nodes. The claims do not depend on the order of the figures."""
-    tests = [one for figure in figures for one in _tests(figure)]
-    shown = [_shown(one) for one in tests]
+    tests = [test for figure in figures for test in _tests(figure)]
+    shown = [_shown(test) for test in tests]
     adjusted = _adjusted(tests, [one.beyond for one in shown], level)
     return [
-        _claim(one, p, both, level) for one, p, both in zip(tests, adjusted, shown, strict=True)
+        _claim(test, p, both, level) for test, p, both in zip(tests, adjusted, shown, strict=True)
     ]
 
 
@@ -169,18 +170,18 @@ def _others(node: str, measured: Mapping[str, Sequence[float]]) -> list[_Referen
     ]
 
 
-def _shown(one: _Test) -> _Shown:
+def _shown(test: _Test) -> _Shown:
     claims = [
-        margins.of_sets(reference.values, one.own, one.figure.margin)
-        for reference in one.references
+        margins.of_sets(reference.values, test.own, test.figure.margin)
+        for reference in test.references
     ]
     counted = [
         reference.choices * claim.beyond
-        for reference, claim in zip(one.references, claims, strict=True)
+        for reference, claim in zip(test.references, claims, strict=True)
     ]
     telling = counted.index(min(counted))
     beyond = min(1.0, len(counted) * counted[telling])
-    return _Shown(beyond, claims[-1].within, one.references[telling].values)
+    return _Shown(beyond, claims[-1].within, test.references[telling].values)
 
 
 def _adjusted(
@@ -189,25 +190,25 @@ def _adjusted(
     """Adjust p-values for the family of tests; None for tests outside it.
 
     The attainable p-values limit the size of the family (Tarone's K)."""
-    least = sorted(one.least for one in tests)
+    least = sorted(test.least for test in tests)
     sizes = range(1, len(tests) + 1)
     size = next((n for n in sizes if bisect_right(least, level / n) <= n), 1)
-    able = [index for index, one in enumerate(tests) if one.least <= level / size]
+    able = [index for index, test in enumerate(tests) if test.least <= level / size]
     in_family = intervals.family_wise([p_values[index] for index in able])
-    found: list[float | None] = [None] * len(tests)
+    results: list[float | None] = [None] * len(tests)
     for index, p in zip(able, in_family, strict=True):
-        found[index] = p
-    return found
+        results[index] = p
+    return results
 
 
-def _claim(one: _Test, p: float | None, shown: _Shown, level: float) -> Claim:
-    own, reference = descriptive.median(one.own), descriptive.median(shown.reference)
+def _claim(test: _Test, p: float | None, shown: _Shown, level: float) -> Claim:
+    own, reference = descriptive.median(test.own), descriptive.median(shown.reference)
     verdict = CANNOT_TELL
     if p is not None and p <= level:
         verdict = SLOWER
     elif shown.within <= margins.LEVEL:
         verdict = NO_DIFFERENCE
-    interval = intervals.ratio_interval(shown.reference, one.own)
+    interval = intervals.ratio_interval(shown.reference, test.own)
     return Claim(
-        one.node, one.figure, one.side, own, reference, own / reference, interval, p, verdict
+        test.node, test.figure, test.side, own, reference, own / reference, interval, p, verdict
     )

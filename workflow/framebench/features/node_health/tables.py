@@ -29,8 +29,8 @@ from .judging import JudgedFigure
 def of_nodes(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per node, most urgent first."""
     for node in inputs.of_features.get("nodes", ()):
-        undecided = sum(one.verdict == CANNOT_TELL for one in node.judged)
-        same = sum(one.verdict == node.verdict for one in node.judged)
+        undecided = sum(entry.verdict == CANNOT_TELL for entry in node.judged)
+        same = sum(entry.verdict == node.verdict for entry in node.judged)
         yield {
             "node": node.name,
             "hardware": node.hardware,
@@ -47,31 +47,31 @@ def of_nodes(inputs: Inputs) -> Iterator[Row]:
 def of_figures(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per figure of a node and side that it is compared with."""
     for node in inputs.of_features.get("nodes", ()):
-        for one in node.judged:
+        for entry in node.judged:
             yield {
                 "node": node.name,
                 "hardware": node.hardware,
-                _VERDICT.name: one.verdict,
-                **_cells(one),
-                "reason": one.reason,
-                "flags": one.figure.flags,
+                _VERDICT.name: entry.verdict,
+                **_cells(entry),
+                "reason": entry.reason,
+                "flags": entry.figure.flags,
             }
 
 
-def _cells(one: JudgedFigure | None) -> dict[str, Any]:
+def _cells(judged_figure: JudgedFigure | None) -> dict[str, Any]:
     """Return the values of the columns in _FIGURE."""
-    figure = one.figure if one else None
+    figure = judged_figure.figure if judged_figure else None
     return {
         "figure": figure.name if figure else "",
-        "rule": one.rule if one else "",
-        "against": one.side if one else "",
+        "rule": judged_figure.rule if judged_figure else "",
+        "against": judged_figure.side if judged_figure else "",
         MEDIAN.name: figure and figure.middle,
-        "reference": one and one.reference,
+        "reference": judged_figure and judged_figure.reference,
         "unit": figure.unit if figure else "",
-        "of_reference": one and one.ratio,
-        **interval_cells("of_reference", one and one.interval),
-        "worse_by": one and one.limit,
-        "p_worse": one and one.p_adjusted,
+        "of_reference": judged_figure and judged_figure.ratio,
+        **interval_cells("of_reference", judged_figure and judged_figure.interval),
+        "worse_by": judged_figure and judged_figure.limit,
+        "p_worse": judged_figure and judged_figure.p_adjusted,
         "repeats": len(figure.values) if figure else 0,
     }
 

@@ -84,7 +84,9 @@ def _tune(given: argparse.Namespace) -> int:
     def results() -> list[CaseResult]:
         found = grouped(RecordSource(given.results / "runs", ""))
         wanted = own.name, given.mode
-        return [one for key, one in found.items() if (key.case.model, key.case.mode) == wanted]
+        return [
+            result for key, result in found.items() if (key.case.model, key.case.mode) == wanted
+        ]
 
     def begin(batch: int) -> None:
         suite = suite_of(given, facts, [batch], 1)
@@ -114,7 +116,9 @@ def _tune(given: argparse.Namespace) -> int:
         status = snakemake_calls.INTERRUPTED
     if not found:
         return status or FAULTY
-    tried = [batch for batch in batches if batch <= max(one.case.batch_per_device for one in found)]
+    tried = [
+        batch for batch in batches if batch <= max(result.case.batch_per_device for result in found)
+    ]
     write_whole(path, yaml.safe_dump(suite_of(given, facts, tried, REPEATS), sort_keys=False))
     again = snakemake_calls.command(path, [*config, f"cases={found[0].case}"], given.words)
     lines = report(found, own, facts, again)
@@ -172,9 +176,9 @@ def report(
     """Return the combinations, best first, and how to use the best one; ``again``: the command that
     measures it."""
     base = min(
-        (one for one in found if one.throughput),
-        key=lambda one: (one.case.precision != "fp32", one.case.compiler != "none",
-                         one.case.batch_per_device),
+        (result for result in found if result.throughput),
+        key=lambda result: (result.case.precision != "fp32", result.case.compiler != "none",
+                            result.case.batch_per_device),
         default=None,
     )  # fmt: skip
     lines = [
@@ -183,7 +187,7 @@ def report(
         "| batch | precision | compiler | samples/s | 95 % interval | times the first | "
         "memory GiB | verified | flags | status |",
         "|--:|---|---|--:|---|--:|--:|---|---|---|",
-        *(_row(one, base) for one in found),
+        *(_row(case_result, base) for case_result in found),
     ]
     best = found[0]
     if not best.throughput or WRONG in best.flags:
@@ -205,8 +209,8 @@ def report(
 def not_tried(found: Sequence[CaseResult], batches: Sequence[int], combinations: int) -> list[str]:
     """Return lines on the batches and, of so many combinations of precision and compiler, those
     that were not tried, and why."""
-    tried = sorted({one.case.batch_per_device for one in found})
-    first = sum(one.case.batch_per_device == tried[0] for one in found)
+    tried = sorted({case_result.case.batch_per_device for case_result in found})
+    first = sum(case_result.case.batch_per_device == tried[0] for case_result in found)
     if first < combinations:
         return [
             "",
@@ -220,18 +224,22 @@ def not_tried(found: Sequence[CaseResult], batches: Sequence[int], combinations:
     return ["", f"Not tried: batch {left[0]}{' and more' * (len(left) > 1)}: {why}."]
 
 
-def _row(one: CaseResult, base: CaseResult | None) -> str:
-    case = one.case
+def _row(result: CaseResult, base: CaseResult | None) -> str:
+    case = result.case
     start = f"| {case.batch_per_device} | {case.precision} | {case.compiler} |"
-    if not one.throughput:
-        return f"{start} | | | | | | {one.status}: {formatting.escape(one.reason)} |"
-    ends = f"{one.interval[0]:.4g} {formatting.DASH} {one.interval[1]:.4g}" if one.interval else ""
-    ratio = f"{one.throughput / base.throughput:.2f}" if base and base.throughput else ""
-    memory = max(run.peak_device_memory or run.peak_host_memory or 0 for run in one.ok)
+    if not result.throughput:
+        return f"{start} | | | | | | {result.status}: {formatting.escape(result.reason)} |"
+    ends = (
+        f"{result.interval[0]:.4g} {formatting.DASH} {result.interval[1]:.4g}"
+        if result.interval
+        else ""
+    )
+    ratio = f"{result.throughput / base.throughput:.2f}" if base and base.throughput else ""
+    memory = max(run.peak_device_memory or run.peak_host_memory or 0 for run in result.ok)
     gibibytes = f"{memory / 2**30:.2f}" if memory else ""
-    flags = " ".join(sorted({*one.flags} - {OWN}))
-    verified = "no: it computes something else" if WRONG in one.flags else (
-        "not verified" if "unverified" in one.flags else "yes"
+    flags = " ".join(sorted({*result.flags} - {OWN}))
+    verified = "no: it computes something else" if WRONG in result.flags else (
+        "not verified" if "unverified" in result.flags else "yes"
     )  # fmt: skip
-    figure = formatting.rounded(one.throughput, "#.4g")
+    figure = formatting.rounded(result.throughput, "#.4g")
     return f"{start} {figure} | {ends} | {ratio} | {gibibytes} | {verified} | {flags} | ok |"

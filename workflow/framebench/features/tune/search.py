@@ -51,18 +51,18 @@ class Search:
             ahead = self.clock() - began + 2 * (self.clock() - before)
             if is_over(results, tried) or ahead > FIRST * self.budget or count == len(batches):
                 break
-            names = [_named(one, batches[count]) for one in promising(results, batch)]
-        finalists = [one for one in ranked(results) if one.values][:FINALISTS]
+            names = [_named(result, batches[count]) for result in promising(results, batch)]
+        finalists = [result for result in ranked(results) if result.values][:FINALISTS]
         # what a measurement that was ended has of them is not verified yet
         ended = self.clock() - began >= FIRST * self.budget
         if finalists and (repeats := self._repeats(finalists, began) or ended):
-            names = [str(one.case) for one in finalists]
+            names = [str(finalist.case) for finalist in finalists]
             results = [*self.measure(tried, names, int(repeats), None)]
         return ranked(results)
 
     def _repeats(self, finalists: Sequence[CaseResult], began: float) -> int:
         """Return the repeats of the finalists that the rest of the budget allows; 0 for none."""
-        seconds = sum(run.wall_seconds or 0.0 for one in finalists for run in one.ok[:1])
+        seconds = sum(run.wall_seconds or 0.0 for finalist in finalists for run in finalist.ok[:1])
         left = self.budget - (self.clock() - began)
         count = min(REPEATS, 1 + int(left / seconds)) if seconds else 0
         return count if count > 1 else 0
@@ -83,23 +83,26 @@ def is_over(results: Sequence[CaseResult], batches: Sequence[int]) -> bool:
 def promising(results: Sequence[CaseResult], batch: int) -> list[CaseResult]:
     """Return the results with ``batch`` that a larger batch may make the best."""
     best = _best(results, batch)
-    some = [one for one in results if one.case.batch_per_device == batch]
-    return [one for one in some if _figure(one) and _figure(one) >= WORTH * best]
+    some = [result for result in results if result.case.batch_per_device == batch]
+    return [result for result in some if _figure(result) and _figure(result) >= WORTH * best]
 
 
-def _named(one: CaseResult, batch: int) -> str:
-    return str(one.case._replace(batch_per_device=batch))
+def _named(result: CaseResult, batch: int) -> str:
+    return str(result.case._replace(batch_per_device=batch))
 
 
 def _best(results: Sequence[CaseResult], batch: int) -> float:
-    return max((_figure(one) for one in results if one.case.batch_per_device == batch), default=0.0)
+    return max(
+        (_figure(result) for result in results if result.case.batch_per_device == batch),
+        default=0.0,
+    )
 
 
-def _figure(one: CaseResult) -> float:
+def _figure(result: CaseResult) -> float:
     """Return the throughput; 0 without one, and where something else was computed."""
-    return 0.0 if WRONG in one.flags else one.throughput or 0.0
+    return 0.0 if WRONG in result.flags else result.throughput or 0.0
 
 
 def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return the results best first; those that computed something else, or nothing, last."""
-    return sorted(results, key=lambda one: (-_figure(one), -(one.throughput or 0.0)))
+    return sorted(results, key=lambda result: (-_figure(result), -(result.throughput or 0.0)))

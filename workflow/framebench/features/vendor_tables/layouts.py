@@ -180,7 +180,7 @@ def published_layouts(layout: str) -> Callable[[Sequence[Row]], list[PublishedLa
         for row in rows:
             parts[_table_of(row, layout)].append(row)
         made = (_layout(some, layout) for some in parts.values())
-        return [one for one in made if one.rows]
+        return [layout for layout in made if layout.rows]
 
     return layouts
 
@@ -361,7 +361,7 @@ def _columns(
     texts = [text(line) for line in lines]
     if not any(texts) or (heading.differing and len(set(texts)) == 1):
         return
-    if len(columns) > 1 and not any(between in one for one in texts):
+    if len(columns) > 1 and not any(between in text for text in texts):
         title = title.partition(" (")[0]
     yield title, cell
 

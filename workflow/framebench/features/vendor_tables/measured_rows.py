@@ -41,9 +41,9 @@ def training(inputs: Inputs) -> Iterator[Values]:
     micro-steps."""
     results = _steps(inputs, "train")
     alone: dict[Hashable, CaseResult] = {}
-    for one in results:
-        if one.case.devices == 1:
-            alone[_on_one(one)] = one
+    for case_result in results:
+        if case_result.case.devices == 1:
+            alone[_on_one(case_result)] = case_result
     for amp, full in pairs(results):
         row = _row(amp, full)
         bases = []
@@ -128,8 +128,8 @@ def _scores(converged: Mapping[Key, Row]) -> Callable[..., str]:
             names[key.case.model][row["score"]] = None
 
     def score(*pair: CaseResult | None) -> str:
-        some = [one for one in pair if one]
-        own = [str(converged[one.key]["score"]) for one in some]
+        some = [result for result in pair if result]
+        own = [str(converged[result.key]["score"]) for result in some]
         of_model = names[some[0].case.model]
         return next(filter(None, own), "") or (next(iter(of_model)) if len(of_model) == 1 else "")
 
@@ -149,8 +149,11 @@ def _learned(inputs: Inputs) -> list[CaseResult]:
 
 def _phases(inputs: Inputs) -> Iterator[tuple[phases.TrainingPhases, phases.TrainingPhases | None]]:
     """Yield pre-trainings in mixed precision with their counterpart in full precision."""
-    every = {id(one.last): one for one in phases.training_phases(converge.results(inputs))}
-    for amp, full in pairs(one.last for one in every.values()):
+    every = {
+        id(training_phase.last): training_phase
+        for training_phase in phases.training_phases(converge.results(inputs))
+    }
+    for amp, full in pairs(training_phases.last for training_phases in every.values()):
         yield every[id(amp)], every[id(full)] if full else None
 
 
@@ -158,15 +161,19 @@ def _pretraining(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values]
     for amp, full in _phases(inputs):
         row = _row(amp.last, full.last if full else None, recipe(amp.first, amp.last))
         hours: dict[str, float | None] = {}
-        for side, one in (("amp", amp), ("full", full)):
-            if one is None:
+        for side, training_phases in (("amp", amp), ("full", full)):
+            if training_phases is None:
                 continue
-            losses, hours[side] = phases.final_losses(one.last), one.hours
-            row[f"batch_{side}"] = one.both(lambda phase: phase.case.batch_per_device)
-            row[f"accumulation_{side}"] = one.both(lambda phase: phase.case.accumulation)
+            losses, hours[side] = phases.final_losses(training_phases.last), training_phases.hours
+            row[f"batch_{side}"] = training_phases.both(lambda phase: phase.case.batch_per_device)
+            row[f"accumulation_{side}"] = training_phases.both(
+                lambda phase: phase.case.accumulation
+            )
             row[f"score_{side}"] = f"{descriptive.mean(losses):.3f}" if losses else ""
             row[f"time_{side}"] = "" if hours[side] is None else f"{hours[side]:.4g}"
-        every = [one for pair in (amp, full) if pair for one in (pair.first, pair.last) if one]
+        every = [
+            result for pair in (amp, full) if pair for result in (pair.first, pair.last) if result
+        ]
         row |= {"flags": flags_of(*every), "reason": _reasons(every)}
         mixed, whole = hours.get("amp"), hours.get("full")
         if mixed and whole:
@@ -176,11 +183,15 @@ def _pretraining(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values]
 
 def _final_losses(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values]:
     for pair in _phases(inputs):
-        for one in filter(None, pair):
-            by_seed = phases.losses_of(one.last)
+        for training_phases in filter(None, pair):
+            by_seed = phases.losses_of(training_phases.last)
             losses = list(by_seed.values())
-            steps = one.both(lambda phase: phase.case.accumulation)
-            row = _row(one.last, None, recipe(one.first, one.last, accumulation=steps))
+            steps = training_phases.both(lambda phase: phase.case.accumulation)
+            row = _row(
+                training_phases.last,
+                None,
+                recipe(training_phases.first, training_phases.last, accumulation=steps),
+            )
             if losses:
                 deviation = equivalence.deviation(losses)
                 row["seeds_mean"] = f"{descriptive.mean(losses):.3f}"
@@ -188,8 +199,8 @@ def _final_losses(inputs: Inputs, recipe: Callable[..., str]) -> Iterator[Values
                 row["seeds_minimum"] = f"{min(losses):.3f}"
                 row["seeds_maximum"] = f"{max(losses):.3f}"
             row[EACH] = _by_seed(by_seed, lambda loss: f"{loss:.3f}")
-            row["batch"] = one.both(lambda phase: phase.case.batch_per_device)
-            yield row | {"precision": one.last.case.precision, "score": "loss"}
+            row["batch"] = training_phases.both(lambda phase: phase.case.batch_per_device)
+            yield row | {"precision": training_phases.last.case.precision, "score": "loss"}
 
 
 def pairs(
@@ -230,7 +241,7 @@ def _on_one(result: CaseResult) -> Hashable:
 
 def _steps(inputs: Inputs, mode: str) -> list[CaseResult]:
     cases = inputs.cases.values()
-    return [one for one in cases if one.case.mode == mode and one.case.model in MODELS]
+    return [result for result in cases if result.case.mode == mode and result.case.model in MODELS]
 
 
 def _recipes(converged: Mapping[Key, Row]) -> Callable[..., str]:
@@ -244,10 +255,12 @@ def _recipes(converged: Mapping[Key, Row]) -> Callable[..., str]:
     ]
 
     def words(*stages: CaseResult | None, accumulation: str = "") -> str:
-        some = [one for one in stages if one]
-        lengths = [one.case.sequence_length for one in some]
+        some = [stage for stage in stages if stage]
+        lengths = [result.case.sequence_length for result in some]
         given: dict[str, Sequence[Any]] = {"length": lengths, "accumulation": [accumulation]}
-        given |= {one.header: [converged[stage.key][one.name] for stage in some] for one in apart}
+        given |= {
+            column.header: [converged[stage.key][column.name] for stage in some] for column in apart
+        }
         return ", ".join(f"{name} {text}" for name, of in given.items() if (text := _each(of)))
 
     return words
@@ -281,11 +294,11 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
         "flags": flags_of(result, full),
         "reason": _reasons(filter(None, (result, full))),
     }
-    for side, one in (("amp", result), ("full", full)):
-        if one:
-            row[f"batch_{side}"] = str(one.case.batch_per_device)
-            row[f"accumulation_{side}"] = str(one.case.accumulation)
-            row[f"compiler_{side}"] = one.case.compiler
+    for side, case_result in (("amp", result), ("full", full)):
+        if case_result:
+            row[f"batch_{side}"] = str(case_result.case.batch_per_device)
+            row[f"accumulation_{side}"] = str(case_result.case.accumulation)
+            row[f"compiler_{side}"] = case_result.case.compiler
     if full:
         row["full_precision"] = full.case.precision
     return row
@@ -293,7 +306,9 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
 
 def _reasons(results: Iterable[CaseResult]) -> str:
     return "; ".join(
-        f"{one.case.precision}: {one.status}: {one.reason}" for one in results if one.reason
+        f"{result.case.precision}: {result.status}: {result.reason}"
+        for result in results
+        if result.reason
     )
 
 

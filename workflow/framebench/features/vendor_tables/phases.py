@@ -30,30 +30,31 @@ class TrainingPhases:
 
     def both(self, value: Callable[[CaseResult], Any]) -> str:
         """Return a value of each phase as NVIDIA prints it: ``176 and 24``."""
-        return " and ".join(str(value(one)) for one in (self.first, self.last) if one)
+        return " and ".join(str(value(result)) for result in (self.first, self.last) if result)
 
     @property
     def hours(self) -> float | None:
         """Hours to train: sum of both phases' medians over seeds; None if one is unknown."""
         if self.first is None and _begun(self.last) not in (None, NO_FILE):
             return None
-        times = [median("time_to_train")(one) for one in (self.first, self.last) if one]
-        known = [one for one in times if one is not None]
+        times = [median("time_to_train")(result) for result in (self.first, self.last) if result]
+        known = [entry for entry in times if entry is not None]
         return sum(known) / _HOUR if len(known) == len(times) else None
 
 
 def is_phase(result: CaseResult) -> bool:
-    return any(one.name == FINAL_LOSS for run in result.runs for one in run.metrics)
+    return any(metric.name == FINAL_LOSS for run in result.runs for metric in run.metrics)
 
 
 def training_phases(results: Iterable[CaseResult]) -> list[TrainingPhases]:
     """Return the pre-trainings, one per phase that no other continues."""
     every = [result for result in results if is_phase(result)]
     found = [
-        TrainingPhases(one, next((it for it in every if _precedes(it, one)), None)) for one in every
+        TrainingPhases(result, next((it for it in every if _precedes(it, result)), None))
+        for result in every
     ]
-    followed = [id(one.first) for one in found if one.first]
-    return [one for one in found if id(one.last) not in followed]
+    followed = [id(phases.first) for phases in found if phases.first]
+    return [phases for phases in found if id(phases.last) not in followed]
 
 
 def final_losses(result: CaseResult) -> list[float]:

@@ -55,7 +55,7 @@ def rows(layout: str, printed: Sequence[Printed]) -> Iterator[Values]:
 
 
 def _layout_of(some: Iterable[Printed]) -> str:
-    quantities = " ".join(one.cell["quantity"] for one in some)
+    quantities = " ".join(printed.cell["quantity"] for printed in some)
     return next((layout for part, layout in _TELLING.items() if part in quantities), "")
 
 
@@ -63,8 +63,10 @@ def _rows(
     some: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str], is_of_seeds: bool
 ) -> Iterator[Values]:
     lines: dict[tuple[str, str], list[Printed]] = defaultdict(list)
-    for one in some:
-        lines[one.cell["place"], one.cell["precision"] if is_of_seeds else ""].append(one)
+    for printed in some:
+        lines[printed.cell["place"], printed.cell["precision"] if is_of_seeds else ""].append(
+            printed
+        )
     for line in lines.values():
         yield _row(line, column_of)
 
@@ -89,8 +91,8 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
     figures: dict[str, list[str]] = defaultdict(list)
     faulty: dict[str, str] = {}
     headings: dict[str, str] = {}
-    for one in line:
-        cell = one.cell
+    for printed in line:
+        cell = printed.cell
         column, side = column_of(cell), _side(cell)
         figures[column].append(cell["printed"])
         headings[column] = _heading(cell["column"], column)
@@ -103,10 +105,12 @@ def _row(line: Sequence[Printed], column_of: Callable[[Mapping[str, str]], str])
             row["unit"] = cell["unit"]
         elif cell["quantity"] == "time_to_train":
             row["time_unit"] = cell["unit"]
-        for words in one.findings:
+        for words in printed.findings:
             faulty[f"{cell['column']}, {cell['printed']}: {words}"] = column
     row |= {name: (", " if name == EACH else " / ").join(texts) for name, texts in figures.items()}
-    row["score"] = " / ".join(dict.fromkeys(filter(None, (_score(one.cell) for one in line))))
+    row["score"] = " / ".join(
+        dict.fromkeys(filter(None, (_score(printed.cell) for printed in line)))
+    )
     row[HEADINGS] = "; ".join(f"{column}={text}" for column, text in headings.items())
     row["contradicted"] = " ".join(dict.fromkeys(faulty.values()))
     row["reason"] = "; ".join(faulty)

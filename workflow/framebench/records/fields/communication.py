@@ -45,9 +45,9 @@ class GradientAllReduce(NamedTuple):
 def gradient_all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> GradientAllReduce | None:
     """Return the timed gradient all-reduce of a record's ranks; None unless all ranks have one."""
     found = [rank.get("gradient_all_reduce") for rank in ranks]
-    if not found or not all(one and one["seconds"] for one in found):
+    if not found or not all(entry and entry["seconds"] for entry in found):
         return None
-    rounds = zip(*(one["seconds"] for one in found if one), strict=False)
+    rounds = zip(*(entry["seconds"] for entry in found if entry), strict=False)
     sizes = tuple(map(int, ranks[0]["gradient_all_reduce"]["bytes"]))
     return GradientAllReduce(tuple(map(max, rounds)), len(sizes), sizes)
 

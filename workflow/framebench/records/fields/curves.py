@@ -81,7 +81,7 @@ def curve_of(record: Mapping[str, Any]) -> LearningCurve | None:
 
 def _running(seconds: Sequence[float]) -> tuple[float, ...]:
     total, sums = 0.0, []
-    for one in seconds:
-        total += one
+    for value in seconds:
+        total += value
         sums.append(total)
     return tuple(sums)

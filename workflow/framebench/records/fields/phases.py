@@ -27,7 +27,7 @@ def phases_of(record: Mapping[str, Any], rank: Mapping[str, Any]) -> RunPhases |
     phases, warming = rank.get("phases", {}), rank.get("warmup_step_seconds")
     names = ("import_seconds", "build_seconds", "warmup_seconds", "window_seconds")
     seconds = [*map(phases.get, names), phases.get("waited_window_seconds", 0.0)]
-    if not warming or not all(isinstance(one, (int, float)) for one in seconds):
+    if not warming or not all(isinstance(entry, (int, float)) for entry in seconds):
         return None
     imports, build, warm_up, window, waited = map(float, seconds)
     window += waited

@@ -50,7 +50,7 @@ def step_parts_of(rank: Mapping[str, Any]) -> StepParts | None:
         seconds[name] = median(entry["seconds"]) - sum(seconds[other] for other in contained)
         how.append(f"{name} {_less(contained)}")
     steps = min(len(entry["seconds"]) for entry in found["parts"])
-    ends = next((str(one["ends"]) for one in found["parts"] if one.get("ends")), "")
+    ends = next((str(part["ends"]) for part in found["parts"] if part.get("ends")), "")
     return StepParts(tuple(seconds.items()), steps, "; ".join(how), forward_ends=ends)
 
 

@@ -48,8 +48,10 @@ def load(results: Path) -> tuple[Assumptions, list[Problem]]:
         found = json_files.read(results / FILE)
         price, currency, intensity, pue = (found[name] for name in _OF_COSTS)
         margin = found.get("equivalence_margin")
-        numbers = [one for one in (price, intensity, pue, margin) if one is not None]
-        if not isinstance(currency, str) or not all(type(one) in (int, float) for one in numbers):
+        numbers = [entry for entry in (price, intensity, pue, margin) if entry is not None]
+        if not isinstance(currency, str) or not all(
+            type(number) in (int, float) for number in numbers
+        ):
             raise ValueError("is no such file of ours")
         return Assumptions(price, currency, intensity, pue, margin), []
     except FileNotFoundError:

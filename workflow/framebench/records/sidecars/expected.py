@@ -49,15 +49,15 @@ def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: boo
     ones.
     """
     known, _ = load(results)
-    here = {_identity(one): one for one in cases}
-    others = [one for one in known if one.suite != suite]
+    here = {_identity(case): case for case in cases}
+    others = [case for case in known if case.suite != suite]
     before = (
         []
         if is_whole
-        else [one for one in known if one.suite == suite and (one.folder or one.left_out)]
+        else [case for case in known if case.suite == suite and (case.folder or case.left_out)]
     )
-    kept = {_identity(one): one for one in before} | here
-    text = json.dumps({"cases": [_written(one) for one in (*others, *kept.values())]}, indent=1)
+    kept = {_identity(case): case for case in before} | here
+    text = json.dumps({"cases": [_written(other) for other in (*others, *kept.values())]}, indent=1)
     path = results / FILE
     if not (path.is_file() and bounded.read_bytes(path) == f"{text}\n".encode()):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,22 +74,29 @@ def load(results: Path) -> tuple[list[ExpectedCase], list[Problem]]:
         listed = found.get("cases") if isinstance(found, dict) else None
         if not isinstance(listed, list):
             raise ValueError("has no list of cases")
-        return [_read(one) for one in listed], []
+        return [_read(entry) for entry in listed], []
     except (OSError, ValueError) as error:
         return [], [Problem(FILE, cause(error))]
 
 
-def _identity(one: ExpectedCase) -> Any:
-    return one.folder or (one.case, one.conditions)
+def _identity(case: ExpectedCase) -> Any:
+    return case.folder or (case.case, case.conditions)
 
 
-def _written(one: ExpectedCase) -> dict[str, Any]:
-    case = {**{name: getattr(one.case, name) for name in CASE}, "parameters": one.case.parameters}
-    row = {**Key(one.case, one.conditions, "").row, "further": one.case.further}
+def _written(expected_case: ExpectedCase) -> dict[str, Any]:
+    case = {
+        **{name: getattr(expected_case.case, name) for name in CASE},
+        "parameters": expected_case.case.parameters,
+    }
+    row = {
+        **Key(expected_case.case, expected_case.conditions, "").row,
+        "further": expected_case.case.further,
+    }
     conditions = {name: row[name] for name, usual in _USUAL.items() if row[name] != usual}
-    further = {"budgeted": one.is_budgeted, "left_out": one.left_out}
+    further = {"budgeted": expected_case.is_budgeted, "left_out": expected_case.left_out}
     return {
-        "suite": one.suite, "folder": one.folder, "case": case, "conditions": conditions,
+        "suite": expected_case.suite, "folder": expected_case.folder, "case": case,
+        "conditions": conditions,
         **{name: value for name, value in further.items() if value},
     }  # fmt: skip
 
@@ -137,4 +144,4 @@ def _parameters(found: Any) -> tuple[tuple[str, Any], ...]:
 def unmeasured(cases: Sequence[ExpectedCase], folders: Iterable[str]) -> list[ExpectedCase]:
     """Return the cases without a record; ``folders``: folders with a record, below ``runs``."""
     present = {*folders}
-    return [one for one in cases if one.folder not in present]
+    return [case for case in cases if case.folder not in present]

@@ -42,7 +42,7 @@ class Interruption(NamedTuple):
 
 def interrupted_runs(log: str, results: Path, noticed: str) -> Iterator[Interruption]:
     """Yield the interrupted runs in the text of Snakemake's log."""
-    statuses = {one["job"]: one["status"] for one in _STATUS.finditer(log)}
+    statuses = {match["job"]: match["status"] for match in _STATUS.finditer(log)}
     # A record's name has neither blanks nor commas; the folder of the results may have both.
     run = re.compile(rf"^ +output: {re.escape(str(results))}/runs/([^\s,]+)\.json", re.MULTILINE)
     for failed in (*_FAILED.finditer(log), *_GROUP.finditer(log)):
@@ -61,11 +61,20 @@ def note(
     """
     # Some jobs of a failed group may have finished.
     begun = dict.fromkeys(interrupted_runs(log, results, noted.now()))
-    new = [one for one in begun if not (results / "runs" / f"{one.run}.json").exists()]
-    untold = {one.job for one in new if one.job and not one.status}
+    new = [
+        interruption
+        for interruption in begun
+        if not (results / "runs" / f"{interruption.run}.json").exists()
+    ]
+    untold = {
+        interruption.job for interruption in new if interruption.job and not interruption.status
+    }
     if states and untold:
         ended = states(sorted(untold))
-        new = [one._replace(status=one.status or ended.get(one.job, "")) for one in new]
+        new = [
+            interruption._replace(status=interruption.status or ended.get(interruption.job, ""))
+            for interruption in new
+        ]
     if new:
         noted.append(results / FILE, Interruption._fields, new)
     return new

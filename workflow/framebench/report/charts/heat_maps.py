@@ -58,7 +58,10 @@ def panel(kind: str, results: Sequence[CaseResult]) -> Plot | None:
     columns = [
         HeatMapColumn(
             label(first := next(iter(cases[key].values()))),
-            [one.throughput if (one := cases[key].get(point)) else None for point in points],
+            [
+                case_result.throughput if (case_result := cases[key].get(point)) else None
+                for point in points
+            ],
             axes_of_other(first.key.row),
         )
         for key in chosen
@@ -100,7 +103,7 @@ def _sorted(points: Iterable[Parameters]) -> list[Parameters]:
 def _differing(points: Sequence[Parameters]) -> list[int]:
     """Return positions of the values in which points differ; all positions for one point."""
     places = range(len(points[0]))
-    return [at for at in places if len({one[at] for one in points}) > 1] or list(places)
+    return [at for at in places if len({point[at] for point in points}) > 1] or list(places)
 
 
 def draw(

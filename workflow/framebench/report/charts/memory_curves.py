@@ -102,7 +102,7 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
         )
         for row in rows
     ]
-    rising = sorted(points, key=lambda one: one.batch)
+    rising = sorted(points, key=lambda point: point.batch)
     return MemoryCurve(" ".join(words), first["framework"], rising, axes_of(first))
 
 
@@ -113,9 +113,13 @@ def draw(curves: Sequence[MemoryCurve], look: Look, limits: Sequence[float], wid
     memory."""
 
     def one(axes: Axes, curve: MemoryCurve, style: line_charts.Style, parts: Parts) -> None:
-        fits = [(one.batch, one.gib) for one in curve.points if one.fits and one.gib is not None]
-        over = [(one.batch, one.gib) for one in curve.points if not one.fits and one.gib]
-        unknown = [one.batch for one in curve.points if one.gib is None]
+        fits = [
+            (point.batch, point.gib)
+            for point in curve.points
+            if point.fits and point.gib is not None
+        ]
+        over = [(point.batch, point.gib) for point in curve.points if not point.fits and point.gib]
+        unknown = [point.batch for point in curve.points if point.gib is None]
         axes.plot([batch for batch, _ in fits], [gib for _, gib in fits], label=curve.label,
                   markersize=6, **style)  # fmt: skip
         cross = {**style, "linestyle": "none", "marker": "x", "markersize": 7,

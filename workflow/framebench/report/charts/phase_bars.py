@@ -72,7 +72,7 @@ def _plot(title: str, bars: Sequence[Bar], words: str) -> Plot:
     scaled = [
         replace(
             bar,
-            values=[one / scale for one in bar.values],
+            values=[value / scale for value in bar.values],
             end=f"{sum(bar.values) / scale:.1f}",
         )
         for bar in bars

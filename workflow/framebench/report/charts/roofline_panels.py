@@ -100,15 +100,15 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
     drawn = []
     for (*labels, roofs), rows in list(found.items())[:MAX_PANELS]:
         every = settings_of(rows)
-        chosen = spread(every, lambda one: one.name.partition(",")[0], MAX_SETTINGS)
-        chosen.sort(key=lambda one: one.intensity)
+        chosen = spread(every, lambda entry: entry.name.partition(",")[0], MAX_SETTINGS)
+        chosen.sort(key=lambda entry: entry.intensity)
         drawn.append(
             Plot(
                 title=f"Roofline: {', '.join(labels)}",
                 svg=draw(chosen, roofs, look, WIDTH),
                 narrow=draw(chosen, roofs, look, NARROW),
                 description=f"Operations a second over operations for each byte of "
-                f"{sum(len(one.points) for one in chosen)} cases, below the peak of "
+                f"{sum(len(entry.points) for entry in chosen)} cases, below the peak of "
                 f"{number(roofs.peak)} TFLOP/s and the bandwidth of {number(roofs.bandwidth)} GB/s "
                 "of a device. The numbers stand in the table below.",
                 caption="Filled is training, hollow inference; larger with a compiler. The roofs "
@@ -142,12 +142,12 @@ def settings_of(rows: Sequence[Any]) -> list[RooflineSetting]:
         )  # fmt: skip
         points[", ".join(filter(None, words)), row.intensity].append(point)
     settings = [RooflineSetting(name, at, some) for (name, at), some in points.items()]
-    return sorted(settings, key=lambda one: (one.intensity, one.name))
+    return sorted(settings, key=lambda setting: (setting.intensity, setting.name))
 
 
 def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, width: int) -> Markup:
     """Return a roofline plot as SVG. ``settings``: by rising intensity."""
-    points = [point for one in settings for point in one.points]
+    points = [point for setting in settings for point in setting.points]
     frameworks = list(dict.fromkeys(point.framework for point in points))
     columns = 2 if width == WIDTH else 1
     lines = -(-len(settings) // columns) + -(-(len(frameworks) + 1) // columns)
@@ -174,10 +174,10 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
                 markerfacecolor=colour if point.trains else "none", alpha=0.85,
                 gid=names[id(point)],
             )  # fmt: skip
-        for one in settings:
-            for point in one.points:
+        for setting in settings:
+            for point in setting.points:
                 said = (
-                    f"{point.name}, {one.name}: {number(point.attained)} TFLOP/s, "
+                    f"{point.name}, {setting.name}: {number(point.attained)} TFLOP/s, "
                     f"{100 * point.reached:.1f} % of what the roofs allow"
                 )
                 place = (point.intensity, point.attained)
@@ -200,8 +200,14 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
         below = _LINE * -(-len(settings) // columns) / height
         legend_of(figure, handles=handles, bbox_to_anchor=(0.02, below), handlelength=1.6, **style)
         named = [
-            Line2D([], [], linestyle="none", label=f"{at}: {one.name}", gid=together(one.points))
-            for at, one in enumerate(settings, 1)
+            Line2D(
+                [],
+                [],
+                linestyle="none",
+                label=f"{at}: {setting.name}",
+                gid=together(setting.points),
+            )
+            for at, setting in enumerate(settings, 1)
         ]
         legend_of(
             figure,
@@ -223,15 +229,15 @@ def _roofs(
     axes: Axes, settings: Sequence[RooflineSetting], roofs: RoofLines, together: Together
 ) -> None:
     """Draw the roofs, and a dotted line from each setting's lowest point up to them."""
-    known = [one.intensity for one in settings]
+    known = [setting.intensity for setting in settings]
     first, last = min(*known, roofs.ridge) / 2.5, max(*known, roofs.ridge) * 2.5
     at = [first, roofs.ridge, last]
     axes.plot(at, [roofs.at(x) for x in at], color=INK, linewidth=2)
-    for one in settings:
-        lowest = min(point.attained for point in one.points)
-        ends = [lowest, roofs.at(one.intensity)]
+    for setting in settings:
+        lowest = min(point.attained for point in setting.points)
+        ends = [lowest, roofs.at(setting.intensity)]
         style: Any = {"color": MUTED, "linewidth": 1, "linestyle": (0, (1, 2))}
-        axes.plot([one.intensity] * 2, ends, gid=together(one.points), **style)
+        axes.plot([setting.intensity] * 2, ends, gid=together(setting.points), **style)
     axes.set_xlim(first, last)
 
 
@@ -245,11 +251,11 @@ def _numbers(axes: Axes, settings: Sequence[RooflineSetting], together: Together
         else:
             places.append([numbered])
     for some in places:
-        top = max(point.attained for _, one in some for point in one.points)
+        top = max(point.attained for _, setting in some for point in setting.points)
         axes.annotate(
             ", ".join(str(at) for at, _ in some), (some[0][1].intensity, top), ha="center",
             xytext=(0, 8), textcoords="offset points", fontsize=FONT - 1, color=MUTED,
-            gid=together(point for _, one in some for point in one.points),
+            gid=together(point for _, setting in some for point in setting.points),
         )  # fmt: skip
 
 

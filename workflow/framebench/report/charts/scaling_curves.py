@@ -60,7 +60,7 @@ class ScalingLine:
     @property
     def on_fewest_nodes(self) -> list[ScalingPoint]:
         """One point per number of devices, on the fewest nodes, joined by the line."""
-        return [next(same) for _, same in groupby(self.points, lambda one: one.devices)]
+        return [next(same) for _, same in groupby(self.points, lambda point: point.devices)]
 
     @property
     def on_more_nodes(self) -> list[ScalingPoint]:
@@ -113,7 +113,7 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
                 caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval; a point "
                 "without one has none, for too few repeats. "
                 + "Hollow: as many devices on more nodes. "
-                * any(one.on_more_nodes for one in made)
+                * any(line.on_more_nodes for line in made)
                 + "A slow single device makes a speed-up look good: read it "
                 "beside the throughput. "
                 + left_out(len(made), len(lines), "settings with more than one device count")
@@ -136,7 +136,7 @@ def _points(rows: Sequence[Any]) -> list[ScalingPoint]:
         )
         for row in rows
     ]
-    return sorted(points, key=lambda one: (one.devices, one.nodes))
+    return sorted(points, key=lambda point: (point.devices, point.nodes))
 
 
 def draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:

@@ -56,7 +56,10 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
             label(cases[key][0]),
             measured.runs_in(cases[key][0].case),
             sorted(
-                ((one.key.point[0][1], one.throughput or 0.0, one.interval) for one in cases[key]),
+                (
+                    (result.key.point[0][1], result.throughput or 0.0, result.interval)
+                    for result in cases[key]
+                ),
                 key=lambda point: point[0],
             ),
             axes_of_other(cases[key][0].key.row),

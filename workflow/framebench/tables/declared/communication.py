@@ -57,9 +57,9 @@ def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> R
     measured = found.for_run(run)
     sizes = run.gradient_all_reduce.sizes if run.gradient_all_reduce else ()
     alone = [
-        1000 * descriptive.median(one.gradient_all_reduce.seconds)
-        for one in result.ok
-        if one.gradient_all_reduce
+        1000 * descriptive.median(run.gradient_all_reduce.seconds)
+        for run in result.ok
+        if run.gradient_all_reduce
     ]
     wanted = _expected(measured, sizes)
     ratio = descriptive.median(alone) / descriptive.median(wanted) if alone and wanted else None
@@ -85,8 +85,8 @@ def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
 
     [] if a message is larger than all measured sizes."""
     runs = measured.ok if measured else ()
-    seconds = [collectives.expected(collectives.times_of(one), sizes) for one in runs]
-    known = [1000 * one for one in seconds if one is not None]
+    seconds = [collectives.expected(collectives.times_of(run), sizes) for run in runs]
+    known = [1000 * value for value in seconds if value is not None]
     return known if len(known) == len(seconds) else []
 
 

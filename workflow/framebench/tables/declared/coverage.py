@@ -22,7 +22,7 @@ ALL = "all"
 def results_by_folder(inputs: Inputs) -> dict[str, CaseResult]:
     """Return cases by the folder of their records below ``runs``."""
     results = chain(inputs.cases.values(), inputs.others.values())
-    return {os.path.dirname(run.origin): one for one in results for run in one.runs}
+    return {os.path.dirname(run.origin): result for result in results for run in result.runs}
 
 
 def rows(inputs: Inputs) -> pd.DataFrame:
@@ -30,10 +30,12 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     import pandas as pd  # slow to import, and plans need only names
 
     measured = results_by_folder(inputs)
-    listed = [(one.suite, one.case.framework, measured.get(one.folder)) for one in inputs.expected]
+    listed = [
+        (case.suite, case.case.framework, measured.get(case.folder)) for case in inputs.expected
+    ]
     cases = pd.DataFrame(listed, columns=["suite", "framework", "result"], dtype=object)
     cases["measured"] = cases["result"].notna()
-    cases["ended"] = [one is not None and not one.values for one in cases["result"]]
+    cases["ended"] = [entry is not None and not entry.values for entry in cases["result"]]
     cases["suite"] = pd.Categorical(cases["suite"], cases["suite"].unique())
     parts = [cases.assign(framework=ALL), cases.sort_values("framework").replace("", NO_FRAMEWORK)]
     counted = (
@@ -72,9 +74,11 @@ def sentences(rows: Sequence[Row]) -> list[str]:
             words += f", {row['without_figure']} without a figure"
         lines.append(words)
         lacking = [
-            f"{one['framework']} ({one['missing_cases']} of {one['expected_cases']})"
-            for one in rows
-            if one["suite"] == row["suite"] and one["framework"] != ALL and one["missing_cases"]
+            f"{entry['framework']} ({entry['missing_cases']} of {entry['expected_cases']})"
+            for entry in rows
+            if entry["suite"] == row["suite"]
+            and entry["framework"] != ALL
+            and entry["missing_cases"]
         ]
         if lacking:
             lines.append(f"Not yet measured: {', '.join(lacking)}")

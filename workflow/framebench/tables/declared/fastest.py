@@ -59,7 +59,9 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     if settings.empty:
         return settings
     fixed = pd.Series([contest.error is None for contest in found])
-    settings["verdict"] = verdicts([_sides(one) if one.error is None else None for one in found])
+    settings["verdict"] = verdicts(
+        [_sides(contest) if contest.error is None else None for contest in found]
+    )
     is_open = settings["reason"] == ""
     settings.loc[is_open & fixed, "reason"] = settings[is_open & fixed].agg(_undecided, axis=1)
     budgeted = settings.index[is_open & ~fixed]
@@ -78,27 +80,27 @@ def _within_budget(contest: Contest) -> Row:
     assert both is not None, "asked for only where there are two"
     assert contest.error is not None, "asked for only within a time budget"
     error = contest.error / both.choices
-    _, orders = repeated_intervals.orders([_ascending(one) for one in entrants], error)
+    _, orders = repeated_intervals.orders([_ascending(entrant) for entrant in entrants], error)
     ends = repeated_intervals.ratio_interval(both.base, both.values)
     repeats = min(len(both.base), len(both.values))
     cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
 
     def those(asked: Order) -> list[CaseResult]:
-        return [one for one, order in zip(entrants, orders, strict=True) if order is asked]
+        return [entrant for entrant, order in zip(entrants, orders, strict=True) if order is asked]
 
     open_ = those(Order.OPEN)
     if not open_:
         equal = Order.NO_DIFFERENCE in orders
         return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER, "reason": ""}
     contenders = [entrants[0], *open_]
-    count = repeated_intervals.next_look(min(len(one.values) for one in contenders))
+    count = repeated_intervals.next_look(min(len(contender.values) for contender in contenders))
     seconds = [
-        (count - len(one.values)) * descriptive.median(took)
-        for one in contenders
-        if (took := [run.wall_seconds for run in one.ok if run.wall_seconds])
+        (count - len(contender.values)) * descriptive.median(took)
+        for contender in contenders
+        if (took := [run.wall_seconds for run in contender.ok if run.wall_seconds])
     ]
-    names = ", ".join(one.case.framework for one in contenders)
-    slower = ", ".join(one.case.framework for one in those(Order.SLOWER))
+    names = ", ".join(contender.case.framework for contender in contenders)
+    slower = ", ".join(result.case.framework for result in those(Order.SLOWER))
     behind = f" ({slower} significantly slower)" if slower else ""
     within = _within(contenders)
     so_far = f"within {percent(within)} of {entrants[0].case.framework}, " if within else ""
@@ -120,7 +122,7 @@ def _within(contenders: Sequence[CaseResult]) -> float | None:
 
     first, *others = map(_ascending, contenders)
     ends = [repeated_intervals.ratio_interval(other, first) for other in others]
-    known = [one for one in ends if one and one[0] > 0]
+    known = [end for end in ends if end and end[0] > 0]
     return max(max(high, 1 / low) for low, high in known) - 1 if len(known) == len(ends) else None
 
 
@@ -129,9 +131,9 @@ def percent(within: float) -> str:
     return f"{math.ceil(100 * within)} %"
 
 
-def _ascending(one: CaseResult) -> list[float]:
+def _ascending(result: CaseResult) -> list[float]:
     """Return the figures of the repeats, of which more is better."""
-    return [*one.values] if one.better == "higher" else [1 / value for value in one.values]
+    return [*result.values] if result.better == "higher" else [1 / value for value in result.values]
 
 
 def _first_two(contest: Contest) -> tuple[CaseResult | None, CaseResult | None]:

@@ -143,7 +143,7 @@ STEP_TIME = Table(
         *shared("note", "flags"),
     ),
     rows=lambda inputs: inputs.cases_with(
-        lambda one: cells(one) if one.case.mode == "inference" else None
+        lambda result: cells(result) if result.case.mode == "inference" else None
     ),
     group="Where the time goes",
     always=True,

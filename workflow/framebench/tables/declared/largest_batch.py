@@ -16,7 +16,7 @@ def searched(inputs: Inputs) -> Iterator[Row]:
     Memory is that of the fullest device, and that of all processes on the host together."""
     for result in inputs.searches:
         attempts = result.attempts
-        last = next(one for one in attempts if one["batch_per_device"] == result.batch)
+        last = next(attempt for attempt in attempts if attempt["batch_per_device"] == result.batch)
         yield {
             **result.row,
             "largest_batch": result.largest,
@@ -32,15 +32,15 @@ def searched(inputs: Inputs) -> Iterator[Row]:
 def tried(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per batch that a search tried, in order."""
     for result in inputs.searches:
-        for number, one in enumerate(result.attempts, 1):
+        for number, attempt in enumerate(result.attempts, 1):
             yield {
                 **result.row,
                 "attempt": number,
-                "batch_per_device": one["batch_per_device"],
-                "status": one["status"],
-                **_memory(one),
-                "seconds": one["seconds"],
-                "reason": one["reason"],
+                "batch_per_device": attempt["batch_per_device"],
+                "status": attempt["status"],
+                **_memory(attempt),
+                "seconds": attempt["seconds"],
+                "reason": attempt["reason"],
             }
 
 

@@ -34,16 +34,16 @@ def rows(inputs: Inputs) -> pd.DataFrame:
 
     listed = [
         (
-            one,
+            result,
             contest.machine,
-            _compilation(one),
+            _compilation(result),
             at,
             bool(contest.missing),
-            one.better,
-            one.throughput,
+            result.better,
+            result.throughput,
         )
         for at, contest in enumerate(inputs.once(contests.find_contests))
-        for one in sorted(contest.results, key=_compilation, reverse=True)
+        for result in sorted(contest.results, key=_compilation, reverse=True)
     ]
     names = ["result", ON_MACHINE.name, "compilation", "contest", "lacks", "better", "figure"]
     cases = pd.DataFrame(listed, columns=names).astype({"figure": "float64"})

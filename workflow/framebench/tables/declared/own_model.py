@@ -74,7 +74,7 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
         if not usable:
             said.append(f"{about}: best: none, as no combination that runs passes verification")
             continue
-        said += [f"{about}: {one}" for one in _about(usable, beside)]
+        said += [f"{about}: {text}" for text in _about(usable, beside)]
     if LARGEST in tables:
         said += _largest(view.records(tables[LARGEST]), names)
     return said
@@ -102,16 +102,16 @@ def _about(
     ends = f" [{flags}]" if flags else ""
     yield f"best{of}: {_combination(best, rows)}: {', '.join(figures)} ({verified}){ends}"
     yield from _batches(best, rows)
-    of_best = {table: found.get(_key(best), {}) for table, found in beside.items()}
+    of_best = {table: entry.get(_key(best), {}) for table, entry in beside.items()}
     yield from _time(of_best.get(STEP_BREAKDOWN, {}))
     yield from _roof(of_best.get(EFFICIENCY, {}), of_best.get(ROOFLINE, {}))
 
 
 def _combination(row: Row, among: Sequence[Row]) -> str:
     """Return the values in which a row differs from others, with its batch."""
-    differs = [name for name in _TRIED if len({one.get(name) for one in among}) > 1]
+    differs = [name for name in _TRIED if len({row.get(name) for row in among}) > 1]
     words = [f"batch {row['batch_per_device']}"]
-    words += [_size(row)] if len({_size(one) for one in among}) > 1 else []
+    words += [_size(row)] if len({_size(row) for row in among}) > 1 else []
     for name in differs:
         no_compiler = name == "compiler" and row[name] == UNCOMPILED
         words += ["no compiler" if no_compiler else str(row[name])]

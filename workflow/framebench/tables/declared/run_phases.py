@@ -57,7 +57,7 @@ def suite_rows(inputs: Inputs) -> Iterator[Row]:
 
 def _sums(name: str, runs: Sequence[Run]) -> dict[str, Any]:
     phases = [run.phases for run in runs if run.phases]
-    seconds = {phase: sum(getattr(one, phase) for one in phases) for phase in WORDS}
+    seconds = {phase: sum(getattr(run_phases, phase) for run_phases in phases) for phase in WORDS}
     unattributed = sum(run.wall_seconds or 0.0 for run in runs if not run.phases)
     whole = sum(seconds.values()) + unattributed
     return {

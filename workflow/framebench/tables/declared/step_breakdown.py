@@ -30,9 +30,9 @@ def _cells(result: CaseResult) -> Row | None:
     steps = [descriptive.median(run.waited_seconds) for run, _ in with_parts if run.waited_seconds]
     samples: dict[str, list[float]] = defaultdict(list)
     for _, parts in with_parts:
-        for name, one in parts.seconds:
+        for name, number in parts.seconds:
             # merged parts count in the column of the first; `how` has the full name
-            samples[name.partition("+")[0]].append(one)
+            samples[name.partition("+")[0]].append(number)
     seconds = {name: descriptive.median(some) for name, some in samples.items()}
     total = sum(seconds.values())
     step = descriptive.median(steps) if steps else None

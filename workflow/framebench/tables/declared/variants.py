@@ -36,20 +36,24 @@ def rows(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per case of a variant other than the first of its suite.
 
     The verdicts are adjusted for all of these cases."""
-    results = [one for one in principal_results(inputs.cases, inputs.others) if one.case.variant]
+    results = [
+        principal_result
+        for principal_result in principal_results(inputs.cases, inputs.others)
+        if principal_result.case.variant
+    ]
     first = _first_variants(inputs, results)
     bases: dict[Any, list[CaseResult]] = defaultdict(list)
-    for one in results:
-        if first[one.case.variant] == one.case.variant:
-            bases[one.case.variant, _without_variant(one)].append(one)
-    others = [one for one in results if first[one.case.variant] != one.case.variant]
-    names = [(first[one.case.variant], one.case.variant) for one in others]
+    for result in results:
+        if first[result.case.variant] == result.case.variant:
+            bases[result.case.variant, _without_variant(result)].append(result)
+    others = [result for result in results if first[result.case.variant] != result.case.variant]
+    names = [(first[other.case.variant], other.case.variant) for other in others]
     cases = [
-        Matched(_base(bases[base, _without_variant(one)], one), one)
-        for one, (base, _) in zip(others, names, strict=True)
+        Matched(_base(bases[base, _without_variant(other)], other), other)
+        for other, (base, _) in zip(others, names, strict=True)
     ]
-    for one, judged, (base, _) in zip(others, judge(cases, names), names, strict=True):
-        yield _row(one, judged, base)
+    for other, judged, (base, _) in zip(others, judge(cases, names), names, strict=True):
+        yield _row(other, judged, base)
 
 
 def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, str]:
@@ -60,8 +64,8 @@ def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, 
     for expected in inputs.expected:
         if expected.case.variant:
             suites[expected.suite].append(expected.case.variant)
-    known = {one: variants[0] for variants in suites.values() for one in variants}
-    runs = [run for one in results for run in one.runs if run.case.variant not in known]
+    known = {variant: variants[0] for variants in suites.values() for variant in variants}
+    runs = [run for result in results for run in result.runs if run.case.variant not in known]
     settings = {
         run.case.variant: (
             sum(
@@ -94,14 +98,14 @@ def _without_variant(result: CaseResult) -> tuple[Any, ...]:
 def _base(bases: Sequence[CaseResult], case: CaseResult) -> CaseResult | None:
     """Return the base with the model and framework version of ``case``, or the only base; None if
     several are left."""
-    of_model = [one for one in bases if one.case.model == case.case.model] or bases
+    of_model = [base for base in bases if base.case.model == case.case.model] or bases
     version = case.case.framework_version
-    found = [one for one in of_model if one.case.framework_version == version] or of_model
+    found = [result for result in of_model if result.case.framework_version == version] or of_model
     return found[0] if len(found) == 1 else None
 
 
 def _row(case: CaseResult, judged: Judged, base_name: str) -> Row:
-    base, found = judged.matched.base, judged.estimate
+    base, estimate = judged.matched.base, judged.estimate
     own = base.key.row if base else {**case.key.row, **_NOTHING, "suite_variant": base_name}
     return {
         "result": case,
@@ -109,10 +113,10 @@ def _row(case: CaseResult, judged: Judged, base_name: str) -> Row:
         measured.PARAMETERS.name: measured.parameters_text(case.case, case.key.point),
         **{f"base_{name}": own[name] for name in _OWN},
         "base_median": base and base.throughput,
-        "speedup": found and found.ratio,
-        **interval_cells("speedup", found.interval if found else None),
+        "speedup": estimate and estimate.ratio,
+        **interval_cells("speedup", estimate.interval if estimate else None),
         "base_repeats": len(base.values) if base else 0,
-        "pairs": found.pairs if found else 0,
+        "pairs": estimate.pairs if estimate else 0,
         "verdict": judged.verdict,
         "reason": judged.reason,
         "flags": flags_of(base, case),

@@ -51,9 +51,9 @@ def _rows(verification: VerificationResult) -> Iterator[Row]:
     if not verification.errors:
         nothing = {"quantity": "", "error": None, "rounding": None, "bound": None, "where": ""}
         yield {**subject, **nothing, "passed": verification.passed}
-    for one in verification.errors:
-        limit = bound(case.precision, one.quantity)
-        yield {**subject, **one._asdict(), "bound": limit, "passed": one.is_within(limit)}
+    for error in verification.errors:
+        limit = bound(case.precision, error.quantity)
+        yield {**subject, **error._asdict(), "bound": limit, "passed": error.is_within(limit)}
 
 
 _SUBJECT = shared("framework", "framework_version", "model", "mode", "precision", "compiler")
@@ -130,11 +130,11 @@ def _verdict(verification: VerificationResult) -> str:
     if verification.status != "ok":
         return f"{verification.status}: {verification.reason}"
     failed = [
-        f"{one.quantity} {_unexplained(one.error, one.rounding)} > {limit:.2g}"
-        + (f" ({one.where})" if one.where else "")
-        for one in verification.errors
-        for limit in [bound(verification.case.precision, one.quantity)]
-        if not one.is_within(limit)
+        f"{error.quantity} {_unexplained(error.error, error.rounding)} > {limit:.2g}"
+        + (f" ({error.where})" if error.where else "")
+        for error in verification.errors
+        for limit in [bound(verification.case.precision, error.quantity)]
+        if not error.is_within(limit)
     ]
     return "FAILED: " + "; ".join(failed) if failed else "passed"
 

@@ -67,15 +67,15 @@ class Operations:
 
     def of_step(self, run: Run, model_config: Mapping[str, Any]) -> Alone:
         """Return the measured operations of a run's step; none if devices share a model."""
-        found = Alone()
+        result = Alone()
         if run.case.replicas < run.case.devices or not run.hardware:
-            return found
+            return result
         trains = run.case.mode == "train"
         passes = _PASSES if trains else _PASSES[:1]
         kinds = set()
         for kind, points in self._of_the_model(run):
             kinds.add(kind)
-            _add_points(found, points, passes)
+            _add_points(result, points, passes)
         step = matmuls.of_step(
             model_config, run.case.batch_per_device, run.case.sequence_length, trains,
             attention=ATTENTION not in kinds,
@@ -84,13 +84,13 @@ class Operations:
         for shape, count in step.items():
             if shape in rates:
                 work = 2.0 * shape.multiply_adds * count
-                found.add(work, work / (1e12 * (rates[shape].throughput or 0.0)), rates[shape])
+                result.add(work, work / (1e12 * (rates[shape].throughput or 0.0)), rates[shape])
             else:
-                found.missing.append(shape)
-        found.missing.sort(key=lambda shape: (-step[shape] * shape.multiply_adds, shape))
-        found.operations *= len(run.case.parts_of(0))
-        found.seconds *= len(run.case.parts_of(0))
-        return found
+                result.missing.append(shape)
+        result.missing.sort(key=lambda shape: (-step[shape] * shape.multiply_adds, shape))
+        result.operations *= len(run.case.parts_of(0))
+        result.seconds *= len(run.case.parts_of(0))
+        return result
 
     def _of_the_model(self, run: Run) -> Iterator[tuple[str, list[CaseResult]]]:
         for kind, points in self._models.get(_of_model(run), {}).items():
@@ -102,18 +102,18 @@ class Operations:
     def _rates(self, run: Run) -> Mapping[MatmulShape, CaseResult]:
         """Return the fastest case of each matmul shape, over all transpositions."""
         fastest: dict[MatmulShape, CaseResult] = {}
-        for one in self._shapes.get(_place(run), ()):
-            point = dict(one.key.point)
-            if {*point} == {*MatmulShape._fields} and same(one.ok[0].machine, run.machine):
+        for result in self._shapes.get(_place(run), ()):
+            point = dict(result.key.point)
+            if {*point} == {*MatmulShape._fields} and same(result.ok[0].machine, run.machine):
                 shape = MatmulShape(**point)
-                before = fastest.get(shape, one)
-                fastest[shape] = max(before, one, key=lambda each: each.throughput or 0.0)
+                before = fastest.get(shape, result)
+                fastest[shape] = max(before, result, key=lambda each: each.throughput or 0.0)
         return fastest
 
 
 def _add_points(found: Alone, points: list[CaseResult], passes: tuple[str, ...]) -> None:
     """Add each operation of a model's passes, as often as the model has it."""
-    figures = {(one.key.metric, one.key.point): one for one in points}
+    figures = {(point.key.metric, point.key.point): point for point in points}
     for (metric, point), taken in figures.items():
         name, _, what = metric.rpartition("_")
         rate = figures.get((f"{name}_rate", point))

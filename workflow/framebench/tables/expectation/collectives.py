@@ -53,8 +53,8 @@ class AllReduceLookup:
         Of several cases, the one with the largest size."""
         if not run.hardware:
             return None
-        found = self._found.get((*_ranks(run), dtype_of(run)), {}).values()
-        here = [one for one in found if same(one.ok[0].machine, run.machine)]
+        dict_values = self._found.get((*_ranks(run), dtype_of(run)), {}).values()
+        here = [result for result in dict_values if same(result.ok[0].machine, run.machine)]
         return max(here, key=largest, default=None)
 
 
@@ -72,9 +72,9 @@ def largest(result: CaseResult) -> int:
 def times_of(run: Run) -> Times:
     """Return the all-reduce times of a run; [] if it has none."""
     return sorted(
-        (int(dict(one.point)[_BYTES]), _MICROSECOND * one.value)
-        for one in run.metrics
-        if one.name == _TIME and one.value is not None and _BYTES in dict(one.point)
+        (int(dict(metric.point)[_BYTES]), _MICROSECOND * metric.value)
+        for metric in run.metrics
+        if metric.name == _TIME and metric.value is not None and _BYTES in dict(metric.point)
     )
 
 

@@ -30,18 +30,18 @@ def of_step(
     """Return the count of each shape in a step of ``batch`` samples of ``length`` tokens.
 
     Empty for models with unknown matmuls. ``attention``: include the two matmuls per head."""
-    found: Counter[MatmulShape] = Counter()
+    results: Counter[MatmulShape] = Counter()
     definition = _DEFINITIONS.get(str(model_config.get("definition")))
     if definition is None or length is None:
-        return found
+        return results
     hyper = model_config["hyperparameters"]
     for shape, count in (
         *definition(hyper, batch, length),
         *(_attention(hyper, batch, length) if attention else ()),
     ):
-        for one in (shape, *(shape.backward if trains else ())):
-            found[one] += count
-    return found
+        for entry in (shape, *(shape.backward if trains else ())):
+            results[entry] += count
+    return results
 
 
 def multiply_adds(matmuls: Mapping[MatmulShape, int]) -> int:

@@ -84,12 +84,12 @@ class RoofLookup:
         here = _on_the_same_machine(run, self._memory.get(_place(run), ()))
         roofs = (
             Roof(
-                (one.throughput or 0.0) / one.case.devices,
-                _origin(one),
-                one,
-                max((r.last_cache for r in one.ok if r.last_cache), default=None),
+                (result.throughput or 0.0) / result.case.devices,
+                _origin(result),
+                result,
+                max((r.last_cache for r in result.ok if r.last_cache), default=None),
             )
-            for one in here
+            for result in here
         )
         return max(roofs, key=lambda roof: roof.value, default=None)
 
@@ -98,8 +98,8 @@ class RoofLookup:
         if measured and measured.tflops and measured.devices == run.case.devices_per_node:
             yield Roof(measured.tflops, measured.by)
         key = (*_place(run), run.case.precision)
-        for one in _on_the_same_machine(run, self._compute.get(key, ())):
-            yield Roof(one.throughput or 0.0, _origin(one), one)
+        for result in _on_the_same_machine(run, self._compute.get(key, ())):
+            yield Roof(result.throughput or 0.0, _origin(result), result)
 
 
 def _place(run: Run) -> tuple[Any, ...]:
@@ -115,7 +115,9 @@ def _is_of(result: CaseResult, source: RoofMetric) -> bool:
 
 def _on_the_same_machine(run: Run, found: Iterable[CaseResult]) -> Iterator[CaseResult]:
     if run.case.source == OURS and run.hardware:
-        yield from (one for one in found if same(one.ok[0].machine, run.machine))
+        yield from (
+            case_result for case_result in found if same(case_result.ok[0].machine, run.machine)
+        )
 
 
 def _origin(result: CaseResult) -> str:

@@ -27,7 +27,9 @@ def write(results: Results) -> ExportedFile:
             continue
         low, high = case.interval or (None, None)
         figures = {"value": case.throughput, "lower_value": low, "upper_value": high}
-        benchmarks[name][measure] = {key: one for key, one in figures.items() if one is not None}
+        benchmarks[name][measure] = {
+            key: figure for key, figure in figures.items() if figure is not None
+        }
     return ExportedFile(
         json.dumps(benchmarks, indent=1, ensure_ascii=False) + "\n", left_out, not benchmarks
     )

@@ -68,7 +68,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             _add(source, runs[-1], step, data, line)
     if not line:
         source.refuse(f"is of another format: no line has {TOKEN.strip()}")
-    figures = [one for run in runs for one in _figures(source, run, units)]
+    figures = [figure for run in runs for figure in _figures(source, run, units)]
     if not figures:
         names = ", ".join(name for _, name in source.left_out[:6]) or "nothing"
         source.refuse(f"has no figure of known direction, neither in a summary nor by step; it has "
@@ -92,7 +92,9 @@ def _configuration(data: Mapping[str, Any]) -> dict[str, Any]:
         text = value[0] if isinstance(value, list) and len(value) == 1 else value
         if isinstance(text, str) and text.startswith("Namespace("):
             logged[name] = {
-                key: one.strip("'") for key, one in _ARGUMENT.findall(text) if one not in _NOTHING
+                key: entry.strip("'")
+                for key, entry in _ARGUMENT.findall(text)
+                if entry not in _NOTHING
             }
     return logged
 
@@ -144,12 +146,12 @@ def _values(
             continue
         logged = depths[max(depths)]
         steady = logged[1:] or logged
-        yield name, descriptive.median([source.number(one, name, line) for line, one in steady])
+        yield name, descriptive.median([source.number(entry, name, line) for line, entry in steady])
 
 
 def _unit(name: str, units: Mapping[str, str]) -> str:
-    if found := _UNIT_IN_NAME.search(name):
-        return found[1]
+    if match := _UNIT_IN_NAME.search(name):
+        return match[1]
     return units.get(name, "")
 
 

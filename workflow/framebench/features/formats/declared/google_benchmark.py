@@ -131,7 +131,7 @@ def _statistic(row: Mapping[str, Any], counts: Mapping[str, int]) -> str:
     if {"big_o", "rms", "cpu_coefficient"} & {*row}:
         return "complexity"
     base, _, statistic = row["name"].rpartition("_")
-    siblings = sum(f"{base}_{one}" in counts for one in _STATISTICS)
+    siblings = sum(f"{base}_{statistic}" in counts for statistic in _STATISTICS)
     is_known = statistic in _STATISTICS and (base in counts or siblings > 1)
     # Statistic defined by the program: a single row next to several of the benchmark.
     is_own = counts.get(base, 0) > 1 and counts[row["name"]] == 1
@@ -178,8 +178,8 @@ def _foreign(
             "google-benchmark", "google_benchmark", "real_time", None, unit, "lower",
             status="failed", reason=why, **given,
         )  # fmt: skip
-    for key, one in row.items():
-        if key not in _PLACES and isinstance(one, (int, float)) and not isinstance(one, bool):
+    for key, entry in row.items():
+        if key not in _PLACES and isinstance(entry, (int, float)) and not isinstance(entry, bool):
             source.leave_out(key, "of a row only real_time is taken")
     value = source.number(row.get("real_time"), where, ("benchmarks", place, "real_time"))
     return rows.figure(

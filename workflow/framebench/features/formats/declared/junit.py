@@ -10,7 +10,7 @@ from ..case_notes import flags, notes
 from ..format import ExportedFile, Format, Results
 
 #: Element by status, for each that is not ok.
-ELEMENTS = {name: one.in_junit for name, one in FAILURES.items()}
+ELEMENTS = {name: failure.in_junit for name, failure in FAILURES.items()}
 
 
 def write(results: Results) -> ExportedFile:

@@ -80,12 +80,12 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
                 runs.append(run := MegatronRun())
             run.arguments[argument[1]] = argument[2].strip()
         run.is_left = run.is_left or bool(_LEAVING.search(text))
-        found = _ITERATION.search(text)
+        match = _ITERATION.search(text)
         is_whole = text.endswith("|") or not source.is_cut_off(line)
-        if found and is_whole and any(name in text for name in _STEPS):
-            fields = {name.strip(): value for name, value in _FIELD.findall(text[found.end() :])}
-            one = Interval(line, int(found["at"]), int(found["total"]), fields)
-            _add(source, run, one, _TIMESTAMP.sub("", found["writer"]).strip())
+        if match and is_whole and any(name in text for name in _STEPS):
+            fields = {name.strip(): value for name, value in _FIELD.findall(text[match.end() :])}
+            interval = Interval(line, int(match["at"]), int(match["total"]), fields)
+            _add(source, run, interval, _TIMESTAMP.sub("", match["writer"]).strip())
     runs = [run for run in runs if run.intervals]
     if not runs:
         names = "' or '".join(_STEPS)
@@ -94,18 +94,18 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
         yield from _figures(source, run)
 
 
-def _add(source: ImportedFile, run: MegatronRun, one: Interval, writer: str) -> None:
+def _add(source: ImportedFile, run: MegatronRun, interval: Interval, writer: str) -> None:
     """Add an interval unless another rank printed it already.
 
     Raises FormatError for iterations out of order."""
-    if run.intervals and one.iteration <= run.intervals[-1].iteration:
-        if run.writers.get(one.iteration, writer) != writer:
+    if run.intervals and interval.iteration <= run.intervals[-1].iteration:
+        if run.writers.get(interval.iteration, writer) != writer:
             return
         allowed = "allowed: the log of one run, in its order, or of several with their arguments"
         behind = run.intervals[-1].iteration
-        source.refuse(f"iteration {one.iteration} behind {behind}: {allowed}", one.line)
-    run.writers[one.iteration] = writer
-    run.intervals.append(one)
+        source.refuse(f"iteration {interval.iteration} behind {behind}: {allowed}", interval.line)
+    run.writers[interval.iteration] = writer
+    run.intervals.append(interval)
 
 
 def _figures(source: ImportedFile, run: MegatronRun) -> Iterator[rows.ImportedFigure]:
@@ -139,7 +139,10 @@ _NOTHING = ("None", "False", "[]", "{}")
 def _last_part(source: ImportedFile, intervals: list[Interval]) -> list[Interval]:
     """Return the intervals after the ramp-up: the last ones with equal batch size and lengths."""
     shape = intervals[-1].shape
-    start = max((index + 1 for index, one in enumerate(intervals) if one.shape != shape), default=0)
+    start = max(
+        (index + 1 for index, interval in enumerate(intervals) if interval.shape != shape),
+        default=0,
+    )
     if start:
         batch = intervals[-1].fields.get(_BATCH)
         why = f"of a ramp-up the part with the last batch size ({batch}) and length is taken"
@@ -160,13 +163,15 @@ def _measured(
 ) -> Iterator[tuple[str, float, str, str]]:
     """Yield metric, value, unit and direction of each figure, as medians over the intervals."""
     name = next((name for name in _STEPS if name in steady[0].fields), next(iter(_STEPS)))
-    step = descriptive.median([_number(source, one, name) for one in steady]) / _STEPS[name]
+    step = (
+        descriptive.median([_number(source, interval, name) for interval in steady]) / _STEPS[name]
+    )
     yield "step_time", step, "s", "lower"
-    named = dict.fromkeys(name for one in steady for name in one.fields)
+    named = dict.fromkeys(name for interval in steady for name in interval.fields)
     if batch:
         yield "samples_per_second", batch / step, "samples/s", "higher"
     elif _SAMPLES in named:
-        rate = descriptive.median([_number(source, one, _SAMPLES) for one in steady])
+        rate = descriptive.median([_number(source, interval, _SAMPLES) for interval in steady])
         yield "samples_per_second", rate, "samples/s", "higher"
     for name in named:
         if name in _STEPS or name in (_BATCH, _SAMPLES, *_LENGTHS) or _STATE.fullmatch(name):
@@ -174,11 +179,11 @@ def _measured(
         if name not in _FIGURES:
             speed = re.search(r"/s|per second|\(W|time", name)
             source.leave_out(name, NO_DIRECTION if speed else "is no measure of speed")
-        elif not all(name in one.fields for one in steady):
+        elif not all(name in interval.fields for interval in steady):
             source.leave_out(name, "does not stand in every interval")
         else:
             metric, unit, better = _FIGURES[name]
-            value = descriptive.median([_number(source, one, name) for one in steady])
+            value = descriptive.median([_number(source, interval, name) for interval in steady])
             yield metric, value, unit, better
 
 
@@ -192,20 +197,22 @@ def _unfinished(intervals: list[Interval]) -> str:
 
 
 def _not_a_number(intervals: list[Interval]) -> str:
-    for one in intervals:
-        if one.fields.get("number of nan iterations", "0") != "0":
-            return f"the loss is not a number (line {one.line})"
+    for interval in intervals:
+        if interval.fields.get("number of nan iterations", "0") != "0":
+            return f"the loss is not a number (line {interval.line})"
     return ""
 
 
-def _number(source: ImportedFile, one: Interval, name: str) -> float:
+def _number(source: ImportedFile, interval: Interval, name: str) -> float:
     try:
-        value = float(one.fields[name])
+        value = float(interval.fields[name])
     except (KeyError, ValueError):
-        source.refuse(f"{name}: found {one.fields.get(name)!r}; allowed: a number", one.line)
+        source.refuse(
+            f"{name}: found {interval.fields.get(name)!r}; allowed: a number", interval.line
+        )
     if value <= 0:
-        source.refuse(f"{name}: found {value}; allowed: a number above 0", one.line)
-    return source.number(value, name, one.line)
+        source.refuse(f"{name}: found {value}; allowed: a number above 0", interval.line)
+    return source.number(value, name, interval.line)
 
 
 def _count(text: str | None) -> int:

@@ -129,7 +129,7 @@ def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
 def _machine(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return devices and software versions from the meta event."""
     gpus = _mapping(_mapping(meta, "accelerators"), "gpus")
-    products = sorted(str(one.get("product")) for one in gpus.values() if isinstance(one, dict))
+    products = sorted(str(gpu.get("product")) for gpu in gpus.values() if isinstance(gpu, dict))
     return {
         "gpus": products,
         "cpu": _mapping(meta, "cpu").get("brand"),

@@ -217,9 +217,9 @@ def _events_of(source: ImportedFile) -> Iterator[Event]:
     """Yield the events of all lines, without the output of other programs around them."""
     for line, text in source.lines(of_log=True):
         prefix, *events = text.split(TOKEN)
-        for one in events:
+        for name in events:
             try:
-                event, _ = json.JSONDecoder().raw_decode(one)
+                event, _ = json.JSONDecoder().raw_decode(name)
             except (ValueError, RecursionError):
                 event = None
             if not isinstance(event, dict) or not {"time_ms", "key"} <= {*event}:

@@ -29,10 +29,10 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     lists = dict.fromkeys(("ngpus", "bs", "metric_keys"), list)
     source.need(report, {**lists, "metrics": dict})
     for name in ("ngpus", "bs"):
-        for index, one in enumerate(report[name]):
-            if type(one) is not int or one < 1:
+        for index, number in enumerate(report[name]):
+            if type(number) is not int or number < 1:
                 allowed = "allowed: whole numbers from 1"
-                source.refuse(f"{name}: found {one!r}; {allowed}", (name, index))
+                source.refuse(f"{name}: found {number!r}; {allowed}", (name, index))
     for index, key in enumerate(report["metric_keys"]):
         if not isinstance(key, str) or key not in _KEYS:
             allowed = ", ".join(_KEYS)

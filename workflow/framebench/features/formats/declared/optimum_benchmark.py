@@ -36,7 +36,9 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     report = document["report"] if is_whole else document
     within: Keys = ("report",) if is_whole else ()
     targets = {
-        name: one for name, one in report.items() if isinstance(one, dict) and {*one} & {*PARTS}
+        name: entry
+        for name, entry in report.items()
+        if isinstance(entry, dict) and {*entry} & {*PARTS}
     }
     if not targets:
         lacking = f"no target has one of {', '.join(PARTS)}"
@@ -80,10 +82,13 @@ def _figures(
             metric = "rate" if name == "throughput" else name
             yield from _numbers(source, place, {"value": metric}, unit, "higher", part)
         elif name == "memory":
-            names = {one: one for one in part if one.startswith("max_")}
+            names = {entry: entry for entry in part if entry.startswith("max_")}
             yield from _numbers(source, place, names, unit, "lower", part)
         elif name == "energy":
-            names = {"total": "energy", **{one: f"energy_{one}" for one in ("cpu", "gpu", "ram")}}
+            names = {
+                "total": "energy",
+                **{text: f"energy_{text}" for text in ("cpu", "gpu", "ram")},
+            }
             yield from _numbers(source, place, names, unit, "lower", part)
         else:
             source.leave_out(f"{target}.{name}", "is not known")
@@ -96,7 +101,8 @@ def _latency(
     if isinstance(values, list) and values:
         what = f"{place[-2]}.latency.values"
         numbers = [
-            source.number(one, what, (*place, "values", index)) for index, one in enumerate(values)
+            source.number(value, what, (*place, "values", index))
+            for index, value in enumerate(values)
         ]
         yield "latency", descriptive.median(numbers), unit, "lower"
     else:
@@ -133,7 +139,7 @@ def _case(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         "framework": backend.get("name"), "framework_version": backend.get("version"),
         "model": backend.get("model"), "precision": backend.get("torch_dtype"),
     }  # fmt: skip
-    case = {name: str(one) for name, one in texts.items() if one}
+    case = {name: str(text) for name, text in texts.items() if text}
     parts = ("input_shapes", "generate_kwargs")
     told = [_mapping(scenario.get(name)) for name in parts]
     told.append({name: backend.get(name) for name in _BACKEND})

@@ -74,16 +74,16 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             allowed = "allowed: an object with runs"
             source.refuse(f"{_shown(place)}: found {benchmark!r:.60}; {allowed}", place)
         repeat = 0
-        for number, one in enumerate(benchmark["runs"]):
+        for number, run in enumerate(benchmark["runs"]):
             of_run = (*place, "runs", number)
-            if not isinstance(one, dict):
-                found = f"{_shown(of_run)}: found {one!r:.60}; allowed: an object"
+            if not isinstance(run, dict):
+                found = f"{_shown(of_run)}: found {run!r:.60}; allowed: an object"
                 source.refuse(found, of_run)
             key = "samples" if version == _OLD_VERSIONS[0] else "values"
-            values = one.get(key)
+            values = run.get(key)
             if not isinstance(values, list) or not values:
                 continue  # calibration run
-            metadata = _metadata({(): document, place: benchmark, of_run: one})
+            metadata = _metadata({(): document, place: benchmark, of_run: run})
             if carried.KEY in metadata:
                 yield carried.figure_of(metadata[carried.KEY][0], source, metadata[carried.KEY][1])
                 continue
@@ -93,7 +93,9 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 def _shown(place: Keys) -> str:
     """Return a place as text: ``benchmarks[0].runs[1]``."""
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)[1:]
+    return "".join(f"[{number}]" if isinstance(number, int) else f".{number}" for number in place)[
+        1:
+    ]
 
 
 def _metadata(parts: Mapping[Keys, Mapping[str, Any]]) -> dict[str, tuple[Any, Keys]]:

@@ -71,9 +71,9 @@ class _Summary:
             else:
                 self._leave_out(case, "SuperBench has no metric of the same definition")
         lines = [
-            json.dumps({"node": node, **found}, ensure_ascii=False) + "\n"
-            for node, found in sorted(self._nodes.items())
-            if found
+            json.dumps({"node": node, **entry}, ensure_ascii=False) + "\n"
+            for node, entry in sorted(self._nodes.items())
+            if entry
         ]
         return ExportedFile("".join(lines), self._left_out, not lines)
 
@@ -139,7 +139,7 @@ class _Summary:
         ok = [run for run in case.ok if run.value(case.key.metric, case.key.point) is not None]
         key = f"{benchmark}/{name.metric}"
         found = self._of_node(case)
-        if any(one in found for one in (key, f"{benchmark}/0/{name.metric}")):
+        if any(text in found for text in (key, f"{benchmark}/0/{name.metric}")):
             self._leave_out(case, "another case has the same name there")
             return
         self._add_code(case, benchmark, failed=case.status != "ok")
@@ -178,8 +178,8 @@ class _Summary:
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     nodes: dict[str, int] = {}
-    for line, found in _objects(source):
-        node = found.get("node")
+    for line, entry in _objects(source):
+        node = entry.get("node")
         if not isinstance(node, str):
             source.refuse(
                 "is of another format: 'node' missing (results-summary.jsonl has one a line)", line
@@ -187,7 +187,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
         if node in nodes:
             source.refuse(f"node {node!r} stands in line {nodes[node]} too", line)
         nodes[node] = line
-        for key, value in found.items():
+        for key, value in entry.items():
             if key != "node":
                 yield from _figure(source, node, key, value, line)
 

@@ -57,9 +57,9 @@ def write(results: Results) -> ExportedFile:
         )
         beyond = max(beyond, CHARACTER * longest - LABELS)
         drawings.append((height, drawing))
-        found = re.search(r'height="([0-9.]+)"', drawing)
-        assert found, "every drawing has one"
-        height += TITLE + float(found[1])
+        match = re.search(r'height="([0-9.]+)"', drawing)
+        assert match, "every drawing has one"
+        height += TITLE + float(match[1])
     for top, drawing in drawings:
         place = f'<svg x="{beyond}" y="{top + TITLE:g}" overflow="visible" '
         parts.append(drawing.replace("<svg ", place, 1))

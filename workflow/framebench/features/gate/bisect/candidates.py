@@ -99,7 +99,7 @@ class Environments(Candidates):
 
     def side(self, name: str) -> VariantSide:
         at = self.names.index(name)
-        changed = {one.partition("==")[0] for one in self.names[1 : at + 1]}
+        changed = {name.partition("==")[0] for name in self.names[1 : at + 1]}
         path = self.folder / "environments" / f"{at}-{file_name(name)}.yaml"
 
         def write() -> None:

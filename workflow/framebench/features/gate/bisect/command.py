@@ -151,7 +151,7 @@ def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) 
     """Measure versions until the search ends. Returns the exit status."""
     steps: dict[str, BisectStep] = {}
     slower: bool | None = None
-    while (now := search(names, {name: one.state for name, one in steps.items()})).following:
+    while (now := search(names, {name: step.state for name, step in steps.items()})).following:
         step = bench.look(now.following, slower)
         steps[step.version] = step
         if slower is None and step.state == CHANGED:

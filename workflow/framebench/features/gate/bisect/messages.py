@@ -77,16 +77,16 @@ def frame(steps: Sequence[BisectStep]) -> pd.DataFrame:
     """Return a table row for each step, in the order of measurement."""
     rows = [
         {
-            "version": one.version,
-            "verdict": one.state,
-            "ratio": one.ratio,
-            **interval_cells("ratio", one.interval),
-            "pairs": one.pairs,
-            "pairs_needed": one.needed,
-            "moved": one.moved,
-            "reason": one.reason,
+            "version": step.version,
+            "verdict": step.state,
+            "ratio": step.ratio,
+            **interval_cells("ratio", step.interval),
+            "pairs": step.pairs,
+            "pairs_needed": step.needed,
+            "moved": step.moved,
+            "reason": step.reason,
         }
-        for one in steps
+        for step in steps
     ]
     return frames.frame(TABLE, rows)
 
@@ -142,10 +142,10 @@ def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectReq
 
 def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest) -> str:
     """Return a Markdown note."""
-    subject, good, bad = (escape(one) for one in (asked.subject, asked.good, asked.bad))
+    subject, good, bad = (escape(text) for text in (asked.subject, asked.good, asked.bad))
     head = f"**Framebench bisect: {subject} {good} to {bad}**, {escape(asked.case)}, "
     head += f"margin {asked.margin:.1%}"
     if asked.between > asked.margin:
         head += f", and {asked.between:.1%} for versions between them"
-    looked = [f"- {escape(line(one))}" for one in steps]
+    looked = [f"- {escape(line(step))}" for step in steps]
     return "\n".join([head, "", *map(escape, lines), "", "Looked at:", "", *looked]) + "\n"

@@ -72,7 +72,7 @@ def search(versions: Sequence[str], known: Mapping[str, str]) -> BisectState:
         return BisectState(first, skipped=skipped_last, open=opened_last, path=(last,))
     low, high, path, skipped = 0, len(versions) - 1, [last], set[int]()
     while places := [place for place in range(low + 1, high) if place not in skipped]:
-        place = min(places, key=lambda one: (abs(2 * one - low - high), one))
+        place = min(places, key=lambda place: (abs(2 * place - low - high), place))
         version = versions[place]
         state = known.get(version, "")
         path += [version] if state else []

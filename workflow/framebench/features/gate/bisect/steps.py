@@ -123,7 +123,7 @@ def halfway(bad: BisectStep, margin: float) -> float:
 
 
 def _step(version: str, down: Decision, asked: Sequence[Decision]) -> BisectStep:
-    estimate, verdicts = down.estimate, [one.verdict for one in asked]
+    estimate, verdicts = down.estimate, [decision.verdict for decision in asked]
     if estimate is None:
         return BisectStep(version, SKIPPED, down.reason)
     state = OPEN
@@ -133,10 +133,10 @@ def _step(version: str, down: Decision, asked: Sequence[Decision]) -> BisectStep
         state = UNCHANGED
     needed, reason = None, ""
     if state == OPEN:
-        unsure = [one for one in asked if one.verdict == CANNOT_TELL]
-        wanted = [one.needed for one in unsure]
-        needed = None if None in wanted else max(one for one in wanted if one is not None)
-        reason = next(one.reason for one in unsure if one.needed == needed)
+        unsure = [decision for decision in asked if decision.verdict == CANNOT_TELL]
+        wanted = [decision.needed for decision in unsure]
+        needed = None if None in wanted else max(number for number in wanted if number is not None)
+        reason = next(decision.reason for decision in unsure if decision.needed == needed)
     return BisectStep(
         version, state, reason, estimate.ratio, estimate.interval, estimate.pairs, needed
     )

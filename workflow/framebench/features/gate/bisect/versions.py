@@ -55,15 +55,15 @@ def in_index(package: str, python: str, early: bool) -> list[str]:
     command += ["--python-version", python, "--only-binary", ":all:"]
     command += ["--pre"] if early else []
     asked = programs.run(command)
-    found = re.search(r"^Available versions: (.+)$", asked.stdout, re.MULTILINE)
-    if asked.returncode or not found:
+    match = re.search(r"^Available versions: (.+)$", asked.stdout, re.MULTILINE)
+    if asked.returncode or not match:
         errors = [line for line in asked.stderr.splitlines() if line.startswith("ERROR")]
         said = " ".join(errors or asked.stderr.split()) or "nothing"
         raise ConfigError(
             f"--package: found {package!r}, of which pip says: {said}; allowed: a package of your "
             "index, or --versions"
         )
-    newest_first = [name.strip().partition("+")[0] for name in found[1].split(",")]
+    newest_first = [name.strip().partition("+")[0] for name in match[1].split(",")]
     return [*dict.fromkeys(reversed(newest_first))]
 
 

@@ -109,8 +109,8 @@ def names(text: str) -> list[str]:
 
 
 def _read(node: ast.expr, name: str, text: str) -> Callable[[Any], Any]:
-    def read(one: ast.expr) -> Callable[[Any], Any]:
-        return _read(one, name, text)
+    def read(expr: ast.expr) -> Callable[[Any], Any]:
+        return _read(expr, name, text)
 
     match node:
         case ast.Constant(value=bool() | int() | float() as constant):
@@ -167,12 +167,12 @@ def _joined(is_and: bool, parts: Sequence[Callable[[Any], Any]]) -> Callable[[An
     """Return the last value that Python's ``and`` or ``or`` looks at."""
 
     def join(value: Any) -> Any:
-        found: Any = is_and
+        result: Any = is_and
         for part in parts:
-            found = part(value)
-            if bool(found) is not is_and:
+            result = part(value)
+            if bool(result) is not is_and:
                 break
-        return found
+        return result
 
     return join
 

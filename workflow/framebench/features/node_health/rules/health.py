@@ -84,15 +84,17 @@ def baseline_of(written: NodeRuleFile) -> dict[str, Kept]:
     figures = content.get("figures")
     if content["format"] != FORMAT or not isinstance(figures, Mapping):
         raise ConfigError(f"{source}: format: found {show(content['format'])}; allowed: {FORMAT}")
-    found = {}
-    for name, one in figures.items():
-        values = one.get("values") if isinstance(one, Mapping) else None
-        if not isinstance(values, list) or not values or not isinstance(one.get("unit"), str):
+    results = {}
+    for name, figure in figures.items():
+        values = figure.get("values") if isinstance(figure, Mapping) else None
+        if not isinstance(values, list) or not values or not isinstance(figure.get("unit"), str):
             raise ConfigError(
-                f"{source}: figures.{name}: found {show(one)}; allowed: unit and values"
+                f"{source}: figures.{name}: found {show(figure)}; allowed: unit and values"
             )
-        found[str(name)] = Kept([_number(value, name, source) for value in values], one["unit"])
-    return found
+        results[str(name)] = Kept(
+            [_number(value, name, source) for value in values], figure["unit"]
+        )
+    return results
 
 
 def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped: Path) -> Health:
@@ -119,7 +121,9 @@ def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped
 
 def baseline_text(figures: Mapping[str, Kept]) -> str:
     """Return the text of a baseline file."""
-    rows = {name: {"unit": one.unit, "values": [*one.values]} for name, one in figures.items()}
+    rows = {
+        name: {"unit": figure.unit, "values": [*figure.values]} for name, figure in figures.items()
+    }
     return json.dumps({"format": FORMAT, "figures": rows}, indent=1) + "\n"
 
 
