@@ -267,7 +267,7 @@ def test_a_loader_of_records_is_timed_alone(tmp_path: Path) -> None:
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert rank["data_set"]["format"] == "tfrecord"
-    assert rank["loaded"]["sequences"] == rank["fed"]["sequences"] == 50
+    assert rank["loaded"]["sequences"] == rank["loader_output"]["sequences"] == 50
     rates = {name: metric["value"] for name, metric in record["metrics"].items()}
     assert rates["token_throughput"] == pytest.approx(128 * rates["throughput"])
     assert record["metrics"]["throughput"]["unit"] == "sequences/s"

@@ -67,11 +67,11 @@ def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> d
     return results
 
 
-def pip_settings() -> list[tuple[str, str]]:
+def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
     """Return pip's merged settings, such as ``("find-links", "/w")``; PIP_* variables win over
     files."""
     listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"],
+        [python, "-m", "pip", "config", "list"],
         capture_output=True,
         text=True,
         check=True,

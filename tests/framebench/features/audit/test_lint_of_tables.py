@@ -168,7 +168,7 @@ def test_records_make_tables_and_lint_finds_what_was_changed(tmp_path: Path) -> 
     assert cli.main(["report", "--records", str(runs), "--results", str(tmp_path)]) == 0
     tables = {
         name: pd.read_csv(tmp_path / "tables" / f"{name}.csv")
-        for name in ("roofline", "communication", "products")
+        for name in ("roofline", "communication", "matmul_share")
     }
     reached = tables["roofline"].query("precision == 'fp32' and devices_per_node == 1")
     assert len(reached)
@@ -184,7 +184,7 @@ def test_records_make_tables_and_lint_finds_what_was_changed(tmp_path: Path) -> 
         assert len(table)
     assert status_of_lint(tmp_path) == 0
     for name, column in (("roofline", "bound_tflops"), ("communication", "all_reduce_alone_ms"),
-                         ("products", "covered")):  # fmt: skip
+                         ("matmul_share", "covered")):  # fmt: skip
         file = tmp_path / "tables" / f"{name}.csv"
         whole = file.read_text()
         changed = pd.read_csv(file, dtype=str, keep_default_na=False)

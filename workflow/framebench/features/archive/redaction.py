@@ -22,7 +22,7 @@ from . import shapes
 KEPT = frozenset(
     {
         *("format", "source", "kind", "case", "metrics", "packages", "hardware"),
-        *("code", "status", "way", "started"),
+        *("code", "status", "install_method", "started"),
     }
 )
 #: Parameters of a benchmark: they identify nobody except in folders.
@@ -121,7 +121,7 @@ class Redaction:
             return self._with_shapes(value)
         # At deeper levels a kept name may mean something else: the source of a user's model is its
         # path.
-        if name in KEPT and (top or name in ("packages", "hardware", "code", "way", "kind")):
+        if name in KEPT and (top or name in ("packages", "hardware", "code", "install_method", "kind")):
             return self._with_shapes(value)
         return self.record(value, name, name == "environment")
 
