@@ -121,7 +121,8 @@ class Redaction:
             return self._with_shapes(value)
         # At deeper levels a kept name may mean something else: the source of a user's model is its
         # path.
-        if name in KEPT and (top or name in ("packages", "hardware", "code", "install_method", "kind")):
+        of_environment = ("packages", "hardware", "code", "install_method", "kind")
+        if name in KEPT and (top or name in of_environment):
             return self._with_shapes(value)
         return self.record(value, name, name == "environment")
 
