@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,33 @@ def test_no_module_of_tests_imports_a_test_module() -> None:
         if test_modules & {*imported_names(node, dotted_name(path))}
     ]
     assert not actual, "move what is shared into a helper module: " + "; ".join(actual)
+
+
+def test_no_program_stands_in_a_string() -> None:
+    """Fail if a program is hidden from ruff, mypy and readers in a string of a test."""
+    found = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        # Changes that are planted in source text are data.
+        if {"claims", "mistakes"} & {*path.relative_to(ROOT / "tests").parts}:
+            continue
+        for node in ast.walk(tree):
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and is_program(text):
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert not found, "move these programs into modules: " + ", ".join(found)
+
+
+def is_program(text: str) -> bool:
+    """Return whether a text is Python of more than four lines that imports or defines something."""
+    if sum(bool(line.strip()) for line in text.splitlines()) <= 4:
+        return False
+    try:
+        body = ast.parse(textwrap.dedent(text)).body
+    except SyntaxError:
+        return False
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+    return any(isinstance(node, kinds) for node in body)
 
 
 def test_no_test_uses_a_private_name_of_the_project() -> None:

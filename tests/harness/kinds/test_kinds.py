@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ COPY: dict[str, Any] = {
     "precision": None,
     "compiler": None,
 }
+FAULTY = ROOT / "tests/harness/faulty_kinds"
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -70,41 +70,17 @@ def test_its_record_is_a_run_like_any_other(toy: Bench) -> None:
     assert (copy.case.framework, copy.case.batch_per_device) == ("", 0)
 
 
-BROKEN = """
-from harness.adapter import Mismatch
-from harness.kind import Kind, Metric
-
-class Broken(Kind):
-    needs = None
-
-    def metrics(self, workload):
-        return {"speed": Metric("m/s", "higher", "first", lambda rank: rank["speed"])}
-
-    def measure(self, context):
-        context.fields["known"] = 7
-        {measure}
-
-    def check(self, workload, ranks):
-        {check}
-"""
-
-
 @pytest.mark.parametrize(
-    ("measure", "check", "reason"),
+    ("fault", "reason"),
     [
-        ("raise OSError('no disk')", "pass", "OSError: no disk"),
-        ("pass", "raise Mismatch('the ranks differ')", "Mismatch: the ranks differ"),
-        ("pass", "pass", "Mismatch: the ranks left no speed: KeyError: 'speed'"),
-        ("context.fields['speed'] = None", "pass", "Mismatch: the ranks left no speed"),
+        ("measure", "OSError: no disk"),
+        ("check", "Mismatch: the ranks differ"),
+        ("missing", "Mismatch: the ranks left no speed: KeyError: 'speed'"),
+        ("null", "Mismatch: the ranks left no speed"),
     ],
 )
-def test_what_goes_wrong_in_a_kind_is_said(
-    toy: Bench, tmp_path: Path, measure: str, check: str, reason: str
-) -> None:
-    (tmp_path / "broken.py").write_text(
-        BROKEN.replace("{measure}", measure).replace("{check}", check)
-    )
-    options = {**COPY, "kind": "broken", "kinds": tmp_path, "parameters": {}}
+def test_what_goes_wrong_in_a_kind_is_said(toy: Bench, fault: str, reason: str) -> None:
+    options = {**COPY, "kind": "broken", "kinds": FAULTY, "parameters": {"fault": fault}}
     record = toy.run("", **options).record
     assert_valid(record)
     assert (record["status"], record["reason"]) == ("failed", reason)
@@ -112,17 +88,9 @@ def test_what_goes_wrong_in_a_kind_is_said(
     assert record["ranks"][0]["known"] == 7, "what was known before the error is lost"
 
 
-def test_a_capability_that_a_framework_lacks_is_unsupported(toy: Bench, tmp_path: Path) -> None:
+def test_a_capability_that_a_framework_lacks_is_unsupported(toy: Bench) -> None:
     """Fail if a missing capability is not unsupported; the toy lacks this benchmark's class."""
-    (tmp_path / "demanding.py").write_text(
-        "from harness.adapter import Adapter\n"
-        "from harness.kind import Kind\n\n"
-        "class Generation(Adapter): ...\n\n"
-        "class Demanding(Kind):\n"
-        "    needs = Generation\n"
-        "    def measure(self, context): raise AssertionError('it was asked all the same')\n"
-    )
-    record = toy.run("", kind="demanding", kinds=tmp_path).record
+    record = toy.run("", kind="demanding", kinds=FAULTY).record
     assert record["status"] == "unsupported", record["reason"]
     assert record["reason"] == "toy brings no Generation"
 
