@@ -100,7 +100,7 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     jobs = {int(record["environment"]["scheduler"]["job"]): record for record in records}
     shown = slurm_project.cluster.command("scontrol", "show", "job", str(min(jobs))).stdout
     (named,) = (
-        name.removesuffix(".json").replace("/", "_")
+        re.sub(r"/r(\d+)\.json$", r"/\1", name).replace("/", "_")  # the wildcards of the rule
         for name, text in slurm_project.project.records().items()
         if json.loads(text) == jobs[min(jobs)]
     )

@@ -250,16 +250,16 @@ def train_alone(compiler, split):
     window.measure(adapter, 4, ahead)
     throughput, calls[:] = list(calls), []
     window.measure(adapter, 4, 0)
-    waited, splits = list(calls), []
+    waited, breakdowns = list(calls), []
     for _ in range(3 if split else 0):
         steps = window.measure(adapter, 4, 0).step_seconds
-        splits.append({"steps": steps, "parts": step_timing.measure(adapter, 3, 1e9)})
+        breakdowns.append({"steps": steps, "parts": step_timing.measure(adapter, 3, 1e9)})
     answers = {
         "first": first,
         "ahead": ahead,
         "throughput": throughput,
         "waited": waited,
-        "splits": splits,
+        "breakdowns": breakdowns,
         "compiled": compiler_evidence(adapter),
     }
     adapter.stop()
