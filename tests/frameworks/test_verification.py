@@ -86,7 +86,7 @@ def test_what_is_right_passes(forked: ForkServer, references: dict[str, Path]) -
     assert not beyond(errors)
     for mode in ("train", "inference"):
         for precision in ("fp32", "amp"):
-            _, actual = errors[f"{RESNET}, facts, {mode}, {precision}"]
+            _, actual = errors[f"{RESNET}, model_config, {mode}, {precision}"]
             assert {entry["quantity"] for entry in actual} == quantities(mode, precision)
 
 
