@@ -274,7 +274,7 @@ def test_variants_run_interleaved_and_are_compared(
     actual.sort(key=lambda record: record["started"])
     names = [record["settings"]["variant"] for record in actual]
     rounds = [*zip(names[::2], names[1::2], strict=True)]
-    assert [sorted(item) for item in rounds] == [["slow", "default"]] * 6
+    assert [sorted(item) for item in rounds] == [["default", "slow"]] * 6
     assert len({*rounds}) == 2, "always in the same order"
 
     results = project.folder / "results"
@@ -295,7 +295,7 @@ def test_variants_run_interleaved_and_are_compared(
     assert cli.main(["compare", *same, "--results", str(results), "--fail-on", "5%"]) == 0
     unknown = ["--base", f"{results}@x", *sides[2:]]
     assert cli.main(["compare", *unknown, "--results", str(results)]) == 1
-    assert "no run is of variant 'x'; there are: slow, usual" in capsys.readouterr().err
+    assert "no run is of variant 'x'; there are: default, slow" in capsys.readouterr().err
 
 
 def test_bad_input_ends_before_any_job(project: Project) -> None:

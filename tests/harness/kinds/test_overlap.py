@@ -61,7 +61,7 @@ def test_one_behind_the_other_hides_nothing_and_contention_is_no_failure(
 
 
 def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
-    record = overlapped(toy, products=0).record
+    record = overlapped(toy, matmuls=0).record
     figures(record)
     assert {block["matmuls"] for rank in record["ranks"] for block in rank["blocks"]} == {1}
 
@@ -158,7 +158,7 @@ def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench, wrong: str) ->
 def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
     """Fail if a message is not reset before its sums overflow.
     SuperBench's is added to itself 204,800 times."""
-    record = overlapped(toy, "exact,operation=0.00001", block_seconds=1, products=1).record
+    record = overlapped(toy, "exact,operation=0.00001", block_seconds=1, matmuls=1).record
     figures(record)
     most = collectives.most_in_a_row("all_reduce", "float32", 2)
     counts = {block["operations"] for rank in record["ranks"] for block in rank["blocks"]}
