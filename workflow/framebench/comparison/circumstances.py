@@ -38,17 +38,17 @@ def of_first_ok(runs: Sequence[Run]) -> Mapping[str, Any]:
     }
 
 
-def differences(entry: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """Yield each difference by name, as text: first the version of a user's own model, which is
     part of the computation. Digests are shortened."""
-    names = {name for name in {*entry, *other} if entry.get(name) != other.get(name)}
+    names = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     if MODEL_VERSION in names:
         names.discard(COMPUTATION)
     for name in sorted(names, key=lambda name: (name != MODEL_VERSION, name)):
         # Older records lack the processor; that is no difference.
-        untold = name.startswith("hardware.processor.") and not (name in entry and name in other)
+        untold = name.startswith("hardware.processor.") and not (name in before and name in after)
         if not untold:
-            yield f"{name} {_short(entry.get(name, 'none'))} -> {_short(other.get(name, 'none'))}"
+            yield f"{name} {_short(before.get(name, 'none'))} -> {_short(after.get(name, 'none'))}"
 
 
 def _short(value: Any) -> str:

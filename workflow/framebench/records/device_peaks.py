@@ -82,8 +82,8 @@ class PeakFlopsLookup:
             left = list(peaks)
             while left:
                 first = left[0]
-                yield [peak_flops for peak_flops in left if _is_alike(peak_flops, first)]
-                left = [peak_flops for peak_flops in left if not _is_alike(peak_flops, first)]
+                yield [peak for peak in left if _is_alike(peak, first)]
+                left = [peak for peak in left if not _is_alike(peak, first)]
 
     def for_run(self, run: Run, framework: str = "") -> PeakFlops | None:
         """Return the highest peak on the run's machine, accelerator, cores and precision.

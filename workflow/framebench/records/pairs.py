@@ -76,6 +76,6 @@ def _steps(found: Mapping[int, _Timed], repeats: Sequence[int]) -> list[float]:
     return [later - earlier for earlier, later in pairwise(starts)]
 
 
-def _between(timed: _Timed, other: _Timed) -> float:
+def _between(first: _Timed, second: _Timed) -> float:
     """Return the seconds between two runs; 0 if they overlap."""
-    return max(0.0, max(timed.start, other.start) - min(timed.end, other.end))
+    return max(0.0, max(first.start, second.start) - min(first.end, second.end))

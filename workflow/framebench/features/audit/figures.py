@@ -51,30 +51,30 @@ def stands_for_cut(printed: str) -> Interval:
     return low, high + (high - low) / 2
 
 
-def product(item: Interval, other: Interval) -> Interval:
+def product(first: Interval, second: Interval) -> Interval:
     """Return the product of two intervals of positive numbers."""
-    return max(0.0, item[0]) * max(0.0, other[0]), item[1] * other[1]
+    return max(0.0, first[0]) * max(0.0, second[0]), first[1] * second[1]
 
 
-def quotient(item: Interval, other: Interval) -> Interval:
+def quotient(first: Interval, second: Interval) -> Interval:
     """Return the quotient of two intervals of positive numbers.
     The upper end is infinite if the divisor may be 0."""
-    low = max(0.0, item[0]) / other[1]
-    return low, item[1] / other[0] if other[0] > 0 else math.inf
+    low = max(0.0, first[0]) / second[1]
+    return low, first[1] / second[0] if second[0] > 0 else math.inf
 
 
 def middle(interval: Interval) -> float:
     return (interval[0] + interval[1]) / 2
 
 
-def below(item: Interval, other: Interval, part: float = ROUNDING) -> bool:
-    """Return whether all of ``one`` is below ``other`` by more than the fraction ``part`` of it."""
-    return other[0] - item[1] > part * abs(other[0])
+def below(first: Interval, second: Interval, part: float = ROUNDING) -> bool:
+    """Return whether all of ``first`` is below ``second`` by more than ``part`` of the latter."""
+    return second[0] - first[1] > part * abs(second[0])
 
 
-def apart(item: Interval, other: Interval, part: float = ROUNDING) -> bool:
+def apart(first: Interval, second: Interval, part: float = ROUNDING) -> bool:
     """Return whether two intervals are disjoint and further apart than the fraction ``part``."""
-    return below(item, other, part) or below(other, item, part)
+    return below(first, second, part) or below(second, first, part)
 
 
 def is_cut(printed: str, value: float) -> bool:
@@ -86,7 +86,7 @@ def is_cut(printed: str, value: float) -> bool:
 
 def falling(ordered: Sequence[Interval]) -> list[int]:
     """Return the positions of figures below their predecessor in a sequence that should rise."""
-    return [at for at, (item, other) in enumerate(pairwise(ordered), 1) if below(other, item)]
+    return [at for at, (first, second) in enumerate(pairwise(ordered), 1) if below(second, first)]
 
 
 def mean(values: Sequence[Interval]) -> Interval:
