@@ -87,14 +87,8 @@ class Index:
 
 
 def _state(file: Path) -> State:
-    stat_result = os.stat(file)
-    return (
-        stat_result.st_dev,
-        stat_result.st_ino,
-        stat_result.st_size,
-        stat_result.st_mtime_ns,
-        stat_result.st_ctime_ns,
-    )
+    stat = os.stat(file)
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _load(file: Path) -> dict[str, Entry]:

@@ -120,16 +120,15 @@ def _cases(inputs: Inputs) -> pd.DataFrame:
 
     listed = [
         (
-            principal_result,
-            _setting(principal_result.key),
-            principal_result.runs[0].machine,
-            principal_result.case.framework,
-            _speed(principal_result),
+            result,
+            _setting(result.key),
+            result.runs[0].machine,
+            result.case.framework,
+            _speed(result),
         )
-        for principal_result in principal_results(inputs.cases, inputs.others)
-        if principal_result.case.model not in inputs.own_models
-        if principal_result.case.framework
-        or not inputs.own_models  # a roof of the machine is its own alone
+        for result in principal_results(inputs.cases, inputs.others)
+        if result.case.model not in inputs.own_models
+        if result.case.framework or not inputs.own_models  # a roof of the machine is its own alone
     ]
     names = ["result", "setting", "machine", "framework", "speed"]
     cases = pd.DataFrame(listed, columns=names, dtype=object).astype({"speed": "float64"})

@@ -108,9 +108,9 @@ def _sections(seen: TableView, notes: Footnotes) -> Iterator[str]:
         and field.column.form is not STATUS
     ]
     sections: dict[str, list[int]] = {}
-    for number, of in enumerate(seen.rows):
-        unit = f" ({of['unit']})" if "unit" in of else ""
-        sections.setdefault(f"{of['model']}, {of['mode']}{unit}", []).append(number)
+    for number, values in enumerate(seen.rows):
+        unit = f" ({values['unit']})" if "unit" in values else ""
+        sections.setdefault(f"{values['model']}, {values['mode']}{unit}", []).append(number)
     header = [field.title for field in fields]
     figures = [field for field in fields if field.column.flagged]
     noted = [column.name for column in seen.table.columns if column.note]

@@ -37,9 +37,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
     The verdicts are adjusted for all of these cases."""
     results = [
-        principal_result
-        for principal_result in principal_results(inputs.cases, inputs.others)
-        if principal_result.case.variant
+        result for result in principal_results(inputs.cases, inputs.others) if result.case.variant
     ]
     first = _first_variants(inputs, results)
     bases: dict[Any, list[CaseResult]] = defaultdict(list)
