@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import signal
 import time
-from typing import Iterable, List
+from typing import Iterable, Iterator, List
 
 #: Signals that ask a process to end, and may be handled.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -27,6 +28,23 @@ def ignore(numbers: Iterable[int]) -> None:
     for number in numbers:
         _set_disposition(number, int(signal.SIG_IGN))
     atexit.register(_drop_handlers, numbers)
+
+
+@contextlib.contextmanager
+def ignored(numbers: Iterable[int]) -> Iterator[None]:
+    """Context in which these signals are ignored, by programs started in it as well."""
+    before = [(number, _set_disposition(number, int(signal.SIG_IGN))) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, disposition in before:
+            _set_disposition(number, disposition)
+
+
+def heed(numbers: Iterable[int]) -> None:
+    """Let these signals end this process again, as a program does that ignored none."""
+    for number in numbers:
+        _set_disposition(number, int(signal.SIG_DFL))
 
 
 def await_own(statuses: Iterable[int]) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import select
 import threading
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 #: Bytes kept of the beginning and, at least, of the end.
 HEAD, TAIL = 4 * 2**20, 4 * 2**20
@@ -76,14 +76,16 @@ class LogKeeper:
         self._asked, self._asks = os.pipe()
         self._answered = threading.Event()
         self._ends = False
-        self._thread = threading.Thread(target=self._keep, daemon=True)
+        self._thread: Optional[threading.Thread] = None
 
     def __enter__(self) -> "LogKeeper":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ends = True
-        if self._thread.is_alive():
+        if self._thread is not None:
+            if not self._thread.is_alive():
+                return  # interrupted in its start: it may be about to use what is closed below
             self.flush()
             self._thread.join()
         for pipe in (self._asked, self._asks):
@@ -106,6 +108,7 @@ class LogKeeper:
     def start(self) -> None:
         """Start to write. Call it after all processes have been started, because threads and fork
         do not go well together."""
+        self._thread = threading.Thread(target=self._keep, daemon=True)
         self._thread.start()
 
     def flush(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,29 @@ def test_what_was_printed_is_there_at_once_and_obeyed_by_no_terminal(tmp_path: P
             printed = (tmp_path / f"{number}.log").read_bytes()
             assert printed == f"rank {number}\\x1b[2J\\x9b é\r\n".encode()
             os.close(output)
+
+
+def test_a_signal_while_the_thread_starts_closes_nothing_that_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+
+    class StartsLate(threading.Thread):
+        def start(self) -> None:
+            threads.append(self)
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "Thread", StartsLate)
+        keeper = LogKeeper()
+        output = keeper.open(str(tmp_path / "0.log"))
+        with pytest.raises(KeyboardInterrupt), keeper:
+            keeper.start()
+    os.write(output, b"rank 0\n")
+    threading.Thread.start(threads[0])
+    keeper.flush()  # what ends the thread by now
+    threads[0].join()
+    assert (tmp_path / "0.log").read_bytes() == b"rank 0\n"
 
 
 def test_a_run_that_prints_without_end_has_a_log_of_bounded_size(toy: Bench) -> None:

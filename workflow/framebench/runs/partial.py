@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from core import signals
+
 #: File in the results that marks a complete call: every run has a record, tables and report are
 #: made.
 OUTCOME = Path("logs", "outcome")
+
+#: Lets the caller end a process whose other signals stay ignored.
+_heed_termination = functools.partial(signals.heed, [signal.SIGTERM])
 
 
 def make(
@@ -26,8 +33,14 @@ def make(
     for command in commands:
         words = [command, "--records", f"{results}/runs", "--results", str(results)]
         try:
-            # Keep later output below the output of the commands.
-            process = subprocess.Popen([*framebench, *words], stdout=sys.stderr, process_group=0)
+            # A signal to our group may come while the process is still in it.
+            with signals.ignored(signals.ENDING):
+                process = subprocess.Popen(
+                    [*framebench, *words],
+                    stdout=sys.stderr,  # keeps later output below that of the commands
+                    process_group=0,
+                    preexec_fn=_heed_termination,  # called in its own group
+                )
         except OSError:
             return False
         if wait(process):
