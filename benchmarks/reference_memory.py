@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow"), str(ROOT)]
 
 from reference import compute  # noqa: E402
 
-from tests.frameworks.sizes import compared_at, facts_at  # noqa: E402
+from tests.frameworks.sizes import compared_at, config_at  # noqa: E402
 
 GOAL = 8.0  # GiB
 KEPT = ROOT / "tests/data/reference_memory.csv"
@@ -37,7 +37,7 @@ def measure(model: str, tokens: int | None, steps: int) -> None:
     """Compute one reference, and print its peak memory in bytes."""
     compute.STEPS, compute.FEWEST_PASSES, compute.MOST_PASSES = steps, 2, 2
     with tempfile.TemporaryDirectory() as folder:
-        compute.write(facts_at(model), tokens, 0, Path(folder) / "reference")
+        compute.write(config_at(model), tokens, 0, Path(folder) / "reference")
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
@@ -53,7 +53,7 @@ def measured(model: str, tokens: int | None, steps: int) -> tuple[float, float]:
 
 def keep(model: str, tokens: int | None, peak: float) -> None:
     """Write a peak to KEPT, replacing an earlier one of that size."""
-    new = [model, str(tokens or ""), str(facts_at(model)["trainable_parameters"]), f"{peak:.2f}"]
+    new = [model, str(tokens or ""), str(config_at(model)["trainable_parameters"]), f"{peak:.2f}"]
     with KEPT.open(newline="") as file:
         _, *rows = csv.reader(file)
     others = [row for row in rows if row[:2] != new[:2]]
@@ -80,7 +80,7 @@ def main() -> int:
         sizes = sorted({(model, given.tokens) for model, _ in sizes})
 
     def parameters(size: tuple[str, int | None]) -> int:
-        return int(facts_at(size[0])["trainable_parameters"])
+        return int(config_at(size[0])["trainable_parameters"])
 
     good = True
     print(f"{'model':26} {'tokens':>6} {'GiB':>6} {'seconds':>8}")

@@ -17,9 +17,9 @@ from networks import IMAGES, Layer, LayerGraph
 from networks.layers import Layers
 from reference import compute
 
-from .cnns import CNNS, KINDS, connected_facts, connections, counted
+from .cnns import CNNS, KINDS, connected_config, connections, counted
 from .models import BLOCKS as ALL_BLOCKS
-from .models import facts_of
+from .models import model_config_of
 
 
 class Block(NamedTuple):
@@ -86,24 +86,24 @@ BLOCKS = {
 }  # fmt: skip
 
 
-def facts_of_block(name: str) -> dict[str, Any]:
+def block_config(name: str) -> dict[str, Any]:
     """Return the config of a network of this block alone."""
     block = BLOCKS[name]
-    facts = compute.reduced(CNNS[block.model])
-    facts["hyperparameters"].update(block.hyperparameters)
-    layers = list(_alone(networks.describe(facts), block))
-    hyper = {**facts["hyperparameters"], "family": "layers", "layers": layers}
-    verification = {**facts["verification"]["hyperparameters"], "learning_rate": block.rate}
+    model_config = compute.reduced(CNNS[block.model])
+    model_config["hyperparameters"].update(block.hyperparameters)
+    layers = list(_alone(networks.describe(model_config), block))
+    hyper = {**model_config["hyperparameters"], "family": "layers", "layers": layers}
+    verification = {**model_config["verification"]["hyperparameters"], "learning_rate": block.rate}
     drops = any(layer["op"] == "dropout" and layer.get("key") == "dropout" for layer in layers)
     for given in (hyper, verification):
         if not drops:  # otherwise the amount of dropout would be compared
             given.pop("dropout", None)
-    images, labels = facts["inputs"]
+    images, labels = model_config["inputs"]
     images = {**images, "shape": ["batch", *block.size, 3]}
-    facts.update(name=name, inputs=[images, labels], hyperparameters=hyper)
-    facts["verification"] = {**facts["verification"], "hyperparameters": verification}
-    del facts["reduced_from"]
-    return counted(facts)
+    model_config.update(name=name, inputs=[images, labels], hyperparameters=hyper)
+    model_config["verification"] = {**model_config["verification"], "hyperparameters": verification}
+    del model_config["reduced_from"]
+    return counted(model_config)
 
 
 def _alone(network: LayerGraph, block: Block) -> Iterator[dict[str, Any]]:
@@ -159,8 +159,8 @@ def covering() -> list[str]:
     """Return a greedy choice of blocks that covers all layers and connections of any network.
     Those of :func:`compared_whole` count as covered."""
     needed = properties_of_all() - compared_whole()
-    left = {name: properties(facts_of_block(name)) & needed for name in BLOCKS}
-    sizes = {name: len(facts_of_block(name)["hyperparameters"]["layers"]) for name in BLOCKS}
+    left = {name: properties(block_config(name)) & needed for name in BLOCKS}
+    sizes = {name: len(block_config(name)["hyperparameters"]["layers"]) for name in BLOCKS}
     chosen = []
     while any(left.values()):
         best = max(left, key=lambda name: len(left[name]) / sizes[name])
@@ -169,16 +169,16 @@ def covering() -> list[str]:
     return chosen
 
 
-def properties(facts: Mapping[str, Any]) -> set[tuple[Any, ...]]:
-    """Return the kinds of layers and connections of the network of ``facts``."""
-    network = networks.describe(facts)
+def properties(model_config: Mapping[str, Any]) -> set[tuple[Any, ...]]:
+    """Return the kinds of layers and connections of the network of ``model_config``."""
+    network = networks.describe(model_config)
     return kinds(network) | connections(network)
 
 
 def properties_of_all() -> set[tuple[Any, ...]]:
     """Return the kinds of layers of all networks, and the connections of all small ones."""
     return set[tuple[Any, ...]]().union(
-        *(kinds(networks.describe(facts)) for facts in CNNS.values()),
+        *(kinds(networks.describe(model_config)) for model_config in CNNS.values()),
         *(connections(networks.describe(compute.reduced(CNNS[name]))) for name in KINDS),
     )
 
@@ -194,9 +194,9 @@ def smallest(names: Iterable[str]) -> list[str]:
 def compared_whole() -> set[tuple[Any, ...]]:
     """Return the properties of the two made-up networks that every framework compares.
     They are ``all_blocks`` in ``test_contract.py`` and ``connections`` in ``test_cnn.py``."""
-    return properties(facts_of(ALL_BLOCKS)) | properties(connected_facts())
+    return properties(model_config_of(ALL_BLOCKS)) | properties(connected_config())
 
 
 def write_block_references(folder: Path) -> None:
     for name in BLOCKS:
-        compute.write(facts_of_block(name), None, 0, folder / name)
+        compute.write(block_config(name), None, 0, folder / name)

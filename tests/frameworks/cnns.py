@@ -14,16 +14,18 @@ from framebench.config.catalog import read_model_config
 from reference import compute
 
 from ..conftest import ROOT
-from .models import BLOCKS, RESNET, facts_of
+from .models import BLOCKS, RESNET, model_config_of
 
 CNNS = {
-    path.stem: facts
+    path.stem: model_config
     for path in sorted(ROOT.glob("scripts/models/*.json"))
-    if (facts := read_model_config(path)).get("definition") == "cnn"
+    if (model_config := read_model_config(path)).get("definition") == "cnn"
 }
 
 #: Networks under torchvision's names.
-TORCHVISION = sorted(name for name, facts in CNNS.items() if "task" not in facts and name != RESNET)
+TORCHVISION = sorted(
+    name for name, model_config in CNNS.items() if "task" not in model_config and name != RESNET
+)
 
 
 def _alike() -> dict[str, str]:
@@ -31,8 +33,8 @@ def _alike() -> dict[str, str]:
     Small networks lose their depths, and the widths of a multiplier."""
     first: dict[str, str] = {}
     actual = {}
-    for name, facts in CNNS.items():
-        small = compute.reduced(facts)
+    for name, model_config in CNNS.items():
+        small = compute.reduced(model_config)
         described = repr((networks.describe(small), small["inputs"]))
         actual[name] = first.setdefault(described, name)
     return actual
@@ -47,20 +49,20 @@ KINDS = tuple(sorted(set(ALIKE.values())))
 CONNECTED = "connections"
 
 
-def connected_facts() -> dict[str, Any]:
+def connected_config() -> dict[str, Any]:
     """Return the config of ``connections.json``, with the connections that no block has."""
-    facts = facts_of(BLOCKS)
+    model_config = model_config_of(BLOCKS)
     layers = json.loads(Path(__file__).with_name(f"{CONNECTED}.json").read_text())
-    facts["hyperparameters"]["layers"] = layers
-    return counted({**facts, "name": CONNECTED})
+    model_config["hyperparameters"]["layers"] = layers
+    return counted({**model_config, "name": CONNECTED})
 
 
-def counted(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return ``facts`` of a described network with its trainable parameters and multiply-adds."""
-    network = networks.describe(facts)
+def counted(model_config: dict[str, Any]) -> dict[str, Any]:
+    """Return a described network with its trainable parameters and multiply-adds."""
+    network = networks.describe(model_config)
     trained = (weight.shape for weight in networks.weights(network).values() if weight.trained)
     return {
-        **facts,
+        **model_config,
         "trainable_parameters": sum(map(math.prod, trained)),
         "forward_multiply_adds": {"per_sample": networks.forward_multiply_adds(network, False)},
     }
@@ -82,6 +84,6 @@ def connections(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
 
 def write_small_references(folder: Path, every: bool) -> None:
     """Write the reference of the made-up network; ``every``: also of each kind of small network."""
-    compute.write(connected_facts(), None, 0, folder / CONNECTED)
+    compute.write(connected_config(), None, 0, folder / CONNECTED)
     for model in KINDS if every else ():
         compute.write(compute.reduced(CNNS[model]), None, 0, folder / model)

@@ -24,13 +24,13 @@ SEQUENCE = 16  # tokens
 LSTM_SEQUENCE = 3  # steps: some compilers unroll them
 
 
-def facts_of(model: str) -> dict[str, Any]:
+def model_config_of(model: str) -> dict[str, Any]:
     return read_model(str(OWN.get(model, ROOT / f"scripts/models/{model}.json")))
 
 
 def definition_of(model: str) -> str:
     """Return the name of the modules that define the model."""
-    return str(facts_of(model).get("definition", model.replace(".", "_")))
+    return str(model_config_of(model).get("definition", model.replace(".", "_")))
 
 
 NAMES = sorted(path.name[: -len(".json")] for path in ROOT.glob("scripts/models/*.json"))
@@ -59,35 +59,35 @@ def reference_module(model: str) -> Any:
     return importlib.import_module(f"reference.{definition_of(model)}")
 
 
-def trained_parameters(facts: dict[str, Any]) -> int:
+def trained_parameters(model_config: dict[str, Any]) -> int:
     """Return the number of trained parameters, by the shapes of the reference."""
-    drawn = reference_module(facts["name"]).parameters(facts)
+    drawn = reference_module(model_config["name"]).parameters(model_config)
     return sum(int(np.prod(entry.shape)) for entry in drawn.values() if entry.trained)
 
 
 def small(model: str, **hyperparameters: object) -> dict[str, Any]:
     """Return the model's small config, if it defines one, with changed ``hyperparameters``."""
-    facts = facts_of(model)
-    if "small" in facts.get("verification", {}):
-        facts = compute.reduced(facts)
-        del facts["reduced_from"]
-    facts["hyperparameters"].update(hyperparameters)
-    facts["trainable_parameters"] = trained_parameters(facts)
-    return facts
+    model_config = model_config_of(model)
+    if "small" in model_config.get("verification", {}):
+        model_config = compute.reduced(model_config)
+        del model_config["reduced_from"]
+    model_config["hyperparameters"].update(hyperparameters)
+    model_config["trainable_parameters"] = trained_parameters(model_config)
+    return model_config
 
 
-def sequence_of(facts: dict[str, Any]) -> int | None:
-    if not facts["sequence_lengths"]:
+def sequence_of(model_config: dict[str, Any]) -> int | None:
+    if not model_config["sequence_lengths"]:
         return None
-    return LSTM_SEQUENCE if facts["name"] == LSTM else SEQUENCE
+    return LSTM_SEQUENCE if model_config["name"] == LSTM else SEQUENCE
 
 
 def write_references(folder: Path) -> dict[str, Path]:
     """Write the reference of every small model, and return the folders."""
     configs = {model: small(model) for model in [*MODELS, BLOCKS, LSTM]}
     configs[EMBEDDING] = small(BERT, layers=0)
-    for name, facts in configs.items():
-        compute.write(facts, sequence_of(facts), 0, folder / name)
+    for name, model_config in configs.items():
+        compute.write(model_config, sequence_of(model_config), 0, folder / name)
     return references_in(folder)
 
 

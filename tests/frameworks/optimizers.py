@@ -32,14 +32,14 @@ SMALL, FACTOR = "embeddings.position.weight", 0.002
 BRANCHES = {optimizer: f"{optimizer}, every branch" for optimizer in HYPER}
 
 
-def facts_with(optimizer: str) -> dict[str, Any]:
+def config_with(optimizer: str) -> dict[str, Any]:
     """Return the config of BERT without encoder layers with the ``optimizer``."""
     own = HYPER[optimizer]
     left_out = {"no_weight_decay": ["bias", "norm"], "dropout": 0.0}
-    facts = small(BERT, layers=0, optimizer=optimizer, **left_out, **own)
-    facts["verification"]["hyperparameters"].update(own)
-    facts.update(name=BRANCHES[optimizer], definition=definition_of(BERT))
-    return facts
+    model_config = small(BERT, layers=0, optimizer=optimizer, **left_out, **own)
+    model_config["verification"]["hyperparameters"].update(own)
+    model_config.update(name=BRANCHES[optimizer], definition=definition_of(BERT))
+    return model_config
 
 
 def _drawn(parameters: Any, seed: int) -> dict[str, Any]:
@@ -54,6 +54,6 @@ def _drawn(parameters: Any, seed: int) -> dict[str, Any]:
 def write_branch_references(folder: Path) -> None:
     """Write the reference of each optimizer."""
     for optimizer, name in BRANCHES.items():
-        facts = facts_with(optimizer)
+        model_config = config_with(optimizer)
         with mock.patch.object(compute, "draw", _drawn if optimizer == "lamb" else draw):
-            compute.write(facts, SEQUENCE, 0, folder / name)
+            compute.write(model_config, SEQUENCE, 0, folder / name)

@@ -78,7 +78,7 @@ def errors_of(
         computation.ranks,
         reference=str(reference),
         copy=str(adapter),
-        facts=computation.facts,
+        config_name=computation.config_name,
         generated=generated,
         options={**options, **steps},
     )

@@ -26,15 +26,15 @@ def compared_at() -> list[tuple[str, int | None]]:
             (case.model, case.sequence_length) for case in cases(suite, CATALOG) if case.is_step
         }
     named = {model for model, _ in actual}
-    for name, facts in CATALOG.models.items():
+    for name, model_config in CATALOG.models.items():
         if name not in named:
-            actual.add((name, USUAL if facts["sequence_lengths"] else None))
+            actual.add((name, USUAL if model_config["sequence_lengths"] else None))
     return sorted(actual, key=str)
 
 
-def facts_at(model: str) -> dict[str, Any]:
+def config_at(model: str) -> dict[str, Any]:
     """Return the model config at the scale of its reference."""
-    facts = CATALOG.models[model]
-    if verify.scale_of(facts) == verify.FULL:
-        return facts
-    return compute.reduced(facts, verify.REDUCED)
+    model_config = CATALOG.models[model]
+    if verify.scale_of(model_config) == verify.FULL:
+        return model_config
+    return compute.reduced(model_config, verify.REDUCED)

@@ -12,7 +12,7 @@ from framebench.records import verifications
 
 from ..bench import Bench
 from ..conftest import ROOT
-from .models import BERT, MODELS, SEQUENCE, facts_of, sequence_of, small
+from .models import BERT, MODELS, SEQUENCE, model_config_of, sequence_of, small
 
 PEAK: dict[str, object] = {"kind": "peak_flops", "batch_per_device": None, "compiler": None}
 AUTOGRAD = ROOT / "tests" / "frameworks" / "autograd"
@@ -70,8 +70,8 @@ def test_it_is_the_same_computation(bench: Bench, references: dict[str, Path], m
     bench.run(
         framework=AUTOGRAD,
         model=references[model] / "model_config.json",
-        batch_per_device=facts_of(model)["verification"]["batch_per_device"],
-        sequence_length=sequence_of(facts_of(model)),
+        batch_per_device=model_config_of(model)["verification"]["batch_per_device"],
+        sequence_length=sequence_of(model_config_of(model)),
         kind="verification",
         parameters={"mode": "train", "reference": references[model]},
     )

@@ -12,9 +12,9 @@ import pytest
 from ..conftest import ROOT
 from .blocks import (
     BLOCKS,
+    block_config,
     compared_whole,
     covering,
-    facts_of_block,
     kinds,
     properties,
     properties_of_all,
@@ -131,25 +131,25 @@ def test_blocks_compute_what_the_reference_does(
 def test_every_layer_of_every_network_is_in_a_block() -> None:
     """Fail if a layer of a network, by operation, kernel, stride, padding and groups, is in no
     block."""
-    certified = set[Any]().union(*(kinds(networks.describe(facts_of_block(n))) for n in BLOCKS))
-    for name, facts in CNNS.items():
-        lacking = kinds(networks.describe(facts)) - certified
+    certified = set[Any]().union(*(kinds(networks.describe(block_config(n))) for n in BLOCKS))
+    for name, model_config in CNNS.items():
+        lacking = kinds(networks.describe(model_config)) - certified
         assert not lacking, f"{name}: no block has {sorted(map(str, lacking))}"
 
 
 def test_what_each_framework_compares_has_every_layer_and_connection() -> None:
-    compared = compared_whole().union(*(properties(facts_of_block(name)) for name in covering()))
+    compared = compared_whole().union(*(properties(block_config(name)) for name in covering()))
     assert not properties_of_all() - compared
 
 
 @pytest.mark.parametrize("name", OF_LAYERS)
 def test_a_mistake_changes_its_block_and_no_shape(name: str) -> None:
-    facts = facts_of_block(name)
-    (about, layers), listed = OF_LAYERS[name], facts["hyperparameters"]["layers"]
+    model_config = block_config(name)
+    (about, layers), listed = OF_LAYERS[name], model_config["hyperparameters"]["layers"]
     assert layers.keys() <= {entry["name"] for entry in listed}, about
-    before = networks.weights(networks.describe(facts))
+    before = networks.weights(networks.describe(model_config))
     for entry in listed:
         entry.update(layers.get(entry["name"], {}))
         for key in [key for key, value in entry.items() if value is None]:
             del entry[key]
-    assert networks.weights(networks.describe(facts)) == before, about
+    assert networks.weights(networks.describe(model_config)) == before, about

@@ -13,8 +13,8 @@ from networks import fusing
 from networks.layers import IMAGES
 
 from ..conftest import ROOT
-from .blocks import BLOCKS, facts_of_block
-from .cnns import ALIKE, CNNS, CONNECTED, KINDS, connected_facts, connections
+from .blocks import BLOCKS, block_config
+from .cnns import ALIKE, CNNS, CONNECTED, KINDS, connected_config, connections
 from .comparing import beyond, compared
 from .fork_server import ForkServer, served
 
@@ -58,8 +58,8 @@ def test_what_is_compared_once_differs_in_depth_or_width_alone() -> None:
 
 def test_every_connection_of_every_network_is_compared_in_each_framework() -> None:
     """Fail if a connection of a network is in no block and not in the made-up network."""
-    compared = connections(networks.describe(connected_facts())).union(
-        *(connections(networks.describe(facts_of_block(name))) for name in BLOCKS)
+    compared = connections(networks.describe(connected_config())).union(
+        *(connections(networks.describe(block_config(name))) for name in BLOCKS)
     )
     for name in KINDS:
         lacking = connections(networks.describe(CNNS[name])) - compared
@@ -98,7 +98,7 @@ def test_fused_layers_take_the_place_of_normalisation_addition_and_relu(
 
 
 @pytest.mark.parametrize("run", FRAMEWORKS, indirect=True)
-def test_networks_have_the_parameters_of_their_facts(run: ForkServer, all_networks: bool) -> None:
+def test_networks_have_the_parameters_of_their_configs(run: ForkServer, all_networks: bool) -> None:
     """Fail if a full network has another number of parameters than its config says.
     ``test_blocks.py`` counts those of small blocks in each framework."""
     names = CNNS if all_networks or run.framework == FULL else COUNTED_BY_ALL

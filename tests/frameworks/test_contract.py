@@ -53,7 +53,7 @@ from .models import (
     RESNET,
     SEQUENCE,
     definition_of,
-    facts_of,
+    model_config_of,
     sequence_of,
     small,
 )
@@ -104,9 +104,9 @@ class Runs:
     def trained(self) -> dict[str, Any]:
         """Return the record of a training through the command line."""
         # its loss falls within STEPS; each part of a step is compiled by itself
-        facts = small(BERT, learning_rate=0.01, layers=0)
+        model_config = small(BERT, learning_rate=0.01, layers=0)
         written = self.folder / "model_config.json"
-        written.write_text(json.dumps(facts))
+        written.write_text(json.dumps(model_config))
         bench = Bench(self.folder, self.python)
         finished = bench.run(
             before=take_own_core,
@@ -114,7 +114,7 @@ class Runs:
             framework=self.framework,
             model=written,
             batch_per_device=BATCH,
-            sequence_length=sequence_of(facts),
+            sequence_length=sequence_of(model_config),
             compiler=self.compiler,
             install_method="venv",
             prefix=Path(self.python).parents[1],
@@ -170,10 +170,10 @@ class Runs:
         (answer,) = self.run("diverge")
         return answer
 
-    def training(self, facts: dict[str, Any], precision: str, steps: int) -> dict[str, Any]:
+    def training(self, model_config: dict[str, Any], precision: str, steps: int) -> dict[str, Any]:
         """Return what a record has of a training."""
         self.require(MatmulTrace)
-        (answer,) = self.run("train", facts=facts, precision=precision, steps=steps)
+        (answer,) = self.run("train", model_config=model_config, precision=precision, steps=steps)
         return answer
 
     def amp(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Runs:
 
     def inference(self, model: str) -> list[float]:
         """Return the values of three steps of inference with the same batch."""
-        (answer,) = self.run("infer", facts=shallow(model))
+        (answer,) = self.run("infer", model_config=shallow(model))
         values: list[float] = answer["values"]
         return values
 
@@ -333,9 +333,9 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
 def test_training_starts_at_a_guess_and_learns_the_batch(runs: Runs) -> None:
     """Fail if ResNet-50's first loss is not that of a guess, or does not fall.
     BERT's are those of the run through the command line."""
-    facts = shallow(RESNET)
-    actual = runs.training(facts, "fp32", 4)
-    assert actual["trainable_parameters"] == facts["trainable_parameters"]
+    model_config = shallow(RESNET)
+    actual = runs.training(model_config, "fp32", 4)
+    assert actual["trainable_parameters"] == model_config["trainable_parameters"]
     assert set(actual["matmul_dtypes"]) == {"float32"}
     assert actual["first_value"] == pytest.approx(GUESS[RESNET], abs=1.2)
     assert actual["last_value"] < actual["first_value"]
@@ -440,7 +440,7 @@ def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:
 def test_generated_text_is_that_of_the_reference(runs: Runs, tmp_path: Path) -> None:
     runs.require(Numerics, Generation)
     folder = tmp_path / "reference"
-    compute.write_generation(compute.reduced(facts_of(GENERATING)), SEQUENCE, 0, folder)
+    compute.write_generation(compute.reduced(model_config_of(GENERATING)), SEQUENCE, 0, folder)
     (answer,) = runs.run("verify", folder=str(folder), mode=GENERATE)
     assert not beyond(answer["errors"])
     ((_, measured),) = answer["errors"].values()

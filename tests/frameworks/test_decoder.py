@@ -66,8 +66,8 @@ def test_every_kind_computes_what_the_reference_does(
     )
     folders = [decoder_references / model for model in models]
     if (run.framework, precision) in UNSUPPORTED:
-        facts = json.loads((folders[0] / "model_config.json").read_text())
-        (actual,) = run("common.refuse", facts=facts, build=True, precision="amp")
+        model_config = json.loads((folders[0] / "model_config.json").read_text())
+        (actual,) = run("common.refuse", model_config=model_config, build=True, precision="amp")
         assert UNSUPPORTED[run.framework, precision] in actual["reason"]
         return
     if run.framework == "tensorflow" and precision == "amp" and emulates("amp"):
@@ -76,20 +76,24 @@ def test_every_kind_computes_what_the_reference_does(
 
 
 @pytest.mark.parametrize("model", DECODERS)
-def test_the_facts_have_the_published_parameters_and_the_products_of_their_matrices(
+def test_configs_have_the_published_parameters_and_the_matmuls_of_their_matrices(
     model: str,
 ) -> None:
-    facts = DECODERS[model]
-    assert facts["trainable_parameters"] == trained_parameters(facts) == PARAMETERS[model]
-    hyper = facts["hyperparameters"]
+    model_config = DECODERS[model]
+    assert (
+        model_config["trainable_parameters"]
+        == trained_parameters(model_config)
+        == PARAMETERS[model]
+    )
+    hyper = model_config["hyperparameters"]
     matrices = {
         name: math.prod(parameter.shape)
-        for name, parameter in decoder.parameters(facts).items()
+        for name, parameter in decoder.parameters(model_config).items()
         if len(parameter.shape) == 2 and not name.startswith("embeddings.")
     }
     head = hyper["tied"] * hyper["vocabulary"] * hyper["hidden"]
     pairs = 2 * hyper["layers"] * hyper["hidden"]  # all pairs of positions, masked ones included
-    assert facts["forward_multiply_adds"] == {
+    assert model_config["forward_multiply_adds"] == {
         "per_token": sum(matrices.values()) + head,
         "per_token_pair": pairs,
     }
@@ -97,10 +101,10 @@ def test_the_facts_have_the_published_parameters_and_the_products_of_their_matri
 
 @pytest.mark.parametrize("model", ["gpt2_small", "llama_1b", "superbench_gpt2_small"])
 def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> None:
-    facts = compute.reduced(DECODERS[model])
-    hyper, length = facts["hyperparameters"], 16
-    weights = compute.draw(decoder.parameters(facts), 0)
-    batch = compute.make_batch(facts["inputs"], 1, length, 0, 0)
+    model_config = compute.reduced(DECODERS[model])
+    hyper, length = model_config["hyperparameters"], 16
+    weights = compute.draw(decoder.parameters(model_config), 0)
+    batch = compute.make_batch(model_config["inputs"], 1, length, 0, 0)
     counted = compute.count_multiply_adds(decoder, weights, batch, hyper)
     matrices = sum(a.size for n, a in weights.items() if a.ndim == 2 and "embeddings" not in n)
     matrices += hyper["tied"] * hyper["vocabulary"] * hyper["hidden"]
@@ -114,13 +118,13 @@ LARGEST = 130_000_000
 
 @pytest.mark.parametrize("model", [*DECODERS, *ENCODERS])
 def test_the_reference_of_no_model_is_too_large(model: str) -> None:
-    facts = load_catalog(ROOT).models[model]
-    if "reduced" in facts["verification"]:
-        assert facts["trainable_parameters"] > LARGEST
-        facts = compute.reduced(facts, "reduced")
-    assert facts["trainable_parameters"] <= LARGEST
-    hyper = facts["hyperparameters"]
-    below = {entry["name"]: entry.get("below") for entry in facts["inputs"]}
+    model_config = load_catalog(ROOT).models[model]
+    if "reduced" in model_config["verification"]:
+        assert model_config["trainable_parameters"] > LARGEST
+        model_config = compute.reduced(model_config, "reduced")
+    assert model_config["trainable_parameters"] <= LARGEST
+    hyper = model_config["hyperparameters"]
+    below = {entry["name"]: entry.get("below") for entry in model_config["inputs"]}
     padding = 6 if hyper["vocabulary"] == 30528 else 0  # ELECTRA's, divisible by 8
     assert below["token_ids"] == hyper["vocabulary"] - padding
     assert below.get("labels") in (None, hyper.get("classes", hyper["vocabulary"]))

@@ -16,7 +16,7 @@ from reference.operations import Jumps
 from .comparing import beyond
 from .fork_server import ForkServer, served
 from .mistakes.planted import Computation
-from .models import SEQUENCE, facts_of, reference_module, trained_parameters
+from .models import SEQUENCE, model_config_of, reference_module, trained_parameters
 from .planting import PYTORCH, errors_of
 from .transformers import ENCODERS
 
@@ -65,11 +65,11 @@ def test_the_counts_by_hand_give_what_is_published() -> None:
     assert body + head == PARAMETERS["bert_base"]
 
 
-def products(facts: dict[str, Any]) -> dict[str, int]:
+def products(model_config: dict[str, Any]) -> dict[str, int]:
     """Return the multiply-adds by the shapes of the matrices and their number of uses."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     counted = {"per_sample": 0, "per_token": 0, "per_token_pair": 0, "per_prediction": 0}
-    for name, parameter in reference_module(facts["name"]).parameters(facts).items():
+    for name, parameter in reference_module(model_config["name"]).parameters(model_config).items():
         if len(parameter.shape) == 2 and not name.startswith("embeddings."):
             layer = name.rpartition(".")[0]
             if layer in ("pooler", "classifier", "next_sentence"):
@@ -86,31 +86,37 @@ def products(facts: dict[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("model", ENCODERS)
-def test_the_facts_have_the_parameters_and_the_products_of_their_matrices(model: str) -> None:
-    facts = facts_of(model)
-    assert facts["trainable_parameters"] == trained_parameters(facts) == PARAMETERS[model]
-    assert facts["forward_multiply_adds"] == products(facts)
+def test_configs_have_the_parameters_and_the_matmuls_of_their_matrices(model: str) -> None:
+    model_config = model_config_of(model)
+    assert (
+        model_config["trainable_parameters"]
+        == trained_parameters(model_config)
+        == PARAMETERS[model]
+    )
+    assert model_config["forward_multiply_adds"] == products(model_config)
 
 
 @pytest.mark.parametrize("model", ["superbench_bert_base", "electra_base", "bert_base_squad"])
 def test_the_reference_multiplies_as_often_as_its_matrices_say(model: str) -> None:
-    facts = compute.reduced(facts_of(model))
+    model_config = compute.reduced(model_config_of(model))
     module = reference_module(model)
-    weights = compute.draw(module.parameters(facts), 0)
-    batch = compute.make_batch(facts["inputs"], 1, SEQUENCE, 0, 0)
-    counted = compute.count_multiply_adds(module, weights, batch, facts["hyperparameters"])
-    assert counted == forward_multiply_adds({"forward_multiply_adds": products(facts)}, SEQUENCE)
+    weights = compute.draw(module.parameters(model_config), 0)
+    batch = compute.make_batch(model_config["inputs"], 1, SEQUENCE, 0, 0)
+    counted = compute.count_multiply_adds(module, weights, batch, model_config["hyperparameters"])
+    assert counted == forward_multiply_adds(
+        {"forward_multiply_adds": products(model_config)}, SEQUENCE
+    )
 
 
 @pytest.fixture(scope="module")
 def batches() -> tuple[dict[str, Any], ...]:
     """Return small weights, a batch, the batch as compared, and the config."""
-    facts = compute.verification_model_config(
-        compute.reduced(facts_of("electra_base")), with_dropout=False
+    model_config = compute.verification_model_config(
+        compute.reduced(model_config_of("electra_base")), with_dropout=False
     )
-    weights = compute.draw(electra.parameters(facts), 0)
-    batch = compute.make_batch(facts["inputs"], 4, SEQUENCE, 0, 0)
-    hyper = facts["hyperparameters"]
+    weights = compute.draw(electra.parameters(model_config), 0)
+    batch = compute.make_batch(model_config["inputs"], 4, SEQUENCE, 0, 0)
+    hyper = model_config["hyperparameters"]
     return weights, batch, electra.decided(weights, batch, hyper), hyper
 
 

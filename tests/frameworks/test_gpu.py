@@ -44,7 +44,7 @@ def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer
 def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
     compiler = "jit" if run.framework == "jax" else "none"  # it compiles every operation otherwise
     model = MODEL if ranks == 1 else EMBEDDING
-    actual = run("gpu.measure", ranks, benchmark="train", facts=model, compiler=compiler)
+    actual = run("gpu.measure", ranks, benchmark="train", model_config=model, compiler=compiler)
     for number, rank in enumerate(actual):
         assert rank["device"] == f"cuda:{number} {NAMES.get(run.framework, NAME)}".rstrip()
         assert len(rank["step_seconds"]) == 2
@@ -63,7 +63,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "elementwise": {"elements": 64, **QUICK},
     "launch": QUICK,
     "sustained": {"seconds": 1e-3, "size": 16, "block_seconds": 1e-4},
-    "convolution": {"facts": small(RESNET), **QUICK},
+    "convolution": {"model_config": small(RESNET), **QUICK},
 }
 SHAPES = {"shapes": "16x16x16", **QUICK}
 TOGETHER: dict[str, dict[str, Any]] = {
@@ -101,7 +101,7 @@ def test_two_gpus_exchange_arrays(run: ForkServer, name: str) -> None:
 def test_a_window_that_ends_before_its_work_is_found(run: ForkServer) -> None:
     """Fail if an adapter does not wait for the device, or if nobody notices."""
     compiler = "jit" if run.framework == "jax" else "none"
-    (actual,) = run("gpu.end_early", facts=EMBEDDING, compiler=compiler)
+    (actual,) = run("gpu.end_early", model_config=EMBEDDING, compiler=compiler)
     assert actual["seconds"] >= 2 * actual["work"]
     early = "synchronize() returned before the work was complete"
     assert early in actual["not_synchronized"]
@@ -127,14 +127,14 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_gpu_is_fed_from_files_and_from_the_host(run: ForkServer, pictures: Path) -> None:
     compiler = "jit" if run.framework == "jax" else "none"
-    (actual,) = run("gpu.feed", pictures=str(pictures), facts=EMBEDDING, compiler=compiler)
+    (actual,) = run("gpu.feed", pictures=str(pictures), model_config=EMBEDDING, compiler=compiler)
     assert actual["loaded"]["loaded"]["images"] == 6
     assert len(actual["fed"]["input_pipeline"]["copy_seconds"]) == 2
 
 
 @pytest.mark.parametrize("run", ["pytorch", "jax", "mxnet", "oneflow"], indirect=True)
 def test_a_batch_is_copied_while_the_step_before_runs(run: ForkServer) -> None:
-    (actual,) = run("gpu.copy_ahead", facts=EMBEDDING)
+    (actual,) = run("gpu.copy_ahead", model_config=EMBEDDING)
     assert actual["seconds"] < 0.2
 
 
@@ -149,7 +149,12 @@ def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
     if steps > 1 and run.framework == "oneflow":
         pytest.skip("OneFlow's adapter has no micro-steps")
     compiler = "jit" if run.framework == "jax" else "none"
-    given = {"facts": small(RESNET), "compiler": compiler, "steps": steps, "data": str(pictures)}
+    given = {
+        "model_config": small(RESNET),
+        "compiler": compiler,
+        "steps": steps,
+        "data": str(pictures),
+    }
     for rank in run.after("gpu.stand_for_dali")("gpu.train_with_dali", ranks, **given):
         for entry in rank["found"]:
             assert len(entry["input_pipeline"]["copy_seconds"]) == 2
@@ -188,7 +193,7 @@ def test_tensorflow_finds_images_on_its_only_gpu_by_its_own_number(run: ForkServ
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)
 def test_text_is_generated_on_a_gpu(run: ForkServer) -> None:
     compiler = "jit" if run.framework == "jax" else "none"
-    given = {"facts": TEXT, "compiler": compiler, "new_tokens": 4}
+    given = {"model_config": TEXT, "compiler": compiler, "new_tokens": 4}
     (rank,) = run("gpu.measure", benchmark="generate", **given)
     assert rank["generated"]
 
@@ -202,7 +207,7 @@ def test_matmuls_run_on_a_gpu_without_a_model(run: ForkServer) -> None:
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
 def test_a_gpu_without_bfloat16_trains_in_float16_and_scales_its_loss(run: ForkServer) -> None:
-    given = {"facts": EMBEDDING, "precision": "amp", "capability": (7, 0)}
+    given = {"model_config": EMBEDDING, "precision": "amp", "capability": (7, 0)}
     (rank,) = run("gpu.measure", benchmark="train", **given)
     assert rank["settings"]["amp_dtype"] == "float16"
     assert rank["settings"].get("grad_scaler", rank["settings"].get("loss_scaling")) is True
@@ -224,7 +229,7 @@ def test_networks_in_the_layout_of_gpus_compute_what_the_reference_does(
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
 def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer) -> None:
-    (actual,) = run("gpu.train_in_named_precisions", facts=EMBEDDING)
+    (actual,) = run("gpu.train_in_named_precisions", model_config=EMBEDDING)
     for dtype in ("float16", "bfloat16"):
         assert list(actual[dtype]["matmul_dtypes"]) == [dtype]
         assert actual[dtype]["settings"]["amp_dtype"] == dtype
@@ -243,7 +248,7 @@ def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer)
 def test_frameworks_train_with_published_settings_and_keep_them(
     run: ForkServer, variables: dict[str, str]
 ) -> None:
-    actual = run("gpu.train_with", facts=EMBEDDING, variables=variables)
+    actual = run("gpu.train_with", model_config=EMBEDDING, variables=variables)
     assert actual == [{"steps": 2, "kept": variables}]
 
 
@@ -253,7 +258,7 @@ def pytorch(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_pytorch_refuses_cuda_graphs_that_would_overwrite_gradients(pytorch: ForkServer) -> None:
-    (actual,) = pytorch("gpu.refuse_cuda_graphs", facts=MODEL)
+    (actual,) = pytorch("gpu.refuse_cuda_graphs", model_config=MODEL)
     assert actual["one"] == [None] * 3
     assert actual["several"][0] is actual["inference"] is None
     for reason in (*actual["several"][1:], actual["by_variable"]):
@@ -262,14 +267,14 @@ def test_pytorch_refuses_cuda_graphs_that_would_overwrite_gradients(pytorch: For
 
 
 def test_pytorch_refuses_gpus_before_those_of_triton_and_float8(pytorch: ForkServer) -> None:
-    (actual,) = pytorch("gpu.refuse_old_gpus", facts=MODEL)
+    (actual,) = pytorch("gpu.refuse_old_gpus", model_config=MODEL)
     assert "Triton needs compute capability" in actual["compiled"]
     assert "fp8 needs NVIDIA's GPUs of compute capability 8.9" in actual["narrow"]
 
 
 def test_copies_by_pytorch_that_nobody_waits_for_arrive_late(pytorch: ForkServer) -> None:
     """Fail if the double of late copies, or the adapter's waiting for them, is not what it says."""
-    (actual,) = pytorch("gpu.copy_late", facts=EMBEDDING)
+    (actual,) = pytorch("gpu.copy_late", model_config=EMBEDDING)
     assert (actual["early"], actual["late"]) == ([0.0], [1.0])
     assert all(actual["waited"])
     assert not all(actual["not_waited"]), "copies are not by a stream of their own"
@@ -284,19 +289,19 @@ def test_pytorch_copies_on_and_between_gpus(pytorch: ForkServer) -> None:
 
 
 def test_pytorch_keeps_the_random_state_of_its_gpu(pytorch: ForkServer) -> None:
-    (actual,) = pytorch("gpu.keep_random_state", facts=EMBEDDING)
+    (actual,) = pytorch("gpu.keep_random_state", model_config=EMBEDDING)
     assert actual["restored"] == [[[7] * 16, "cuda"]]
 
 
 def test_pytorch_says_that_instances_of_mig_need_names(pytorch: ForkServer) -> None:
-    (actual,) = pytorch("gpu.name_instances", facts=MODEL)
+    (actual,) = pytorch("gpu.name_instances", model_config=MODEL)
     assert actual["other"] == "CUDA error: uncorrectable ECC error encountered"
     assert "counts 2 GPUs by NVML" in actual["reason"]
     assert "name instances of MIG in CUDA_VISIBLE_DEVICES" in actual["reason"]
 
 
 def test_pytorch_says_why_the_driver_does_not_work(pytorch: ForkServer) -> None:
-    (actual,) = pytorch("gpu.break_driver", facts=MODEL)
+    (actual,) = pytorch("gpu.break_driver", model_config=MODEL)
     assert "The NVIDIA driver on your system is too old (found version 12040)." in actual["reason"]
 
 
@@ -306,7 +311,7 @@ def tensorflow(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_tensorflow_says_what_its_kernels_are(tensorflow: ForkServer) -> None:
-    (actual,) = tensorflow("gpu.tell_kernels", facts=MODEL)
+    (actual,) = tensorflow("gpu.tell_kernels", model_config=MODEL)
     exact, compatible, newer = actual["known"]
     assert exact == compatible == "machine code"
     assert newer.startswith("PTX")
@@ -317,7 +322,7 @@ def test_tensorflow_says_what_its_kernels_are(tensorflow: ForkServer) -> None:
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
 def test_jax_compiles_with_its_options_for_several_gpus(run: ForkServer) -> None:
-    (actual,) = run("gpu.compile_for_several", facts=MODEL)
+    (actual,) = run("gpu.compile_for_several", model_config=MODEL)
     assert actual["options"] == {"xla_gpu_enable_latency_hiding_scheduler": True}
     assert actual["value"] == 2.0
 
@@ -328,7 +333,7 @@ def oneflow(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_oneflow_is_refused_on_gpus_that_it_has_no_kernels_for(oneflow: ForkServer) -> None:
-    (actual,) = oneflow("gpu.lack_kernels", facts=MODEL)
+    (actual,) = oneflow("gpu.lack_kernels", model_config=MODEL)
     assert actual["reason"] == (
         "OneFlow 0.9.0 has kernels for compute capability 6.0 to 8.6; the device is NVIDIA H100, "
         "compute capability 9.0"
@@ -344,7 +349,7 @@ def test_oneflow_is_refused_on_gpus_that_it_has_no_kernels_for(oneflow: ForkServ
 def test_builds_for_cpus_are_refused_on_every_gpu(
     fork_servers: ForkServers, framework: str, why: str
 ) -> None:
-    (actual,) = fork_servers(framework)("common.refuse_own_gpu", facts=MODEL)
+    (actual,) = fork_servers(framework)("common.refuse_own_gpu", model_config=MODEL)
     assert why in actual["reason"]
 
 
@@ -359,7 +364,7 @@ def paddle(fork_servers: ForkServers) -> ForkServer:
 
 
 def test_paddle_counts_the_linear_layers_of_cuda_builds(paddle: ForkServer) -> None:
-    (actual,) = paddle("gpu.count_linear", facts=MODEL)
+    (actual,) = paddle("gpu.count_linear", model_config=MODEL)
     assert actual["linear"] == actual["legacy"]
     assert actual["observed"]["attention"] == ["mem_efficient"]
 
@@ -375,5 +380,5 @@ def test_paddle_attends_with_the_kernels_of_gpus_as_the_reference_does(
 
 
 def test_paddle_expands_masks_for_kernels_that_do_not_broadcast(paddle: ForkServer) -> None:
-    (actual,) = paddle("gpu.expand_masks", facts=MODEL)
+    (actual,) = paddle("gpu.expand_masks", model_config=MODEL)
     assert actual["shapes"] == [[2, 4, 8, 8], [2, 4, 8, 8], [2, 1, 1, 8]]

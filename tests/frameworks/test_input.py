@@ -16,7 +16,7 @@ from ..bench import Bench
 from ..conftest import ROOT, build_environment
 from ..harness.loader import images as made
 from ..harness.loader.by_pillow import levels_of
-from .models import facts_of, trained_parameters
+from .models import model_config_of, trained_parameters
 
 #: Largest difference of decoded levels from Pillow's.
 LEVELS = 1
@@ -87,12 +87,12 @@ def test_steps_are_fed_from_files_and_a_bad_one_is_named_or_left_out(
 
 
 def test_steps_are_fed_from_texts_and_what_is_no_utf8_is_left_out(tmp_path: Path) -> None:
-    facts = facts_of("gpt2_small")
+    model_config = model_config_of("gpt2_small")
     small = {"vocabulary": 300, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}
-    facts["hyperparameters"].update({**small, "key_value_heads": 4, "positions": 32})
-    facts["trainable_parameters"] = trained_parameters(facts)
+    model_config["hyperparameters"].update({**small, "key_value_heads": 4, "positions": 32})
+    model_config["trainable_parameters"] = trained_parameters(model_config)
     model = tmp_path / "gpt2_small.json"
-    model.write_text(json.dumps(facts))
+    model.write_text(json.dumps(model_config))
     texts = tmp_path / "data" / "train"
     texts.mkdir(parents=True)
     (texts / "a.txt").write_text("Wörter, und noch mehr davon. " * 40)

@@ -33,7 +33,7 @@ def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> 
 
 
 @pytest.mark.parametrize(
-    ("facts", "precision", "products"),
+    ("model_config", "precision", "products"),
     [
         (small_bert(dropout=0.1), "fp32", {"float32": 3 * BERT_PRODUCTS}),
         (small_bert(dropout=0.1), "amp", {"bfloat16": 3 * BERT_PRODUCTS}),
@@ -43,11 +43,11 @@ def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> 
     ids=["bert in fp32", "bert", "resnet"],
 )
 def test_products_have_the_precision_asked_for(
-    run: ForkServer, facts: dict[str, Any], precision: str, products: dict[str, int]
+    run: ForkServer, model_config: dict[str, Any], precision: str, products: dict[str, int]
 ) -> None:
     """Fail if matmuls do not have the requested precision.
     Mixed precision is traced as on a device that supports it."""
-    (actual,) = run("jax.trace", facts=facts, precision=precision)
+    (actual,) = run("jax.trace", model_config=model_config, precision=precision)
     assert actual["matmul_dtypes"] == products
     assert actual["master"] == ["float32"]
     assert actual["logits"] == list({"fp32": ["float32"], "amp": ["bfloat16"]}[precision])

@@ -13,7 +13,7 @@ from reference import compute, superbench_lstm
 from ..conftest import ROOT
 from .comparing import beyond
 from .fork_server import ForkServer, served
-from .models import LSTM, LSTM_SEQUENCE, facts_of, trained_parameters
+from .models import LSTM, LSTM_SEQUENCE, model_config_of, trained_parameters
 
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{LSTM}.py")
@@ -45,23 +45,26 @@ def test_it_computes_what_the_reference_does_or_says_why_not(
     assert not beyond({mode: (precision, errors) for mode, errors in actual["errors"].items()})
 
 
-def test_the_facts_have_the_parameters_of_superbench_and_the_products_of_their_matrices() -> None:
+def test_the_config_has_the_parameters_of_superbench_and_the_matmuls_of_its_matrices() -> None:
     """Fail if the config's parameters differ from SuperBench's two bias vectors per layer.
     With one bias vector there would be 64,098,404."""
-    facts = facts_of(LSTM)
-    assert facts["trainable_parameters"] == trained_parameters(facts) == 64_131_172
-    drawn = superbench_lstm.parameters(facts)
+    model_config = model_config_of(LSTM)
+    assert model_config["trainable_parameters"] == trained_parameters(model_config) == 64_131_172
+    drawn = superbench_lstm.parameters(model_config)
     sizes = {name: math.prod(one.shape) for name, one in drawn.items() if len(one.shape) == 2}
     last = sizes.pop("classifier.weight")
-    assert facts["forward_multiply_adds"] == {"per_sample": last, "per_token": sum(sizes.values())}
+    assert model_config["forward_multiply_adds"] == {
+        "per_sample": last,
+        "per_token": sum(sizes.values()),
+    }
 
 
 def test_the_reference_multiplies_as_often_as_its_matrices_say() -> None:
-    facts = compute.reduced(facts_of(LSTM))
-    drawn = superbench_lstm.parameters(facts)
-    batch = compute.make_batch(facts["inputs"], 1, LSTM_SEQUENCE, 0, 0)
+    model_config = compute.reduced(model_config_of(LSTM))
+    drawn = superbench_lstm.parameters(model_config)
+    batch = compute.make_batch(model_config["inputs"], 1, LSTM_SEQUENCE, 0, 0)
     counted = compute.count_multiply_adds(
-        superbench_lstm, compute.draw(drawn, 0), batch, facts["hyperparameters"]
+        superbench_lstm, compute.draw(drawn, 0), batch, model_config["hyperparameters"]
     )
     sizes = {name: math.prod(one.shape) for name, one in drawn.items() if len(one.shape) == 2}
     last = sizes.pop("classifier.weight")

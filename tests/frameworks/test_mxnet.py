@@ -39,8 +39,8 @@ def test_optimizers_follow_torch(run: ForkServer) -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("mode", ["train", "inference"])
 def test_products_are_observed(run: ForkServer, model: str, mode: str, compiler: str) -> None:
-    facts, products = MODELS[model]
-    (actual,) = run("mxnet.trace", facts=facts, mode=mode, compiler=compiler)
+    model_config, products = MODELS[model]
+    (actual,) = run("mxnet.trace", model_config=model_config, mode=mode, compiler=compiler)
     assert actual["matmul_dtypes"] == actual["again"] == {"float32": products}
     assert actual["kept"], "looking at the products changed the model"
     assert bool(actual["compiled"]) == (compiler == "hybridize")
@@ -99,7 +99,7 @@ def test_a_fused_graph_takes_new_weights(run: ForkServer) -> None:
 
 @pytest.mark.parametrize("compiler", ["none", "hybridize"])
 def test_two_ranks_average_their_gradients(run: ForkServer, compiler: str) -> None:
-    options = {"facts": small_bert(layers=0, clip_global_norm=1e9), "compiler": compiler}
+    options = {"model_config": small_bert(layers=0, clip_global_norm=1e9), "compiler": compiler}
     halves = [run("mxnet.average", halves=[half], **options)[0] for half in range(2)]
     mean = [sum(pair) / 2 for pair in zip(*(half["gradients"] for half in halves), strict=True)]
     first, second = run("mxnet.average", ranks=2, **options)

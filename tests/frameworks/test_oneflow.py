@@ -49,7 +49,7 @@ def test_a_graphs_dropout_differs_between_steps_and_the_record_says_how(run: For
 
 
 @pytest.mark.parametrize(
-    ("facts", "mode", "eager", "graph"),
+    ("model_config", "mode", "eager", "graph"),
     [
         # a matmul of the forward pass has two in the backward pass
         (small_bert(dropout=0.1, layers=0), "train", HEADS_PRODUCTS, 3 * HEADS_PRODUCTS),
@@ -58,9 +58,9 @@ def test_a_graphs_dropout_differs_between_steps_and_the_record_says_how(run: For
     ids=["bert", "resnet"],
 )
 def test_eager_mode_and_graph_count_the_same_products(
-    run: ForkServer, facts: dict[str, Any], mode: str, eager: int, graph: int
+    run: ForkServer, model_config: dict[str, Any], mode: str, eager: int, graph: int
 ) -> None:
-    (actual,) = run("oneflow.trace", facts=facts, mode=mode)
+    (actual,) = run("oneflow.trace", model_config=model_config, mode=mode)
     assert actual["eager"][0] == {"float32": eager}
     assert actual["graph"][0] == {"float32": graph}
     assert actual["eager"][1] == actual["graph"][1] > 0
@@ -99,7 +99,7 @@ CLIPPED = small_bert(layers=0, clip_global_norm=0.01)
 @pytest.fixture(scope="module")
 def alone(run: ForkServer) -> list[dict[str, Any]]:
     """Return the results of each half by itself, in eager mode."""
-    return [run("common.average", facts=CLIPPED, halves=[half])[0] for half in range(2)]
+    return [run("common.average", model_config=CLIPPED, halves=[half])[0] for half in range(2)]
 
 
 @pytest.mark.parametrize("compiler", ["none", "graph"])
@@ -109,7 +109,7 @@ def test_two_ranks_average_gradients(
     """Fail if two ranks share losses or do not average gradients.
     Also fail if gradients accumulate in the buckets of DistributedDataParallel, as without views.
     """
-    ranks = run("common.average", ranks=2, facts=CLIPPED, compiler=compiler)
+    ranks = run("common.average", ranks=2, model_config=CLIPPED, compiler=compiler)
     mean = [(a + b) / 2 for a, b in zip(*(entry["gradients"] for entry in alone), strict=True)]
     for rank, own in zip(ranks, alone, strict=True):
         assert rank["total"] == 3.0
@@ -144,7 +144,7 @@ def test_another_batch_is_built_afresh(run: ForkServer, compiler: str) -> None:
 
 
 def test_a_nan_is_read_as_it_is(run: ForkServer) -> None:
-    (actual,) = run("common.read_nan", facts=small_images(blocks=1))
+    (actual,) = run("common.read_nan", model_config=small_images(blocks=1))
     assert math.isnan(actual["poisoned"]), "a NaN in the input was lost on the way to the loss"
 
 

@@ -24,12 +24,12 @@ def test_resnet50_is_version_1_5(run: ForkServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "facts",
+    "model_config",
     [small_images(), small_bert(epsilon=1e-3, clip_global_norm=0.1, weight_decay=0.3)],
     ids=["sgd", "adamw"],
 )
-def test_optimizers_follow_pytorchs_rules(run: ForkServer, facts: dict[str, Any]) -> None:
-    (actual,) = run("paddle.follow_rule", facts=facts)
+def test_optimizers_follow_pytorchs_rules(run: ForkServer, model_config: dict[str, Any]) -> None:
+    (actual,) = run("paddle.follow_rule", model_config=model_config)
     assert actual["length"] > 0.1, "nothing was clipped"
     assert actual["worst"] < 2e-3
 
@@ -38,7 +38,7 @@ def test_optimizers_follow_pytorchs_rules(run: ForkServer, facts: dict[str, Any]
 def test_two_ranks_average_their_gradients_without_a_launcher(
     run: ForkServer, compiler: str
 ) -> None:
-    options = {"facts": small_bert(layers=0), "compiler": compiler}
+    options = {"model_config": small_bert(layers=0), "compiler": compiler}
     (alone,) = run("common.average", halves=[0, 1], **options)
     first, second = run("common.average", ranks=2, **options)
     assert first["settings"]["process_group"] == "gloo"
@@ -53,14 +53,14 @@ def test_two_ranks_average_their_gradients_without_a_launcher(
 
 @pytest.mark.parametrize("compiler", ["none", "to_static"])
 @pytest.mark.parametrize(
-    ("facts", "products"),
+    ("model_config", "products"),
     [(small_bert(dropout=0.1), BERT_PRODUCTS), (small_images(), RESNET_PRODUCTS)],
     ids=["bert", "resnet"],
 )
 def test_counting_products_changes_nothing(
-    run: ForkServer, facts: dict[str, Any], products: int, compiler: str
+    run: ForkServer, model_config: dict[str, Any], products: int, compiler: str
 ) -> None:
-    (actual,) = run("paddle.trace", facts=facts, compiler=compiler)
+    (actual,) = run("paddle.trace", model_config=model_config, compiler=compiler)
     assert actual["matmul_dtypes"] == {"float32": products}
     assert actual["kept"], "looking at the products changed the running statistics"
     assert actual["random"], "looking at the products drew random numbers"

@@ -58,10 +58,10 @@ pytorch = served("pytorch")
 jax = served("jax")
 
 
-FACTS = {model: small(model, dropout=0.0) for model in (*MODELS, "electra_base")}
-FACTS["gpt2 of 4 layers"] = small("gpt2_small", dropout=0.0, layers=4)
-FACTS["gpt2 of 1 layer"] = small("gpt2_small", dropout=0.0, layers=1)
-FACTS["llama of 1 layer"] = small("llama_8b", dropout=0.0, layers=1)
+MODEL_CONFIGS = {model: small(model, dropout=0.0) for model in (*MODELS, "electra_base")}
+MODEL_CONFIGS["gpt2 of 4 layers"] = small("gpt2_small", dropout=0.0, layers=4)
+MODEL_CONFIGS["gpt2 of 1 layer"] = small("gpt2_small", dropout=0.0, layers=1)
+MODEL_CONFIGS["llama of 1 layer"] = small("llama_8b", dropout=0.0, layers=1)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None
     """Fail if gradients or an update differ from those of one process.
     Each rank holds a part of the model, and communicates in every step."""
     cases = WAYS[run.framework][ranks]
-    given = [(way, FACTS[model], steps) for way, model, steps in cases]
+    given = [(way, MODEL_CONFIGS[model], steps) for way, model, steps in cases]
     answers = run("parallelism.observe", ranks=ranks, cases=given)
     for place, (way, model, steps) in enumerate(cases):
         of_ranks = [answer["found"][place] for answer in answers]
@@ -161,14 +161,14 @@ def find(
     """Return whether all looks good, by rank and mistake.
     ``mistakes``: sharding, text in the adapter's module, and replacement."""
     given = {"mistakes": list(mistakes), "bound": ERROR, "steps": steps}
-    return run("parallelism.find_mistakes", ranks=2, facts=FACTS[model], **given)
+    return run("parallelism.find_mistakes", ranks=2, model_config=MODEL_CONFIGS[model], **given)
 
 
 def test_ranks_of_a_tensor_group_drop_other_elements_in_layers(pytorch: ForkServer) -> None:
     """Fail if ranks drop the same elements of different positions, or different elements of what
     all of them compute, or if a pass repeats the masks of the one before."""
-    facts = small("gpt2_small", dropout=0.5)
-    answers = pytorch("parallelism.drop_elements", ranks=2, facts=facts)
+    model_config = small("gpt2_small", dropout=0.5)
+    answers = pytorch("parallelism.drop_elements", ranks=2, model_config=model_config)
     one, other = (answer["masks"] for answer in answers)
     assert one["embeddings.dropout"] == other["embeddings.dropout"]
     in_layers = [*one["layers.0.dropout"], *other["layers.0.dropout"]]
@@ -187,7 +187,9 @@ def test_a_product_is_compared_with_the_mean_over_all_of_its_batches(
 
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
     """Fail if FSDP sends accumulated gradients more often than those of one micro-step."""
-    (answer, _) = pytorch("parallelism.accumulate", ranks=2, facts=FACTS["gpt2_small"])
+    (answer, _) = pytorch(
+        "parallelism.accumulate", ranks=2, model_config=MODEL_CONFIGS["gpt2_small"]
+    )
     for error, _, _ in answer["found"].values():
         assert error < ERROR
     _, several, one = answer["found"]["fsdp"]
@@ -197,8 +199,8 @@ def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
 
 
 def test_what_cannot_be_shared_out_is_unsupported(pytorch: ForkServer) -> None:
-    facts, chain = FACTS["gpt2_small"], FACTS["electra_base"]
-    (answer, _) = pytorch("parallelism.refuse", ranks=2, facts=facts, chain=chain)
+    model_config, chain = MODEL_CONFIGS["gpt2_small"], MODEL_CONFIGS["electra_base"]
+    (answer, _) = pytorch("parallelism.refuse", ranks=2, model_config=model_config, chain=chain)
     heads, inputs, compiler, layers, rounds, chain, few = answer["reasons"]
     assert heads == "3 attention heads cannot be sharded over 2 ranks"
     assert inputs == "65 inputs of feed_forward.down are not cut into 2 parts"
@@ -212,7 +214,7 @@ def test_what_cannot_be_shared_out_is_unsupported(pytorch: ForkServer) -> None:
 
 
 def test_what_no_shardings_can_do_is_unsupported(jax: ForkServer) -> None:
-    (answer,) = jax("parallelism.refuse_by_jax", facts=FACTS["gpt2_small"])
+    (answer,) = jax("parallelism.refuse_by_jax", model_config=MODEL_CONFIGS["gpt2_small"])
     assert answer["order"] == [0, 1, 2, 3, 8, 9, 12, 13, 4, 5, 6, 7, 10, 11, 14, 15]
     compiler, heads, sequence = answer["reasons"]
     assert compiler == "fsdp is of programs that JAX compiles: with jit alone"

@@ -62,14 +62,14 @@ def test_gradients_are_clipped_after_the_all_reduce(run: ForkServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "products"),
+    ("model_config", "products"),
     [(small_bert(dropout=0.1), BERT_PRODUCTS), (small_images(), RESNET_PRODUCTS)],
     ids=["bert", "resnet"],
 )
 def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
-    run: ForkServer, facts: dict[str, Any], products: int
+    run: ForkServer, model_config: dict[str, Any], products: int
 ) -> None:
-    (actual,) = run("pytorch.trace_amp", facts=facts)
+    (actual,) = run("pytorch.trace_amp", model_config=model_config)
     assert actual["matmul_dtypes"] == {"bfloat16": products}
     assert actual["kept"], "looking at the products changed the running statistics"
     assert actual["random"], "looking at the products drew random numbers"

@@ -16,7 +16,7 @@ from reference.rounding import rounded, to_half
 
 from .comparing import beyond
 from .fork_server import ForkServers
-from .models import BERT, BLOCKS, RESNET, facts_of
+from .models import BERT, BLOCKS, RESNET, model_config_of
 from .planting import ADAPTERS, Computation, errors_of
 
 UNIT = 2.0**-8  # largest relative error of a number with 8 significant bits
@@ -85,7 +85,7 @@ def test_rounding_explains_nothing_of_models_that_are_too_large(
 ) -> None:
     """Fail if the reference of a large model takes the memory of its rounding."""
     monkeypatch.setattr(compute, "MOST_ROUNDED", 0)
-    compute.write(compute.reduced(facts_of("gpt2_small")), 8, 0, tmp_path / "reference")
+    compute.write(compute.reduced(model_config_of("gpt2_small")), 8, 0, tmp_path / "reference")
     actual = json.loads((tmp_path / "reference" / "expected.json").read_text())["rounding"]
     assert set(actual) == {"outputs", LOSSES, "gradients", *UPDATES}
     assert not any(error for errors in actual.values() for error in errors.values())

@@ -13,12 +13,14 @@ from reference import cnn, compute
 
 from .blocks import kinds_of_layer
 from .cnns import CNNS
-from .models import DEFINITIONS, facts_of, reference_module
+from .models import DEFINITIONS, model_config_of, reference_module
 
 NETWORKS = sorted(CNNS)
 #: Transformers and LSTMs, whose layers are numbered.
 NUMBERED = [
-    name for name in sorted({*DEFINITIONS} - {*CNNS}) if "small" in facts_of(name)["verification"]
+    name
+    for name in sorted({*DEFINITIONS} - {*CNNS})
+    if "small" in model_config_of(name)["verification"]
 ]
 
 
@@ -65,9 +67,11 @@ def test_a_lost_stage_block_or_residual_is_found() -> None:
 @pytest.mark.parametrize("model", ["resnet18", "resnet50_v1.5", "mobilenet_v2", "digits_resnet"])
 def test_each_activation_has_values_on_both_sides_of_its_jumps(model: str) -> None:
     """Fail if an activation of the comparison changes nothing: one that is missing is not found."""
-    facts = compute.verification_model_config(compute.reduced(CNNS[model]), with_dropout=False)
-    hyper, drawn = facts["hyperparameters"], compute.draw(cnn.parameters(facts), 0)
-    batch = compute.make_batch(facts["inputs"], 2, None, 0, 0)
+    model_config = compute.verification_model_config(
+        compute.reduced(CNNS[model]), with_dropout=False
+    )
+    hyper, drawn = model_config["hyperparameters"], compute.draw(cnn.parameters(model_config), 0)
+    batch = compute.make_batch(model_config["inputs"], 2, None, 0, 0)
     weights = cnn.calibrated(drawn, batch, hyper)
     one_sided = []
 
@@ -77,15 +81,15 @@ def test_each_activation_has_values_on_both_sides_of_its_jumps(model: str) -> No
             if not lowest < 0 < highest or (layer.op == "relu6" and highest < 6):
                 one_sided.append(layer.name)
 
-    network = networks.describe(facts)
+    network = networks.describe(model_config)
     cnn.run_layers(network, weights, batch, True, None, before)
     assert not one_sided
 
 
-def shapes(facts: dict[str, Any]) -> dict[str, set[tuple[int, ...]]]:
+def shapes(model_config: dict[str, Any]) -> dict[str, set[tuple[int, ...]]]:
     """Return the shapes of the parameters by name, without the numbers of layers."""
     actual = defaultdict(set)
-    for name, drawn in reference_module(facts["name"]).parameters(facts).items():
+    for name, drawn in reference_module(model_config["name"]).parameters(model_config).items():
         actual[re.sub(r"(layers\.|_l)\d+", r"\1*", name)].add(tuple(drawn.shape))
     return actual
 
@@ -122,8 +126,8 @@ def differences(full: dict[str, Any], small: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("model", NUMBERED)
 def test_a_small_language_model_or_lstm_differs_in_sizes_alone(model: str) -> None:
-    facts = facts_of(model)
-    assert not differences(facts, compute.reduced(facts))
+    model_config = model_config_of(model)
+    assert not differences(model_config, compute.reduced(model_config))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +144,7 @@ def test_a_small_language_model_or_lstm_differs_in_sizes_alone(model: str) -> No
     ],
 )
 def test_a_lost_layer_or_shape_is_found(model: str, changes: dict[str, Any]) -> None:
-    facts = facts_of(model)
-    small = compute.reduced(facts)
+    model_config = model_config_of(model)
+    small = compute.reduced(model_config)
     small["hyperparameters"].update(changes)
-    assert differences(facts, small)
+    assert differences(model_config, small)

@@ -89,7 +89,7 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
 
 # A matmul of the forward pass has two in the backward pass.
 @pytest.mark.parametrize(
-    ("facts", "products"),
+    ("model_config", "products"),
     [
         (small_bert(dropout=0.1, layers=1), 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)),
         (small_images(), 3 * RESNET_PRODUCTS),
@@ -97,9 +97,9 @@ def test_two_ranks_average_and_then_clip_their_gradients(run: ForkServer) -> Non
     ids=["bert", "resnet"],
 )
 def test_all_products_of_amp_are_seen_and_run_in_bfloat16(
-    run: ForkServer, facts: dict[str, Any], products: int
+    run: ForkServer, model_config: dict[str, Any], products: int
 ) -> None:
-    (actual,) = run("tensorflow.trace_amp", facts=facts)
+    (actual,) = run("tensorflow.trace_amp", model_config=model_config)
     assert actual["matmul_dtypes"] == {"bfloat16": products}
     assert actual["kept"], "looking at the products changed the model"
     assert math.isfinite(actual["loss"])

@@ -71,14 +71,14 @@ def test_dropout_differs_between_steps_and_ranks(run: ForkServer, compiler: str)
 
 
 @pytest.mark.parametrize(
-    ("facts", "products"),
+    ("model_config", "products"),
     [(small_bert(), BERT_PRODUCTS), (small_images(), RESNET_PRODUCTS)],
     ids=["bert", "resnet"],
 )
 def test_products_in_fused_operations_are_counted(
-    run: ForkServer, facts: dict[str, Any], products: int
+    run: ForkServer, model_config: dict[str, Any], products: int
 ) -> None:
-    (actual,) = run("tensorflow1.trace", facts=facts)
+    (actual,) = run("tensorflow1.trace", model_config=model_config)
     assert actual["matmul_dtypes"] == {"float32": products}
 
 

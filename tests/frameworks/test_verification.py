@@ -26,8 +26,8 @@ from .models import (
     MODELS,
     RESNET,
     compared,
-    facts_of,
     has_reference,
+    model_config_of,
     reference_module,
     sequence_of,
     small,
@@ -51,7 +51,7 @@ class Compare:
     ) -> verifications.VerificationResult:
         """Compare; ``mistake``: (file, text, replacement) in the adapter's folder."""
         adapter = plant(self.folder, mistake)
-        reference, length = self.references[model], sequence_of(facts_of(model))
+        reference, length = self.references[model], sequence_of(model_config_of(model))
         given = {
             "framework": adapter,
             "model": reference / "model_config.json",
@@ -155,7 +155,7 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
         cores_per_device=1,
         devices_per_node=2,
     )
-    flags = verified.VerificationFlags([wrong], {RESNET: facts_of(RESNET)})
+    flags = verified.VerificationFlags([wrong], {RESNET: model_config_of(RESNET)})
     assert flags.flag(timed) == ("incorrect", "")
     assert flags.flag(changed(timed, mode="inference")) == ("unverified", "")
     assert flags.flag(changed(timed, source="dlperf-v1.0")) is None
@@ -173,25 +173,25 @@ def test_a_model_whose_reference_is_missing_keeps_no_other_from_being_compared()
 
 
 @pytest.mark.parametrize("model", sorted({*MODELS, BLOCKS} - {BERT}))
-def test_the_reference_has_the_parameters_and_products_of_the_facts(model: str) -> None:
+def test_the_reference_has_the_parameters_and_matmuls_of_the_config(model: str) -> None:
     """Fail if the reference has others; ``test_encoders.py`` counts those of BERT by hand."""
-    facts, module = facts_of(model), reference_module(model)
-    assert trained_parameters(facts) == facts["trainable_parameters"]
-    length = 32 if facts["sequence_lengths"] else None
-    batch = compute.make_batch(facts["inputs"], 1, length, 0, 0)
-    weights = compute.draw(module.parameters(facts), 0)
-    hyper = facts["hyperparameters"]
+    model_config, module = model_config_of(model), reference_module(model)
+    assert trained_parameters(model_config) == model_config["trainable_parameters"]
+    length = 32 if model_config["sequence_lengths"] else None
+    batch = compute.make_batch(model_config["inputs"], 1, length, 0, 0)
+    weights = compute.draw(module.parameters(model_config), 0)
+    hyper = model_config["hyperparameters"]
     for training in (False, True):
         counted = compute.count_multiply_adds(module, weights, batch, hyper, training)
-        assert counted == catalog.forward_multiply_adds(facts, length, training)
+        assert counted == catalog.forward_multiply_adds(model_config, length, training)
 
 
 @pytest.mark.parametrize("model", [*MODELS, BLOCKS])
 def test_the_reference_is_deterministic(
     model: str, references: dict[str, Path], tmp_path: Path
 ) -> None:
-    facts = small(model)
-    compute.write(facts, sequence_of(facts), 0, tmp_path / "again")
+    model_config = small(model)
+    compute.write(model_config, sequence_of(model_config), 0, tmp_path / "again")
     for path in sorted(references[model].glob("*.npz")):
         once, again = np.load(path), np.load(tmp_path / "again" / path.name)
         assert once.files == again.files

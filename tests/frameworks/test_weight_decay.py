@@ -10,7 +10,7 @@ import pytest
 from ..conftest import ROOT
 from .comparing import beyond
 from .fork_server import ForkServer, served
-from .models import facts_of, small
+from .models import model_config_of, small
 
 FRAMEWORKS = sorted(path.parent.name for path in ROOT.glob("scripts/frameworks/*/framework.json"))
 #: Settings that show: an epsilon of the gradients' size, a large decay, and a usual rate.
@@ -24,12 +24,12 @@ run = served(*FRAMEWORKS)
 oneflow = served("oneflow")
 
 
-def facts(**hyperparameters: float) -> dict[str, Any]:
+def model_config(**hyperparameters: float) -> dict[str, Any]:
     return small("span_encoder", layers=1, **COMMON, **hyperparameters)
 
 
 def test_what_is_left_out_does_not_decay(run: ForkServer) -> None:
-    (actual,) = run("updates.leave_out_decay", facts=facts(), optimizers=OPTIMIZERS)
+    (actual,) = run("updates.leave_out_decay", model_config=model_config(), optimizers=OPTIMIZERS)
     wrong = {f"{optimizer}: {way} decay" for optimizer in OPTIMIZERS for way in ("all", "biases")}
     assert {computation for computation, *_ in beyond(actual["errors"])} == wrong
 
@@ -40,17 +40,19 @@ by_layer = served(*sorted(LAYERWISE))
 
 def test_nor_where_layers_have_rates_of_their_own(by_layer: ForkServer) -> None:
     adamw = {"adamw": OPTIMIZERS["adamw"]}
-    (actual,) = by_layer("updates.leave_out_decay", facts=facts(layer_decay=0.5), optimizers=adamw)
+    (actual,) = by_layer(
+        "updates.leave_out_decay", model_config=model_config(layer_decay=0.5), optimizers=adamw
+    )
     wrong = {f"adamw: {way} decay" for way in ("all", "biases")}
     assert {computation for computation, *_ in beyond(actual["errors"])} == wrong
 
 
 def test_a_graph_that_clips_each_part_by_itself_is_unsupported(oneflow: ForkServer) -> None:
     hyper = {"no_weight_decay": ["norm"], "clip_global_norm": 1.0}
-    (actual,) = oneflow("updates.refuse", facts=facts(), compiler="graph", **hyper)
+    (actual,) = oneflow("updates.refuse", model_config=model_config(), compiler="graph", **hyper)
     assert actual["reason"] == "nn.Graph clips what decays and what does not by norms of their own"
 
 
 @pytest.mark.parametrize("model", ["bert_base_squad", "electra_base_squad"])
 def test_models_that_are_fine_tuned_leave_out_what_their_authors_do(model: str) -> None:
-    assert facts_of(model)["hyperparameters"]["no_weight_decay"] == ["bias", "norm"]
+    assert model_config_of(model)["hyperparameters"]["no_weight_decay"] == ["bias", "norm"]

@@ -170,11 +170,12 @@ def noted() -> Iterator[dict[int, tuple[str, float]]]:
 
 
 def other_initials(
-    facts: dict[str, Any], model: torch.nn.Module, drawn: dict[int, tuple[str, float]]
+    model_config: dict[str, Any], model: torch.nn.Module, drawn: dict[int, tuple[str, float]]
 ) -> list[str]:
     """Return the weights that torchvision's model and our description initialise differently."""
     own = {
-        key: weight.initial for key, weight in networks.weights(networks.describe(facts)).items()
+        key: weight.initial
+        for key, weight in networks.weights(networks.describe(model_config)).items()
     }
     theirs = {key: drawn.get(id(entry)) for key, entry in model.named_parameters()}
     return [
@@ -193,13 +194,13 @@ def images_of(size: int, device: str) -> torch.Tensor:
 def compared(name: str, device: str) -> dict[str, Any]:
     """Compare one network; ``device``: "cpu", or "meta", where nothing is computed.
     On "meta" the operations of inference are compared, not those of training."""
-    facts = read_model(str(ROOT / f"scripts/models/{name}.json"))
+    model_config = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size, in_training = SIZES.get(name, SIZE)
     with torch.device("meta"), noted() as drawn:
         theirs = torchvision_cnn.network(name, 1000)
-        initials = other_initials(facts, theirs, drawn)
-        facts["inputs"][0]["shape"] = ["batch", in_training, in_training, 3]
-        own = cnn.build(facts)
+        initials = other_initials(model_config, theirs, drawn)
+        model_config["inputs"][0]["shape"] = ["batch", in_training, in_training, 3]
+        own = cnn.build(model_config)
     own, theirs = own.double(), theirs.double()
     if device == "cpu":
         theirs = filled(theirs)

@@ -8,14 +8,18 @@ from framebench.config.catalog import read_model_config
 from reference import compute
 
 from ..conftest import ROOT
-from .models import SEQUENCE, definition_of, facts_of
+from .models import SEQUENCE, definition_of, model_config_of
 
 MODELS = {path.stem: read_model_config(path) for path in sorted(ROOT.glob("scripts/models/*.json"))}
-DECODERS = {model: facts for model, facts in MODELS.items() if facts.get("definition") == "decoder"}
+DECODERS = {
+    model: model_config
+    for model, model_config in MODELS.items()
+    if model_config.get("definition") == "decoder"
+}
 ENCODERS = {
-    model: facts
-    for model, facts in MODELS.items()
-    if facts.get("definition") in ("bert", "electra")
+    model: model_config
+    for model, model_config in MODELS.items()
+    if model_config.get("definition") in ("bert", "electra")
 }
 
 #: Models that generate text: learned positions; rotary ones with a tied head; with a separate head.
@@ -49,11 +53,13 @@ GENERATED = {model: f"{model}, generated" for model in CAUSAL}
 def write_decoder_references(folder: Path) -> None:
     """Write the references of the compared models, and of what they generate."""
     for model in COMPARED:
-        compute.write(compute.reduced(facts_of(model)), SEQUENCE, 0, folder / model)
-    rotary = compute.reduced(facts_of(ROTARY))
+        compute.write(compute.reduced(model_config_of(model)), SEQUENCE, 0, folder / model)
+    rotary = compute.reduced(model_config_of(ROTARY))
     compute.write(rotary, LONG_SEQUENCE, 0, folder / LONG)
     for model, name in GENERATED.items():
-        compute.write_generation(compute.reduced(facts_of(model)), SEQUENCE, 0, folder / name)
+        compute.write_generation(
+            compute.reduced(model_config_of(model)), SEQUENCE, 0, folder / name
+        )
 
 
 def compared_in(framework: str, every: bool) -> list[str]:

@@ -14,7 +14,7 @@ from core.axes import VERIFIED
 from harness.provenance import computation
 
 from ..conftest import ROOT
-from ..frameworks.models import BERT, facts_of
+from ..frameworks.models import BERT, model_config_of
 
 PYTORCH = ROOT / "scripts" / "frameworks" / "pytorch"
 
@@ -54,8 +54,8 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     for name in ("core", "harness"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
     monkeypatch.setattr(computation, "SCRIPTS", str(tmp_path))
-    facts = facts_of(BERT)
-    actual = [computation.digest(str(tmp_path / "pytorch"), facts)]
+    model_config = model_config_of(BERT)
+    actual = [computation.digest(str(tmp_path / "pytorch"), model_config)]
     for name in (
         *("pytorch/steps.py", "pytorch/inner/new.py"),
         *("harness/measuring/window.py", "harness/adapter/base.py"),
@@ -63,14 +63,14 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
             file.write("# another\n")
-        actual.append(computation.digest(str(tmp_path / "pytorch"), facts))
-    facts["hyperparameters"]["layers"] = 11
-    actual.append(computation.digest(str(tmp_path / "pytorch"), facts))
+        actual.append(computation.digest(str(tmp_path / "pytorch"), model_config))
+    model_config["hyperparameters"]["layers"] = 11
+    actual.append(computation.digest(str(tmp_path / "pytorch"), model_config))
     assert len(set(actual)) == 6
     (tmp_path / "harness" / "nodes" / "agent.py").write_text("")  # computes nothing
     (tmp_path / "pytorch" / "__pycache__").mkdir(exist_ok=True)
     (tmp_path / "pytorch" / "__pycache__" / "steps.py").write_text("")
-    assert computation.digest(str(tmp_path / "pytorch"), facts) == actual[-1]
+    assert computation.digest(str(tmp_path / "pytorch"), model_config) == actual[-1]
 
 
 def test_another_description_is_another_computation_of_what_is_described(
@@ -79,10 +79,10 @@ def test_another_description_is_another_computation_of_what_is_described(
     for name in ("core", "harness", "networks"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
     monkeypatch.setattr(computation, "SCRIPTS", str(tmp_path))
-    models = [facts_of("resnet18"), facts_of(BERT)]
-    before = [computation.digest(str(PYTORCH), facts) for facts in models]
+    models = [model_config_of("resnet18"), model_config_of(BERT)]
+    before = [computation.digest(str(PYTORCH), model_config) for model_config in models]
     (tmp_path / "networks" / "resnet.py").write_text("# another\n")
-    after = [computation.digest(str(PYTORCH), facts) for facts in models]
+    after = [computation.digest(str(PYTORCH), model_config) for model_config in models]
     assert after[0] != before[0]
     assert after[1] == before[1], "a BERT is not described"
 
@@ -90,26 +90,28 @@ def test_another_description_is_another_computation_of_what_is_described(
 def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bounds_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    facts, known = facts_of(BERT), precisions.known()
-    before = computation.digest(str(PYTORCH), facts)
+    model_config, known = model_config_of(BERT), precisions.known()
+    before = computation.digest(str(PYTORCH), model_config)
     changed = {"bounds": {}, "dtypes": ("float32",)}
     for field, value in changed.items():
         other = {**known, "amp": known["amp"]._replace(**{field: value})}
         monkeypatch.setattr(precisions, "known", lambda other=other: other)
-        is_same = computation.digest(str(PYTORCH), facts) == before
+        is_same = computation.digest(str(PYTORCH), model_config) == before
         assert is_same == (field == "bounds"), field
 
 
-def test_the_comparison_and_what_is_timed_are_of_the_same_facts() -> None:
+def test_verification_and_timing_use_the_same_model_config() -> None:
     """Fail if verification and timing use different configs, except for intended
     hyper-parameters."""
     from reference.compute import reduced, verification_model_config
 
-    facts = facts_of(BERT)
-    timed = computation.digest(str(PYTORCH), facts)
+    model_config = model_config_of(BERT)
+    timed = computation.digest(str(PYTORCH), model_config)
     for dropout in (False, True):
-        for compared in (facts, reduced(facts)):
+        for compared in (model_config, reduced(model_config)):
             actual = computation.digest(str(PYTORCH), verification_model_config(compared, dropout))
             assert actual == timed
-    other = reduced({**facts, "hyperparameters": {**facts["hyperparameters"], "positions": 64}})
+    other = reduced(
+        {**model_config, "hyperparameters": {**model_config["hyperparameters"], "positions": 64}}
+    )
     assert computation.digest(str(PYTORCH), other) != timed

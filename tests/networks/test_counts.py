@@ -22,7 +22,9 @@ with (ROOT / "tests/data/torchvision_models_counted.csv").open() as file:
 MODELS = load_catalog(ROOT).models
 
 
-DESCRIBED = [name for name, facts in MODELS.items() if facts.get("definition") == "cnn"]
+DESCRIBED = [
+    name for name, model_config in MODELS.items() if model_config.get("definition") == "cnn"
+]
 
 
 def sizes_of(network: networks.LayerGraph) -> dict[str, int]:
@@ -32,23 +34,23 @@ def sizes_of(network: networks.LayerGraph) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_the_facts_have_the_parameters_and_multiply_adds_of_the_layers(name: str) -> None:
-    facts = MODELS[name]
-    network = networks.describe(facts)
-    assert facts["trainable_parameters"] == sum(sizes_of(network).values())
+def test_configs_have_the_parameters_and_multiply_adds_of_the_layers(name: str) -> None:
+    model_config = MODELS[name]
+    network = networks.describe(model_config)
+    assert model_config["trainable_parameters"] == sum(sizes_of(network).values())
     for training in (False, True):
         exact = networks.forward_multiply_adds(network, training)
-        assert forward_multiply_adds(facts, None, training) == exact
+        assert forward_multiply_adds(model_config, None, training) == exact
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_parameters_and_multiply_adds_are_those_of_torchvision(name: str) -> None:
-    facts, counted = MODELS[name], COUNTED[name]
-    network = networks.describe(facts)
+    model_config, counted = MODELS[name], COUNTED[name]
+    network = networks.describe(model_config)
     sizes = sizes_of(network)
     heads = tuple(f"{layer}." for layer in network.auxiliary)
     without = sum(size for key, size in sizes.items() if not key.startswith(heads or ("-",)))
-    assert facts["inputs"][0]["shape"][1] == int(counted["input_size"])
+    assert model_config["inputs"][0]["shape"][1] == int(counted["input_size"])
     assert sum(sizes.values()) == int(counted["trainable_parameters"])
     assert without == int(counted["trainable_parameters_without_auxiliary_heads"])
     for training, mode in ((False, "evaluation"), (True, "training")):
@@ -56,9 +58,9 @@ def test_parameters_and_multiply_adds_are_those_of_torchvision(name: str) -> Non
         assert networks.forward_multiply_adds(network, training) == exact
 
 
-def test_both_sides_read_the_same_facts() -> None:
-    for name, facts in MODELS.items():
-        assert read_model(str(ROOT / f"scripts/models/{name}.json")) == facts
+def test_both_sides_read_the_same_config() -> None:
+    for name, model_config in MODELS.items():
+        assert read_model(str(ROOT / f"scripts/models/{name}.json")) == model_config
 
 
 def test_a_base_that_is_missing_is_named(tmp_path: Any) -> None:

@@ -16,7 +16,7 @@ from reference import compute, transformers
 
 from ..conftest import ROOT
 from ..frameworks.models import definition_of, small, trained_parameters
-from ..frameworks.sizes import compared_at, facts_at
+from ..frameworks.sizes import compared_at, config_at
 
 #: Peaks kept by `benchmarks/reference_memory.py`, and their bound.
 KEPT, GOAL = ROOT / "tests/data/reference_memory.csv", 8.0
@@ -25,10 +25,10 @@ LENGTH = 64
 
 def peak_of_gradients(layers: int) -> int:
     """Return the peak bytes of differentiating a model of ``layers`` layers."""
-    facts = small("gpt2_small", layers=layers, dropout=0.0)
-    model, hyper = compute.module_of(facts), facts["hyperparameters"]
-    weights = compute.draw(model.parameters(facts), 0)
-    batch = compute.make_batch(facts["inputs"], 2, LENGTH, 0, 0)
+    model_config = small("gpt2_small", layers=layers, dropout=0.0)
+    model, hyper = compute.module_of(model_config), model_config["hyperparameters"]
+    weights = compute.draw(model.parameters(model_config), 0)
+    batch = compute.make_batch(model_config["inputs"], 2, LENGTH, 0, 0)
 
     def loss(some: compute.Arrays) -> object:
         return model.loss(model.forward({**some}, batch, hyper, True), batch, hyper)
@@ -59,10 +59,10 @@ def extent(model: str, tokens: int | None) -> tuple[int, ...]:
     """Return the quantities that determine a reference's peak memory.
     They are the parameters and, of a convolutional network, the layers' outputs; else tokens, width
     and vocabulary."""
-    facts = facts_at(model)
-    hyper, parameters = facts["hyperparameters"], trained_parameters(facts)
+    model_config = config_at(model)
+    hyper, parameters = model_config["hyperparameters"], trained_parameters(model_config)
     if definition_of(model) == "cnn":
-        layers = networks.describe(facts).layers
+        layers = networks.describe(model_config).layers
         shapes = [layer.shape for layer in layers]
         return parameters, sum(shape.height * shape.width * shape.channels for shape in shapes)
     return parameters, tokens or 0, hyper["hidden"], hyper.get("vocabulary", 0)

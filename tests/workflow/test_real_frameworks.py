@@ -9,7 +9,7 @@ import pandas as pd
 from framebench.records import verifications
 
 from ..conftest import build_environment
-from ..frameworks.models import RESNET, facts_of, small
+from ..frameworks.models import RESNET, model_config_of, small
 from .conftest import ROOT, Project
 
 PINNED = {"pytorch": "2.13.0", "tensorflow": "2.21.0"}
@@ -18,9 +18,9 @@ PINNED = {"pytorch": "2.13.0", "tensorflow": "2.21.0"}
 def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str) -> None:
     """Fail if the whole ResNet-50 does not run, on small images."""
     (project.folder / ".venvs").symlink_to(ROOT / ".venvs")
-    facts = facts_of(RESNET)
-    facts["inputs"] = small(RESNET)["inputs"]
-    (project.folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(facts))
+    model_config = model_config_of(RESNET)
+    model_config["inputs"] = small(RESNET)["inputs"]
+    (project.folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(model_config))
     project.write_suite(
         {
             "steps": {"warmup": 1, "timed": 2},

@@ -25,7 +25,7 @@ from ...harness.loader import token_folder
 from ...harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expected, levels_of
 from ...harness.loader.numpy_tokens import NumpyTokenLoader
 from ..fork_server import ForkServer, served
-from ..models import facts_of, trained_parameters
+from ..models import model_config_of, trained_parameters
 
 run = served(
     *("pytorch", "paddle", "oneflow", "mxnet", "jax", "mindspore", "tensorflow", "tensorflow1"),
@@ -250,12 +250,12 @@ class PillowRecords:
 
 
 def test_a_loader_of_records_is_timed_alone(tmp_path: Path) -> None:
-    facts = facts_of("bert_base")
+    model_config = model_config_of("bert_base")
     small = {"vocabulary": 12000, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}
-    facts["hyperparameters"].update(small)
-    facts["trainable_parameters"] = trained_parameters(facts)
+    model_config["hyperparameters"].update(small)
+    model_config["trainable_parameters"] = trained_parameters(model_config)
     model = tmp_path / "bert_base.json"
-    model.write_text(json.dumps(facts))
+    model.write_text(json.dumps(model_config))
     root = tmp_path / "data"
     sequences.make(root, 9000, 5, "bert")
     bench = Bench(tmp_path, build_environment("pytorch"))

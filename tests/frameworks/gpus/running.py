@@ -74,7 +74,7 @@ if os.environ.get("FRAMEBENCH_GPU_LINES"):
 CUDA = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cuda", 1, seed=7)
 
 
-def measured(benchmark, facts=None, precision="fp32", compiler="none", steps=1, **given):
+def measured(benchmark, model_config=None, precision="fp32", compiler="none", steps=1, **given):
     """Run a rank of ``benchmark`` on the double of a GPU; return its entry in the record.
     ``given``: parameters, and ``source``, the input of the case, with ``data``, the folder of its
     images."""
@@ -82,10 +82,12 @@ def measured(benchmark, facts=None, precision="fp32", compiler="none", steps=1, 
     kind = kinds.load(benchmark)
     declared = {parameter.name: parameter.default for parameter in kind.parameters}
     parameters = {**declared, **given}
-    name, sequence = (facts["name"], None if data else SEQUENCE) if facts else ("", None)
+    name, sequence = (
+        (model_config["name"], None if data else SEQUENCE) if model_config else ("", None)
+    )
     what = (FRAMEWORK, name, kind.mode(parameters), 1, WORLD, 2, precision, compiler, sequence)
     case = Case(*what, accumulation=steps, input=source)
-    workload = Workload(case, facts or {}, parameters, 1, None, 2, data=data)
+    workload = Workload(case, model_config or {}, parameters, 1, None, 2, data=data)
     rank_context = independent_context(CUDA) if kind.independent_ranks else CUDA
     adapter = load_framework(kind, f"{SCRIPTS}/frameworks/{FRAMEWORK}", workload, rank_context)
     context = Context(workload, rank_context, adapter, [], Report(".", RANK, "here"))

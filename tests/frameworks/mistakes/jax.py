@@ -124,7 +124,7 @@ MISTAKES = [
         "dropout that does not scale what is kept",
         "bert_base",
         Change("models/layers.py", "jnp.where(kept, x / (1.0 - rate), ", "jnp.where(kept, x, "),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "the same dropout in all training steps",
@@ -134,6 +134,6 @@ MISTAKES = [
             "return outputs, Own(statistics, key)",
             "return outputs, Own(statistics, own.key)",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
 ]

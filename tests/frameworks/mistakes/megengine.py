@@ -141,7 +141,7 @@ MISTAKES = [
         "no dropout of attention",
         BERT,
         Change(BERT_FILE, "self.dropout(F.softmax(scores, -1))", "F.softmax(scores, -1)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "a fifth of the embeddings dropped, not a tenth",
@@ -153,20 +153,20 @@ MISTAKES = [
             'self.norm = M.LayerNorm(hyper["hidden"], hyper["layer_norm_epsilon"])\n'
             '        self.dropout = M.Dropout(2 * hyper["dropout"])',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout in inference",
         BERT,
         Change("adapter.py", "self._model.train(self._train)", "self._model.train()"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
         "a network's own rate of dropout",
         BLOCKS,
         Change(CNN_FILE, 'M.Dropout(layer.attributes["rate"])', "M.Dropout(0.5)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "the share of the old statistics as of the new",

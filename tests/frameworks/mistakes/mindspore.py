@@ -202,13 +202,13 @@ BERTS = [
         "no dropout of attention",
         BERT,
         Change(BERT_FILE, "self.dropout(ops.softmax(scores, -1))", "ops.softmax(scores, -1)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout of attention in a graph",
         BERT,
         Change(BERT_FILE, "self.dropout(ops.softmax(scores, -1))", "ops.softmax(scores, -1)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         compiler="jit",
     ),
     PlantedMistake(
@@ -219,7 +219,7 @@ BERTS = [
             'self.output_dropout = nn.Dropout(p=hyper["dropout"])',
             "self.output_dropout = self.attention_dropout",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         compiler="jit",
     ),
     PlantedMistake(
@@ -230,7 +230,7 @@ BERTS = [
             'self.feed_forward_dropout = nn.Dropout(p=hyper.get("dropout", 0.0))',
             "self.feed_forward_dropout = self.attention_dropout",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         compiler="jit",
     ),
     PlantedMistake(
@@ -244,20 +244,20 @@ BERTS = [
             "            network.set_train()\n"
             "            loss = loss_of(outputs, batch, shallow)",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         compiler="none",  # a graph takes no other mode
     ),
     PlantedMistake(
         "a fifth of the embeddings dropped, not a tenth",
         EMBEDDING,
         Change(BERT_FILE, 'nn.Dropout(p=hyper["dropout"])', 'nn.Dropout(p=2 * hyper["dropout"])'),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "a tenth kept, not dropped",
         EMBEDDING,
         Change(BERT_FILE, 'nn.Dropout(p=hyper["dropout"])', 'nn.Dropout(p=1.0 - hyper["dropout"])'),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "masked outputs that are not made larger",
@@ -270,13 +270,13 @@ BERTS = [
             "        return (1 - self.p * self.training) * super().construct(x)\n\n\n"
             "class Embeddings(",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "the same dropout in all layers",
         BERT,
         Change(ADAPTER, "Dropout(keep, seed, number)", "Dropout(keep, seed, 0)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "initial values of one seed for all linear layers",
@@ -291,7 +291,7 @@ BERTS = [
         "dropout in inference",
         BERT,
         Change(ADAPTER, "self._network.set_train(self._train)", "self._network.set_train()"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
 ]
@@ -300,7 +300,7 @@ CNNS = [
         "a network's own rate of dropout",
         BLOCKS,
         Change(CNN_FILE, 'nn.Dropout(p=layer.attributes["rate"])', "nn.Dropout(p=0.5)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "the stride of v1",
@@ -457,13 +457,13 @@ DECODERS = [
         "no dropout of attention",
         GPT,
         Change(DECODER, "self.dropout(ops.softmax(scores, -1))", "ops.softmax(scores, -1)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout in inference",
         GPT,
         Change(ADAPTER, "self._network.set_train(self._train)", "self._network.set_train()"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
@@ -757,7 +757,7 @@ DEVICES = [
             "self._ops.Dropout(keep, self.rank_context.seed, number)",
         ),
         ranks=2,
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
 ]
 MISTAKES = [*BERTS, *CNNS, *DECODERS, *TRAINING, *ELECTRAS, *DEVICES]

@@ -337,7 +337,7 @@ MISTAKES = [
             "self.rank_context.seed + 1",
         ),
         ranks=2,
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "the last micro-step's gradient alone",
@@ -369,7 +369,7 @@ MISTAKES = [
             "self.dropout(F.softmax(scores, axis=-1))",
             "F.softmax(scores, axis=-1)",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "one mask for all positions",
@@ -379,7 +379,7 @@ MISTAKES = [
             'nn.Dropout(hyper["dropout"])',
             'nn.Dropout(hyper["dropout"], axes=(1,))',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout of the sum with the residual",
@@ -389,13 +389,13 @@ MISTAKES = [
             "F.elemwise_add(x, self.dropout(y))",
             "self.dropout(F.elemwise_add(x, y))",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout of half of the features",
         "all_blocks",
         Change("models/cnn.py", "F.Dropout(x, p=rate)", "F.Dropout(x, p=0.5)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout of auxiliary heads",
@@ -405,7 +405,7 @@ MISTAKES = [
             'rate = layer.attributes["rate"]',
             'rate = 0.0 if "head" in layer.name else layer.attributes["rate"]',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout in inference",
@@ -416,7 +416,7 @@ MISTAKES = [
             'nn.HybridLambda(lambda F, x: F.Dropout(x, p=hyper.get("dropout", 0.0), '
             'mode="always"))',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
@@ -440,6 +440,6 @@ MISTAKES = [
         "no dropout in training steps",
         "embedding",
         Change("steps.py", "with autograd.record():", "with autograd.record(train_mode=False):"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
 ]

@@ -345,13 +345,13 @@ MISTAKES = [
             "self.rank_context.seed + 1",
         ),
         ranks=2,
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "the same dropout in all layers",
         "bert_base",
         Change("models/bert.py", ", generator=oneflow.default_generator", ""),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout of attention",
@@ -359,7 +359,7 @@ MISTAKES = [
         Change(
             "models/bert.py", "self.dropout(F.softmax(scores, dim=-1))", "F.softmax(scores, dim=-1)"
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout of attention",
@@ -369,7 +369,7 @@ MISTAKES = [
             "self.dropout(F.softmax(scores, dim=-1))",
             "F.softmax(scores, dim=-1)",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "masked outputs that are not made larger",
@@ -386,25 +386,25 @@ MISTAKES = [
             "        return (1 - self.p) * F.dropout(x, self.p, self.training)\n\n\n"
             "class Embeddings(",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "a fifth dropped, not a tenth",
         "gpt2_small",
         Change("models/decoder.py", 'hyper.get("dropout", 0.0)', '2 * hyper.get("dropout", 0.0)'),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "a network's own rate of dropout",
         "all_blocks",
         Change("models/cnn.py", 'nn.Dropout(layer.attributes["rate"])', "nn.Dropout()"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout in inference",
         "gpt2_small",
         Change("adapter.py", ".train(self._train)", ".train()"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(

@@ -302,7 +302,7 @@ MISTAKES = [
             "self.rank_context.seed + 1",
         ),
         ranks=2,
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "as many groups as channels of one",
@@ -364,7 +364,7 @@ MISTAKES = [
         "attention's own dropout in inference",
         "bert_base",
         Change("models/bert.py", "            training=self.training,\n", ""),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
@@ -375,7 +375,7 @@ MISTAKES = [
             'nn.Dropout(hyper["dropout"])',
             'nn.Dropout(hyper["dropout"], mode="downscale_in_infer")',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
@@ -386,19 +386,19 @@ MISTAKES = [
             'nn.Dropout(hyper["dropout"])',
             'nn.Dropout(hyper["dropout"], mode="downscale_in_infer")',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout of attention",
         "bert_base",
         Change("models/bert.py", "            dropout_p=self.dropout,\n", ""),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout but of attention",
         "bert_base",
         Change("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout of whole positions",
@@ -408,13 +408,13 @@ MISTAKES = [
             'nn.Dropout(hyper.get("dropout", 0.0))',
             'nn.Dropout(hyper.get("dropout", 0.0), axis=[0, 1])',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "half more dropout",
         "electra_base",
         Change("models/bert.py", 'hyper["dropout"]', '1.5 * hyper["dropout"]'),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "a generator without dropout",
@@ -424,7 +424,7 @@ MISTAKES = [
             'own = {**hyper, **hyper["generator"]}',
             'own = {**hyper, **hyper["generator"], "dropout": 0.0}',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "all positions seen unless there is a cache",

@@ -61,7 +61,7 @@ MISTAKES = {
                 "adapter.py", "self.rank_context.seed + 1 + group", "self.rank_context.seed + 1"
             ),
             ranks=2,
-            facts=DROPOUT,
+            config_name=DROPOUT,
             parallelism="fsdp",
         ),
         PlantedMistake(
@@ -69,7 +69,7 @@ MISTAKES = {
             "bert_base",
             Change("parallel/sharded.py", "randomness.use_in(layer)", "pass"),
             ranks=2,
-            facts=DROPOUT,
+            config_name=DROPOUT,
             parallelism="tensor",
         ),
         PlantedMistake(

@@ -11,7 +11,7 @@ from ..comparing import DROPOUT
 
 
 class Computation(NamedTuple):
-    """Computation that is compared with the reference: of the model config ``facts``
+    """Computation that is compared with the reference: of the model config ``config_name``
     (``model_config-dropout``: with the model's own dropout), on ``ranks`` devices, with so many
     ``micro_steps`` of gradient accumulation. ``parallelism``: how the devices share a step.
     ``compiler``: "" for that of all comparisons of the framework."""
@@ -19,7 +19,7 @@ class Computation(NamedTuple):
     mode: str = "train"
     precision: str = "fp32"
     ranks: int = 1
-    facts: str = "model_config"
+    config_name: str = "model_config"
     micro_steps: int = 1
     compiler: str = ""
     parallelism: str = "data"
@@ -33,7 +33,7 @@ class Computation(NamedTuple):
     def takes_long(self) -> bool:
         """Return whether statistics are of many passes through layers that ranks share, each of
         which takes 20 ms. A test looks at the masks themselves."""
-        return self.parallelism == TENSOR and self.facts == DROPOUT
+        return self.parallelism == TENSOR and self.config_name == DROPOUT
 
 
 FP32_TRAINING = Computation()

@@ -22,7 +22,7 @@ MISTAKES = [
         Change("optimizers.py", 'else hyper["weight_decay"]', "else 0.0"),
     ),
     PlantedMistake(
-        "weight decay as it is timed, not as the facts say",
+        "weight decay as it is timed, not as the model config says",
         "resnet50_v1.5",
         Change("optimizers.py", 'else hyper["weight_decay"]', "else 1e-4"),
     ),
@@ -261,7 +261,7 @@ MISTAKES = [
         "dropout left off",
         "bert_base",
         Change("models/bert.py", 'nn.Dropout(hyper["dropout"])', "nn.Dropout(0.0)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "gradients averaged twice",
@@ -291,7 +291,7 @@ MISTAKES = [
             "build(self.model_config).train(train)",
             "build(self.model_config).train()",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
@@ -406,6 +406,6 @@ MISTAKES = [
             "        self._model.train()\n"
             "        return self._definition.loss(outputs, batch.tensors, ",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
 ]

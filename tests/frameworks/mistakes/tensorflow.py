@@ -126,7 +126,7 @@ MISTAKES = [
             "self.dropout(self.norm(x), training=training)",
             "self.dropout(self.norm(x), training=True)",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(
@@ -135,7 +135,7 @@ MISTAKES = [
         Change(
             "models/bert.py", "        weights = self.dropout(weights, training=training)\n", ""
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout twice in a row",
@@ -147,7 +147,7 @@ MISTAKES = [
             "y = self.output_dense(tf.reshape(tf.transpose(context, (0, 2, 1, 3)), tf.shape(x)))\n"
             "        return self.dropout(y, training=training)",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "angles in bfloat16",
@@ -438,6 +438,6 @@ MISTAKES = [
         "no dropout in training steps",
         "embedding",
         Change("steps.py", "inputs(batch), training=True)", "inputs(batch), training=False)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
 ]

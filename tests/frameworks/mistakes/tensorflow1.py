@@ -132,13 +132,13 @@ MISTAKES = [
         "the part to keep for the part to leave out",
         "bert_base",
         Change("models/layers.py", "tf.nn.dropout(x, rate=rate)", "tf.nn.dropout(x, rate)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout of the attention probabilities",
         "bert_base",
         Change("models/bert.py", "tf.matmul(dropout(weights), value)", "tf.matmul(weights, value)"),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "no dropout behind the feed-forward part",
@@ -148,7 +148,7 @@ MISTAKES = [
             'norm(x + dropout(dense(inner, f"{layer}.output")), ',
             'norm(x + dense(inner, f"{layer}.output"), ',
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout of whole tokens",
@@ -158,7 +158,7 @@ MISTAKES = [
             "tf.nn.dropout(x, rate=rate)",
             "tf.nn.dropout(x, rate=rate, noise_shape=[*x.shape[:-1], 1])",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "the same dropout masks in each layer",
@@ -166,7 +166,7 @@ MISTAKES = [
         Change(
             "models/layers.py", "tf.nn.dropout(x, rate=rate)", "tf.nn.dropout(x, rate=rate, seed=1)"
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
     ),
     PlantedMistake(
         "dropout in inference",
@@ -176,7 +176,7 @@ MISTAKES = [
             "tf.nn.dropout(x, rate=rate) if training else x",
             "tf.nn.dropout(x, rate=rate)",
         ),
-        facts=DROPOUT,
+        config_name=DROPOUT,
         mode="inference",
     ),
     PlantedMistake(

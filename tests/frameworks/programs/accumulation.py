@@ -9,7 +9,7 @@ from harness.kinds.verification import ReferenceFolder, compare
 from harness.measuring.verification.errors import compare_arrays
 from harness.measuring.verification.micro_steps import check_micro_steps
 
-from .prelude import RANK, batch_of, load_facts, raised, started
+from .prelude import RANK, batch_of, load_model_config, raised, started
 from .small import small_bert
 
 
@@ -28,7 +28,7 @@ def compare_mean(folder, compilers):
     """Compare the mean over two micro-steps with the reference's, by compiler."""
     reference, errors, counted = ReferenceFolder(folder), {}, {}
     for compiler in compilers:
-        adapter = started(load_facts(folder), compiler=compiler, steps=2)
+        adapter = started(load_model_config(folder), compiler=compiler, steps=2)
         adapter.build(reference.prepare(adapter))
         errors[compiler] = ["fp32", compare(adapter, reference, print)]
         counted[compiler] = [len(adapter.step_matmuls()), len(adapter.micro_step_matmuls())]
@@ -39,7 +39,7 @@ def find_mistakes(folder, compiler, mistakes):
     """Compare gradients with each mistake planted, and count the micro-steps."""
     reference, errors, counted = ReferenceFolder(folder), {}, {}
     for about, mistake in mistakes.items():
-        adapter = started(load_facts(folder), compiler=compiler, steps=2)
+        adapter = started(load_model_config(folder), compiler=compiler, steps=2)
         steps = adapter._steps
         name = "_accumulated" if hasattr(steps, "_accumulated") else "accumulated"
         with planted_in(steps, name, *mistake):

@@ -6,7 +6,7 @@ from harness.measuring.synthetic import make_batch
 
 from .comparing import started
 from .prelude import SEQUENCE
-from .small import facts_of, small_bert
+from .small import model_config_of, small_bert
 
 
 def count_calls(functional, layers):
@@ -19,23 +19,23 @@ def count_calls(functional, layers):
 
     functional.scaled_dot_product_attention = counted
 
-    def calls_of(facts, mode):
-        adapter = started(facts, mode=mode)
-        adapter.build(make_batch(facts["inputs"], 2, SEQUENCE, 0, 0))
+    def calls_of(model_config, mode):
+        adapter = started(model_config, mode=mode)
+        adapter.build(make_batch(model_config["inputs"], 2, SEQUENCE, 0, 0))
         calls.clear()
         adapter.step()
         adapter.synchronize()
         adapter.stop()
         return len(calls)
 
-    decoder = facts_of("gpt2_small")
+    decoder = model_config_of("gpt2_small")
     decoder["hyperparameters"].update(
         vocabulary=50, hidden=32, layers=layers, heads=4, key_value_heads=4, intermediate=64
     )
     for item in decoder["inputs"]:
         item["below"] = 50
     return {
-        f"{facts['name']} {mode}": calls_of(facts, mode)
-        for facts in (small_bert(layers=layers), decoder)
+        f"{model_config['name']} {mode}": calls_of(model_config, mode)
+        for model_config in (small_bert(layers=layers), decoder)
         for mode in ("train", "inference")
     }

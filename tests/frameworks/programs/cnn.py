@@ -13,57 +13,59 @@ def product(shape):
     return int(np.prod([int(size) for size in shape]))
 
 
-def count_jax(definition, framework, facts):
+def count_jax(definition, framework, model_config):
     definition._drawn = lambda weight, random: np.broadcast_to(np.float32(0), weight.shape)
-    return sum(array.size for array in definition.parameters(facts, None).values())
+    return sum(array.size for array in definition.parameters(model_config, None).values())
 
 
-def count_mindspore(definition, framework, facts):
-    return sum(p.size for p in definition.build(facts, True).trainable_params())
+def count_mindspore(definition, framework, model_config):
+    return sum(p.size for p in definition.build(model_config, True).trainable_params())
 
 
-def count_mxnet(definition, framework, facts):
-    parameters = definition.build(facts).collect_params().values()
+def count_mxnet(definition, framework, model_config):
+    parameters = definition.build(model_config).collect_params().values()
     return sum(product(p.shape) for p in parameters if p.grad_req != "null")
 
 
-def count_oneflow(definition, framework, facts):
+def count_oneflow(definition, framework, model_config):
     for kind in (framework.nn.Conv2d, framework.nn.Linear, framework.nn.BatchNorm2d):
         kind.reset_parameters = lambda module: None
     initializers = dict.fromkeys(definition.INITIALIZERS, lambda tensor, value: None)
     definition.INITIALIZERS = initializers
-    return sum(p.numel() for p in definition.build(facts).parameters())
+    return sum(p.numel() for p in definition.build(model_config).parameters())
 
 
-def count_paddle(definition, framework, facts):
+def count_paddle(definition, framework, model_config):
     with framework.LazyGuard():
-        model = definition.build(facts)
+        model = definition.build(model_config)
     return sum(product(p.shape) for p in model.parameters() if not p.stop_gradient)
 
 
-def count_tensorflow(definition, framework, facts):
+def count_tensorflow(definition, framework, model_config):
     import keras
 
     with keras.StatelessScope(initialize_variables=False):
-        return sum(product(entry.shape) for entry in definition.build(facts).trainable_variables)
+        return sum(
+            product(entry.shape) for entry in definition.build(model_config).trainable_variables
+        )
 
 
-def count_tensorflow1(definition, framework, facts):
+def count_tensorflow1(definition, framework, model_config):
     def sized(shape, value, trainable=True):
         return trainable * product(shape)
 
     definition.normal = definition.uniform = definition.constant = sized
-    return sum(definition.variables(facts).values())
+    return sum(definition.variables(model_config).values())
 
 
-def count_pytorch(definition, framework, facts):
+def count_pytorch(definition, framework, model_config):
     with framework.device("meta"):
-        return sum(p.numel() for p in definition.build(facts).parameters())
+        return sum(p.numel() for p in definition.build(model_config).parameters())
 
 
-def count_drawn(definition, framework, facts):
+def count_drawn(definition, framework, model_config):
     """Count those of other frameworks, whose modules are like PyTorch's."""
-    return sum(product(p.shape) for p in definition.build(facts).parameters())
+    return sum(product(p.shape) for p in definition.build(model_config).parameters())
 
 
 def count(networks):

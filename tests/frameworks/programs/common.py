@@ -4,13 +4,13 @@ import numpy as np
 from harness.adapter import RankContext, Unsupported
 
 from .prelude import ADDRESSES, LOCAL_RANK, NO_GPU, RANK, batch_of, built, raised, started
-from .small import facts_of, small_bert
+from .small import model_config_of, small_bert
 
 
-def refuse(facts=None, build=False, **options):
+def refuse(model_config=None, build=False, **options):
     """Start an adapter, or build a model in it, with options that it refuses."""
     start = built if build else started
-    return {"reason": raised(Unsupported, lambda: start(facts or small_bert(), **options))}
+    return {"reason": raised(Unsupported, lambda: start(model_config or small_bert(), **options))}
 
 
 def refuse_gpu():
@@ -18,10 +18,10 @@ def refuse_gpu():
     return refuse(rank_context=NO_GPU)
 
 
-def refuse_own_gpu(facts):
+def refuse_own_gpu(model_config):
     """Start an adapter whose framework is built for processors on the rank's GPU."""
     own_gpu = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cuda", 1, seed=7)
-    return refuse(facts, rank_context=own_gpu)
+    return refuse(model_config, rank_context=own_gpu)
 
 
 def flat(arrays):
@@ -55,7 +55,9 @@ def optimizer_errors(run, arrays=1, clip=None, sizes=(1e-6, 1e-6, 1e-6)):
             for actual, expected, start in zip(run(hyper, starts, steps), wanted, starts)
         )
 
-    h = dict(facts_of("resnet50_v1.5")["hyperparameters"], weight_decay=0.1, learning_rate=0.1)
+    h = dict(
+        model_config_of("resnet50_v1.5")["hyperparameters"], weight_decay=0.1, learning_rate=0.1
+    )
     steps = [[random.standard_normal(20) for _ in starts] for _ in range(3)]
     wanted = []
     for index, start in enumerate(starts):
@@ -66,7 +68,7 @@ def optimizer_errors(run, arrays=1, clip=None, sizes=(1e-6, 1e-6, 1e-6)):
         wanted.append(weight)
     sgd = error(h, steps, wanted)
 
-    h = dict(facts_of("bert_base")["hyperparameters"], learning_rate=0.1)
+    h = dict(model_config_of("bert_base")["hyperparameters"], learning_rate=0.1)
     h.update({"clip_global_norm": clip} if clip else {})
     steps = [[random.standard_normal(20) * size for _ in starts] for size in sizes]
     wanted = []
@@ -84,17 +86,17 @@ def optimizer_errors(run, arrays=1, clip=None, sizes=(1e-6, 1e-6, 1e-6)):
     return {"sgd": sgd, "adamw": error(h, steps, wanted)}
 
 
-def batch_of_halves(facts, halves):
-    batches = [batch_of(facts, rank=half) for half in halves]
+def batch_of_halves(model_config, halves):
+    batches = [batch_of(model_config, rank=half) for half in halves]
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
 
-def averaged(facts, halves=(RANK,), compiler="none"):
+def averaged(model_config, halves=(RANK,), compiler="none"):
     """Return an adapter after two steps of training, and what it told of them.
     ``halves``: those of a batch that it trains with; by default, each rank has its own."""
-    adapter = started(facts, compiler=compiler)
+    adapter = started(model_config, compiler=compiler)
     total = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is there
-    adapter.build(batch_of_halves(facts, halves))
+    adapter.build(batch_of_halves(model_config, halves))
     start = flat(adapter.weights().values())
     gradients, again = (flat(adapter.gradients().values()) for _ in range(2))
     kept = bool(np.array_equal(start, flat(adapter.weights().values())))
@@ -112,17 +114,17 @@ def averaged(facts, halves=(RANK,), compiler="none"):
     }
 
 
-def average(facts, **options):
+def average(model_config, **options):
     """Train two steps, whose gradients ranks average."""
-    adapter, actual = averaged(facts, **options)
+    adapter, actual = averaged(model_config, **options)
     adapter.stop()
     return actual
 
 
-def read_nan(facts, compiler="none"):
+def read_nan(model_config, compiler="none"):
     """Train a step with a NaN in the images."""
-    adapter = started(facts, compiler=compiler)
-    batch = batch_of(facts)
+    adapter = started(model_config, compiler=compiler)
+    batch = batch_of(model_config)
     batch["images"][0, 0, 0, 0] = float("nan")
     adapter.build(batch)
     return {"poisoned": adapter.read(adapter.step())}

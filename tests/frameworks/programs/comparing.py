@@ -3,7 +3,7 @@
 from harness.kinds.verification import ReferenceFolder, compare, compare_generation
 
 from . import prelude
-from .prelude import FRAMEWORK, load_facts, planted
+from .prelude import FRAMEWORK, load_model_config, planted
 
 if FRAMEWORK == "tensorflow":
     import tensorflow
@@ -12,21 +12,21 @@ if FRAMEWORK == "tensorflow":
     tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
-def started(facts, mode="train", precision="fp32", **options):
+def started(model_config, mode="train", precision="fp32", **options):
     """Start an adapter so that comparing it takes little time."""
     if FRAMEWORK == "jax":
         # operation by operation, each would be compiled by itself for each shape; amp as on a
         # device whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
-        adapter = prelude.started(facts, mode, **{"compiler": "jit", **options})
+        adapter = prelude.started(model_config, mode, **{"compiler": "jit", **options})
         adapter.case = adapter.case._replace(precision=precision)
         adapter._devices.probe = lambda dtype: {}
         adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)
         return adapter
     if FRAMEWORK == "mindspore":
         # dropout in graphs: many passes, which take 2.5 times as long operation by operation
-        masked = mode == "train" and facts["hyperparameters"].get("dropout")
+        masked = mode == "train" and model_config["hyperparameters"].get("dropout")
         options = {"compiler": "jit" if masked else "none", **options}
-    adapter = prelude.started(facts, mode, precision, **options)
+    adapter = prelude.started(model_config, mode, precision, **options)
     if FRAMEWORK == "tensorflow1":
         # as for TensorFlow; mixed precision is a rewriting
         adapter._config.graph_options.rewrite_options.disable_meta_optimizer = precision != "amp"
@@ -37,8 +37,8 @@ def compare_all(computations):
     """Compare each of several small models, right or with a planted mistake."""
     errors = {}
     for folder, name, mode, precision, wrong in computations:
-        facts = load_facts(folder, name)
-        hyper = facts["hyperparameters"]
+        model_config = load_model_config(folder, name)
+        hyper = model_config["hyperparameters"]
         hyper.update(wrong.get("hyperparameters", {}))
         if "layers" in wrong:
             changed = [
@@ -48,18 +48,18 @@ def compare_all(computations):
                 {k: v for k, v in entry.items() if v is not None} for entry in changed
             ]
         reference = ReferenceFolder(folder)
-        adapter = started(facts, mode, precision)
+        adapter = started(model_config, mode, precision)
         with planted(adapter._definition, *wrong.get("code", ())):
             adapter.build(reference.prepare(adapter))
-            key = f"{facts['name']}, {name}, {mode}, {precision}{wrong.get('about', '')}"
+            key = f"{model_config['name']}, {name}, {mode}, {precision}{wrong.get('about', '')}"
             errors[key] = [precision, compare(adapter, reference, print)]
         adapter.stop()
     return {"errors": errors}
 
 
-def compare_copy(reference, copy, facts, generated, options):
+def compare_copy(reference, copy, config_name, generated, options):
     """Compare a copy of the adapter."""
     actual = ReferenceFolder(reference)
-    adapter = started(load_facts(reference, facts), folder=copy, **options)
+    adapter = started(load_model_config(reference, config_name), folder=copy, **options)
     adapter.build(actual.prepare(adapter))
     return {"errors": (compare_generation if generated else compare)(adapter, actual, print)}

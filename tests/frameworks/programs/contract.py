@@ -26,7 +26,7 @@ from .prelude import (
     batch_of,
     built,
     listening,
-    load_facts,
+    load_model_config,
     raised,
     started,
 )
@@ -40,9 +40,9 @@ def run_out_of_memory(compiler):
     The forward pass first allocates batch x 128 x 1024 floats: 7.8 GiB, but fewer elements than
     2^31 (some frameworks cannot index more). The batch itself takes 0.05 GiB. If a framework
     aborts, its first answer is its last."""
-    facts = small_bert(hidden=1024, layers=1)
-    adapter = started(facts, mode="inference", compiler=compiler, batch=16000, sequence=128)
-    batch = batch_of(facts, 16000, sequence=128)
+    model_config = small_bert(hidden=1024, layers=1)
+    adapter = started(model_config, mode="inference", compiler=compiler, batch=16000, sequence=128)
+    batch = batch_of(model_config, 16000, sequence=128)
     answer(status="", reason="it ended without a word")
     resource.setrlimit(resource.RLIMIT_AS, (7 << 30, 7 << 30))
     try:
@@ -188,9 +188,9 @@ def single_operations(adapter):
 def train_together(compiler, steps):
     """Train, twice in each rank on its own batch, and tell the parts of a step.
     Without encoder layers, which would take most of the compile time."""
-    facts = small_bert(layers=0, dropout=0.1, learning_rate=0.01)
-    adapter = started(facts, compiler=compiler)
-    adapter.build(batch_of(facts, rank=RANK))
+    model_config = small_bert(layers=0, dropout=0.1, learning_rate=0.01)
+    adapter = started(model_config, compiler=compiler)
+    adapter.build(batch_of(model_config, rank=RANK))
     values = [adapter.read(adapter.step()) for _ in range(steps)]
     before = adapter.weights_checksum()
     parts = step_timing.measure(adapter, 2, 1e9)
@@ -227,9 +227,9 @@ def train_alone(compiler, split):
     """Train in one rank: calls in the timed region of the throughput, and in that of synchronous
     steps; parts of a step next to whole steps, more than once, since a step takes milliseconds
     and other tests share the cores."""
-    facts = small_bert(layers=0, dropout=0.1)
+    model_config = small_bert(layers=0, dropout=0.1)
     try:
-        adapter = built(facts, compiler=compiler)
+        adapter = built(model_config, compiler=compiler)
         first = adapter.read(adapter.step())
     except Unsupported as error:
         return {"unsupported": str(error)}
@@ -270,8 +270,8 @@ def diverge(compiler):
     """Train the model of train_alone with another seed.
     The largest step that float32 holds makes all weights non-finite."""
     context = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=8)
-    facts = small_bert(layers=0, dropout=0.1, learning_rate=3e38)
-    adapter = built(facts, compiler=compiler, rank_context=context)
+    model_config = small_bert(layers=0, dropout=0.1, learning_rate=3e38)
+    adapter = built(model_config, compiler=compiler, rank_context=context)
     first, *_, last = (adapter.read(adapter.step()) for _ in range(4))
     answers = {
         "first": first,
@@ -281,10 +281,10 @@ def diverge(compiler):
     return answers
 
 
-def train(facts, precision, compiler, steps):
+def train(model_config, precision, compiler, steps):
     """Tell of a training in the notation of a record."""
     try:
-        adapter = built(facts, precision=precision, compiler=compiler)
+        adapter = built(model_config, precision=precision, compiler=compiler)
         products = adapter.matmul_dtypes()
         first, *_, last = (adapter.read(adapter.step()) for _ in range(steps))
     except Unsupported as error:
@@ -297,9 +297,9 @@ def train(facts, precision, compiler, steps):
     }
 
 
-def infer(facts, compiler):
+def infer(model_config, compiler):
     """Infer with dropout that must not be applied."""
-    adapter = built(facts, mode="inference", compiler=compiler)
+    adapter = built(model_config, mode="inference", compiler=compiler)
     answers = {"values": [adapter.read(adapter.step()) for _ in range(3)]}
     adapter.stop()
     return answers
@@ -323,14 +323,16 @@ def find_peak(precision):
 
 def verify(folder, mode, compiler):
     """Verify each rank against the reference in ``folder``, as by the command line."""
-    facts = load_facts(folder)
+    model_config = load_model_config(folder)
     kind, report = ReferenceVerification(), types.SimpleNamespace(fields={}, enter=print)
     try:
-        adapter = started(facts, mode=kind.mode({"mode": mode}), compiler=compiler)
-        workload = Workload(adapter.case, facts, {"mode": mode, "reference": folder}, 0, None, 0)
+        adapter = started(model_config, mode=kind.mode({"mode": mode}), compiler=compiler)
+        workload = Workload(
+            adapter.case, model_config, {"mode": mode, "reference": folder}, 0, None, 0
+        )
         kind.measure(Context(workload, adapter.rank_context, adapter, [], report))
     except Unsupported as error:
         return {"unsupported": str(error)}
-    errors = {facts["name"]: [adapter.case.precision, report.fields["verification"]]}
+    errors = {model_config["name"]: [adapter.case.precision, report.fields["verification"]]}
     adapter.stop()
     return {"errors": errors, "checksum": report.fields["weights_checksum"]}

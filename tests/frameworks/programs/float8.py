@@ -7,16 +7,16 @@ import torch
 from harness.adapter import Mismatch, Unsupported
 from harness.measuring.checks import check_matmuls
 
-from .prelude import batch_of, built, load_facts, raised, started
-from .small import facts_of, small_bert
+from .prelude import batch_of, built, load_model_config, raised, started
+from .small import model_config_of, small_bert
 
 
 def train(precision):
-    facts = small_bert()
-    adapter = built(facts, precision=precision)
+    model_config = small_bert()
+    adapter = built(model_config, precision=precision)
     adapter.step()
     both = Counter(step_matmul.dtype for step_matmul in adapter.step_matmuls())
-    layers = facts["hyperparameters"]["layers"]
+    layers = model_config["hyperparameters"]["layers"]
     return {
         "forward": adapter.matmul_dtypes(),
         "both": both,
@@ -26,13 +26,13 @@ def train(precision):
 
 
 def convert(folder):
-    facts = load_facts(folder)
-    adapter = built(facts, precision="fp8")
+    model_config = load_model_config(folder)
+    adapter = built(model_config, precision="fp8")
     model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
     adapter._float8.convert(model, "fp8", torch.bfloat16)
     return {
         "matmul_dtypes": adapter.matmul_dtypes(),
-        "layers": facts["hyperparameters"]["layers"],
+        "layers": model_config["hyperparameters"]["layers"],
         "kinds": [type(layer).__name__ for layer in model],
     }
 
@@ -45,14 +45,14 @@ def convert_nothing():
 
 
 def refuse():
-    facts = facts_of("digits_resnet")
+    model_config = model_config_of("digits_resnet")
     small = small_bert()
     for name in ("hidden", "intermediate"):
         small["hyperparameters"][name] = 24
     adapter = started(small_bert(), precision="fp8")
     array = numpy.ones((16, 16), numpy.float32)
     return {
-        "convolutions": raised(Unsupported, lambda: built(facts, precision="fp8")),
+        "convolutions": raised(Unsupported, lambda: built(model_config, precision="fp8")),
         "sides": raised(Unsupported, lambda: built(small, precision="fp8")),
         "product": raised(Unsupported, lambda: adapter.matmul(array, array)),
     }

@@ -8,14 +8,14 @@ from harness.kinds.generate import cache_error
 from harness.kinds.verification import ReferenceFolder, compare_generation
 
 from .comparing import started as started_quickly
-from .prelude import batch_of, load_facts, raised, started
+from .prelude import batch_of, load_model_config, raised, started
 from .small import small_bert
 
 
 def compare_caches(folders, half, mistaken):
     def compared(folder, precision="fp32", copy=None):
         reference = ReferenceFolder(folder)
-        adapter = started_quickly(load_facts(folder), "inference", precision, folder=copy)
+        adapter = started_quickly(load_model_config(folder), "inference", precision, folder=copy)
         adapter.build(dict(reference.arrays("batch-0")))
         errors = compare_generation(adapter, reference, print)
         return [precision, errors, cache_error(adapter, reference.arrays("generated")["tokens"])]
@@ -38,9 +38,9 @@ def count_compilations(folder, dumped, compiler):
     """Count the programs that XLA has compiled after each token of two requests."""
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_dump_to=" + dumped
     os.mkdir(dumped)
-    facts = load_facts(folder)
-    adapter = started(facts, mode="inference", compiler=compiler)
-    adapter.build(batch_of(facts))
+    model_config = load_model_config(folder)
+    adapter = started(model_config, mode="inference", compiler=compiler)
+    adapter.build(batch_of(model_config))
     adapter.make_cache(6)
     programs = []
     for _ in range(2):

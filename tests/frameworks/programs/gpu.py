@@ -21,7 +21,7 @@ from harness.transfers import DEVICE_TO_HOST
 from ..gpus.running import CUDA, QUEUE, measured
 from . import prelude
 from .prelude import FRAMEWORK, WORLD, batch_of, built, raised, started
-from .small import SCRIPTS, facts_of, small_images
+from .small import SCRIPTS, model_config_of, small_images
 
 double = importlib.import_module(f"tests.frameworks.gpus.{FRAMEWORK}")
 outputs = getattr(double, "outputs", lambda adapter, handle: ())
@@ -31,8 +31,8 @@ observed = double.observed
 def start_on_gpu():
     """Start adapters on the double unless a program names another device."""
     start = prelude.started
-    prelude.started = lambda facts, *arguments, **options: start(
-        facts, *arguments, **{"rank_context": CUDA, **options}
+    prelude.started = lambda model_config, *arguments, **options: start(
+        model_config, *arguments, **{"rank_context": CUDA, **options}
     )
 
 
@@ -65,17 +65,17 @@ def infer_attend_and_peak(inferred, attended, compiler, **quick):
     }
 
 
-def feed(pictures, facts, compiler):
+def feed(pictures, model_config, compiler):
     return {
         "loaded": measured("input", small_images(), source="data", data=pictures, workers=0),
-        "fed": measured("train", facts, compiler=compiler, source="synthetic_host"),
+        "fed": measured("train", model_config, compiler=compiler, source="synthetic_host"),
     }
 
 
-def train_with(facts, variables):
+def train_with(model_config, variables):
     """Train with variables; tell those that are left."""
     os.environ.update(variables)
-    actual = measured("train", facts)
+    actual = measured("train", model_config)
     return {"steps": len(actual["step_seconds"]), "kept": {n: os.environ[n] for n in variables}}
 
 
@@ -119,17 +119,17 @@ def stand_for_dali():
     )
 
 
-def train_with_dali(facts, **options):
+def train_with_dali(model_config, **options):
     global DLPACK
-    actual = [measured("train", facts, source="dali_gpu", **options)]
+    actual = [measured("train", model_config, source="dali_gpu", **options)]
     on_host, DLPACK = len(copied), False
     if WORLD == 1:  # ranks join once
-        actual.append(measured("train", facts, source="dali_gpu", **options))
+        actual.append(measured("train", model_config, source="dali_gpu", **options))
     return {"found": actual, "on_host": on_host}
 
 
-def end_early(facts, compiler):
-    adapter = built(facts, compiler=compiler, rank_context=CUDA)
+def end_early(model_config, compiler):
+    adapter = built(model_config, compiler=compiler, rank_context=CUDA)
     read, complete = adapter.read, adapter.blocking()
     read(adapter.step())
     start = time.monotonic()
@@ -164,8 +164,8 @@ def end_early(facts, compiler):
     }
 
 
-def copy_ahead(facts):
-    adapter = built(facts, rank_context=CUDA)
+def copy_ahead(model_config):
+    adapter = built(model_config, rank_context=CUDA)
     batch = batch_of(adapter.model_config)
 
     def seconds_of_copy():
@@ -238,9 +238,9 @@ def describe_layout():
     return {"settings": adapter.settings(), "fused": fused}
 
 
-def train_in_named_precisions(facts):
+def train_in_named_precisions(model_config):
     def trained(precision):
-        return measured("train", facts, precision)
+        return measured("train", model_config, precision)
 
     float16, bfloat16 = trained("amp_fp16"), trained("amp_bf16")
     double.CAPABILITY = (7, 0)
@@ -251,11 +251,11 @@ def train_in_named_precisions(facts):
     }
 
 
-def refuse_cuda_graphs(facts):
+def refuse_cuda_graphs(model_config):
     import torch._inductor.config as inductor
     import torch._inductor.utils
 
-    adapter = started(facts, rank_context=CUDA)
+    adapter = started(model_config, rank_context=CUDA)
 
     def refused(compiler, mode="train", steps=1):
         return raised(
@@ -280,19 +280,19 @@ def refuse_cuda_graphs(facts):
     }
 
 
-def refuse_old_gpus(facts):
-    adapter = started(facts, rank_context=CUDA)
+def refuse_old_gpus(model_config):
+    adapter = started(model_config, rank_context=CUDA)
     double.CAPABILITY = (6, 1)
     compiled = raised(
         Unsupported, lambda: adapter._compiler.require("inductor", adapter._device, True, 1)
     )
     double.CAPABILITY = (8, 0)
-    narrow = raised(Unsupported, lambda: started(facts, precision="fp8", rank_context=CUDA))
+    narrow = raised(Unsupported, lambda: started(model_config, precision="fp8", rank_context=CUDA))
     return {"compiled": compiled, "narrow": narrow}
 
 
-def copy_late(facts):
-    adapter = built(facts, rank_context=CUDA)
+def copy_late(model_config):
+    adapter = built(model_config, rank_context=CUDA)
     copied = adapter.transfer(DEVICE_TO_HOST, zeros(4) + 1, True)
     copied.run()
     early = copied.result().tolist()
@@ -312,10 +312,10 @@ def copy_late(facts):
     return {"early": early, "late": late, "waited": waited, "not_waited": fed()}
 
 
-def keep_random_state(facts):
+def keep_random_state(model_config):
     import torch
 
-    adapter, restored = built(facts, rank_context=CUDA), []
+    adapter, restored = built(model_config, rank_context=CUDA), []
     torch.cuda.get_rng_state = lambda device: torch.full([16], 7, dtype=torch.uint8)
     torch.cuda.set_rng_state = lambda state, device: restored.append([state.tolist(), device.type])
     adapter.save_training("kept")
@@ -323,9 +323,9 @@ def keep_random_state(facts):
     return {"restored": restored}
 
 
-def name_instances(facts):
+def name_instances(model_config):
     double.DRIVERS_COUNT = 0  # NVML counts two
-    reason = raised(Unsupported, lambda: started(facts, rank_context=CUDA))
+    reason = raised(Unsupported, lambda: started(model_config, rank_context=CUDA))
 
     def broken(device):
         raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
@@ -333,20 +333,20 @@ def name_instances(facts):
     double.torch.cuda.set_device = broken
     return {
         "reason": reason,
-        "other": raised(RuntimeError, lambda: started(facts, rank_context=CUDA)),
+        "other": raised(RuntimeError, lambda: started(model_config, rank_context=CUDA)),
     }
 
 
-def break_driver(facts):
+def break_driver(model_config):
     def old():
         raise RuntimeError("The NVIDIA driver on your system is too old (found version 12040).")
 
     double.torch.cuda.init = old
-    return {"reason": raised(Unsupported, lambda: started(facts, rank_context=CUDA))}
+    return {"reason": raised(Unsupported, lambda: started(model_config, rank_context=CUDA))}
 
 
-def tell_kernels(facts):
-    adapter = started(facts, rank_context=CUDA)
+def tell_kernels(model_config):
+    adapter = started(model_config, rank_context=CUDA)
 
     def kernels(*capability):
         double.CAPABILITY = capability
@@ -359,22 +359,22 @@ def tell_kernels(facts):
     }
 
 
-def compile_for_several(facts):
-    adapter = started(facts, compiler="jit", rank_context=CUDA)
+def compile_for_several(model_config):
+    adapter = started(model_config, compiler="jit", rank_context=CUDA)
     parallel = importlib.import_module(PACKAGE + ".parallel.data_parallel")
     options = parallel.options_of(adapter._device)
     program = double.jax.jit(lambda x: x + 1).lower(1.0).compile(compiler_options=options)
     return {"options": options, "value": float(program(1.0))}
 
 
-def lack_kernels(facts):
+def lack_kernels(model_config):
     double.CAPABILITY, double.NAME = (9, 0), "NVIDIA H100"
-    return {"reason": raised(Unsupported, lambda: started(facts, rank_context=CUDA))}
+    return {"reason": raised(Unsupported, lambda: started(model_config, rank_context=CUDA))}
 
 
-def count_linear(facts):
+def count_linear(model_config):
     def counted():
-        adapter = built(facts, mode="inference", rank_context=CUDA)
+        adapter = built(model_config, mode="inference", rank_context=CUDA)
         return adapter.matmul_dtypes(), sum(
             matmul.multiply_adds for matmul in adapter.matmuls(True)
         )
@@ -385,13 +385,13 @@ def count_linear(facts):
 
 
 def attend():
-    built(facts_of("topics_electra"), rank_context=CUDA).step()
+    built(model_config_of("topics_electra"), rank_context=CUDA).step()
     return {"observed": observed()}
 
 
-def expand_masks(facts):
+def expand_masks(model_config):
     VOLTA, AMPERE = (7, 0), (8, 0)
-    adapter = started(facts, rank_context=CUDA)
+    adapter = started(model_config, rank_context=CUDA)
 
     def shape(capability, mixed):
         double.cuda.get_device_capability = lambda device=None: capability

@@ -4,14 +4,14 @@ import numpy as np
 import torch
 from harness.adapter import Mismatch
 
-from .prelude import batch_of, built, load_facts, raised, started
-from .small import facts_of, small_bert
+from .prelude import batch_of, built, load_model_config, raised, started
+from .small import model_config_of, small_bert
 
 
 def train(precision):
-    facts = facts_of("shufflenet_v2_x0_5")
-    facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
-    adapter = built(facts, precision=precision)
+    model_config = model_config_of("shufflenet_v2_x0_5")
+    model_config["inputs"][0]["shape"] = ["batch", 64, 64, 3]
+    adapter = built(model_config, precision=precision)
     adapter.step()
     dtypes = {}
     for module in adapter._model.modules():
@@ -31,10 +31,10 @@ def train(precision):
 
 
 def train_small_epsilon(folder):
-    facts = load_facts(folder)
-    facts["hyperparameters"]["epsilon"] = 1e-8
-    adapter = started(facts, precision="fp16")
-    batch = batch_of(facts)
+    model_config = load_model_config(folder)
+    model_config["hyperparameters"]["epsilon"] = 1e-8
+    adapter = started(model_config, precision="fp16")
+    batch = batch_of(model_config)
     batch["token_ids"] %= 3
     adapter.build(batch)
     for _ in range(2):

@@ -50,8 +50,8 @@ def probe_amp():
     return {"reason": reason, "single": single, "half": half, "executed": executed}
 
 
-def trace(facts, precision):
-    adapter = started(facts)
+def trace(model_config, precision):
+    adapter = started(model_config)
     adapter.case = adapter.case._replace(precision=precision)
     adapter._devices.probe = lambda dtype: {}
     adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)

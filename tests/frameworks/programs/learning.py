@@ -14,7 +14,7 @@ from harness.measuring.synthetic import make_batch
 from harness.messages.report import Report
 
 from .prelude import FRAMEWORK, raised, started
-from .small import facts_of
+from .small import model_config_of
 
 
 class SilentReport(Report):
@@ -25,15 +25,15 @@ class SilentReport(Report):
 
 
 def learn(compiler, learns, epochs, teacher, weights, kept):
-    facts = facts_of("digits_resnet")
+    model_config = model_config_of("digits_resnet")
     task = tasks.load("digits")
     data = task.data()
 
     def drawn(seed):
-        return make_batch(facts["inputs"], 4, None, seed, 0)
+        return make_batch(model_config["inputs"], 4, None, seed, 0)
 
     def adapter_with(batch):
-        one = started(facts, compiler=compiler, batch=4)
+        one = started(model_config, compiler=compiler, batch=4)
         one.build(batch)
         one.set_learning_rate(still)
         return one
@@ -99,18 +99,18 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     go_on(soft, (4, 5))
     soft.save_training(kept)
     wanted = go_on(soft, (6, 7))
-    fresh = started(facts, compiler=compiler, batch=4)
+    fresh = started(model_config, compiler=compiler, batch=4)
     fresh.build(mixed(3))
     fresh.load_training(kept)
     actual["taken up"] = float(abs(go_on(fresh, (6, 7)) - wanted).max())
     actual["went on"] = float(abs(wanted - go_on(soft, (8,))).max())
 
-    adapter = started(facts, compiler=compiler, batch=32)
+    adapter = started(model_config, compiler=compiler, batch=32)
     evaluator = Evaluator(adapter, task.score, data.held_out)
     if learns:
         first = next(batches.epoch_batches(data.train, 32, 0, 1, 0))
         adapter.build(first)
-        workload = Workload(adapter.case, facts, {}, 1, None, 1)
+        workload = Workload(adapter.case, model_config, {}, 1, None, 1)
         context = Context(workload, adapter.rank_context, adapter, [], SilentReport("", 0, ""))
         recipe = Recipe(epochs, "accuracy", None, "one_cycle", 0.1, 0.3)
         source = TrainingData(

@@ -16,8 +16,8 @@ from .small import small_images
 
 
 def load(roots, size, batch, seed, several, odd, forms, names, reads):
-    facts = small_images()
-    adapter = started(facts)
+    model_config = small_images()
+    adapter = started(model_config)
 
     def loaded(root, split, workers, name=""):
         images = folder.scan(root, split, "refuse")

@@ -5,7 +5,7 @@ from harness.kinds.verification import ReferenceFolder, compare
 from harness.measuring.checks import check_matmuls, compiler_evidence
 
 from .comparing import started
-from .prelude import load_facts
+from .prelude import load_model_config
 
 
 def compare_modes(folder, precision, compiler):
@@ -14,7 +14,7 @@ def compare_modes(folder, precision, compiler):
     errors, refused = {}, {}
     for mode in ("train", "inference"):
         try:
-            adapter = started(load_facts(folder), mode, precision, compiler=compiler)
+            adapter = started(load_model_config(folder), mode, precision, compiler=compiler)
             adapter.build(dict(reference.arrays("batch-0")))
             check_matmuls(precision, adapter.matmul_dtypes())
             errors[mode] = compare(adapter, reference, print)

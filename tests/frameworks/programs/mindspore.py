@@ -7,7 +7,7 @@ import time
 from harness.measuring.synthetic import make_batch
 
 from .prelude import RANK, built, started
-from .small import facts_of, small_bert, small_images
+from .small import model_config_of, small_bert, small_images
 
 
 def convolve():
@@ -54,13 +54,13 @@ def leave():
 
 
 def feed():
-    facts = facts_of("digits_resnet")
+    model_config = model_config_of("digits_resnet")
     values, graphs = {}, []
     for compiler in ("none", "jit"):
-        adapter = built(facts, compiler=compiler)
+        adapter = built(model_config, compiler=compiler)
         values[compiler] = []
         for seed in range(3):
-            adapter.put(make_batch(facts["inputs"], 2, None, seed=seed, rank=0))
+            adapter.put(make_batch(model_config["inputs"], 2, None, seed=seed, rank=0))
             values[compiler].append(adapter.read(adapter.step()))
             graphs.append(adapter.compiled().get("graphs"))
     return {"values": values, "graphs": graphs}

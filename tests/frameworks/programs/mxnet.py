@@ -15,8 +15,8 @@ from .ranks import answer
 from .small import small_bert, small_images
 
 
-def trace(facts, mode, compiler):
-    adapter = built(facts, mode=mode, compiler=compiler)
+def trace(model_config, mode, compiler):
+    adapter = built(model_config, mode=mode, compiler=compiler)
 
     def state():
         return [p.data().asnumpy() for p in adapter._model.collect_params().values()]

@@ -43,14 +43,14 @@ def drop_elements(compiler):
     return answers
 
 
-def trace(facts, mode):
-    adapter = built(facts, mode=mode)
+def trace(model_config, mode):
+    adapter = built(model_config, mode=mode)
     state = weights(adapter)
     random = adapter._oneflow.get_rng_state().numpy().tolist()
     eager = adapter.matmul_dtypes(), sum(matmul.multiply_adds for matmul in adapter.matmuls(True))
     kept = bool(np.array_equal(state, weights(adapter)))
     same_random = random == adapter._oneflow.get_rng_state().numpy().tolist()
-    graph = built(facts, mode=mode, compiler="graph")
+    graph = built(model_config, mode=mode, compiler="graph")
     multiply_adds = sum(matmul.multiply_adds for matmul in graph.matmuls(True))
     return {
         "eager": eager,

@@ -106,12 +106,12 @@ def recompile(path):
 
 def refuse_amp(path):
     """Ask for mixed precision, for which JAX needs no device that has it to refuse it."""
-    facts = model_config(path)
-    adapter = started(facts)
+    config = model_config(path)
+    adapter = started(config)
 
     def make(precision):
         case = adapter.case._replace(precision=precision)
-        return type(adapter.definition())(case, facts, adapter.rank_context)
+        return type(adapter.definition())(case, config, adapter.rank_context)
 
     amp = ("amp", "amp_bf16")
     return {"refused": [raised(Unsupported, lambda name=name: make(name)) for name in amp]}

@@ -8,11 +8,11 @@ import paddle
 from harness.adapter import Mismatch, Unsupported
 
 from .prelude import NO_GPU, built, judged, raised, started
-from .small import facts_of, small_bert, small_images
+from .small import model_config_of, small_bert, small_images
 
 
 def describe_resnet():
-    adapter = started(facts_of("resnet50_v1.5"))
+    adapter = started(model_config_of("resnet50_v1.5"))
     model = adapter._definition.build(adapter.model_config)
     layers = dict(model.named_sublayers())
     convolutions = {n: m for n, m in layers.items() if isinstance(m, paddle.nn.Conv2D)}
@@ -29,10 +29,10 @@ def describe_resnet():
     }
 
 
-def follow_rule(facts):
+def follow_rule(model_config):
     """Tell how far two updates are from the rule on the gradients of the adapter."""
-    adapter = built(facts)
-    hyper = facts["hyperparameters"]
+    adapter = built(model_config)
+    hyper = model_config["hyperparameters"]
     before = adapter.weights()
     moments = {name: [np.zeros(value.shape)] * 2 for name, value in before.items()}
     worst = 0.0
@@ -61,10 +61,10 @@ def follow_rule(facts):
     return {"worst": worst, "length": float(length)}
 
 
-def trace(facts, compiler):
-    built(facts, compiler=compiler)
+def trace(model_config, compiler):
+    built(model_config, compiler=compiler)
     expected = paddle.rand([4]).tolist()
-    adapter = built(facts, compiler=compiler)
+    adapter = built(model_config, compiler=compiler)
     fixed = [p.numpy() for p in adapter._model.parameters()]
     counted = adapter.matmul_dtypes()
     return {
@@ -77,10 +77,10 @@ def trace(facts, compiler):
     }
 
 
-def reason(facts, mode):
+def reason(model_config, mode):
     """Return why mixed precision is refused in a program."""
     options = {"mode": mode, "precision": "amp", "compiler": "to_static"}
-    return raised(Unsupported, lambda: built(facts, **options))
+    return raised(Unsupported, lambda: built(model_config, **options))
 
 
 def refuse_programs():

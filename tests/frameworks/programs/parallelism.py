@@ -12,27 +12,27 @@ from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, planted, raised
 COMPILER = "jit" if FRAMEWORK == "jax" else "none"
 
 
-def started(facts, compiler=COMPILER, **options):
-    return prelude.started(facts, compiler=compiler, **options)
+def started(model_config, compiler=COMPILER, **options):
+    return prelude.started(model_config, compiler=compiler, **options)
 
 
-def one_batch(facts, replicas, steps=1):
-    parts = [batch_of(facts, 2 * steps, rank=replica) for replica in range(replicas)]
+def one_batch(model_config, replicas, steps=1):
+    parts = [batch_of(model_config, 2 * steps, rank=replica) for replica in range(replicas)]
     return parts, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def on_one(facts, replicas, steps=1):
+def on_one(model_config, replicas, steps=1):
     alone = RankContext(0, 0, ADDRESSES[RANK : RANK + 1], "cpu", 1, seed=7)
-    adapter = started(facts, batch=2 * replicas * steps, rank_context=alone)
-    adapter.build(one_batch(facts, replicas, steps)[1])
+    adapter = started(model_config, batch=2 * replicas * steps, rank_context=alone)
+    adapter.build(one_batch(model_config, replicas, steps)[1])
     return adapter
 
 
-def on_all(facts, parallelism, steps=1):
-    adapter = started(facts, parallelism=parallelism, steps=steps)
+def on_all(model_config, parallelism, steps=1):
+    adapter = started(model_config, parallelism=parallelism, steps=steps)
     adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
     layout = adapter.case.layout
-    adapter.build(one_batch(facts, layout.replicas, steps)[0][layout.replica(RANK)])
+    adapter.build(one_batch(model_config, layout.replicas, steps)[0][layout.replica(RANK)])
     return adapter
 
 
@@ -43,11 +43,11 @@ def apart(arrays, others):
     return worst["error"]
 
 
-def first_update(facts, weights, gradients):
+def first_update(model_config, weights, gradients):
     """Return AdamW's first update over the learning rate, element by element.
     It may be anything if a gradient is mostly rounding, g / (|g| + epsilon): so it is that of a
     rank's own gradients, which are compared with one process's."""
-    hyper = facts["hyperparameters"]
+    hyper = model_config["hyperparameters"]
     gradients = {name: gradient.astype("float64") for name, gradient in gradients.items()}
     norm = sum((gradient**2).sum() for gradient in gradients.values()) ** 0.5
     scale = min(1.0, hyper.get("clip_global_norm", np.inf) / norm)
@@ -58,10 +58,10 @@ def first_update(facts, weights, gradients):
     }
 
 
-def results_of_one(adapter, facts, steps):
+def results_of_one(adapter, model_config, steps):
     """Return weights, gradients and loss of one process. The first rank computes them for all."""
     if RANK == 0:
-        alone = on_one(facts, adapter.case.layout.replicas, steps)
+        alone = on_one(model_config, adapter.case.layout.replicas, steps)
         np.savez("weights.npz", **alone.weights())
         np.savez("gradients.npz", **alone.gradients())
         np.save("loss.npy", alone.read(alone.step()))
@@ -69,15 +69,15 @@ def results_of_one(adapter, facts, steps):
     return dict(np.load("weights.npz")), dict(np.load("gradients.npz")), float(np.load("loss.npy"))
 
 
-def observed(way, facts, steps=1):
-    adapter = on_all(facts, way, steps)
+def observed(way, model_config, steps=1):
+    adapter = on_all(model_config, way, steps)
     layout = adapter.case.layout
-    before, expected, loss_of_one = results_of_one(adapter, facts, steps)
+    before, expected, loss_of_one = results_of_one(adapter, model_config, steps)
     gradients = adapter.gradients()
     error = apart(gradients, expected)
     loss = adapter.read(adapter.step()), loss_of_one
-    after, rate = adapter.weights(), facts["hyperparameters"]["learning_rate"]
-    expected = first_update(facts, before, gradients)
+    after, rate = adapter.weights(), model_config["hyperparameters"]["learning_rate"]
+    expected = first_update(model_config, before, gradients)
     change = 0.0
     for name, update in expected.items():
         actual = after[name].astype("float64") - before[name]
@@ -94,19 +94,19 @@ def observed(way, facts, steps=1):
 
 
 def observe(cases):
-    """Observe a training step of each case: sharding, facts of the model, and micro-steps."""
-    return {"found": [observed(way, facts, steps) for way, facts, steps in cases]}
+    """Observe a training step of each case: sharding, model config, and micro-steps."""
+    return {"found": [observed(way, model_config, steps) for way, model_config, steps in cases]}
 
 
-def find_mistakes(facts, mistakes, bound, steps):
+def find_mistakes(model_config, mistakes, bound, steps):
     """Tell whether all looks good with each mistake: sharding, text of the module, replacement."""
     good = []
     for way, right, wrong in mistakes:
-        adapter = started(facts, parallelism=way)
+        adapter = started(model_config, parallelism=way)
         adapter._data_parallel.join = lambda *where: "gloo"
         with planted(adapter._sharded, (right, wrong)):
             try:
-                actual = observed(way, facts, steps)
+                actual = observed(way, model_config, steps)
             except (RuntimeError, ValueError, Mismatch):
                 good.append(False)
                 continue
@@ -116,11 +116,11 @@ def find_mistakes(facts, mistakes, bound, steps):
     return {"good": good}
 
 
-def drop_elements(facts):
+def drop_elements(model_config):
     """Tell which elements ranks of a tensor group drop in two steps."""
     import torch
 
-    adapter = on_all(facts, "tensor")
+    adapter = on_all(model_config, "tensor")
     masks = {"embeddings.dropout": [], "layers.0.dropout": []}
     for name, mask in masks.items():
 
@@ -133,25 +133,32 @@ def drop_elements(facts):
     return {"masks": masks}
 
 
-def accumulate(facts):
+def accumulate(model_config):
     """Count collectives of three micro-steps and of one."""
     actual = {}
     for way in ("fsdp", "tensor"):
-        adapter = on_all(facts, way, steps=3)
+        adapter = on_all(model_config, way, steps=3)
         # before any step, as a run does: what is computed for the first time may be computed twice
         check_micro_steps(3, adapter.step_matmuls(), adapter.micro_step_matmuls())
-        alone = on_one(facts, adapter.case.layout.replicas, steps=3)
+        alone = on_one(model_config, adapter.case.layout.replicas, steps=3)
         error = apart(adapter.gradients(), alone.gradients())
-        actual[way] = [error, adapter.collective_counts(), on_all(facts, way).collective_counts()]
+        actual[way] = [
+            error,
+            adapter.collective_counts(),
+            on_all(model_config, way).collective_counts(),
+        ]
     return {"found": actual}
 
 
-def refuse(facts, chain):
-    """Ask PyTorch for shardings that it does not have. ``chain``: facts of a model that is none."""
+def refuse(model_config, chain):
+    """Ask PyTorch for shardings that it does not have. ``chain``: model config that is none."""
     reasons, modules = [], []
 
-    def attempt(facts, way, hyper=(), **options):
-        changed = {**facts, "hyperparameters": {**facts["hyperparameters"], **dict(hyper)}}
+    def attempt(model_config, way, hyper=(), **options):
+        changed = {
+            **model_config,
+            "hyperparameters": {**model_config["hyperparameters"], **dict(hyper)},
+        }
 
         def build():
             adapter = started(changed, parallelism=way, **options)
@@ -161,11 +168,11 @@ def refuse(facts, chain):
 
         reasons.append(raised(Unsupported, build))
 
-    attempt(facts, "tensor", hyper={"heads": 3, "key_value_heads": 3, "hidden": 30})
-    attempt(facts, "tensor", hyper={"intermediate": 65})
-    attempt(facts, "fsdp", compiler="inductor")
-    attempt(facts, "pipeline", hyper={"layers": 1})
-    attempt(facts, "interleaved", steps=5)
+    attempt(model_config, "tensor", hyper={"heads": 3, "key_value_heads": 3, "hidden": 30})
+    attempt(model_config, "tensor", hyper={"intermediate": 65})
+    attempt(model_config, "fsdp", compiler="inductor")
+    attempt(model_config, "pipeline", hyper={"layers": 1})
+    attempt(model_config, "interleaved", steps=5)
     attempt(chain, "pipeline")
     pipeline = modules[-1]
     reasons.append(raised(Unsupported, lambda: pipeline.require_schedule(4, False, 3)))
@@ -173,15 +180,15 @@ def refuse(facts, chain):
     return {"reasons": reasons, "spans": [[len(entry) for entry in span] for span in spans]}
 
 
-def refuse_by_jax(facts):
+def refuse_by_jax(model_config):
     """Ask JAX for shardings that it does not have."""
     reasons = [
-        raised(Unsupported, lambda: started(facts, compiler="none", parallelism="fsdp")),
+        raised(Unsupported, lambda: started(model_config, compiler="none", parallelism="fsdp")),
     ]
-    adapter = started(facts, parallelism="tensor")
+    adapter = started(model_config, parallelism="tensor")
     sharded, definition = adapter._sharded, adapter._definition
-    heads = {**facts["hyperparameters"], "heads": 3, "key_value_heads": 3}
-    for asked in ((heads, 16), (facts["hyperparameters"], 15)):
+    heads = {**model_config["hyperparameters"], "heads": 3, "key_value_heads": 3}
+    for asked in ((heads, 16), (model_config["hyperparameters"], 15)):
         reasons.append(
             raised(
                 Unsupported,

@@ -27,14 +27,14 @@ if FRAMEWORK == "pytorch":  # which raises in a second adapter of a process
     torch.set_num_interop_threads = functools.lru_cache(None)(torch.set_num_interop_threads)
 
 
-def load_facts(folder, name="model_config"):
+def load_model_config(folder, name="model_config"):
     """Return a model config of the reference in ``folder``."""
     with open(f"{folder}/{name}.json") as file:
         return json.load(file)
 
 
 def started(
-    facts,
+    model_config,
     mode="train",
     precision="fp32",
     compiler="none",
@@ -47,22 +47,22 @@ def started(
 ):
     """Return a started adapter. ``folder``: holds another copy of it."""
     devices = len(rank_context.addresses) if rank_context else WORLD
-    what = (FRAMEWORK, facts["name"], mode, 1, devices, batch, precision, compiler, sequence)
+    what = (FRAMEWORK, model_config["name"], mode, 1, devices, batch, precision, compiler, sequence)
     case = Case(*what, accumulation=steps, parallelism=parallelism)
     rank_context = rank_context or RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=7)
     folder = folder or f"{SCRIPTS}/frameworks/{FRAMEWORK}"
-    adapter = load_adapter(folder)(case, facts, rank_context)
+    adapter = load_adapter(folder)(case, model_config, rank_context)
     adapter.start()
     return adapter
 
 
-def batch_of(facts, batch=2, rank=0, sequence=SEQUENCE):
-    return make_batch(facts["inputs"], batch, sequence, seed=3, rank=rank)
+def batch_of(model_config, batch=2, rank=0, sequence=SEQUENCE):
+    return make_batch(model_config["inputs"], batch, sequence, seed=3, rank=rank)
 
 
-def built(facts, **options):
-    adapter = started(facts, **options)
-    adapter.build(batch_of(facts, options.get("batch", 2) * options.get("steps", 1)))
+def built(model_config, **options):
+    adapter = started(model_config, **options)
+    adapter.build(batch_of(model_config, options.get("batch", 2) * options.get("steps", 1)))
     return adapter
 
 

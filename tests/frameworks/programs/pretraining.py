@@ -6,12 +6,12 @@ from harness.kinds.converge import Converge
 
 from .learning import SilentReport
 from .prelude import raised, started
-from .small import facts_of
+from .small import model_config_of
 
 
 def learn(folder, length, batch, micro_steps, parameters):
-    facts = facts_of("topics_electra")
-    adapter = started(facts, batch=batch, steps=micro_steps, folder=folder, sequence=length)
+    model_config = model_config_of("topics_electra")
+    adapter = started(model_config, batch=batch, steps=micro_steps, folder=folder, sequence=length)
     given = {parameter.name: parameter.default for parameter in Converge.parameters}
     given.update(parameters)
     workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)

@@ -12,11 +12,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .common import batch_of_halves
 from .prelude import RANK, SEQUENCE, built, judged, raised, started
-from .small import facts_of, small_bert
+from .small import model_config_of, small_bert
 
 
 def describe_resnet():
-    adapter = started(facts_of("resnet50_v1.5"))
+    adapter = started(model_config_of("resnet50_v1.5"))
     model = adapter._definition.build(adapter.model_config)
     convolutions = {n: m for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)}
     norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
@@ -100,9 +100,9 @@ def compare_layer():
 
 def average(clip, halves=(RANK,)):
     """Gradients in the optimizer's first step, the weights after it, and the loss."""
-    facts = small_bert(clip_global_norm=clip)
-    adapter = started(facts)
-    adapter.build(batch_of_halves(facts, halves))
+    model_config = small_bert(clip_global_norm=clip)
+    adapter = started(model_config)
+    adapter.build(batch_of_halves(model_config, halves))
     loss = adapter.read(adapter.step())
     gradients = torch.cat([p.grad.flatten() for p in adapter._model.parameters()])
     answers = {
@@ -116,8 +116,8 @@ def average(clip, halves=(RANK,)):
     return answers
 
 
-def trace_amp(facts):
-    adapter = built(facts, precision="amp")
+def trace_amp(model_config):
+    adapter = built(model_config, precision="amp")
     buffers = [b.clone() for b in adapter._model.buffers()]
     state = torch.get_rng_state()
     products = adapter.matmul_dtypes()
@@ -164,12 +164,12 @@ def compile_nothing():
 
 def tune():
     torch._inductor.config.compile_threads = 1
-    facts = facts_of("digits_resnet")
-    facts["hyperparameters"]["layers"] = [
+    model_config = model_config_of("digits_resnet")
+    model_config["hyperparameters"]["layers"] = [
         {"op": "flatten", "name": "flat"},
         {"op": "linear", "name": "fc", "features": 16},
     ]
-    adapter = built(facts, mode="inference", compiler="inductor:max-autotune")
+    adapter = built(model_config, mode="inference", compiler="inductor:max-autotune")
     outputs = adapter.outputs()
     weights = {name: 2 * array for name, array in adapter.weights().items()}
     adapter.load_weights(weights)
@@ -216,7 +216,7 @@ def add_residuals():
                 self.names.append(operation._schema.name)
             return operation(*args, **(kwargs or {}))
 
-    small = built(facts_of("digits_resnet"), mode="inference")
+    small = built(model_config_of("digits_resnet"), mode="inference")
     with Sums() as sums, torch.inference_mode():
         small.step()
     return {"names": sums.names}

@@ -10,13 +10,13 @@ from harness.measuring.synthetic import make_batch
 
 from .prelude import RANK, WORLD, raised, started
 from .ranks import answer, await_ranks
-from .small import facts_of
+from .small import model_config_of
 
 
 def train_and_die(compiler, folder, epochs, kept):
-    facts = facts_of("digits_resnet")
-    facts["hyperparameters"]["dropout"] = 0.5
-    facts["hyperparameters"]["layers"] = [
+    model_config = model_config_of("digits_resnet")
+    model_config["hyperparameters"]["dropout"] = 0.5
+    model_config["hyperparameters"]["layers"] = [
         {"op": "convolution", "name": "conv1", "channels": 4, "kernel": 3},
         {"op": "batch_norm", "name": "bn1"},
         {"op": "relu", "name": "relu1"},
@@ -26,7 +26,7 @@ def train_and_die(compiler, folder, epochs, kept):
     ]
 
     def drawn(seed):
-        return make_batch(facts["inputs"], 4, None, seed, RANK)
+        return make_batch(model_config["inputs"], 4, None, seed, RANK)
 
     def digest(arrays):
         whole = hashlib.sha256()
@@ -34,10 +34,10 @@ def train_and_die(compiler, folder, epochs, kept):
             whole.update(arrays[name].tobytes())
         return whole.hexdigest()
 
-    adapter = started(facts, compiler=compiler, batch=4)
+    adapter = started(model_config, compiler=compiler, batch=4)
     refused = raised(Unsupported, adapter.require_resumable)
     if refused:
-        facts["hyperparameters"]["dropout"] = 0.0
+        model_config["hyperparameters"]["dropout"] = 0.0
         adapter.require_resumable()
     adapter.build(drawn(0))
     checkpoint = Checkpoint(folder, {}, RANK, WORLD)

@@ -11,26 +11,26 @@ SCRIPTS = os.path.join(os.path.abspath(__file__ + 4 * "/.."), "scripts")
 SLOW = ("jax", "tensorflow", "tensorflow1")
 
 
-def facts_of(model: str) -> Dict[str, Any]:
+def model_config_of(model: str) -> Dict[str, Any]:
     return read_model(f"{SCRIPTS}/models/{model}.json")
 
 
 def small_bert(**changes: Any) -> Dict[str, Any]:
     """Return a BERT of few parameters without dropout: gradients can be compared."""
-    facts = facts_of("bert_base")
-    facts["hyperparameters"].update(
+    model_config = model_config_of("bert_base")
+    model_config["hyperparameters"].update(
         vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0
     )
-    facts["hyperparameters"].update(changes)
-    for item in facts["inputs"]:
+    model_config["hyperparameters"].update(changes)
+    for item in model_config["inputs"]:
         if item.get("below") == 30522:
             item["below"] = 50
-    return facts
+    return model_config
 
 
 def small_images(blocks: int = 4) -> Dict[str, Any]:
     """Return a ResNet of few ``blocks`` and images."""
-    facts = facts_of("resnet50_v1.5")
-    facts["hyperparameters"]["blocks"] = [1] * blocks
-    facts["inputs"][0]["shape"] = ["batch", 32, 32, 3]
-    return facts
+    model_config = model_config_of("resnet50_v1.5")
+    model_config["hyperparameters"]["blocks"] = [1] * blocks
+    model_config["inputs"][0]["shape"] = ["batch", 32, 32, 3]
+    return model_config

@@ -6,7 +6,7 @@ from harness.adapter import Mismatch
 
 from .common import batch_of_halves, flat, hide_tokens, optimizer_errors
 from .prelude import RANK, WORLD, batch_of, built, judged, raised, started
-from .small import facts_of, small_bert, small_images
+from .small import model_config_of, small_bert, small_images
 
 
 def weights(adapter):
@@ -14,7 +14,7 @@ def weights(adapter):
 
 
 def describe_resnet():
-    adapter = started(facts_of("resnet50_v1.5"))
+    adapter = started(model_config_of("resnet50_v1.5"))
     model = adapter._definition.build(adapter.model_config)
     layers, kinds = model.layers, keras.layers
     convolutions = [layer for layer in layers if isinstance(layer, kinds.Conv2D)]
@@ -118,13 +118,13 @@ def compare_layer():
 
 def average():
     """Tell gradients as the first moment holds them: clipped, and by XLA without a limit."""
-    facts = small_bert(layers=0)
-    adapter = started(facts)
+    model_config = small_bert(layers=0)
+    adapter = started(model_config)
     reached = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is there
 
     def first_step(**changes):
         adapter.model_config = small_bert(layers=0, **changes)
-        adapter.build(batch_of_halves(facts, range(2) if WORLD == 1 else [RANK]))
+        adapter.build(batch_of_halves(model_config, range(2) if WORLD == 1 else [RANK]))
         start = adapter.weights_checksum()
         loss = adapter.read(adapter.step())
         moments = flat(adapter._optimizer._momentums)
@@ -147,8 +147,8 @@ def average():
     return answers
 
 
-def trace_amp(facts):
-    adapter = built(facts, precision="amp")
+def trace_amp(model_config):
+    adapter = built(model_config, precision="amp")
     state = flat(adapter._model.variables)
     counted = adapter.matmul_dtypes()
     kept = bool(np.array_equal(state, flat(adapter._model.variables)))

@@ -17,9 +17,9 @@ def nodes(adapter, kind):
 
 
 def describe_resnet():
-    facts = small_images()
-    facts["hyperparameters"]["batch_norm_epsilon"] = 1e-7
-    adapter = built(facts, mode="inference")
+    model_config = small_images()
+    model_config["hyperparameters"]["batch_norm_epsilon"] = 1e-7
+    adapter = built(model_config, mode="inference")
     convolutions = nodes(adapter, "Conv2D")
 
     def kernel(op):
@@ -63,10 +63,10 @@ def move_statistics():
 
 def clip_and_decay():
     """Gradients in the optimizer: its first moment holds a tenth of them."""
-    facts = small_bert(layers=0, clip_global_norm=0.01, weight_decay=100.0)
-    adapter = started(facts)
+    model_config = small_bert(layers=0, clip_global_norm=0.01, weight_decay=100.0)
+    adapter = started(model_config)
     reached = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is there
-    adapter.build(batch_of(facts, rank=RANK))
+    adapter.build(batch_of(model_config, rank=RANK))
     gradients = flat(adapter.gradients().values())
     adapter.step()
     moments = {
@@ -89,8 +89,8 @@ def drop_elements(compiler):
     return answers
 
 
-def trace(facts):
-    adapter = built(facts, mode="inference")
+def trace(model_config):
+    adapter = built(model_config, mode="inference")
     return {"matmul_dtypes": adapter.matmul_dtypes()}
 
 

@@ -11,10 +11,10 @@ from .small import SCRIPTS
 
 
 def train():
-    facts = read_model(f"{SCRIPTS}/models/googlenet.json", "torchvision")
-    facts["inputs"][0]["shape"] = ["batch", 64, 64, 3]
-    facts["hyperparameters"].update(dropout=0.125, batch_norm_epsilon=0.25)
-    adapter = built(facts)
+    model_config = read_model(f"{SCRIPTS}/models/googlenet.json", "torchvision")
+    model_config["inputs"][0]["shape"] = ["batch", 64, 64, 3]
+    model_config["hyperparameters"].update(dropout=0.125, batch_norm_epsilon=0.25)
+    adapter = built(model_config)
     heads = len(adapter.outputs())
     loss = adapter.read(adapter.step())
     model = adapter._model
@@ -26,7 +26,7 @@ def train():
     theirs = laid_out()
     from framework_under_test.models import cnn
 
-    adapter._model = cnn.build(facts)
+    adapter._model = cnn.build(model_config)
     return {
         "module": type(model).__module__,
         "same": theirs == laid_out(),
@@ -40,13 +40,13 @@ def train():
 
 
 def refuse():
-    facts = read_model(f"{SCRIPTS}/models/resnet18.json", "torchvision")
-    build = started(facts)._definition.build
-    hyper = facts["hyperparameters"]
-    small = {**facts, "hyperparameters": {**hyper, "width": 16}}
+    model_config = read_model(f"{SCRIPTS}/models/resnet18.json", "torchvision")
+    build = started(model_config)._definition.build
+    hyper = model_config["hyperparameters"]
+    small = {**model_config, "hyperparameters": {**hyper, "width": 16}}
     return {
         "reasons": [
             raised(Unsupported, lambda entry=entry: build(entry))
-            for entry in (small, {**facts, "name": "n"})
+            for entry in (small, {**model_config, "name": "n"})
         ]
     }

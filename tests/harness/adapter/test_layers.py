@@ -20,7 +20,7 @@ from ..validity import assert_valid
 MODELS = ROOT / "scripts/models"
 
 
-def facts_of(name: str) -> dict[str, Any]:
+def model_config_of(name: str) -> dict[str, Any]:
     return read_model(str(MODELS / f"{name}.json"))
 
 
@@ -152,43 +152,43 @@ def test_what_is_no_rounding_is_found(wrong: Any) -> None:
 
 
 def test_resnet_50_has_the_convolutions_that_its_multiply_adds_count() -> None:
-    facts = facts_of("resnet50_v1.5")
-    actual = convolutions.layer_counts(facts, 2)
-    assert actual == convolutions.layer_counts(facts_of("resnet50"), 2)
+    model_config = model_config_of("resnet50_v1.5")
+    actual = convolutions.layer_counts(model_config, 2)
+    assert actual == convolutions.layer_counts(model_config_of("resnet50"), 2)
     assert sum(actual.values()) == 53
     counted = sum(times * convolutions.operations(entry) for entry, times in actual.items())
     linear = 2048 * 1000
-    assert counted == 2 * 2 * (facts["forward_multiply_adds"]["per_sample"] - linear)
+    assert counted == 2 * 2 * (model_config["forward_multiply_adds"]["per_sample"] - linear)
 
 
-def test_every_network_s_convolutions_are_counted_as_its_facts_count_them() -> None:
+def test_convolutions_of_every_network_are_counted_as_in_its_config() -> None:
     """Fail if a network's convolutions differ from its config's count, auxiliary heads aside."""
     for path in sorted(MODELS.glob("*.json")):
         if path.stem == "superbench_lstm":
             continue
-        facts = facts_of(path.stem)
-        actual = convolutions.layer_counts(facts, 1)
-        is_network = "images" in json.dumps(facts["inputs"])
+        model_config = model_config_of(path.stem)
+        actual = convolutions.layer_counts(model_config, 1)
+        is_network = "images" in json.dumps(model_config["inputs"])
         assert bool(actual) == is_network, path.stem
         if is_network:
             counted = sum(times * convolutions.operations(entry) for entry, times in actual.items())
-            whole = 2 * facts["forward_multiply_adds"]["per_sample"]
+            whole = 2 * model_config["forward_multiply_adds"]["per_sample"]
             assert 0.5 * whole < counted < 1.4 * whole, path.stem
 
 
 def test_attention_is_that_of_the_models() -> None:
-    assert attentions.layer_counts(facts_of("bert_base"), 8, 128) == {
+    assert attentions.layer_counts(model_config_of("bert_base"), 8, 128) == {
         AttentionShape(8, 12, 12, 128, 64, causal=False): 12
     }
-    assert attentions.layer_counts(facts_of("llama_1b"), 1, 512) == {
+    assert attentions.layer_counts(model_config_of("llama_1b"), 1, 512) == {
         AttentionShape(1, 32, 8, 512, 64, causal=True): 16
     }
-    assert list(attentions.layer_counts(facts_of("electra_base"), 1, 128)) == [
+    assert list(attentions.layer_counts(model_config_of("electra_base"), 1, 128)) == [
         AttentionShape(1, 12, 12, 128, 64, causal=False),
         AttentionShape(1, 4, 4, 128, 64, causal=False),
     ]
-    pairs = facts_of("gpt2_small")["forward_multiply_adds"]["per_token_pair"]
-    (shape,) = attentions.layer_counts(facts_of("gpt2_small"), 1, 64)
+    pairs = model_config_of("gpt2_small")["forward_multiply_adds"]["per_token_pair"]
+    (shape,) = attentions.layer_counts(model_config_of("gpt2_small"), 1, 64)
     whole = shape._replace(causal=False)
     assert 12 * attentions.operations(whole) == 2 * pairs * 64 * 64, "two for a multiply-add"
     assert attentions.operations(shape) / attentions.operations(whole) == 65 / 128

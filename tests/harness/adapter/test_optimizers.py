@@ -28,11 +28,13 @@ NAMES = ["layers.0.output.weight", "layers.0.output.bias", "layers.0.output_norm
 
 def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
     """Write a model config with changed hyper-parameters; None removes one."""
-    facts = read_model(str(model))
-    hyper = {**facts["hyperparameters"], **changes}
-    facts["hyperparameters"] = {key: value for key, value in hyper.items() if value is not None}
+    model_config = read_model(str(model))
+    hyper = {**model_config["hyperparameters"], **changes}
+    model_config["hyperparameters"] = {
+        key: value for key, value in hyper.items() if value is not None
+    }
     path = folder / "model.json"
-    path.write_text(json.dumps(facts))
+    path.write_text(json.dumps(model_config))
     return str(path)
 
 
@@ -51,7 +53,7 @@ def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
         ({"optimizer": "sgd"}, "the optimizer sgd needs the hyper-parameter momentum"),
     ],
 )
-def test_facts_that_make_no_optimizer_are_refused(
+def test_configs_that_make_no_optimizer_are_refused(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(DeclarationError, match=words):
@@ -69,18 +71,18 @@ def test_parts_of_names_say_what_is_left_out() -> None:
 
 def test_the_phases_of_electra_have_their_rates() -> None:
     """Fail if ELECTRA's phases have other rates, or differ in more than that."""
-    facts = read_model(str(ELECTRA))
+    model_config = read_model(str(ELECTRA))
     rates = {
-        length: of_length(facts, length)["hyperparameters"]["learning_rate"]
+        length: of_length(model_config, length)["hyperparameters"]["learning_rate"]
         for length in (64, 128, 512)
     }
     assert rates == {64: 0.006, 128: 0.006, 512: 0.004}
-    phase = of_length(facts, 512)["hyperparameters"]
-    assert {key for key in phase if phase[key] != facts["hyperparameters"][key]} == {
+    phase = of_length(model_config, 512)["hyperparameters"]
+    assert {key for key in phase if phase[key] != model_config["hyperparameters"][key]} == {
         "learning_rate"
     }
     with pytest.raises(DeclarationError, match="512: electra_base has no hyper-parameter rate"):
-        of_length({**facts, "of_sequence_length": {"512": {"rate": 1.0}}}, 128)
+        of_length({**model_config, "of_sequence_length": {"512": {"rate": 1.0}}}, 128)
 
 
 def test_the_ratio_of_norms_is_one_where_either_is_zero() -> None:

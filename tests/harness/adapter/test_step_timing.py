@@ -22,11 +22,11 @@ from harness.messages import report
 from harness.processes import launch, outcome
 from harness.record import record, schema
 
-from ...frameworks.models import MODELS, facts_of
+from ...frameworks.models import MODELS, model_config_of
 from ...frameworks.toy.plain import wait_until
 from ..recorder import Recorder
 
-FACTS = {name: facts_of(name) for name in [*MODELS, "inception_v3"]}
+MODEL_CONFIGS = {name: model_config_of(name) for name in [*MODELS, "inception_v3"]}
 
 
 BEFORE = ["all_reduce", "synchronize", "reset"]
@@ -149,10 +149,10 @@ def test_lateness_counts_beyond_a_part_of_the_window_and_noise(
         window.check_complete(Recorder(), None, late, seconds, read_seconds)
 
 
-@pytest.mark.parametrize("model", sorted(FACTS))
-def test_batches_follow_the_facts(model: str) -> None:
-    inputs = FACTS[model]["inputs"]
-    length = 128 if FACTS[model]["sequence_lengths"] else None
+@pytest.mark.parametrize("model", sorted(MODEL_CONFIGS))
+def test_batches_follow_the_model_config(model: str) -> None:
+    inputs = MODEL_CONFIGS[model]["inputs"]
+    length = 128 if MODEL_CONFIGS[model]["sequence_lengths"] else None
     batch = synthetic.make_batch(inputs, 4, length, seed=0, rank=0)
     assert list(batch) == [declared["name"] for declared in inputs]
     for declared in inputs:

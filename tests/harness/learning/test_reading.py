@@ -126,9 +126,9 @@ def test_generated_questions_are_scored_by_words() -> None:
 
 
 def test_data_that_a_model_does_not_take_are_refused() -> None:
-    facts = read_model(str(ROOT / "scripts/models/span_encoder.json"))
+    model_config = read_model(str(ROOT / "scripts/models/span_encoder.json"))
     data = span.data().train
-    batches.check_inputs(data, facts["inputs"], 24)
+    batches.check_inputs(data, model_config["inputs"], 24)
     for name, value, message in (
         ("token_ids", 96, "token_ids of the task are 0 to 96, those of the model 0 to 95"),
         ("spans", 24, "0 to 23"),
@@ -137,9 +137,9 @@ def test_data_that_a_model_does_not_take_are_refused() -> None:
         changed = {**data, name: data[name].copy()}
         changed[name][0, 0] = value
         with pytest.raises(Mismatch, match=message):
-            batches.check_inputs(changed, facts["inputs"], 24)
+            batches.check_inputs(changed, model_config["inputs"], 24)
     with pytest.raises(Mismatch, match="the model takes"):
-        batches.check_inputs({"token_ids": data["token_ids"]}, facts["inputs"], 24)
+        batches.check_inputs({"token_ids": data["token_ids"]}, model_config["inputs"], 24)
 
 
 # ---- WordPiece ----------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def test_windows_overlap_as_the_authors_cut_them() -> None:
 @pytest.mark.parametrize("version", squad.VERSIONS)
 def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
     data = squad.data(DataOptions(96, str(folder(tmp_path, version))))
-    facts = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
-    batches.check_inputs(data.train, facts["inputs"], 96)
+    model_config = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
+    batches.check_inputs(data.train, model_config["inputs"], 96)
     held_out = data.held_out
     assert data.notes["questions"] == {
         "train": 2 + (version == "2.0"),
@@ -449,9 +449,9 @@ def test_all_names_of_a_bert_are_known() -> None:
         ),
         *(f"qa_outputs.{kind}" for kind in ("weight", "bias")),
     ]
-    facts = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
-    facts["hyperparameters"]["layers"] = 1
-    assert {starting.our_name(name) for name in theirs} == {*bert.parameters(facts)}
+    model_config = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
+    model_config["hyperparameters"]["layers"] = 1
+    assert {starting.our_name(name) for name in theirs} == {*bert.parameters(model_config)}
     assert starting.our_name("cls.predictions.bias") == "decoder_bias"
     assert starting.our_name("bert.embeddings.position_ids") is None
 

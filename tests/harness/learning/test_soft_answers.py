@@ -13,7 +13,7 @@ from harness.kinds import converge
 from harness.learning.targets import Softening, softened, softening
 from tasks.scoring import classes
 
-FACTS: dict[str, Any] = {
+MODEL_CONFIG: dict[str, Any] = {
     "name": "digits_resnet",
     "inputs": [
         {"name": "images", "shape": ["batch", 8, 8, 1]},
@@ -60,8 +60,8 @@ def test_mixup_mixes_images_and_answers_by_one_share() -> None:
 
 
 def test_only_images_with_a_class_have_soft_answers() -> None:
-    assert softening(FACTS, 0.0, 0.0) is None
-    assert softening(FACTS, 0.1, 0.2) == Softening(0.1, 0.2, 10)
+    assert softening(MODEL_CONFIG, 0.0, 0.0) is None
+    assert softening(MODEL_CONFIG, 0.1, 0.2) == Softening(0.1, 0.2, 10)
     spans = {"name": "spans", "inputs": [{"name": "token_ids"}], "hyperparameters": {}}
     with pytest.raises(Unsupported, match="images with a class each, not of spans"):
         softening(spans, 0.1, 0.0)
@@ -82,7 +82,7 @@ def test_the_right_class_among_five() -> None:
 def workload(**arguments: Any) -> Workload:
     case = Case("pytorch", "digits_resnet", "train", 1, 2, 256, "fp32", "none", None)
     usual = {parameter.name: parameter.default for parameter in converge.Converge.parameters}
-    return Workload(case, FACTS, {**usual, **arguments}, 1, None, 1)
+    return Workload(case, MODEL_CONFIG, {**usual, **arguments}, 1, None, 1)
 
 
 def test_the_rate_follows_the_samples_of_a_step() -> None:
@@ -95,8 +95,8 @@ def test_the_optimizer_has_the_numbers_of_the_recipe() -> None:
     actual = converge.with_recipe(workload(weight_decay=1 / 32768, momentum=0.875))
     hyper = actual["hyperparameters"]
     assert (hyper["weight_decay"], hyper["momentum"]) == (1 / 32768, 0.875)
-    assert FACTS["hyperparameters"]["momentum"] == 0.9, "the facts stay what they are"
-    adam = {**FACTS, "hyperparameters": {"learning_rate": 0.1}}
+    assert MODEL_CONFIG["hyperparameters"]["momentum"] == 0.9, "the model config is not changed"
+    adam = {**MODEL_CONFIG, "hyperparameters": {"learning_rate": 0.1}}
     other = workload(momentum=0.9)
     with pytest.raises(Unsupported, match="has no momentum"):
         converge.with_recipe(Workload(other.case, adam, other.parameters, 1, None, 1))

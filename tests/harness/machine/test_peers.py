@@ -38,7 +38,7 @@ from ...framebench.made_up_runs import build
 from ...framebench.saved_records import messages, save
 from ...framebench.saved_records import record as valid_record
 from ...framebench.table_rows import only
-from ...frameworks.models import BERT, RESNET, facts_of, trained_parameters
+from ...frameworks.models import BERT, RESNET, model_config_of, trained_parameters
 from ..fake_sensors import GPU, VARIABLES
 from ..recorder import Recorder
 from .fake_machine import FakeNvml
@@ -91,8 +91,10 @@ class Lab:
         arguments += ["--batch-per-device", str(batch), "--output", "o", "--log", "l"]
         arguments += ["--warmup-steps", str(warmup), "--timed-steps", str(timed)]
         request = command_line.parse(arguments + (["--warmup-limit", str(limit)] if limit else []))
-        facts = {"unit": "images/s", "hyperparameters": {}, **adapter.model_config}
-        workload = Workload(adapter.case, facts, {"breakdown_steps": 0}, warmup, limit, timed)
+        model_config = {"unit": "images/s", "hyperparameters": {}, **adapter.model_config}
+        workload = Workload(
+            adapter.case, model_config, {"breakdown_steps": 0}, warmup, limit, timed
+        )
         left = report.Report(str(self.folder), 0, "host")
         kind = kinds.load("train")
         context = Context(workload, adapter.rank_context, adapter, [], left)
@@ -249,19 +251,19 @@ def test_tokens_are_drawn_from_the_whole_vocabulary() -> None:
     """SuperBench: tokens are drawn from 0..127, so that 128 embedding rows stay in the caches."""
     peers = np.random.RandomState(0).randint(0, 128, (32, 128))
     assert len(np.unique(peers)) == 128
-    facts = facts_of(BERT)
-    tokens = synthetic.make_batch(facts["inputs"], 32, 128, seed=0, rank=0)["token_ids"]
+    model_config = model_config_of(BERT)
+    tokens = synthetic.make_batch(model_config["inputs"], 32, 128, seed=0, rank=0)["token_ids"]
     assert tokens.shape == peers.shape
-    assert tokens.max() > 0.99 * facts["hyperparameters"]["vocabulary"]
+    assert tokens.max() > 0.99 * model_config["hyperparameters"]["vocabulary"]
     assert len(np.unique(tokens)) > 3000, "of 30522, by 4096 draws"
 
 
 def test_the_number_of_classes_reaches_the_model() -> None:
     """SuperBench: ``num_classes`` has no effect, the model always has 1000."""
-    facts = facts_of(RESNET)
-    peers = facts["trainable_parameters"]
-    facts["hyperparameters"]["classes"] = 10
-    asked = trained_parameters(facts)
+    model_config = model_config_of(RESNET)
+    peers = model_config["trainable_parameters"]
+    model_config["hyperparameters"]["classes"] = 10
+    asked = trained_parameters(model_config)
     assert (peers, asked) == (25557032, 25557032 - 990 * (2048 + 1))
     with pytest.raises(Mismatch, match="25557032 trainable parameters, not 23528522"):
         checks.check_parameters(peers, asked)

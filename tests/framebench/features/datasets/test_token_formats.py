@@ -18,7 +18,7 @@ from harness.samples import folder, masking, recorded_tokens, tokens
 from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
 from harness.samples.masking import BERT, ELECTRA, RUNNING, MaskingPlan
 
-from ....frameworks.models import facts_of
+from ....frameworks.models import model_config_of
 from ....harness.loader.numpy_tokens import NumpyTokenLoader
 
 SEED, LENGTH = 5, sequences.LENGTH
@@ -209,7 +209,7 @@ def test_electra_is_given_the_words_that_bert_hides(made: dict[str, Path]) -> No
     ],
 )
 def test_a_model_says_what_it_is_given(model: str, form: str) -> None:
-    assert masking.form_of(facts_of(model)["inputs"]) == form
+    assert masking.form_of(model_config_of(model)["inputs"]) == form
 
 
 def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path: Path) -> None:
