@@ -42,7 +42,8 @@ def write_sets(folder: Path) -> int:
 
 
 def write_one(folder: Path, sample: dict[str, Any], number: int, noise: random.Random) -> None:
-    """Write one set; even cases become 5 % slower in the middle of all sets."""
+    """Write the result set ``number``. In the second half of the sets, cases of even batch are 5 %
+    slower."""
     sets = max(1, RECORDS // (REPEATS * CASES))
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.6e9 + 3600 * number))
     for batch in range(1, CASES + 1):

@@ -47,7 +47,8 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def pytorch(root: str, workers: int) -> Callable[[], int]:
-    """Return the loop of PyTorch's ImageNet example."""
+    """Return a function that loads one epoch as PyTorch's ImageNet example does, and returns the
+    number of images."""
     import torch
     from framework_under_test.models.torchvision.cnn import models
 
@@ -106,7 +107,8 @@ def tensorflow(root: str, workers: int) -> Callable[[], int]:
 
 
 def tensorflow1(root: str, workers: int) -> Callable[[], int]:
-    """Return a loop over a graph that is built once, as in the harness."""
+    """Return a function that loads one epoch, by a graph that is built once as in the harness, and
+    returns the number of images."""
     import tensorflow as tf
 
     with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
@@ -129,7 +131,8 @@ def tensorflow1(root: str, workers: int) -> Callable[[], int]:
 
 
 def paddle(root: str, workers: int) -> Callable[[], int]:
-    """Return the loop of Paddle's image classification example."""
+    """Return a function that loads one epoch as Paddle's image classification example does, and
+    returns the number of images."""
     import numpy as np
     import paddle as framework
     from paddle.vision import datasets, transforms

@@ -70,8 +70,8 @@ class Row(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Return whether a mistake is found, unless it is known to be missed, and right code is
-        not."""
+        """Return whether the checks judged as expected: they reject a mistake, unless it is known
+        to be missed, and accept correct code."""
         missed = self.mistake is None or bool(self.mistake.missed)
         return (self.part > 1) != missed
 

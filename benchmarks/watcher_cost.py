@@ -39,7 +39,7 @@ def work(amount: int) -> float:
 
 
 def worker() -> None:
-    """Work as much as each input line says, and print the seconds."""
+    """Work for the amount on each input line, and print the seconds it took."""
     for line in sys.stdin:
         print(work(int(line)), flush=True)
 

@@ -1,4 +1,4 @@
-"""Programs that are run for what they print."""
+"""Run programs and return what they print."""
 
 from __future__ import annotations
 

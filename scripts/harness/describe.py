@@ -18,11 +18,10 @@ _OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
 
 
 def kinds(folder: Optional[str] = None) -> Any:
-    """Return declarations of benchmarks, of which ``folder`` has further ones.
+    """Return declarations of benchmarks, including a user's own in ``folder``.
 
     Standard input: requested values, ``{KIND: {PARAMETER: [TEXT, ..]}}``. The answer is that of
-    ``request/described.py``.
-    """
+    ``request/described.py``."""
     import json
 
     from harness.request.described import describe

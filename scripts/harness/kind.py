@@ -167,11 +167,13 @@ def _nobody() -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """Context of a benchmark in one rank. ``adapter``: the framework, started, with what the
-    kind needs of it; None for a kind that needs none. Where ranks are independent its own
-    ``rank_context`` is that of a single rank. ``cores``: those the rank is pinned to, or empty.
-    ``barrier``: returns when all ranks of this node have called it; it does nothing where ranks
-    exchange something, for then an all-reduce does it."""
+    """Context of a benchmark in one rank.
+
+    ``adapter``: the started framework with the capabilities that the kind needs; None for a kind
+    that needs none. Where ranks are independent, its own ``rank_context`` is that of a single rank.
+    ``cores``: those that the rank is pinned to, or empty. ``barrier``: returns when all ranks of
+    this node have called it; it does nothing where ranks communicate, because an all-reduce aligns
+    them."""
 
     workload: Workload
     rank_context: RankContext
@@ -232,7 +234,8 @@ class Kind(ABC):
 
     @property
     def all_axes(self) -> Sequence[str]:
-        """Names of its axes and of a user's that apply to it, or to what it stands in for."""
+        """Names of the kind's axes, and of a user's axes that apply to it or to the kind that it
+        stands in for."""
         further = (
             axis for axis in axes.further() if self.stands_in or self.name in axis.applies_to
         )
@@ -255,7 +258,8 @@ class Kind(ABC):
         what was asked, :class:`harness.adapter.Unsupported` where it cannot be done."""
 
     def afterwards(self, context: Context, seconds: float) -> None:  # noqa: B027
-        """Measure more in a rank that has all that counts, after ``seconds``."""
+        """Measure extras in a rank whose figures are complete, ``seconds`` after the run's
+        begin."""
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
         """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`, or

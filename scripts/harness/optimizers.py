@@ -1,5 +1,5 @@
-"""Optimizers that model configs name. Frameworks and the reference build theirs from it, and
-declare in ``framework.json`` which they have besides :data:`COMMON`."""
+"""Optimizers that model configs name. Frameworks and the reference build theirs from a model
+config; ``framework.json`` declares those that a framework has besides :data:`COMMON`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE, SEND = "all_gather", "reduce_scatter", "
 
 
 class Sharded(Capability):
-    """No rank holds the whole model, as :attr:`harness.adapter.Case.layout` says.
+    """The framework shards a model, so that no rank holds all of it;
+    :attr:`harness.adapter.Case.layout` says how.
 
     ``weights``, ``gradients`` and ``outputs`` are still those of the whole model in every rank; all
     ranks request them together, in the same order. A rank's batch is that of its replica, and so is

@@ -27,7 +27,8 @@ FAMILIES: Dict[str, Family] = {
 
 def describe(model_config: Mapping[str, Any]) -> LayerGraph:
     """Return the network of the model config, for images of the size of its inputs. Raises KeyError
-    for what a family needs and the model config lacks, ValueError for images that are too small."""
+    for a hyperparameter that the family needs and the model config lacks, ValueError for images
+    that are too small."""
     (shape,) = (item["shape"] for item in model_config["inputs"] if item["name"] == "images")
     return describe_images(model_config["hyperparameters"], SampleShape(*shape[1:]))
 

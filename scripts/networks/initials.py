@@ -42,7 +42,8 @@ def lecun_uniform_out(fan_in: int, fan_out: int) -> Initial:
 
 
 class Initials(NamedTuple):
-    """Initial distribution of a family's matmuls, for layers without their own."""
+    """Initial distributions of a network family's convolutions and linear layers, for layers
+    without their own."""
 
     convolution: Rule = by_fan_in
     convolution_bias: Rule = by_fan_in

@@ -53,10 +53,11 @@ class Layer(NamedTuple):
 
 
 class LayerGraph(NamedTuple):
-    """Layers of a network. ``layers``: each behind its inputs. ``outputs``: the layer with the
-    logits, then those of auxiliary heads, which exist in training alone; ``output_weights``: of
-    their cross-entropies in the loss. ``auxiliary``: the layers that only training computes; their
-    weights are there in inference too."""
+    """Layers of a network, in an order in which each follows its inputs.
+
+    ``outputs``: the layer with the logits, then those of auxiliary heads, which exist only in
+    training; ``output_weights``: of their cross-entropies in the loss. ``auxiliary``: the layers
+    that only training computes; their weights exist in inference too."""
 
     layers: Tuple[Layer, ...]
     outputs: Tuple[str, ...]

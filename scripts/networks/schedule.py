@@ -17,9 +17,9 @@ BY_VALUE = frozenset(("dropout", "relu", "relu6"))
 
 
 class Call(NamedTuple):
-    """One layer. All values are in one list: ``inputs`` says where those of this layer are,
-    ``output`` where its own goes, and ``freed`` where there is one that nobody reads behind it.
-    ``in_place``: the layer may write over its input: no other reads that, forward or backward."""
+    """One layer of a schedule. ``inputs`` and ``output`` are positions in a list of values that all
+    calls share; ``freed``: positions that no later call reads. ``in_place``: the layer may
+    overwrite its input, because nothing else reads it, forward or backward."""
 
     layer: Layer
     inputs: Tuple[int, ...]
@@ -29,8 +29,8 @@ class Call(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Calls of layers, in order. ``places``: how long the list of values is. The images are at 0
-    before the first call; ``outputs`` says where the network's are behind the last one."""
+    """Calls of layers, in order. ``places``: length of the list of values. The images are at 0
+    before the first call; ``outputs``: positions of the network's outputs after the last one."""
 
     calls: Tuple[Call, ...]
     places: int
@@ -43,8 +43,8 @@ class Schedule(NamedTuple):
 
 
 def schedule(network: LayerGraph, training: bool) -> Schedule:
-    """Return the layers of ``network``; those that exist in training only, and their outputs, only
-    where ``training``."""
+    """Return the order of a network's layers and the places of their values. Auxiliary layers and
+    their outputs are included only where ``training``."""
     layers = [layer for layer in network.layers if training or layer.name not in network.auxiliary]
     outputs = [name for name in network.outputs if training or name not in network.auxiliary]
     readers = Counter(name for layer in layers for name in layer.inputs) + Counter(outputs)

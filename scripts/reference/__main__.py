@@ -1,4 +1,5 @@
-"""``python scripts/reference ..``: compute what the frameworks are compared with."""
+"""``python scripts/reference ..``: compute the float64 results that frameworks are compared
+with."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""BERT in float64 (Devlin et al. 2018, arXiv:1810.04805): exact GELU, normalisation behind each
-residual. Its pre-training, masked language model and next sentence with tied embeddings; with
-``classes`` in the model config, SuperBench's linear head of so many on what is pooled; or, where
-``head`` is ``span``, where an answer begins and ends, by a linear layer on each token, without a
-pooler."""
+"""BERT in float64 (Devlin et al. 2018, arXiv:1810.04805): exact GELU, normalisation after each
+residual.
+
+By default its pre-training: masked language model and next sentence, with tied embeddings. With
+``classes`` in the model config, SuperBench's linear head on the pooled output. Where ``head`` is
+``span``, a linear layer on each token finds where an answer begins and ends, without a pooler."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Causal language models in float64: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
-arXiv:2302.13971; grouped queries as in Llama 3, arXiv:2407.21783). Normalisation in front of each
-residual. What tells them apart stands in the model config: ``norm`` (``layer`` or ``rms``),
-``position`` (``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``,
-``tied``. One with ``classes`` is SuperBench's GPT-2: a linear head of so many on every position, of
-which the loss sees the last."""
+arXiv:2302.13971; grouped queries as in Llama 3, arXiv:2407.21783). Normalisation before each
+residual branch. The model config tells them apart: ``norm`` (``layer`` or ``rms``), ``position``
+(``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``, ``tied``. One
+with ``classes`` is SuperBench's GPT-2: a linear head of so many on every position, of which the
+loss sees the last."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def forward(
     training: bool,
     dropout: Dropout | None = None,
 ) -> list[Array]:
-    """Return logits (batch, sequence, vocabulary or classes). ``dropout``: None is none."""
+    """Return logits (batch, sequence, vocabulary or classes). ``dropout``: None for no dropout."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     tokens = batch["token_ids"]
     length = tokens.shape[1]

@@ -1,10 +1,10 @@
-"""ELECTRA's pre-training in float64 (Clark et al. 2020, arXiv:2003.10555), of NVIDIA's shape: a
-generator as deep as the discriminator, narrower, of which the discriminator tells the replaced
-tokens. Both see the same embeddings, the generator through a projection to its width.
+"""ELECTRA's pre-training in float64 (Clark et al. 2020, arXiv:2003.10555), in NVIDIA's shape: a
+narrow generator, as deep as the discriminator, which detects the tokens that the generator
+replaced. Both see the same embeddings, the generator through a projection to its width.
 
 Nothing is random: which masked positions keep their token and what is sampled from the generator
 follow from draws in the batch (``mask_draws``, ``sampling_draws``). The sampled token is the one
-whose logit and Gumbel noise are the largest together, as in NVIDIA's code."""
+with the largest sum of logit and Gumbel noise, as in NVIDIA's code."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ class Jumps:
 
 
 class Moments:
-    """Mean, biased variance and number of values a channel of each batch normalisation, by name, in
-    the last forward pass in training."""
+    """Mean, biased variance and number of values per channel of each batch normalisation, by its
+    name, in the last forward pass in training."""
 
     seen: ClassVar[dict[str, tuple[Array, Array, int]]] = {}
 

@@ -78,10 +78,12 @@ def recomputed(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Array:
-    """(batch, heads, sequence, size) of each; several heads of queries that follow one another may
-    share one of keys and values. ``hidden`` (batch or 1, queries or 1, keys): 1 where a query does
-    not see a key. One head after the other: the weights of all are many times what comes of them.
-    """
+    """Return the attention of ``query`` to ``key`` and ``value``, all (batch, heads, sequence,
+    size). Consecutive heads of queries may share a head of keys and values. ``hidden`` (batch or 1,
+    queries or 1, keys): 1 where a query does not see a key.
+
+    Heads are computed one after the other, because the weights of all take far more memory than the
+    result."""
     head = head_again if drop is all_kept else attention_head  # dropout must not draw again
     shared = query.shape[1] // key.shape[1]
     return np.stack(

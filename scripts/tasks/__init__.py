@@ -48,9 +48,9 @@ def means(scored: Scored) -> Dict[str, float]:
 
 
 class Data(NamedTuple):
-    """Data of a task. ``train`` and ``held_out`` have no sample in common. ``total``: the scores
-    and the loss of all that is held out, from what was scored of its samples; ``notes``: for the
-    record."""
+    """Data of a task. ``train`` and ``held_out`` have no sample in common. ``total``: function that
+    returns scores and loss of the held-out set from the scored values of its samples; ``notes``:
+    for the record."""
 
     train: Arrays
     held_out: Arrays
@@ -59,12 +59,14 @@ class Data(NamedTuple):
 
 
 class LearningTask(NamedTuple):
-    """Task that a model learns. ``scores``: the names of what outputs are scored by, from 0 to 1,
-    the principal one first; ``score``: from outputs and their batch to what is scored of each
-    sample by name, and the ``loss`` of each, in float64; ``least_loss``: of generated text, the
-    least that any generator can have, from a batch with hidden words and how many of a hundred of
-    these are behind a mark; ``amounts``: from what is given to the samples for training and those
-    that are held out, where ``data`` takes long to count them."""
+    """Task that a model learns.
+
+    ``scores``: names of the scores, from 0 to 1, the principal one first; ``score``: function of
+    outputs and their batch that returns the scored values of each sample by name, and the ``loss``
+    of each, in float64; ``least_loss``: of generated text, the lowest loss that a generator can
+    reach, from a batch with hidden words and the percentage of these that are masked; ``amounts``:
+    function of the data options that returns the numbers of samples for training and held out, for
+    tasks where ``data`` takes long to count them."""
 
     name: str
     scores: Tuple[str, ...]

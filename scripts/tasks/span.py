@@ -1,5 +1,6 @@
-"""Generated questions: a text has one to three words of each of six kinds, and the question names
-one of them; its words are the answer. Made from random numbers, the same ones each time."""
+"""Generated questions to learn from: a text has one to three words of each of six kinds, the
+question names a kind, and its words are the answer. Made from random numbers, the same ones each
+time."""
 
 from __future__ import annotations
 

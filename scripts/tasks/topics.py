@@ -1,7 +1,7 @@
-"""Generated sentences to pre-train with: each has a topic, and by its topic and its place, counted
-in fours, a word is one of two. So a hidden word follows from the topic, which the others tell, and
-from where it stands, as far as it can be known: :func:`least_loss` says how far. Made from random
-numbers, the same ones each time."""
+"""Generated sentences to pre-train with. Each has a topic, which with the position (modulo four)
+leaves two possible words. So a hidden word can be predicted from the topic, which the other words
+show, and its position, as far as :func:`least_loss` says. Made from random numbers, the same ones
+each time."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def word_ids() -> Any:
 
 def data(options: DataOptions = DEFAULTS) -> Data:
     """Return sentences: ``token_ids``, ``segment_ids`` and ``attention_mask``, int64 (samples,
-    tokens): [begin] first half [separator] second half [separator], and padding behind up to a
-    quarter of the tokens. 4,096 sentences for training, 512 held out. Raises :class:`TaskError` for
-    too few tokens."""
+    tokens): [begin] first half [separator] second half [separator], then padding, up to a quarter
+    of the tokens. 4,096 sentences for training, 512 held out. Raises :class:`TaskError` for too few
+    tokens."""
     import numpy as np
 
     length = options.sequence_length or TOKENS

@@ -1,4 +1,5 @@
-"""A bench for every test, which must leave nothing on it."""
+"""Fixtures of the harness's tests: a run on the toy framework, which must leave no process or file
+behind, and a clock."""
 
 from __future__ import annotations
 

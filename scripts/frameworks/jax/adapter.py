@@ -1,6 +1,6 @@
-"""JAX as its documentation says: pure functions under ``jax.jit``, the state donated to the step,
-Optax, bfloat16 activations over float32 parameters for mixed precision, one process per device and
-``jax.shard_map`` over them."""
+"""JAX, set up as its documentation recommends: pure functions under ``jax.jit``, the state donated
+to the step, Optax, bfloat16 activations over float32 parameters for mixed precision, one process
+per device and ``jax.shard_map`` over them."""
 
 from __future__ import annotations
 

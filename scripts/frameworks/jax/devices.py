@@ -67,7 +67,7 @@ DTYPES = {
 
 
 def compute_dtype(precision: str, device: jax.Device) -> Any:
-    """Return the dtype of what matmuls take under ``precision``. Raises :class:`Unsupported` where
+    """Return the dtype of matmul operands under ``precision``. Raises :class:`Unsupported` where
     the device has no TF32, and for a half precision where XLA replaces some of the matmuls of
     models by matmuls in float32, as it does for CPUs."""
     dtype = DTYPES[precision]

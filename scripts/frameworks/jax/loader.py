@@ -16,9 +16,9 @@ if not flags.FLAGS.is_parsed():
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """See :data:`harness.loader.one_by_one.Batches`. Batches are made before they are dealt to the
-    workers, so that each has the samples that it is to have; a worker reads without threads of its
-    own."""
+    """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
+    Batches are made before they are dealt to the workers, so that each has the samples that it is
+    to have; a worker reads without threads of its own."""
     data = grain.MapDataset.source(samples).batch(batch, batch_fn=one_by_one.stacked)
     reads = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
     dealt = data.to_iter_dataset(reads)
@@ -32,7 +32,8 @@ load, load_tokens = one_by_one.loading(pillow.PillowImages, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": f"grain.MapDataset, Grain {grain.__version__}",
         "workers_are": "processes",

@@ -1,6 +1,6 @@
 """Optimizers of the model config by the rules of ``torch.optim``, from Optax: its ``adamw`` decays
-outside the moments and adds epsilon behind the bias correction, its ``sgd`` starts the momentum
-with the first gradient. Both are taken apart here for their last part, which is Optax's
+outside the moments and adds epsilon after the bias correction, its ``sgd`` starts the momentum with
+the first gradient. Both are taken apart here for their last part, which is Optax's
 ``scale_by_learning_rate`` with the rate as an array of the state: a compiled step takes another."""
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...
 
 
 def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) -> Differentiate:
-    """Return a function to this rank's loss, next own state and gradients."""
+    """Return a function that computes this rank's loss, next own state and gradients."""
 
     def scored(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own]:
         outputs, own = forward(parameters, own, batch)
@@ -85,11 +85,11 @@ def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) ->
 def accumulated(
     differentiate: Differentiate, vary: Callable[[Any], Any], in_loop: bool
 ) -> Differentiate:
-    """Differentiate over micro-batches, to the mean of their losses and gradients.
+    """Return a function that differentiates over micro-batches, to the mean of their losses and
+    gradients.
 
-    Micro-batches stand side by side along a first axis of ``batch``. ``in_loop``: as
-    ``lax.scan``, which keeps one iteration in memory. ``vary``: see
-    :meth:`data_parallel.Together.vary`."""
+    Micro-batches are stacked along the first axis of ``batch``. ``in_loop``: as ``lax.scan``, which
+    keeps one iteration in memory. ``vary``: see :meth:`data_parallel.Together.vary`."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         count = len(next(iter(batch.values())))

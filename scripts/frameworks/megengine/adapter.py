@@ -1,4 +1,5 @@
-"""MegEngine as its documentation says: dynamic graph, GradManager and an optimizer of its own."""
+"""MegEngine, set up as its documentation recommends: dynamic graph, GradManager and an optimizer of
+its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""MindSpore on CPUs: in PyNative mode operations run when they are called, behind Python; with
-``jit``, forward pass and gradients are graphs."""
+"""MindSpore on CPUs: PyNative mode runs each operation when Python calls it; with ``jit``, forward
+pass and gradients are graphs."""
 
 from __future__ import annotations
 

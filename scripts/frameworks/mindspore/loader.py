@@ -18,7 +18,7 @@ _NORMALIZE = vision.Normalize([LEVELS * m for m in MEAN], [LEVELS * d for d in D
 
 
 class Images(pillow.PillowImages):
-    """The samples that are asked for, as numpy arrays."""
+    """Images of a request, decoded by Pillow and transformed by MindSpore, as numpy arrays."""
 
     def resized(self, image: Any, height: int, width: int) -> Any:
         return vision.Resize((height, width), vision.Inter.LINEAR)(image)
@@ -31,7 +31,7 @@ class Images(pillow.PillowImages):
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """See :data:`harness.loader.one_by_one.Batches`."""
+    """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`."""
     yield from DataLoader(
         samples,
         batch_size=batch,
@@ -45,7 +45,8 @@ load, load_tokens = one_by_one.loading(Images, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": "mindspore.dataset.dataloader.DataLoader",
         "workers_are": "processes",

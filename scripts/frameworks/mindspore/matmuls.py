@@ -42,7 +42,7 @@ def multiply(left: Any, right: Any) -> Any:
 
 
 class Watch(MsDispatchMode):
-    """Operators that are dispatched meanwhile, and which of them multiply."""
+    """Record of the operators that run in its context, and of which of them multiply matrices."""
 
     def __init__(self) -> None:
         super().__init__()

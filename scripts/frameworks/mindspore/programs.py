@@ -57,10 +57,10 @@ def compiled(function: Any) -> Any:
 
 
 def proof() -> Dict[str, Any]:
-    """Return how many graphs this process has compiled, but for those that MindSpore's optimizers
-    make of themselves.
+    """Return how many graphs this process has compiled, without those that MindSpore's optimizers
+    compile for themselves.
 
-    Raises :class:`harness.adapter.Mismatch` without any."""
+    Raises :class:`harness.adapter.Mismatch` if there are none."""
     graphs = [name for name in ms_compile_cache if not name.startswith(OF_OPTIMIZERS)]
     if not graphs:
         raise Mismatch("MindSpore's cache of compiled graphs is empty after the warm-up")

@@ -1,5 +1,5 @@
-"""MXNet as its guides say: Gluon, hybridized with static allocation where a compiler is asked for,
-its AMP, fused optimizer kernels, the parameter server between ranks."""
+"""MXNet, set up as its guides recommend: Gluon, hybridized with static allocation where a compiler
+is requested, its AMP, fused optimizer kernels, the parameter server between ranks."""
 
 from __future__ import annotations
 

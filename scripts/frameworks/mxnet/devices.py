@@ -15,8 +15,8 @@ DTYPES = {"bfloat16": BFLOAT16, "float16": np.dtype(np.float16)}
 
 
 def put_messages_first() -> None:
-    """Let the text of MXNet's errors begin with their message: it stands behind a trace in C++,
-    and a record keeps the first line."""
+    """Make the text of MXNet's errors begin with the message instead of the C++ trace, because a
+    record keeps the first line."""
 
     def text(error: mx.MXNetError) -> str:
         whole = RuntimeError.__str__(error).strip()
@@ -64,13 +64,14 @@ def itemsize(dtype: Any) -> int:
 def set_precision(
     precision: str, device: mx.Context, matmuls: Sequence[str]
 ) -> Tuple[str, Dict[str, str]]:
-    """Switch mixed precision on where it is asked for, for the whole process; return the dtype
-    that matmuls have, and why each operator is not in it, "" for one that is. ``matmuls`` are the
-    names of the operators that a model has; those that MXNet has not in that dtype on ``device``
-    stay in float32.
+    """Switch mixed precision on, if requested, for the whole process. Return the dtype of matmuls
+    and, for each operator, why it does not run in it, "" for one that does.
 
-    Raises :class:`Unsupported` where that are all of them, or all recurrent layers of a model that
-    has such: next to them, what else it has is nothing."""
+    ``matmuls``: names of the operators in the model; those that MXNet lacks in that dtype on
+    ``device`` stay in float32.
+
+    Raises :class:`Unsupported` where all of them would stay in float32, or all recurrent layers,
+    which dominate a model that has them."""
     if precision == "fp32":
         return "float32", dict.fromkeys(matmuls, "")
     # what MXNet's AMP has for each device: the other one is refused or ignored there

@@ -62,7 +62,7 @@ def _normalization(shape: Tuple[int, ...]) -> Tuple[Any, Any]:
 
 
 class Images(Dataset):
-    """The samples that are asked for, one by one. MXNet works on them while the next is read:
+    """Images of a request, one by one. MXNet works on them while the next is read:
     :class:`_Batched` waits for them."""
 
     def __init__(self, asked: Loads) -> None:
@@ -126,7 +126,7 @@ class _Batched:
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """See :data:`harness.loader.one_by_one.Batches`."""
+    """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`."""
     loader = DataLoader(
         samples, batch_size=batch, last_batch="keep", num_workers=workers, timeout=TIMEOUT,
         batchify_fn=_Batched(workers),
@@ -175,7 +175,8 @@ def pixels(content: bytes) -> Any:
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": "mxnet.gluon.data.DataLoader",
         "workers_are": "processes",

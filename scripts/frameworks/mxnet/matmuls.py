@@ -98,9 +98,10 @@ def _mode(train: bool) -> Any:
 def imperative(
     model: Any, inputs: Sequence[Any], train: bool, operators: Mapping[str, str]
 ) -> List[ExecutedMatmul]:
-    """Return the matmuls of one forward pass, which leaves the running statistics as they were.
+    """Return the matmuls of one forward pass, which leaves the running statistics unchanged.
 
-    A training step's pass is one in training mode: inference lays out the weights anew."""
+    ``train``: run in training mode, as for a training step; inference would lay out the weights
+    anew."""
     with _mode(train):
         return watched(model, lambda: model(*inputs), operators)
 

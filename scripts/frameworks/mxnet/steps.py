@@ -27,8 +27,8 @@ def inference(model: Any, inputs: Tuple[Any, ...]) -> Step:
 def evaluation(
     forward: Step, loss: Callable[[Outputs], Any], trainer: Any
 ) -> Callable[[], Tuple[Any, Any]]:
-    """Return the step's first part: it returns the loss, an array (1,), and what is to be
-    differentiated: the same, scaled under float16."""
+    """Return the step's first part, a function that returns the loss, an array (1,), and the value
+    to differentiate: the loss, scaled under float16."""
     float16 = hasattr(trainer, "_amp_loss_scaler")
 
     def evaluate() -> Tuple[Any, Any]:

@@ -1,5 +1,5 @@
-"""OneFlow as its documentation says: eager mode with DistributedDataParallel, or nn.Graph with the
-optimizer in it and, for several ranks, global tensors."""
+"""OneFlow, set up as its documentation recommends: eager mode with DistributedDataParallel, or
+nn.Graph with the optimizer in it and, for several ranks, global tensors."""
 
 from __future__ import annotations
 

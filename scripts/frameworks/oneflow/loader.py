@@ -15,8 +15,9 @@ MODULES = {OFRECORD: "ofrecord_loader"}
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """See :data:`harness.loader.one_by_one.Batches`. Workers give numpy arrays: OneFlow's virtual
-    machine does not live on in a process that was forked, and makes no tensor there."""
+    """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
+    Workers give numpy arrays: OneFlow's virtual machine does not live on in a process that was
+    forked, and makes no tensor there."""
     yield from DataLoader(
         samples,
         batch_size=batch,
@@ -30,7 +31,8 @@ load, load_tokens = one_by_one.loading(pillow.PillowImages, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": "oneflow.utils.data.DataLoader",
         "workers_are": "processes",

@@ -1,9 +1,9 @@
-"""Images from OFRecord: OneFlow's own reader and decoder, as its ResNet-50 has them, and Pillow's
-transforms. OneFlow's own random crop draws its places by itself, and cannot be told any.
+"""Images from OFRecord: OneFlow's own reader and decoder, as in its ResNet-50, and Pillow's
+transforms. OneFlow's own random crop is not used, because it draws by itself and accepts no given
+crops.
 
-Threads of OneFlow read ahead, and decode; they wait for nobody's Python. OneFlow ends the process
-where a file is not there: each is opened before, and OneFlow is given what is open.
-"""
+Threads of OneFlow read ahead and decode, without waiting for Python. OneFlow would end the process
+for a missing file, so each is opened first and OneFlow reads the open file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`."""
+    """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
     images = pillow.PillowImages(asked)
     waiting: Deque[Callable[[], Any]] = collections.deque()
     ahead = _AHEAD * asked.batch if asked.workers else 0
@@ -121,7 +121,8 @@ def pixels(content: bytes) -> Any:
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": "oneflow.nn.OFRecordReader",
         "workers_are": "threads, beside OneFlow's own, which decode",

@@ -1,5 +1,5 @@
-"""PaddlePaddle as its guides say: the dynamic graph, ``to_static`` programs, ``auto_cast`` for
-mixed precision, DataParallel with one process for each device."""
+"""PaddlePaddle, set up as its guides recommend: the dynamic graph, ``to_static`` programs,
+``auto_cast`` for mixed precision, DataParallel with one process for each device."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A matmul under auto_cast in a program on the CPU: forward, and backward for the word train.
+"""A matmul under auto_cast in a program on the CPU: forward, and with the argument ``train``
+backward.
 
-Run by compiler.py in a process of its own, which it may end; a file, because to_static reads its
-functions' source."""
+compiler.py runs it in a process of its own, which it may crash. It is a file because to_static
+reads its functions' source."""
 
 from __future__ import annotations
 

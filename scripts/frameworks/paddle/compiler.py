@@ -31,7 +31,7 @@ def require(compiler: str) -> None:
 
 def require_amp(mode: str) -> None:
     """Raise :class:`Unsupported` where the CPU has no bfloat16 matmul in a program, or in training
-    no backward pass of it. Tried in a process of its own, which it may end."""
+    no backward pass of it. Tried in a process of its own, which it may crash."""
     tried = subprocess.run(
         [sys.executable, _AMP_PROGRAM, mode],
         stdout=subprocess.PIPE,  # where Paddle reports a signal

@@ -47,8 +47,8 @@ def allow_tf32(gpu: bool) -> None:
 
 
 def matmul_dtype(precision: str, gpu: bool) -> str:
-    """Return the dtype that matmuls shall have: under ``amp`` bfloat16 wherever the device has
-    it. Raises :class:`Unsupported` where it has not the dtype that is asked for."""
+    """Return the dtype that matmuls shall have: under ``amp`` bfloat16 wherever the device has it.
+    Raises :class:`Unsupported` where it lacks the requested dtype."""
     if precision in ("fp32", "tf32"):
         return "float32"
     wide = not gpu or paddle.amp.is_bfloat16_supported()

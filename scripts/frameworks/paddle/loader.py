@@ -16,7 +16,7 @@ pixels = pillow.pixels
 
 
 class Images(pillow.PillowImages):
-    """Numpy arrays: a worker process makes no tensor of its own."""
+    """Images of a request as numpy arrays, because worker processes cannot make tensors."""
 
     def resized(self, image: Any, height: int, width: int) -> Any:
         return functional.resize(image, (height, width), "bilinear")
@@ -67,8 +67,9 @@ def _kept_garbage() -> Iterator[None]:
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """See :data:`harness.loader.one_by_one.Batches`. Paddle's ``timeout`` is no bound: so often a
-    thread looks whether the workers live, and so long it holds an epoch's last batch behind it."""
+    """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
+    Paddle's ``timeout`` is no limit: it is the interval at which a thread checks the workers, and
+    the time for which it holds an epoch's last batch."""
     guarded = Guarded(samples)
     loader = paddle.io.DataLoader(
         samples if workers else guarded,
@@ -90,7 +91,8 @@ load, load_tokens = one_by_one.loading(Images, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": "paddle.io.DataLoader",
         "workers_are": "processes",

@@ -14,8 +14,8 @@ from paddle import nn
 def from_model_config(
     model: nn.Layer, model_config: Dict[str, Any], names: Dict[str, str]
 ) -> paddle.optimizer.Optimizer:
-    """Return the optimizer that the model's hyper-parameters name. ``names``: Paddle's of all that
-    is trained, by those that frameworks share."""
+    """Return the optimizer that the model's hyper-parameters name. ``names``: Paddle's names of
+    trained parameters, by the names that frameworks share."""
     hyper = model_config["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "parameters": model.parameters()}
     undecayed = {names[name] for name in left_out(hyper, NO_DECAY, names)}

@@ -1,4 +1,4 @@
-"""PyTorch, set up as its performance tuning guide says: channels_last for convolutions, fused
+"""PyTorch, set up as its performance tuning guide recommends: channels_last for convolutions, fused
 optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor."""
 
 from __future__ import annotations

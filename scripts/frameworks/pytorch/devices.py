@@ -100,8 +100,8 @@ class Copies:
 
 
 def dtype_of(tensor: torch.Tensor, precision: torch.dtype) -> torch.dtype:
-    """Return the dtype of ``tensor`` in a floating-point ``precision``; complex ones stay complex,
-    whose imaginary parts ``nn.Module.to`` drops, and one of integers stays as it is."""
+    """Return the dtype of ``tensor`` in a floating-point ``precision``. Complex tensors stay
+    complex (``nn.Module.to`` would drop their imaginary parts); integers keep their dtype."""
     if tensor.is_complex():
         return precision.to_complex()
     return precision if tensor.is_floating_point() else tensor.dtype

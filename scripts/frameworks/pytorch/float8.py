@@ -34,8 +34,8 @@ def require(precision: str, device: torch.device) -> None:
 
 
 def convert(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
-    """Have the linear layers of ``model`` multiply in float8 where both of their sides are
-    multiples of 16. ``dtype``: of what goes in. Raises :class:`Unsupported` where none can, or
+    """Make the linear layers of ``model`` multiply in float8 where both extents of their weights
+    are multiples of 16. ``dtype``: of their inputs. Raises :class:`Unsupported` where none can, or
     where most of the model could not."""
     if any(isinstance(module, nn.modules.conv._ConvNd) for module in model.modules()):
         raise Unsupported("PyTorch has no convolutions in float8")

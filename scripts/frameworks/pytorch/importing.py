@@ -35,6 +35,7 @@ class _WithoutOperators(MetaPathFinder):
 
 
 def install() -> None:
-    """Let torchvision be imported without its operators, by whomever, from now on."""
+    """Make torchvision importable without its compiled operators, for all later imports in this
+    process."""
     if not any(isinstance(finder, _WithoutOperators) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WithoutOperators())

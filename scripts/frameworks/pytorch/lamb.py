@@ -1,6 +1,6 @@
-"""LAMB (You et al. 2019, arXiv:1904.00962), which ``torch.optim`` has not, as one of it: each of
-its operations is of all parameters of a group at once (``torch._foreach_*``), as those of PyTorch's
-own optimizers are where they are not fused."""
+"""LAMB (You et al. 2019, arXiv:1904.00962), which ``torch.optim`` lacks, as an optimizer of
+PyTorch. Each operation covers all parameters of a group at once (``torch._foreach_*``), like
+PyTorch's own optimizers that are not fused."""
 
 from __future__ import annotations
 

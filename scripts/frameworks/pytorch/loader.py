@@ -20,7 +20,7 @@ pixels = pillow.pixels
 
 
 class Images(pillow.PillowImages):
-    """The samples that are asked for, as tensors."""
+    """Images of a request, decoded by Pillow and transformed by torchvision, as tensors."""
 
     def resized(self, image: Any, height: int, width: int) -> Any:
         return functional.resize(image, [height, width], functional.InterpolationMode.BILINEAR)
@@ -38,7 +38,7 @@ class Images(pillow.PillowImages):
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
-    """See :data:`harness.loader.one_by_one.Batches`."""
+    """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`."""
     loader: Any = DataLoader(
         samples,
         batch_size=batch,
@@ -54,7 +54,8 @@ load, load_tokens = one_by_one.loading(Images, batches)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": "torch.utils.data.DataLoader",
         "workers_are": "processes",

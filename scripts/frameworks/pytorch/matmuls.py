@@ -67,9 +67,9 @@ def multiply(left: Any, right: Any, device: torch.device) -> Tensor:
 
 
 class MatmulWatch(TorchDispatchMode):
-    """Notes the matmuls that reach the kernels below it, by the dtype of their operands and by
-    PyTorch's own formulas for floating-point operations, two for each multiply-add; where it has
-    none, nothing is counted, which the comparison with the reference shows."""
+    """Record of the matmuls that reach the kernels below it, by the dtype of their operands and by
+    PyTorch's own formulas for floating-point operations, two for each multiply-add. Matmuls without
+    a formula are not counted, which the comparison with the reference shows."""
 
     def __init__(self) -> None:
         super().__init__()

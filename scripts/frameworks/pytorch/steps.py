@@ -82,7 +82,7 @@ def updating(
 
 
 def training(differentiate: Callable[[], Tensor], update: Callable[[], None]) -> Step:
-    """Return the step that returns the loss, a scalar."""
+    """Return a training step, which returns the loss, a scalar."""
 
     def step() -> Outputs:
         value = differentiate()

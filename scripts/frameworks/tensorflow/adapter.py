@@ -1,6 +1,6 @@
-"""TensorFlow 2 as its guides say: Keras models, a custom loop around one ``tf.function``, Keras's
-mixed precision, MultiWorkerMirroredStrategy with one worker for each device, XLA by
-``jit_compile``."""
+"""TensorFlow 2, set up as its guides recommend: Keras models, a custom loop around one
+``tf.function``, Keras's mixed precision, MultiWorkerMirroredStrategy with one worker for each
+device, XLA by ``jit_compile``."""
 
 from __future__ import annotations
 

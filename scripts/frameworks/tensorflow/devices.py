@@ -92,14 +92,14 @@ def onednn_built_in() -> Optional[bool]:
 
 
 def has_gradient_of_groups() -> bool:
-    """Return whether a kernel computes gradients of grouped convolutions: on CPUs oneDNN's alone,
-    which are the default on processors with AVX512_VNNI, AVX512_BF16 or AMX."""
+    """Return whether a kernel computes gradients of grouped convolutions. On CPUs only oneDNN has
+    one, which is the default on processors with AVX512_VNNI, AVX512_BF16 or AMX."""
     return bool(onednn_built_in() or tf.config.get_visible_devices("GPU"))
 
 
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     """Return Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it. Raises
-    :class:`Unsupported` where it has not the dtype that is asked for."""
+    :class:`Unsupported` where it lacks the requested dtype."""
     if precision in ("fp32", "tf32"):
         return "float32"
     wide = gpu is None or capability_and_name(gpu)[0] >= (8, 0)

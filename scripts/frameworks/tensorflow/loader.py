@@ -28,7 +28,8 @@ def _constants(arrays: tensorflow_data.Arrays) -> tensorflow_data.Arrays:
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`. Without workers nothing is done ahead."""
+    """Yield batches of images; see :meth:`harness.loader.Loading.load`. Without workers nothing is
+    done ahead."""
     with tf.device("/CPU:0"):
         parts = _constants(tensorflow_data.arrays(asked))
         for images, labels, numbers in tensorflow_data.dataset(asked, parts):
@@ -36,7 +37,7 @@ def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
 
 
 def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-    """See :meth:`harness.loader.Loading.load_tokens`."""
+    """Yield batches of token sequences; see :meth:`harness.loader.Loading.load_tokens`."""
     with tf.device("/CPU:0"):
         parts = _constants(tensorflow_data.token_arrays(asked))
         for tokens, numbers in tensorflow_data.token_dataset(asked, parts):
@@ -50,5 +51,6 @@ def pixels(content: bytes) -> Any:
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return tensorflow_data.settings()

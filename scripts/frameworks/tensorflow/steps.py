@@ -34,12 +34,11 @@ def training(
     accumulation: int,
     xla: bool,
 ) -> Training:
-    """Return a training step and its first part: forward pass, backward pass, all-reduce. Of
-    several micro-steps a batch has the micro-batches side by side along a first axis.
+    """Return a training step and its first part: forward pass, backward pass, all-reduce.
+    Micro-batches are stacked along the first axis of a batch.
 
-    XLA cannot compile the collective, so it gets what stands before it and behind it as two
-    programs. A single rank has the same two: compiled as one, its step would be another program
-    than the step that its scaling is told by."""
+    XLA cannot compile the collective, so it compiles the parts before and after it as two programs.
+    A single rank uses the same two: as one program, its step would be no baseline for scaling."""
     variables = model.trainable_variables
     ranks = strategy.num_replicas_in_sync
 

@@ -1,6 +1,6 @@
-"""TensorFlow 1 as its guides say: one graph, built once and run by a session that Grappler
-optimizes, data in variables on the device, fused kernels, the graph rewrite for mixed precision,
-collective operations between one server for each rank, XLA by scopes."""
+"""TensorFlow 1, set up as its guides recommend: one graph, built once and run by a session that
+Grappler optimizes, data in variables on the device, fused kernels, the graph rewrite for mixed
+precision, collective operations between one server for each rank, XLA by scopes."""
 
 from __future__ import annotations
 

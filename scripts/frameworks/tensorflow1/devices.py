@@ -54,8 +54,8 @@ def device_name(rank_context: RankContext) -> str:
 
 
 def join(rank_context: RankContext, config: tf.ConfigProto) -> Optional[tf.train.Server]:
-    """Return this rank's server in the cluster of all ranks; None where it is the only one.
-    ``config`` is made that of collective operations."""
+    """Return this rank's server in the cluster of all ranks; None for a single rank. Changes
+    ``config`` for collective operations."""
     if rank_context.world_size == 1:
         return None
     config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"

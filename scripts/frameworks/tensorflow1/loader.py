@@ -88,14 +88,15 @@ def _batches(
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`. Without workers nothing is done ahead."""
+    """Yield batches of images; see :meth:`harness.loader.Loading.load`. Without workers nothing is
+    done ahead."""
     alike = asked._replace(paths=(), labels=None, draws=None if asked.draws is None else True)
     for batch in _batches(alike, tensorflow_data.arrays(asked), tensorflow_data.dataset):
         yield Loaded(*batch)
 
 
 def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-    """See :meth:`harness.loader.Loading.load_tokens`."""
+    """Yield batches of token sequences; see :meth:`harness.loader.Loading.load_tokens`."""
     alike = asked._replace(starts=None, records=(), features=tuple(asked.features))
     arrays = tensorflow_data.token_arrays(asked)
     for batch in _batches(alike, arrays, tensorflow_data.token_dataset):
@@ -114,5 +115,6 @@ def pixels(content: bytes) -> Any:
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return tensorflow_data.settings()

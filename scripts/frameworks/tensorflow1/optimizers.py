@@ -20,7 +20,7 @@ def from_model_config(
     model_config: Dict[str, Any], rate: tf.Variable, names: Dict[str, str]
 ) -> tf.train.Optimizer:
     """Return the optimizer that the model's hyper-parameters name, with this learning ``rate``, a
-    scalar; it does not clip. ``names``: TensorFlow's of all that is trained, by those that
+    scalar; it does not clip. ``names``: TensorFlow's names of trained parameters, by the names that
     frameworks share."""
     layerwise.refuse(model_config)
     hyper = model_config["hyperparameters"]

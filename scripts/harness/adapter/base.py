@@ -181,8 +181,8 @@ class Adapter(ABC):
         return {}
 
     def recompilations(self) -> Sequence[str]:
-        """Return the reason of each compilation of a part that was compiled before, in order. It is
-        asked for before and after the timed region."""
+        """Return the reasons for compiling parts again that were compiled before, in order. Called
+        before and after the timed region."""
         return ()
 
     def reset_peak_device_memory(self) -> None:  # noqa: B027

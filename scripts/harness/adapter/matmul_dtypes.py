@@ -54,5 +54,6 @@ class Rounding(MatmulTrace):
         """Multiply two float32 numpy arrays on the device, set up as for the case, and return a
         numpy array.
 
-        They are two matrices, or images (batch, height, width, in) and a kernel (height, width, in,
-        out) with stride 1 and no padding. :meth:`build` may not have been called."""
+        ``left`` and ``right``: two matrices, or images (batch, height, width, in) and a kernel
+        (height, width, in, out) with stride 1 and no padding. :meth:`build` may not have been
+        called."""

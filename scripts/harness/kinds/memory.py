@@ -88,8 +88,8 @@ def default_bytes(cache: int, devices: int) -> int:
 
 
 def check(held: stream.Stream, before: Any) -> None:
-    """Raise Mismatch where the arrays are not what the kernels leave of ``before``, the first of
-    them."""
+    """Raise Mismatch where the arrays are not what the kernels compute. ``before``: initial values
+    of the first array."""
     scalar = stream.SCALAR
     for name, expected in (
         ("a", before),

@@ -38,7 +38,8 @@ _DTYPE = "float32"  # of the message
 
 
 def one_shape(text: str) -> str:
-    """Return the shape (m, k, n) that a parameter's ``text`` says. Raises ValueError."""
+    """Return the canonical text of the single shape "m x k x n" in ``text``. Raises ValueError for
+    an invalid or batched one."""
     parsed = shape(text)
     if parsed.batch > 1:
         raise ValueError("must be one shape like 640x1024x1880 (m, k, n)")

@@ -38,8 +38,8 @@ PARTS = (MATMUL, COMMUNICATION, BOTH)
 
 
 class ShardedMatmul(Kind):
-    """Sharded matmuls: TFLOP/s of whole ones, and milliseconds of matmul, collective and both, on
-    the slowest rank."""
+    """Sharded matmuls: TFLOP/s of the whole product, and milliseconds of matmul, collective and
+    both, on the slowest rank."""
 
     needs = ShardedMatmuls
     axes = ("framework", "nodes", "devices_per_node", "precision")

@@ -228,9 +228,10 @@ def compare_initial(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
 
 
 def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return by how many standard errors statistics of dropout are off, with each set of weights of
-    the reference, which show different places of dropout; and, of several replicas, how many their
-    masks are correlated. Masks of training steps show in their losses."""
+    """Return errors of dropout's statistics, in standard errors.
+
+    Each set of the reference's weights shows different dropout layers. With several replicas, the
+    correlation of their masks is an error too. Masks of training steps show in the losses."""
     import numpy as np
 
     case, amounts, losses = adapter.case, [], []

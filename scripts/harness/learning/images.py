@@ -127,8 +127,8 @@ def source(
 def part_of_rank(
     images: folder.Images, rank: int, ranks: int, batch: int, size: int, workers: int
 ) -> Loads:
-    """Return every n-th image for each of n ranks. Raises :class:`folder.BadData` where there is
-    none for a rank."""
+    """Return the request for this rank's validation images: every ``ranks``-th, beginning with
+    number ``rank``. Raises :class:`folder.BadData` where there is none for a rank."""
     import numpy as np
 
     places = np.arange(rank, len(images.paths), ranks)

@@ -29,8 +29,8 @@ class Softening(NamedTuple):
 def softening(
     model_config: Mapping[str, Any], smoothing: float, mixup: float
 ) -> Optional[Softening]:
-    """Return the parameters; None where there is nothing to soften. Raises :class:`Unsupported` for
-    models whose samples are not images of one class each."""
+    """Return the parameters of label smoothing and mixup; None if both are 0. Raises
+    :class:`Unsupported` for models whose samples are not images of one class each."""
     if not smoothing and not mixup:
         return None
     names = {declaration["name"] for declaration in model_config["inputs"]}

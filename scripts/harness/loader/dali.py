@@ -1,13 +1,12 @@
 """Load images by NVIDIA's DALI with its CPU operators, for any framework: NVIDIA's ResNet-50 calls
 this ``dali-cpu``. :mod:`harness.loader.dali_gpu` decodes on the GPU.
 
-Batches are numpy's and are fed as those of any loader. The harness's crops are cut out while a file
-is decoded, as DALI's own ``image_random_crop`` does.
+Batches are numpy arrays and reach the framework like those of any loader. The harness's crops are
+cut out while a file is decoded, as DALI's own ``image_random_crop`` does.
 
 Source: NVIDIA DALI documentation, operators ``decoders.image``, ``decoders.image_slice``,
 ``resize``, ``crop_mirror_normalize``, ``external_source``; for a GPU, ``device="mixed"`` of the
-decoders, whose output the other operators follow.
-"""
+decoders, whose output the other operators follow."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ OWN = threading.local()
 
 
 def pixels(content: bytes, gpu: Optional[int] = None) -> Any:
-    """See :class:`harness.loader.Loading`. ``gpu``: number of the GPU that decodes; None for the
-    CPU."""
+    """Decode a JPEG file, uint8 (height, width, 3); see :class:`harness.loader.Loading`. ``gpu``:
+    number of the GPU that decodes; None for the CPU."""
     if not hasattr(OWN, "decoder"):
         OWN.decoder = _built(
             1, 1, gpu, lambda: _decoded(fn.external_source(name="file"), gpu), ahead=False
@@ -44,7 +43,7 @@ def pixels(content: bytes, gpu: Optional[int] = None) -> Any:
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`."""
+    """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
     for images, labels, numbers in batches(asked):
         yield Loaded(np.array(images.as_array()), labels, numbers)
 
@@ -68,7 +67,8 @@ def batches(asked: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any,
 
 
 def settings(accelerator: str, operators: str = "CPU") -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": f"nvidia.dali {nvidia.dali.__version__}, operators for the {operators}",
         "workers_are": "threads",

@@ -14,18 +14,19 @@ from harness.loader import DeviceArray, Loaded, Loads, dali
 
 
 def pixels(content: bytes) -> Any:
-    """See :class:`harness.loader.Loading`."""
+    """Decode a JPEG file, uint8 (height, width, 3); see :class:`harness.loader.Loading`."""
     return dali.pixels(content, _gpu())
 
 
 def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-    """See :meth:`harness.loader.Loading.load`."""
+    """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
     for images, labels, numbers in dali.batches(asked, _gpu()):
         yield Loaded(DeviceArray(images.as_tensor()), labels, numbers)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return dali.settings(accelerator, "GPU")
 
 

@@ -31,8 +31,10 @@ def whole_jpeg(content: bytes) -> bytes:
 
 
 def whole_image(content: bytes) -> bytes:
-    """Return the bytes of a complete JPEG or PNG file. One image of ImageNet is a PNG file by
-    another name."""
+    """Return the bytes of a JPEG or PNG file that is complete. Raises ValueError for a truncated
+    one.
+
+    One image of ImageNet is a PNG file named .JPEG."""
     if not content.startswith(_PNG):
         return whole_jpeg(content)
     if _PNG_END not in content:

@@ -22,7 +22,8 @@ def frames_of(file: str, form: str) -> Tuple[List[examples.Span], str]:
 
 
 def decoded(content: bytes, form: str) -> Dict[str, Any]:
-    """Return the whole numbers of a record's content by name, int64 (count,). Raises ValueError."""
+    """Return the whole numbers of a record's content by name, int64 (count,). Raises ValueError for
+    an invalid one."""
     return examples.of_tensorflow(content) if form == TFRECORD else examples.of_oneflow(content)
 
 

@@ -151,7 +151,8 @@ def _batched(data: Any, batch: int, workers: int) -> Any:
 
 
 def settings() -> Dict[str, Any]:
-    """See :meth:`harness.loader.Loading.loader_settings`."""
+    """Return the settings of the loader for the record; see
+    :meth:`harness.loader.Loading.loader_settings`."""
     return {
         "loader": "tf.data",
         "workers_are": "threads",

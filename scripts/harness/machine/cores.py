@@ -145,10 +145,8 @@ def near_gpus(
     siblings: Callable[[int], List[int]] = siblings,
 ) -> List[List[int]]:
     """Return cores for each GPU, given by PCI address, among those that the kernel calls local to
-    it.
-
-    Cores near several GPUs are dealt out evenly, both threads of a physical core to the same GPU.
-    Lists are empty where the kernel does not tell, or where a GPU would get no core."""
+    it. Cores near several GPUs are divided evenly, both threads of a physical core to the same GPU.
+    Lists are empty where the kernel does not say, or where a GPU would get no core."""
     local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
     assigned: List[List[int]] = []
     for place, cores in enumerate(local):

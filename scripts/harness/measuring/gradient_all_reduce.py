@@ -49,8 +49,8 @@ def measure(adapter: Collectives, seconds: float) -> Dict[str, Any]:
 
 
 def time_all_reduce(adapter: Collectives, seconds: float, report: Report) -> None:
-    """Store the timing as the field ``gradient_all_reduce``. ``seconds``: duration of the run
-    so far."""
+    """Time the gradient all-reduce and store the result as the report's field
+    ``gradient_all_reduce``. ``seconds``: duration of the run so far."""
     empty: Dict[str, Any] = {"bytes": [], "seconds": []}
     extras.attempt(
         "gradient_all_reduce", lambda: measure(adapter, seconds), empty, adapter, seconds, report

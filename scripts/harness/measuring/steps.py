@@ -156,7 +156,7 @@ def run(context: Context) -> None:
 
 
 def recompilations(adapter: Adapter) -> Sequence[str]:
-    """Return the reasons of the compiler's recompilations since the process started."""
+    """Return the reasons for the compiler's recompilations since the process started."""
     return () if adapter.case.compiler == "none" else adapter.recompilations()
 
 

@@ -83,8 +83,9 @@ class TokenSource:
         return masking_plan
 
     def epoch(self, number: int, samples: Optional[int] = None) -> TokenLoads:
-        """Return the request to the loader, in batches of ``samples``, None for those of a step.
-        Raises :class:`harness.samples.folder.BadData` where there are too few."""
+        """Return the request to the loader for epoch ``number``, in batches of ``samples``, by
+        default those of a step. Raises :class:`harness.samples.folder.BadData` where there are too
+        few."""
         context, case = self._context, self._context.workload.case
         marks = 0 if self.form == masking.RUNNING else masking.MARKS
         order = (self.tokens_found, self._split, number, context.rank_context.seed)
@@ -126,8 +127,8 @@ class TokenSource:
 
 
 def source(context: Context) -> Tuple[Batch, Callable[[], Batches], str]:
-    """Return the first batch, a function that starts over with it, and the name of the array to
-    checksum. Raises errors of reading data."""
+    """Return the first batch, a function that yields all batches from that one on, and the name of
+    the array to checksum. Raises errors of reading data."""
     case, fields = context.workload.case, context.fields
     split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
     own = TokenSource(context, split, WORKERS)

@@ -1,5 +1,5 @@
-"""Orderly end of a run: signals become an exception; temporary files and all processes of the run
-go."""
+"""Orderly end of a run: signals become an exception, and temporary files and all processes of the
+run are removed."""
 
 from __future__ import annotations
 

@@ -89,13 +89,13 @@ def allowed(
 
 
 class MemoryMonitor:
-    """Memory that the processes of ``run`` hold, against what they may.
+    """Monitor of the memory that the processes of ``run`` hold, and of their limit.
 
     ``cores``: how many can fill memory at once; ``often``: look as often as possible, to see the
     peak, which would disturb a timed run; ``launcher``: the process that does not count; ``proc``:
     the folder /proc.
 
-    ``peak``: most bytes seen together. ``next_look``: when to look again, in monotonic seconds."""
+    ``peak``: most bytes held together. ``next_look``: when to look again, in monotonic seconds."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Origin of a figure: code, packages, environment, machine."""
+"""Provenance of a figure: code, packages, environment, machine."""

@@ -140,7 +140,7 @@ def assemble(
     started: Started,
     installed_version: str,
 ) -> Dict[str, Any]:
-    """Return the record, not yet checked.
+    """Return the record of a run, not yet checked against the schema.
 
     ``installed_version``: of the framework's distribution, for a run that never imported it; ""
     without a framework."""

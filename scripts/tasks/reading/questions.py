@@ -11,8 +11,8 @@ _HOW = "bad_answers: skip leaves the question out and counts it"
 
 
 class Question(NamedTuple):
-    """Question about a context. ``answers``: text and first character of each; none of one that is
-    impossible."""
+    """Question about a context. ``answers``: text and position of the first character of each;
+    empty if the question has no answer."""
 
     text: str
     context: str

@@ -37,8 +37,8 @@ def best(scores: Any, allowed: Any, longest: int) -> Best:
 
 
 def loss(scores: Any, spans: Any) -> Any:
-    """Return the mean of the cross-entropies of the first and of the last token, (samples,).
-    ``scores``: (samples, tokens, 2); ``spans``: the right ones, (samples, 2)."""
+    """Return the loss of each sample, (samples,): the mean of the cross-entropies of first and last
+    token. ``scores``: (samples, tokens, 2); ``spans``: the correct positions, (samples, 2)."""
     import numpy as np
 
     shifted = scores - scores.max(axis=1, keepdims=True)

@@ -14,9 +14,9 @@ QUESTION, STRIDE = 64, 128
 
 
 class TokenWindow(NamedTuple):
-    """Window of a question and a part of its context. ``question``: its place among them;
-    ``characters``: of each token of the context, the first character and that behind the last;
-    ``first``: where the context begins among the tokens."""
+    """Window of a question and a part of its context. ``question``: position in the list of
+    questions; ``characters``: of each token of the context, the positions of its first character
+    and after its last; ``first``: position of the context's first token."""
 
     question: int
     first: int

@@ -1,4 +1,4 @@
-"""Benchmark that goes wrong where its parameter says."""
+"""Benchmark that fails in the way that its parameter names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Losses in half precision are found by their significant bits, however near they are."""
+"""Losses that were computed in half precision are detected by their significant bits, however close
+they are."""
 
 from __future__ import annotations
 

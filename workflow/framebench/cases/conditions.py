@@ -104,7 +104,8 @@ KEYS = (*CASE, *CONDITIONS)
 
 
 def path_of(name: str) -> str:
-    """Return the attribute of a :class:`Key` that has the value of a column of KEYS."""
+    """Return the dotted path of the attribute of :class:`Key` that holds the column ``name`` of
+    KEYS, for example ``case.batch_per_device``."""
     if name in CASE or name in axes.REGISTERED:
         return f"case.{name}"
     field = observed.IN_CASE.get(name)

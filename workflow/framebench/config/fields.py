@@ -219,7 +219,7 @@ def _among(value: Any, names: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Value of a Literal."""
+    """Validator of a ``Literal``; its error lists the allowed values."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
         check = partial(_among, names=get_args(source))

@@ -54,7 +54,7 @@ _Cases = Annotated[Axes, ReadAs(Pattern, named_axes)]
 
 
 class TunedSetting(Keys):
-    """Setting by environment variables. ``effect``: sentence about what it changes."""
+    """Setting by environment variables. ``effect``: a sentence on what it changes."""
 
     variables: Variables
     cases: _Cases | None = None

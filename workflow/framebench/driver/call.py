@@ -79,10 +79,9 @@ class Invocation:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
     def check_measurement(self) -> None:
-        """End the call if it measures next to a target that measures nothing.
+        """End the call if it names a target that measures nothing next to targets that measure.
 
-        For such a target the results are not locked.
-        """
+        A call with such a target does not lock the results."""
         if self.starts and not self.measures:
             refuse(
                 f"found among the targets: {', '.join(self.named)}; allowed in a call that "

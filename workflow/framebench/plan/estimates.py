@@ -133,7 +133,7 @@ def of_peak(framework: str, place: Capacity, follow: bool) -> float:
 
 
 def of_first_start(framework: str, place: Capacity) -> float:
-    """Return the seconds by which the first run of a framework takes longer."""
+    """Return the extra seconds that the first run of a framework takes to start."""
     return COLD * _imported(framework, place)
 
 

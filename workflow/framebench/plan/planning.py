@@ -336,7 +336,8 @@ def _as_asked(
 
 
 def costs(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
-    """Return what the time budget of a call on a plan is divided by."""
+    """Return the expected seconds of a plan's cases, by which the time budget of a call is
+    divided."""
     seconds = {run.case: run.seconds for run in [*plan.reserve, *plan.runs]}
     return _costs(plan.stages, seconds, plan.settings, plan.place, spent)
 

@@ -143,7 +143,7 @@ def followed_by(plan: Plan, checks: Iterable[Job]) -> list[str]:
 
 
 def taken(plan: Plan, job: Job) -> list[str]:
-    """Return the command prefix of a check that takes the record that a run has left of it."""
+    """Return the command prefix of a check that uses the record which its run has left for it."""
     file = beside_run(plan.settings.results, job.kind, job.path)
     return ["sh", str(Path(plan.scripts).parent / "workflow" / "take_or_make.sh"), file]
 

@@ -105,9 +105,10 @@ NAMES = tuple(column.name for column in COLUMNS)
 
 
 def paths(cases: Sequence[Case]) -> list[Row]:
-    """Return start and data folder of each of ``cases``, which are all cases of the table.
+    """Return starting checkpoint and data folder of each of ``cases``, which are all cases of a
+    table.
 
-    They are shortened as far as they stay distinct."""
+    Paths are shortened to their ends as far as they stay distinct."""
     starts, folders = (
         [dict(case.parameters).get(name, NO_FILE) for case in cases] for name in ("start", "data")
     )

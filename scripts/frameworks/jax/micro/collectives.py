@@ -46,7 +46,8 @@ def collective(
     ranks: Ranks,
     note: Callable[[Any], None],
 ) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`. ``note`` is called with each result.
+    """Prepare a collective; see :class:`harness.communication.Communication`. ``note`` is called
+    with each result.
 
     An all-reduce sums the previous result; other programs take it only to start after it."""
     own = jax.device_put(array.astype(dtype), device)
@@ -85,7 +86,8 @@ def sharded_matmul(
     ranks: Ranks,
     note: Callable[[Any], None],
 ) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`. ``note`` is called with each result.
+    """Prepare a matmul and the collective of its parts; see
+    :class:`harness.communication.ShardedMatmuls`. ``note`` is called with each result.
 
     Each program takes its own previous result, so that it starts after that."""
     a, b = (ranks.stacked(jax.device_put(array.astype(dtype), device)) for array in (left, right))

@@ -25,7 +25,8 @@ def passes(
     dtype: Any,
     note: Callable[[Any], None],
 ) -> ForwardBackward:
-    """See :class:`harness.operations.LayerOperations`."""
+    """Prepare the forward and backward kernels of ``layer``; see
+    :class:`harness.operations.LayerOperations`."""
     if isinstance(layer, ConvolutionShape):
         function, axes = _convolution(layer), _AS_THEY_ARE
     else:

@@ -56,7 +56,8 @@ def operation(
     dtype: Any,
     note: Callable[[Any], None],
 ) -> Operation:
-    """See :class:`harness.operations.SingleOperations`. ``note`` is called with each result."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`. ``note`` is
+    called with each result."""
     tensors = [jax.device_put(array.astype(dtype), device) for array in arrays]
 
     def compute(*operands: Any) -> Any:

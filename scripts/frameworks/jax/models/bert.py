@@ -1,7 +1,8 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
-begins and ends, without a pooler, as in the authors' code for SQuAD."""
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
+
+A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
+where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
 
 
 class Drawing:
-    """Weights and embeddings normal with the authors' deviation, biases zero, by their names."""
+    """Initial parameters by name: weights and embeddings are normal with the authors' standard
+    deviation, biases zero."""
 
     def __init__(self, hyper: Dict[str, Any], random: np.random.Generator) -> None:
         self._hyper, self._random = hyper, random
@@ -132,7 +134,8 @@ def embedded(
     dtype: Any,
     key: Optional[Array],
 ) -> Array:
-    """Map (batch, sequence) to (batch, sequence, hidden) in ``dtype``."""
+    """Return the embeddings of ``token_ids`` (batch, sequence): (batch, sequence, hidden) in
+    ``dtype``."""
     x = parameters["embeddings.token.weight"][token_ids]
     x = x + parameters["embeddings.segment.weight"][batch["segment_ids"]]
     x = x + parameters["embeddings.position.weight"][: x.shape[1]]

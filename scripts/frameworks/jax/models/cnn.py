@@ -63,8 +63,8 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits (batch, classes) in ``dtype``, in training behind them those of the auxiliary
-    heads; and the running statistics behind it. Dropout in training, with masks drawn from
+    """Return logits (batch, classes) in ``dtype``, in training followed by those of the auxiliary
+    heads, and the updated running statistics. Dropout in training, with masks drawn from
     ``key``."""
     plan, after = model.schedules[train], dict(statistics)
     values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)

@@ -51,7 +51,7 @@ class Cache(NamedTuple):
     length: Array
 
     def extend(self, name: str, *new: Array) -> None:
-        """Put keys and values of a layer, (batch, sequence, heads, size), behind those in use."""
+        """Append keys and values of a layer, (batch, sequence, heads, size)."""
         begin = (0, self.length, 0, 0)
         keys, values = (
             lax.dynamic_update_slice(kept, update, begin)
@@ -110,7 +110,7 @@ def _angles(positions: Array, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
 
 
 def _rotated(x: Array, angles: Tuple[Array, Array]) -> Array:
-    """Rotate (batch, sequence, heads, size) in float32; keep the dtype."""
+    """Rotate positions of (batch, sequence, heads, size) in float32 (RoPE); keep the dtype."""
     cosine, sine = angles
     first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)
     turned = (first * cosine - second * sine, second * cosine + first * sine)
@@ -197,8 +197,8 @@ def empty(hyper: Dict[str, Any], batch: int, room: int, dtype: Any) -> Kept:
 def following(
     parameters: Arrays, token_ids: Array, cache: Cache, hyper: Dict[str, Any], dtype: Any
 ) -> Tuple[Array, Cache]:
-    """Return logits (batch, vocabulary) of what follows ``token_ids`` (batch, sequence), which
-    stand behind those in the cache, and the cache with them. Several begin one that is empty."""
+    """Return logits (batch, vocabulary) of the token after ``token_ids`` (batch, sequence), which
+    continue those in ``cache``, and the extended cache. Several tokens need an empty cache."""
     extended = Cache(dict(cache.kept), cache.length)
     x = _hidden(parameters, token_ids, hyper, dtype, None, extended)
     after = extended._replace(length=cache.length + token_ids.shape[1])

@@ -1,6 +1,6 @@
 """ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
 2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. (What is what: scripts/reference/electra.py.)"""
+code. scripts/reference/electra.py defines the computation."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ def keys(key: Optional[Array], count: int) -> Iterator[Optional[Array]]:
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Return the mean over all leading axes, in float32. ``labels``: classes, or probabilities of
-    all of them."""
+    """Return the mean over all leading axes, in float32. ``labels``: class indices, or
+    probabilities of all classes."""
     logits = logits.astype(jnp.float32)
     if jnp.issubdtype(labels.dtype, jnp.floating):
         return -(labels * jax.nn.log_softmax(logits)).sum(axis=-1).mean()
@@ -150,8 +150,8 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
 
 
 def cut(x: Array, hyper: Dict[str, Any]) -> Array:
-    """Return activations (batch, sequence, hidden), behind a layer's rows: where ranks share the
-    layers out, each has a part of the sequence from here on. See :mod:`sharded`."""
+    """Return activations (batch, sequence, hidden) after a layer's row-parallel projection. With
+    tensor parallelism, each rank has a part of the sequence from here on. See :mod:`sharded`."""
     sharing = hyper.get(SHARING)
     return x if sharing is None else sharing.cut(x)
 

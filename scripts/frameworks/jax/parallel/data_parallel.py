@@ -64,7 +64,7 @@ class Ranks:
         return jax.jit(each, keep_unused=True)
 
     def stacked(self, array: jax.Array) -> jax.Array:
-        """Return the arrays of all ranks, of which this is one."""
+        """Return an array (ranks, ..) over all ranks, in which ``array`` is this rank's part."""
         shape = (self.mesh.size, *array.shape)
         sharding = NamedSharding(self.mesh, OWN)
         return jax.make_array_from_single_device_arrays(shape, sharding, [array[None]])
@@ -103,7 +103,7 @@ def options_of(device: jax.Device) -> Dict[str, Any]:
 
 
 def side_by_side(parts: Batches) -> Dict[str, Any]:
-    """Return micro-batches along a first axis."""
+    """Return micro-batches stacked along a new first axis."""
     return {
         name: (jnp if isinstance(array, jax.Array) else np).stack([part[name] for part in parts])
         for name, array in parts[0].items()
@@ -116,7 +116,8 @@ class Arrangement:
     def moments(
         self, init: Function, parameters: Dict[str, np.ndarray], shared: Dict[str, jax.Array]
     ) -> Any:
-        """Return the optimizer's state of ``parameters``, placed like all that is ``shared``."""
+        """Return the optimizer's state for ``parameters``, made by ``init`` and placed by
+        :meth:`share`."""
         return self.share(init(parameters))
 
     def share(self, tree: Any) -> Any:

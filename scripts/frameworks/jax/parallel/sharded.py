@@ -1,9 +1,9 @@
-"""Models that are sharded over the ranks by shardings alone: one program over all devices, in
-which the arrays say who has which part of them, and XLA puts the collectives between.
+"""Models sharded over the ranks by JAX's shardings alone: one program over all devices. The arrays
+say which rank has which part of them, and XLA inserts the collectives.
 
-A definition that can be sharded says which projections of its layers are cut by columns and
-which by rows (``COLUMNS``, ``ROWS``), which of them have heads side by side (``heads_of``), and
-where activations are cut and joined (:func:`layers.cut`, :func:`layers.joined`)."""
+A definition that can be sharded says which projections of its layers are cut by columns and which
+by rows (``COLUMNS``, ``ROWS``), which of them have heads side by side (``heads_of``), and where
+activations are cut and joined (:func:`layers.cut`, :func:`layers.joined`)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ __all__ = ["SHARING", "Sharding", "Whole", "held"]
 
 
 class Whole:
-    """A parameter, or the gradient of one, as it is in the model before it is sharded.
-    ``order``: of its columns, where they stand in another one since."""
+    """A sharded parameter, or its gradient, that can be gathered to its shape in the model.
+
+    ``order``: position in the model of each column of the gathered array; None where unchanged."""
 
     def __init__(self, array: Array, join: Join, order: Optional[np.ndarray]) -> None:
         self._array, self._join, self._order = array, join, order
@@ -42,7 +43,7 @@ class Whole:
         return tuple(self._array.shape)
 
     def gather(self) -> np.ndarray:
-        """Return the whole array, in every rank; all of them call this."""
+        """Return the whole array in every rank. All ranks must call this."""
         whole = np.asarray(local(self._join(self._array)))
         return whole if self._order is None else whole[..., np.argsort(self._order)]
 
@@ -69,7 +70,8 @@ class Sharding(Arrangement):
 
     @property
     def settings(self) -> Dict[str, Any]:
-        """JSON values, for the record."""
+        """Sizes of the mesh above 1, and whether sequence parallelism applies, as JSON values for
+        the record."""
         sizes = {name: size for name, size in self.mesh.shape.items() if size > 1}
         return {**sizes, "sequence_parallel": TENSOR in sizes}
 
@@ -94,7 +96,7 @@ class Sharding(Arrangement):
     # ---- arrays ------------------------------------------------------------------------------
 
     def share(self, parameters: Dict[str, np.ndarray]) -> Arrays:
-        """Return this rank's part of each parameter, of which it has all. Raises
+        """Return this rank's part of each of ``parameters``, which are whole. Raises
         :class:`Unsupported` where an extent is no multiple of the ranks."""
         self._specs = {name: self._spec(name, array) for name, array in parameters.items()}
         self._orders = self._orders or dict(self._ordered(parameters))
@@ -172,8 +174,8 @@ class Sharding(Arrangement):
         return jax.jit(init, out_shardings=self.results(init, (shared,)))(shared)
 
     def results(self, function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
-        """Return the shardings of what ``function`` gives: what is named as a parameter, and has
-        its shape, is sharded as it is, all else is the same in every rank."""
+        """Return the sharding of each result of ``function``: a result with the name of a parameter
+        is sharded like it, all others are replicated."""
 
         def placed(path: Tuple[Any, ...], leaf: Any) -> NamedSharding:
             keys = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
@@ -199,8 +201,8 @@ class Sharding(Arrangement):
     # ---- what a step consists of -------------------------------------------------------------
 
     def gathering(self, forward: Forward) -> Forward:
-        """Return ``forward`` with parameters that are gathered before it, and once more for the
-        backward pass: what was gathered is not kept between them."""
+        """Return ``forward`` with parameters that are gathered before it, and gathered again for
+        the backward pass instead of being kept."""
         if self._layout.fsdp == 1:
             return forward
 
@@ -215,8 +217,8 @@ class Sharding(Arrangement):
         return self._constrained(array, spec)
 
     def sharing(self, differentiate: Differentiate) -> Differentiate:
-        """Return ``differentiate`` with gradients of which each rank has its part: right behind
-        each micro-step."""
+        """Return ``differentiate`` with gradients that are sharded over the ranks right after each
+        micro-step."""
 
         def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
             value, own, gradients = differentiate(parameters, own, batch)

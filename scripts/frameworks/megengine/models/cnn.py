@@ -164,8 +164,8 @@ FUNCTIONS: Dict[str, Callable[[Layer], Operation]] = {
 
 
 class CNN(M.Module):
-    """Images (batch, channels, height, width) -> logits (batch, classes); in training, behind them
-    those of the auxiliary heads."""
+    """Convolutional network: images (batch, channels, height, width) -> logits (batch, classes), in
+    training followed by those of the auxiliary heads."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()

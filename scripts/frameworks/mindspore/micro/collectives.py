@@ -26,7 +26,7 @@ def refusal(operation: str) -> str:
 
 
 def collective(operation: str, array: Any) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`."""
+    """Prepare a collective; see :class:`harness.communication.Communication`."""
     own = held = Tensor(array)
     communicate = FUNCTIONS[operation]()
 
@@ -43,7 +43,8 @@ def collective(operation: str, array: Any) -> CollectiveOperation:
 
 
 def sharded_matmul(left: Any, right: Any, operation: str, ranks: int) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`."""
+    """Prepare a matmul and the collective of its parts; see
+    :class:`harness.communication.ShardedMatmuls`."""
     a, b = Tensor(left), Tensor(right)
     communicate = FUNCTIONS[operation]()
     part = whole = ops.matmul(a, b)

@@ -27,7 +27,7 @@ FUNCTIONS: Dict[str, Any] = {
 
 
 def operation(name: str, arrays: Sequence[Any], transposed: Transposed) -> Operation:
-    """See :class:`harness.operations.SingleOperations`."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`."""
     tensors = [Tensor(array) for array in arrays]
     if name == MATMUL:
         kind = ops.MatMul if arrays[0].ndim == 2 else ops.BatchMatMul

@@ -146,8 +146,8 @@ OPERATIONS: Dict[str, Callable[..., nn.Cell]] = {
 
 
 class CNN(nn.Cell):
-    """Images (batch, channels, height, width) -> logits (batch, classes); in training, behind them
-    those of the auxiliary heads."""
+    """Convolutional network: images (batch, channels, height, width) -> logits (batch, classes), in
+    training followed by those of the auxiliary heads."""
 
     def __init__(self, network: networks.LayerGraph, training: bool) -> None:
         super().__init__()

@@ -35,15 +35,15 @@ def normalization(hyper: Dict[str, Any]) -> nn.Cell:
 
 
 def dense(inputs: int, outputs: int, hyper: Dict[str, Any], added: bool = False) -> nn.Dense:
-    """Return a linear layer; ``added``: to the residuals, whose weights are smaller, the more
-    layers add to them."""
+    """Return a linear layer. ``added``: its output is added to the residuals, so its weights start
+    smaller in models with more layers."""
     share = (2 * hyper["layers"]) ** -0.5 if added else 1.0
     drawn = Normal(share * hyper["initializer_range"])
     return nn.Dense(inputs, outputs, weight_init=drawn, bias_init="zeros", has_bias=hyper["bias"])
 
 
 def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Rotate (batch, heads, sequence, size)."""
+    """Apply rotary position embedding to ``x`` (batch, heads, sequence, size)."""
     first, second = ops.chunk(x, 2, -1)
     return ops.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
 
@@ -62,8 +62,8 @@ def positions(where: Tensor, seen: int, hyper: Dict[str, Any]) -> List[Tensor]:
 
 
 class Cache(nn.Cell):
-    """Keys and values of one layer, with ``room`` for so many positions: rows (batch x heads x
-    room, size), written in place."""
+    """Keys and values of one layer, for up to ``room`` positions: rows (batch x heads x room,
+    size), written in place."""
 
     def __init__(self, hyper: Dict[str, Any], batch: int, room: int) -> None:
         super().__init__()
@@ -77,8 +77,9 @@ class Cache(nn.Cell):
         )
 
     def extend(self, where: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor]:
-        """Put ``key`` and ``value`` (batch, heads, sequence, size) at the positions ``where``.
-        Return those that they see: several begin, a single one sees all that there is room for."""
+        """Write ``key`` and ``value`` (batch, heads, sequence, size) at the positions ``where`` and
+        return those that they attend to: themselves if there are several, which must be the first,
+        else the whole room."""
         rows = (self.begins + where).reshape(-1)
         size = key.shape[3]
         ops.scatter_update(self.keys, rows, key.reshape(-1, size))

@@ -21,7 +21,8 @@ _LAYOUTS = {
 def convolution(
     shape: ConvolutionShape, arrays: Sequence[Any], device: mx.Context, dtype: str
 ) -> ForwardBackward:
-    """See :class:`harness.operations.LayerOperations`."""
+    """Prepare the forward and backward kernels of a convolution; see
+    :class:`harness.operations.LayerOperations`."""
     layout, to_images, to_kernel, from_images, from_kernel = _LAYOUTS[device.device_type]
     tensors = [
         mx.nd.array(array.transpose(axes), dtype="float32", ctx=device)

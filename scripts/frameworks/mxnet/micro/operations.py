@@ -26,7 +26,7 @@ from ..devices import DTYPES, name_of
 def operation(
     name: str, arrays: Sequence[Any], transposed: Transposed, device: mx.Context, dtype: str
 ) -> Operation:
-    """See :class:`harness.operations.SingleOperations`."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`."""
     if not all(array.size for array in arrays):
         raise Unsupported("MXNet has no arrays without an element: 0 stands for an unknown extent")
     tensors = [mx.nd.array(array, dtype="float32", ctx=device) for array in arrays]

@@ -182,8 +182,8 @@ OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
 
 
 class CNN(nn.HybridBlock):
-    """Images in :func:`layout` -> logits (batch, classes); in training, behind them those of the
-    auxiliary heads."""
+    """Convolutional network: images in :func:`layout` -> logits (batch, classes), in training
+    followed by those of the auxiliary heads."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()

@@ -57,7 +57,8 @@ def normalization(hyper: Dict[str, Any]) -> nn.HybridBlock:
 
 
 def rotate(F: Any, x: Any, cosine: Any, sine: Any) -> Any:
-    """Rotate (batch, heads, sequence, size) by angles (1, 1, sequence, size / 2)."""
+    """Apply rotary position embedding to ``x`` (batch, heads, sequence, size) by angles (1, 1,
+    sequence, size / 2)."""
     first, second = F.split(x, num_outputs=2, axis=3)
     turned = (
         F.broadcast_mul(first, cosine) - F.broadcast_mul(second, sine),

@@ -22,7 +22,7 @@ from harness.communication import (
 def collective(
     operation: str, array: Any, dtype: str, device: oneflow.device, rank_context: RankContext
 ) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`."""
+    """Prepare a collective; see :class:`harness.communication.Communication`."""
     comm, ranks = oneflow.comm, rank_context.world_size
     own = oneflow.tensor(array, dtype=getattr(oneflow, dtype), device=device)
     held = own.clone()
@@ -73,7 +73,8 @@ def sharded_matmul(
     dtype: oneflow.dtype,
     ranks: int,
 ) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`."""
+    """Prepare a matmul and the collective of its parts; see
+    :class:`harness.communication.ShardedMatmuls`."""
     a, b = (oneflow.tensor(array, dtype=dtype, device=device) for array in (left, right))
     part = whole = oneflow.matmul(a, b)
     rows, columns = part.shape

@@ -19,7 +19,8 @@ _LAST = ((0, 1, 2, 3), (3, 0, 1, 2), (0, 1, 2, 3), (1, 2, 3, 0))
 def convolution(
     shape: ConvolutionShape, arrays: Sequence[Any], device: oneflow.device, dtype: oneflow.dtype
 ) -> ForwardBackward:
-    """See :class:`harness.operations.LayerOperations`."""
+    """Prepare the forward and backward kernels of a convolution; see
+    :class:`harness.operations.LayerOperations`."""
     last = channels_last()
     to_images, to_kernel, from_images, from_kernel = _LAST if last else _FIRST
     layouts = (to_images, to_kernel, to_images)

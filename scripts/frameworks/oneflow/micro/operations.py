@@ -34,7 +34,7 @@ def operation(
     device: oneflow.device,
     dtype: oneflow.dtype,
 ) -> Operation:
-    """See :class:`harness.operations.SingleOperations`."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`."""
     tensors = [oneflow.tensor(array, dtype=dtype, device=device) for array in arrays]
     if name == MATMUL:
         swapped = zip(tensors, transposed)

@@ -7,8 +7,8 @@ from oneflow import Tensor
 
 
 def cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return a vector, (batch,), of logits (batch, classes). ``labels``: classes, or probabilities
-    of all of them, (batch, classes)."""
+    """Return the cross-entropy of each sample, (batch,), from logits (batch, classes). ``labels``:
+    class indices, or probabilities of all classes, (batch, classes)."""
     if labels.ndim > 1:
         return -(labels * F.log_softmax(logits, dim=-1)).sum(dim=-1)
     return F.cross_entropy(logits, labels, reduction="none")

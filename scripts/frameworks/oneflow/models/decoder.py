@@ -35,16 +35,16 @@ def normalization(hyper: Dict[str, Any]) -> nn.Module:
 
 
 def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Rotate (batch, heads, sequence, size) in float32; keep the dtype."""
+    """Rotate positions of (batch, heads, sequence, size) in float32 (RoPE); keep the dtype."""
     first, second = x.float().chunk(2, dim=-1)
     turned = [first * cosine - second * sine, second * cosine + first * sine]
     return oneflow.cat(turned, dim=-1).to(x.dtype)
 
 
 class Positions(nn.Module):
-    """Token ids (batch, sequence) -> what all layers need of their positions: what is added to the
-    scores (sequence, sequence), so that each sees itself and those before it, and, of rotary
-    positions, cosine and sine of their angles (sequence, size / 2)."""
+    """Positions as all layers need them, from token ids (batch, sequence): the causal mask that is
+    added to the scores (sequence, sequence) and, for rotary positions, cosine and sine of their
+    angles (sequence, size / 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ from harness.communication import (
 def collective(
     operation: str, array: Any, dtype: str, rank_context: RankContext
 ) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`."""
+    """Prepare a collective; see :class:`harness.communication.Communication`."""
     ranks = rank_context.world_size
     own = paddle.to_tensor(array).astype(dtype)
     held = own.clone()
@@ -71,7 +71,8 @@ def collective(
 
 
 def sharded_matmul(left: Any, right: Any, operation: str, dtype: str) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`."""
+    """Prepare a matmul and the collective of its parts; see
+    :class:`harness.communication.ShardedMatmuls`."""
     a, b = (paddle.to_tensor(array).astype(dtype) for array in (left, right))
     part = whole = paddle.matmul(a, b)
 

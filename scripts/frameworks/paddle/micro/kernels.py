@@ -17,7 +17,8 @@ Laid = Tuple[Callable[..., Tensor], Sequence[Sequence[int]], Sequence[Sequence[i
 
 
 def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
-    """See :class:`harness.operations.LayerOperations`."""
+    """Prepare the forward and backward kernels of ``layer``; see
+    :class:`harness.operations.LayerOperations`."""
     laid = _convolution(layer) if isinstance(layer, ConvolutionShape) else _attention(layer)
     function, there, shared = laid
     laid_out = (array.transpose(axes).copy() for array, axes in zip(arrays, there))

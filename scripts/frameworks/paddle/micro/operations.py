@@ -34,7 +34,7 @@ def function_of(name: str, transposed: Transposed = NEITHER) -> Callable[..., An
 
 
 def operation(name: str, arrays: Sequence[Any], transposed: Transposed, dtype: str) -> Operation:
-    """See :class:`harness.operations.SingleOperations`."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`."""
     tensors = [paddle.to_tensor(array).astype(dtype) for array in arrays]
     function = function_of(name, transposed)
     held = function(*tensors)

@@ -1,7 +1,8 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
-begins and ends, without a pooler, as in the authors' code for SQuAD."""
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
+
+A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
+where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -183,8 +184,9 @@ def added_to_scores(attention_mask: Tensor, x: Tensor, heads: int) -> Tensor:
 
 
 def without_broadcast() -> bool:
-    """Return whether Paddle takes memory-efficient attention, which wants a score of every head and
-    query: on GPUs in float32, and before Ampere, which flash attention needs, in half precision."""
+    """Return whether attention needs a mask score for every head and query, not broadcast. Paddle's
+    memory-efficient attention does; it runs on GPUs in float32, and in half precision on those
+    before Ampere, which flash attention does not support."""
     if "gpu" not in paddle.get_device():
         return False
     return not paddle.is_autocast_enabled() or paddle.device.cuda.get_device_capability() < FLASH

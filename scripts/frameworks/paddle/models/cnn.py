@@ -141,8 +141,8 @@ OPERATIONS: Dict[str, Callable[[Layer, Initials], Operation]] = {
 
 
 class CNN(nn.Layer):
-    """Images, laid out as ``data_format`` says -> logits (batch, classes); in training, behind them
-    those of the auxiliary heads."""
+    """Convolutional network: images, laid out as ``data_format`` says -> logits (batch, classes),
+    in training followed by those of the auxiliary heads."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ def rotation(begin: int, end: int, size: int, base: float) -> Rotation:
 
 
 def rotate(x: Tensor, angles: Rotation) -> Tensor:
-    """Rotate (batch, sequence, heads, size) in float32; keep the dtype."""
+    """Rotate positions of (batch, sequence, heads, size) in float32 (RoPE); keep the dtype."""
     cosine, sine = angles
     first, second = paddle.chunk(x.astype("float32"), 2, axis=-1)
     turned = [first * cosine - second * sine, second * cosine + first * sine]
@@ -64,8 +64,8 @@ def rotate(x: Tensor, angles: Rotation) -> Tensor:
 
 
 class Cache:
-    """Keys and values of one layer, (batch, sequence, heads, size) each, with ``room`` for so many
-    positions. They have the dtype of the first that come."""
+    """Keys and values of one layer, (batch, sequence, heads, size) each, for up to ``room``
+    positions. They have the dtype of the first ones."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -76,7 +76,7 @@ class Cache:
         self._length = 0
 
     def extend(self, *new: Tensor) -> Sequence[Tensor]:
-        """Return keys and values of all positions, ``new`` ones behind those that were there."""
+        """Append ``new`` keys and values; return those of all positions."""
         if not self._kept:
             batch, _, heads, size = new[0].shape
             shape = [batch, self._room, heads, size]
@@ -201,8 +201,9 @@ class LanguageModel(nn.Layer):
         return (self._logits(x),)
 
     def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
-        """Return logits (batch, vocabulary) of what follows ``token_ids``, which begin at the
-        position behind those in the caches, one for each layer."""
+        """Return logits (batch, vocabulary) of the token after ``token_ids``, (batch, sequence),
+        which start at position ``begin``. Their keys and values are appended to ``caches``, one for
+        each layer."""
         x = self.embeddings(token_ids, begin)
         angles = self._angles(begin, begin + token_ids.shape[1])
         for layer, cache in zip(self.layers, caches):

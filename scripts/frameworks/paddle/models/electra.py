@@ -1,6 +1,6 @@
 """ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
 2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. (What is what: scripts/reference/electra.py.)"""
+code. scripts/reference/electra.py defines the computation."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def replaced(tokens: Tensor, positions: Tensor, new: Tensor) -> Tensor:
 
 
 class Generator(nn.Layer):
-    """Embeddings (batch, sequence, hidden) -> (batch x predictions, hidden), of which the token
-    embedding and ``decoder_bias`` make logits."""
+    """Generator of ELECTRA: embeddings (batch, sequence, hidden) -> (batch x predictions, hidden),
+    which the token embedding and ``decoder_bias`` turn into logits."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -77,9 +77,9 @@ class Discriminator(nn.Layer):
 
 
 class Electra(nn.Layer):
-    """Model with logits that a token is replaced (batch, sequence), those of the generator at the
-    masked positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0
-    (batch, sequence)."""
+    """ELECTRA's pre-training. Outputs: logits that a token is replaced (batch, sequence), logits of
+    the generator at the masked positions (batch, predictions, vocabulary), and labels (batch,
+    sequence), 1 where a token is replaced, else 0."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

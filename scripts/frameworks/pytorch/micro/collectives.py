@@ -23,7 +23,7 @@ from harness.communication import (
 def collective(
     operation: str, array: Any, dtype: str, device: torch.device, rank_context: RankContext
 ) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`."""
+    """Prepare a collective; see :class:`harness.communication.Communication`."""
     ranks = rank_context.world_size
     own = torch.from_numpy(array).to(device, getattr(torch, dtype))
     held = own.clone()
@@ -58,7 +58,8 @@ def collective(
 def sharded_matmul(
     left: Any, right: Any, operation: str, device: torch.device, dtype: torch.dtype, ranks: int
 ) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`."""
+    """Prepare a matmul and the collective of its parts; see
+    :class:`harness.communication.ShardedMatmuls`."""
     a, b = (torch.from_numpy(array).to(device, dtype) for array in (left, right))
     part = a @ b
     parts = [torch.empty_like(part) for _ in range(ranks if operation == ALL_GATHER else 0)]

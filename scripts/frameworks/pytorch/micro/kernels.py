@@ -17,7 +17,8 @@ def passes(
     dtype: torch.dtype,
     memory_format: torch.memory_format,
 ) -> ForwardBackward:
-    """See :class:`harness.operations.LayerOperations`."""
+    """Prepare the forward and backward kernels of ``layer``; see
+    :class:`harness.operations.LayerOperations`."""
     if isinstance(layer, ConvolutionShape):
         return _convolution(layer, arrays, device, dtype, memory_format)
     return _attention(layer, arrays, device, dtype)

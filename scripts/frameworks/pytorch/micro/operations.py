@@ -36,7 +36,7 @@ def operation(
     device: torch.device,
     dtype: torch.dtype,
 ) -> Operation:
-    """See :class:`harness.operations.SingleOperations`."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`."""
     tensors = [torch.from_numpy(array).to(device, dtype) for array in arrays]
     if name == MATMUL:
         swapped = zip(tensors, transposed, strict=True)

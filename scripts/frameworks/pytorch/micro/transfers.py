@@ -10,7 +10,8 @@ from harness.transfers import DEVICE_TO_HOST, HOST_TO_DEVICE
 
 
 def transfer(direction: str, array: Any, pinned: bool, device: torch.device) -> Operation:
-    """See :class:`harness.transfers.Transfers`. Copies of pinned memory are only enqueued."""
+    """Prepare a copy of ``array`` in a direction; see :class:`harness.transfers.Transfers`. Copies
+    of pinned memory are only enqueued."""
     host = torch.from_numpy(array)
     source = host.pin_memory() if pinned else host
     target = torch.zeros_like(host, device=device)
@@ -26,7 +27,8 @@ def transfer(direction: str, array: Any, pinned: bool, device: torch.device) -> 
 def between(
     sender: torch.device, receiver: torch.device, array: Any, own: torch.device
 ) -> Operation:
-    """See :class:`harness.transfers.PairTransfers`. ``own``: the device of this rank."""
+    """Prepare a copy of ``array`` between two devices; see
+    :class:`harness.transfers.PairTransfers`. ``own``: the device of this rank."""
     source = torch.from_numpy(array).to(sender)
     target = torch.zeros_like(source, device=receiver)
 

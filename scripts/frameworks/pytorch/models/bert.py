@@ -1,7 +1,8 @@
 """BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code. One
-with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
-begins and ends, without a pooler, as in the authors' code for SQuAD."""
+arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
+
+A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
+where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
 
 from __future__ import annotations
 
@@ -128,8 +129,8 @@ class Classifier(Pooled):
 
 
 class SpanFinder(Encoder):
-    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
-    2)."""
+    """BERT for question answering: scores each token as the first and as the last of the answer,
+    (batch, sequence, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__(hyper)

@@ -1,5 +1,5 @@
-"""Any convolutional network of a description (``scripts/networks``): each layer a call that is
-prepared once, run one behind the other."""
+"""Convolutional networks from a description (``scripts/networks``): each layer is a call that is
+prepared once, and the calls run in order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ MEMORY_FORMAT = torch.channels_last
 
 
 class ConvolutionalNetwork(nn.Module):
-    """Images (batch, 3, h, w) -> logits (batch, classes), in training those of auxiliary heads
-    behind them. Modules are nested by the dots in the layers' names."""
+    """Convolutional network: images (batch, 3, height, width) -> logits (batch, classes), in
+    training followed by those of the auxiliary heads. Modules are nested by the dots in the layers'
+    names."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()

@@ -29,7 +29,7 @@ def rotation(positions: Tensor, size: int, base: float) -> Rotation:
 
 
 def rotate(x: Tensor, angles: Rotation) -> Tensor:
-    """Rotate (batch, heads, sequence, size) in float32; keep the dtype."""
+    """Rotate positions of (batch, heads, sequence, size) in float32 (RoPE); keep the dtype."""
     cosine, sine = angles
     first, second = x.chunk(2, dim=-1)
     turned = (first * cosine - second * sine, second * cosine + first * sine)
@@ -37,8 +37,8 @@ def rotate(x: Tensor, angles: Rotation) -> Tensor:
 
 
 class Cache:
-    """Keys and values of one layer, (batch, heads, sequence, size) each, with ``room`` for so many
-    positions. They have the dtype of the first that come."""
+    """Keys and values of one layer, (batch, heads, sequence, size) each, for up to ``room``
+    positions. They have the dtype of the first ones."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -49,7 +49,7 @@ class Cache:
         self._length = 0
 
     def extend(self, new: Tuple[Tensor, Tensor]) -> Tuple[Tensor, ...]:
-        """Return keys and values of all positions, ``new`` ones behind those that were there."""
+        """Append ``new`` keys and values; return those of all positions."""
         if not self._kept:
             batch, heads, _, size = new[0].shape
             self._kept = tuple(update.new_empty(batch, heads, self._room, size) for update in new)
@@ -195,8 +195,9 @@ class LanguageModel(nn.Module):
         return (self._logits(x),)
 
     def following(self, token_ids: Tensor, begin: int, caches: List[Cache]) -> Tensor:
-        """Return logits (batch, vocabulary) of what follows ``token_ids``, which begin at the
-        position behind those in the caches, one for each layer."""
+        """Return logits (batch, vocabulary) of the token after ``token_ids``, (batch, sequence),
+        which start at position ``begin``. Their keys and values are appended to ``caches``, one for
+        each layer."""
         angles = self._angles(begin, token_ids)
         x = self.embeddings(token_ids, begin)
         for layer, cache in zip(self.layers, caches):

@@ -49,7 +49,7 @@ class Flat(Tuple[Tensor, ...]):
 
 
 class Definition:
-    """A user's model behind the functions that a module of one of our models has."""
+    """A user's model with the functions that a module of the project's models has."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config, self._rank_context = case, model_config, rank_context

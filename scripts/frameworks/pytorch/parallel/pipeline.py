@@ -1,6 +1,6 @@
-"""Models of which each rank has some of the layers: the stages of a pipeline, which
-``torch.distributed.pipelining`` runs in the order 1F1B, interleaved or not. A stage may be shared
-out once more, by FSDP2 or by tensors: see ``sharded.py``.
+"""Pipeline parallelism: each rank has some layers of a model, a stage, which
+``torch.distributed.pipelining`` runs in the order 1F1B, interleaved or not. A stage may also be
+sharded by FSDP2 or by tensors: see ``sharded.py``.
 
 A definition that can be cut into stages has a model with ``embeddings`` and ``layers``, which
 ``begin``s, gives its layers something ``beside`` their activations and ``finish``es, and says which
@@ -38,8 +38,8 @@ Loss = Callable[[Tuple[Tensor, ...], MicroBatch], Tensor]
 
 
 class Whole:
-    """A parameter, or the gradient of one. ``part``: what this rank has of it, None where it has
-    nothing; ``like``: a tensor of its shape; ``owner``: the rank of ``group`` that gives it to
+    """A parameter, or its gradient, of which ranks hold parts. ``part``: this rank's, None if it
+    has none; ``like``: a tensor of its shape; ``owner``: the rank of ``group`` that sends it to
     all."""
 
     def __init__(
@@ -74,8 +74,8 @@ class Whole:
 
 
 class Stage(nn.Module):
-    """Some layers of a model, behind its embeddings in the first stage, before its head in the
-    last, of which the result is the loss. ``part``: the model with what this stage has alone."""
+    """Stage of a pipeline: some layers of a model, with the embeddings in the first stage, and the
+    head and the loss in the last. ``part``: the model with the modules of this stage alone."""
 
     def __init__(self, part: nn.Module, layers: range, is_first: bool, is_last: bool) -> None:
         super().__init__()
@@ -141,9 +141,9 @@ class Pipeline:
         self._orders: Dict[str, Tensor] = {}
 
     def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
-        """Cut ``model``, in place: of what other ranks have, shapes are left. What this rank has
-        goes to its device. Raises :class:`Unsupported` where it has too few layers, or where its
-        extents are no multiples of the ranks of a tensor group."""
+        """Cut ``model`` in place: this rank's part goes to its device, and only shapes remain of
+        the others'. Raises :class:`Unsupported` where the model has too few layers, or extents that
+        are no multiples of the ranks of a tensor group."""
         if not hasattr(definition, "tied"):
             raise Unsupported("the model is no single chain of layers that stages could be cut of")
         self._model: Any = model
@@ -328,9 +328,9 @@ class Pipeline:
         return [parameter for name, parameter in self._model.named_parameters() if name in names]
 
     def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """Return ``differentiate``, and behind it the sums of gradients: of tied parameters those
-        of the first and the last stage, of parts of the sequence, and of all those of the replicas,
-        averaged."""
+        """Return ``differentiate``, followed by the sums of gradients over ranks: those of tied
+        parameters over the first and the last stage, those of parts of the sequence, and the means
+        over the replicas."""
 
         def run() -> Tensor:
             value = differentiate()

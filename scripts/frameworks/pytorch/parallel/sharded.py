@@ -1,5 +1,5 @@
-"""Models of which each rank holds a part: FSDP2 (``fully_shard``), tensor parallelism with sequence
-parallelism (``parallelize_module``), both, and either of them with replicas of what is shared.
+"""Sharded models, of which each rank holds a part: FSDP2 (``fully_shard``), tensor parallelism with
+sequence parallelism (``parallelize_module``), both, and either of them with replicas.
 
 A definition that can be sharded says what its layers are (``LAYER``), which of their projections
 are cut by columns and which by rows (``COLUMNS``, ``ROWS``), which normalisations stand between
@@ -55,7 +55,7 @@ class Whole:
         return self._tensor.shape
 
     def gather(self) -> Tensor:
-        """Return the whole array, in every rank; all of them call this."""
+        """Return the whole array in every rank. All ranks must call this."""
         tensor = self._tensor.detach()
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return whole if self._order is None else whole[self._order.argsort()]
@@ -89,8 +89,8 @@ class FirstInput(ParallelStyle):
 
 
 class OwnRandomness:
-    """Random numbers of this rank alone within layers, of which each rank of a tensor group has
-    other heads and positions. Outside of layers all these ranks compute, and drop, the same."""
+    """Random numbers of this rank's own within layers whose heads and positions are split over a
+    tensor group. Outside of layers, the ranks of the group compute, and drop, the same."""
 
     def __init__(self, device: torch.device) -> None:
         seed = torch.initial_seed() + 1 + 2 * torch.distributed.get_world_size()
@@ -178,8 +178,8 @@ class Sharding:
         self._orders: Dict[str, Tensor] = {}
 
     def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
-        """Share ``model`` out, in place, by tensors first. What this rank has goes to its device.
-        Raises :class:`Unsupported` where its extents are no multiples of the ranks."""
+        """Shard ``model`` in place, first by tensors, then by FSDP, and move this rank's part to
+        its device. Raises :class:`Unsupported` where an extent is no multiple of the ranks."""
         self._model = model
         if TENSOR in self._sizes:
             by = self._mesh[TENSOR]
@@ -241,7 +241,8 @@ class Sharding:
             self._model.set_requires_gradient_sync(True)
 
     def whole(self, name: str, tensor: Tensor) -> Whole:
-        """Return the parameter ``name``, or its gradient."""
+        """Return ``tensor``, the parameter ``name`` or its gradient, as an object that gathers it
+        to its shape in the model."""
         return Whole(tensor, self._orders.get(name))
 
     def gradients(self) -> Dict[str, Whole]:

@@ -35,7 +35,7 @@ def exchanged(operation: str, value: tf.Tensor, axis: int = 0) -> tf.Tensor:
 def collective(
     operation: str, array: Any, dtype: str, strategy: tf.distribute.Strategy
 ) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`."""
+    """Prepare a collective; see :class:`harness.communication.Communication`."""
     own = tf.cast(tf.constant(array), dtype)
     exchanging = program(strategy, lambda value: exchanged(operation, value), own)
     held = own
@@ -54,7 +54,8 @@ def collective(
 def sharded_matmul(
     left: Any, right: Any, operation: str, dtype: str, strategy: tf.distribute.Strategy
 ) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`."""
+    """Prepare a matmul and the collective of its parts; see
+    :class:`harness.communication.ShardedMatmuls`."""
     a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
     computing = program(strategy, tf.matmul, a, b)
     part = computing(a, b)

@@ -13,7 +13,8 @@ from ..steps import traced
 
 
 def passes(layer: Layer, arrays: Sequence[Any], dtype: str) -> ForwardBackward:
-    """See :class:`harness.operations.LayerOperations`."""
+    """Prepare the forward and backward kernels of ``layer``; see
+    :class:`harness.operations.LayerOperations`."""
     if isinstance(layer, ConvolutionShape):
         function = _convolution(layer)
     else:

@@ -17,7 +17,7 @@ def function_of(name: str, transposed: Transposed = NEITHER) -> Callable[..., An
 
 
 def operation(name: str, arrays: Sequence[Any], transposed: Transposed, dtype: str) -> Operation:
-    """See :class:`harness.operations.SingleOperations`."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`."""
     tensors = [tf.cast(tf.constant(array), dtype) for array in arrays]
     function = function_of(name, transposed)
     held = function(*tensors)

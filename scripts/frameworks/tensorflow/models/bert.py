@@ -2,9 +2,8 @@
 with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
 begins and ends, without a pooler, as in the authors' code for SQuAD.
 
-The vocabulary is projected at the masked positions alone, as in the authors' own code. What has
-weights has a name, which is theirs in ``adapter.py``.
-"""
+The vocabulary is projected at the masked positions alone, as in the authors' own code. Each layer
+with weights has a name, by which ``adapter.py`` knows them."""
 
 from __future__ import annotations
 
@@ -142,7 +141,7 @@ class Attention(layers.Layer):
 
 
 class EncoderLayer(layers.Layer):
-    """Self-attention and feed-forward, each with a residual and a normalization behind it."""
+    """Self-attention and feed-forward, each with a residual and then a normalization."""
 
     def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)

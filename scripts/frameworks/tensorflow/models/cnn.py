@@ -49,8 +49,8 @@ class BatchNormalization(layers.BatchNormalization):
 
 
 class CNN(keras.Model):
-    """Images (batch, h, w, 3) to float32 logits (batch, classes), and in training behind them those
-    of the auxiliary heads. Not a functional model: those compute all outputs in inference too."""
+    """Images (batch, h, w, 3) to float32 logits (batch, classes), in training followed by those of
+    the auxiliary heads. Not a functional model: those compute all outputs in inference too."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def loss(
     outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
 ) -> tf.Tensor:
     """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
-    Labels are classes, or probabilities of all of them."""
+    Labels are class indices, or probabilities of all classes."""
     sparse = batch["labels"].dtype.is_integer
     entropy = (
         tf.nn.sparse_softmax_cross_entropy_with_logits

@@ -1,8 +1,7 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
 arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py).
 
-What has weights has a name, which is theirs in ``adapter.py``.
-"""
+Each layer with weights has a name, by which ``adapter.py`` knows them."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str,
 
 
 class Cache:
-    """Keys and values of one layer, (batch, heads, room, size) each, with ``room`` for so many
-    positions. ``xla``: whether XLA compiles what extends it."""
+    """Keys and values of one layer, (batch, heads, room, size) each, for up to ``room`` positions.
+    ``xla``: whether XLA compiles what extends it."""
 
     def __init__(self, hyper: Dict[str, Any], batch: int, room: int, dtype: str, xla: bool) -> None:
         size = hyper["hidden"] // hyper["heads"]
@@ -58,8 +57,8 @@ class Cache:
         self._kept = [tf.Variable(zeros, trainable=False) for _ in range(2)]
 
     def extend(self, begin: tf.Tensor, *new: tf.Tensor) -> Sequence[tf.Tensor]:
-        """Put ``new`` keys and values at the position ``begin``. Gives those that they see: several
-        begin, a single one sees all that there is room for."""
+        """Write ``new`` keys and values at position ``begin`` and return those that they attend to:
+        themselves if there are several, which must be the first, else the whole room."""
         length = new[0].shape[2]
         for kept, update in zip(self._kept, new):
             if self._xla:  # the bounds of slices are constants to it: it would compile for each
@@ -76,8 +75,9 @@ def following(
     begin: tf.Tensor,
     caches: List[Cache],
 ) -> tf.Tensor:
-    """Return float32 logits (batch, vocabulary) of what follows ``token_ids``, which begin at the
-    position behind those in the caches, one for each layer, and are put into them."""
+    """Return float32 logits (batch, vocabulary) of the token after ``token_ids``, (batch,
+    sequence), which start at position ``begin``. Their keys and values are appended to ``caches``,
+    one for each layer."""
     room = caches[0].room if token_ids.shape[1] == 1 else None
     positions = Positions(model_config["hyperparameters"])(token_ids, begin=begin, room=room)
     x = model.get_layer("embeddings")(token_ids, begin=begin)
@@ -113,10 +113,10 @@ class Embeddings(layers.Layer):
 
 
 class Positions(layers.Layer):
-    """Token ids (batch, sequence) to what all layers need of their positions: what is added to the
-    scores (sequence, sequence), so that each sees itself and those before it, and, of rotary
-    positions, cosine and sine of their angles (sequence, size / 2), in float32. They ``begin`` at a
-    position, and see ``room`` positions or each other."""
+    """Positions as all layers need them, from token ids (batch, sequence): the causal mask that is
+    added to the scores (sequence, sequence) and, for rotary positions, cosine and sine of their
+    angles (sequence, size / 2), in float32. They ``begin`` at a position, and see ``room``
+    positions or each other."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class Positions(layers.Layer):
 
 
 def rotate(x: tf.Tensor, cosine: tf.Tensor, sine: tf.Tensor) -> tf.Tensor:
-    """Rotate (batch, heads, sequence, size) in float32; keep the dtype."""
+    """Rotate positions of (batch, heads, sequence, size) in float32 (RoPE); keep the dtype."""
     first, second = tf.split(tf.cast(x, tf.float32), 2, axis=-1)
     turned = [first * cosine - second * sine, second * cosine + first * sine]
     return tf.cast(tf.concat(turned, axis=-1), x.dtype)
@@ -194,7 +194,7 @@ class FeedForward(layers.Layer):
 
 
 class DecoderLayer(layers.Layer):
-    """Self-attention and feed-forward, each with a normalization in front of it and a residual."""
+    """Self-attention and feed-forward, each after a normalization, with a residual."""
 
     def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name, autocast=False)  # the angles stay in float32

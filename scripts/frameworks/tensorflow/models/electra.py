@@ -1,9 +1,8 @@
 """ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
 2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. (What is what: scripts/reference/electra.py.)
+code. scripts/reference/electra.py defines the computation.
 
-What has weights has a name, which is theirs in ``adapter.py``.
-"""
+Each layer with weights has a name, by which ``adapter.py`` knows them."""
 
 from __future__ import annotations
 
@@ -109,8 +108,9 @@ def noise(draws: tf.Tensor, vocabulary: int) -> tf.Tensor:
 
 
 class Sampled(layers.Layer):
-    """Logits (batch, predictions, vocabulary) and draws (batch, predictions) to the token whose
-    logit and Gumbel noise are the largest together (batch, predictions)."""
+    """Layer that samples tokens from logits (batch, predictions, vocabulary), by the largest sum of
+    logit and Gumbel noise; the noise comes from uniform draws (batch, predictions). Returns tokens
+    (batch, predictions)."""
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         logits, draws = tensors

@@ -47,7 +47,7 @@ def reduction(shape: Any, dtype: str, rank_context: RankContext) -> Reduction:
 def all_reduce(
     array: Any, dtype: str, rank_context: RankContext, session_of: Callable[[tf.Graph], tf.Session]
 ) -> CollectiveOperation:
-    """See :class:`harness.communication.Communication`."""
+    """Prepare an all-reduce; see :class:`harness.communication.Communication`."""
     graph = tf.Graph()
     with graph.as_default(), tf.device(devices.device_name(rank_context)):
         program = reduction(array.shape, dtype, rank_context)
@@ -63,8 +63,9 @@ def all_reduce(
 def sharded_matmul(
     left: Any, right: Any, rank_context: RankContext, session_of: Callable[[tf.Graph], tf.Session]
 ) -> MatmulCollective:
-    """See :class:`harness.communication.ShardedMatmuls`; with an all-reduce. ``left`` and
-    ``right`` have the dtype of the matmul."""
+    """Prepare a matmul and the all-reduce of its parts; see
+    :class:`harness.communication.ShardedMatmuls`. ``left`` and ``right`` have the dtype of the
+    matmul."""
     arrays, graph = {"left": left, "right": right}, tf.Graph()
     with graph.as_default(), tf.device(devices.device_name(rank_context)):
         resident = variables.resident(arrays)

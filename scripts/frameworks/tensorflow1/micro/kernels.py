@@ -18,8 +18,8 @@ def convolution(
     device: str,
     session_of: Callable[[tf.Graph], tf.Session],
 ) -> ForwardBackward:
-    """See :class:`harness.operations.LayerOperations`. ``arrays`` have the dtype of the
-    operation."""
+    """Prepare the forward and backward kernels of a convolution; see
+    :class:`harness.operations.LayerOperations`. ``arrays`` have the dtype of the operation."""
     if shape.groups > 1:
         # A backward pass alone would cut and pad the images again, which the forward pass did.
         raise Unsupported("TensorFlow 1 has no grouped convolution as one operation with padding")

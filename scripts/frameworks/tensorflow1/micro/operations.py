@@ -25,8 +25,8 @@ def operation(
     device: str,
     session_of: Callable[[tf.Graph], tf.Session],
 ) -> Operation:
-    """See :class:`harness.operations.SingleOperations`. ``arrays`` have the dtype of the
-    operation."""
+    """Prepare a single operation; see :class:`harness.operations.SingleOperations`. ``arrays`` have
+    the dtype of the operation."""
     named = {f"operand_{number}": array for number, array in enumerate(arrays)}
     graph = tf.Graph()
     with graph.as_default(), tf.device(device):

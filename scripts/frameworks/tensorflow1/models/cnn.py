@@ -40,9 +40,9 @@ def forward(
     training: bool,
     scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """Map images (batch, height, width, 3) to logits (batch, classes), and, in training,
-    behind them those of the auxiliary heads, with the batch's means and variances by the names of
-    their running statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
+    """Map images (batch, height, width, 3) to logits (batch, classes), in training followed by
+    those of the auxiliary heads, with the batch's means and variances by the names of their running
+    statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
     network = networks.describe(model_config)
     left_out = () if training else network.auxiliary
     computed = [layer for layer in network.layers if layer.name not in left_out]
@@ -73,7 +73,7 @@ def loss(
     outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
 ) -> tf.Tensor:
     """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
-    Labels are classes, or probabilities of all of them."""
+    Labels are class indices, or probabilities of all classes."""
     sparse = batch["labels"].dtype.is_integer
     entropy = (
         tf.nn.sparse_softmax_cross_entropy_with_logits

@@ -29,8 +29,8 @@ def kernels() -> ctypes.CDLL:
 
 
 def sizes(largest: int) -> List[int]:
-    """Return the bytes of the working sets in whole lines: each twice the one before, and
-    ``largest``."""
+    """Return the sizes of the working sets in bytes, whole cache lines: each twice the one before,
+    and last ``largest``."""
     doubled = [SMALLEST]
     while 2 * doubled[-1] <= largest:
         doubled.append(2 * doubled[-1])

@@ -16,8 +16,8 @@ OPTIONS = ("-O3", "-march=native", "-fPIC", "-shared")
 
 
 def library(source: str, name: str) -> ctypes.CDLL:
-    """Return the compiled kernels of the file ``source``. Raises Unsupported where there is no C
-    compiler, or where it fails.
+    """Return the compiled kernels of the file ``source``. Raises Unsupported without a C compiler,
+    or where it fails.
 
     ``name``: what messages call the kernels."""
     compiler = os.environ.get("CC") or "cc"

@@ -25,7 +25,8 @@ def shape(text: str) -> MatmulShape:
 
 
 def shapes_of(text: str) -> List[MatmulShape]:
-    """Return each distinct shape in order. Raises ValueError where there is none."""
+    """Return the distinct shapes in ``text``, in order. Raises ValueError for an invalid one, or
+    for none."""
     return [shape(word) for word in dict.fromkeys(text.split())] or [shape("")]
 
 

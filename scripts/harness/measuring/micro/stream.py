@@ -29,7 +29,7 @@ _ITEM = 8  # bytes of a double
 
 
 def compiled() -> ctypes.CDLL:
-    """Return the kernels as a library. Raises Unsupported where there is no C compiler, or where it
+    """Return the kernels as a library. Raises Unsupported without a C compiler, or where it
     fails."""
     kernels = library(_SOURCE, "STREAM")
     for name in MOVED:

@@ -62,8 +62,10 @@ def sampled(masked: Callable[[], Outputs], plain: Outputs, scaled: Outputs, pass
 
 
 def moments(found: Any, plain: Outputs, scaled: Outputs) -> Dict[str, Any]:
-    """Return number of passes, means and variances of the statistics of :func:`sampled`, and their
-    ``sizes``: what they are of outputs that move by as much as they are."""
+    """Return number of passes, means and variances of ``found``, the statistics of :func:`sampled`.
+
+    ``sizes``: the same statistics if dropout moved each output by its own value, as a scale for
+    errors."""
     return {
         "passes": len(found),
         "means": found.mean(0).tolist(),

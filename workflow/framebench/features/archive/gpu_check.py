@@ -83,7 +83,8 @@ def _output(command_line: Sequence[str]) -> str:
 
 
 def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Outcome]:
-    """Return what became of each case of a plan; with a failed verification, it fails."""
+    """Return the outcome of each case of a plan. A case whose verification failed counts as
+    failed."""
     record_set = record_sets.load_results(results)
     runs = {str(Path(run.origin).parent): run for run in (record_set.runs if record_set else ())}
     proofs, _ = verifications.load(verifications.folder_for(results / "runs"))

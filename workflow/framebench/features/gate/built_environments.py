@@ -1,4 +1,4 @@
-"""Environments that gate and bisection make."""
+"""Environments that ``gate`` and ``bisect`` build for the versions they compare."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _File = Annotated[Path, ReadAs(Text, values.existing_file)]
 
 
 class NodeHealthKeys(Keys):
-    """Files that judge nodes."""
+    """Configuration keys that name the files by which nodes are judged."""
 
     node_rules: _File | None = None
     node_baseline: _File | None = None

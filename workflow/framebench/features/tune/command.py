@@ -207,8 +207,8 @@ def report(
 
 
 def not_tried(found: Sequence[CaseResult], batches: Sequence[int], combinations: int) -> list[str]:
-    """Return lines on the batches and, of so many combinations of precision and compiler, those
-    that were not tried, and why."""
+    """Return lines that name batches, and how many of the ``combinations`` of precision and
+    compiler, were not tried, and why; [] if all were."""
     tried = sorted({case_result.case.batch_per_device for case_result in found})
     first = sum(case_result.case.batch_per_device == tried[0] for case_result in found)
     if first < combinations:

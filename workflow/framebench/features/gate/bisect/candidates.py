@@ -135,7 +135,7 @@ class VariableSets(Candidates):
 
 @dataclass(frozen=True)
 class ModelVersions(Candidates):
-    """Versions of a user's own model, by commit or file. ``about``: what is said of one."""
+    """Versions of a user's own model, by commit or file. ``about``: description of each version."""
 
     files: Mapping[str, ModelSide]
     about: Mapping[str, str]

@@ -62,8 +62,8 @@ TABLE = Table(
 
 @dataclass(frozen=True)
 class BisectRequest:
-    """Request of a bisection. ``margin``: a fraction; ``between``: the one that versions between
-    the good and the bad one are judged by, 0 until it is known."""
+    """Request of a bisection. ``margin``: a fraction; ``between``: the margin by which versions
+    between the good and the bad one are judged, 0 until it is known."""
 
     subject: str
     good: str
