@@ -101,9 +101,9 @@ def main() -> int:
     if python is None:
         print("no PyTorch environment in .venvs: run the workflow first, or give --python")
         return 1
-    words = [f"--{key}={getattr(given, key)}" for key in ("batch", "steps", "rounds")]
+    arguments = [f"--{key}={getattr(given, key)}" for key in ("batch", "steps", "rounds")]
     ran = subprocess.run(
-        [str(python), __file__, "--inside", *words],
+        [str(python), __file__, "--inside", *arguments],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

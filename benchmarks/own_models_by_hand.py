@@ -181,9 +181,9 @@ def main() -> int:
             print(f"{name}: no environment in {given.environments} has {MODELS[name][1]}")
             missed += 1
             continue
-        words = [name, "--inside", f"--batch={given.batch}", f"--seconds={given.seconds}"]
+        arguments = [name, "--inside", f"--batch={given.batch}", f"--seconds={given.seconds}"]
         ran = subprocess.run(
-            [str(python), __file__, *words],
+            [str(python), __file__, *arguments],
             capture_output=True,
             text=True,
             check=False,

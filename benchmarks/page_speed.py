@@ -52,8 +52,17 @@ def main() -> int:
         folder = Path(name)
         write_suite(folder / "large.yaml", given.rows, 1, FRAMEWORKS)
         write_records(folder / "large.yaml", folder / "results", sample_record(given.sample))
-        words = [f"records={folder}/results/runs", f"results={folder}/results"]
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", "report", "--config", *words]
+        arguments = [f"records={folder}/results/runs", f"results={folder}/results"]
+        command = [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--cores",
+            "1",
+            "report",
+            "--config",
+            *arguments,
+        ]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
         found = measured(folder / "results" / "report.html", given.rounds, folder / "profile")
     for name, value in found.items():

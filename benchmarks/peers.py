@@ -56,8 +56,8 @@ def environment() -> str:
         variables = {**os.environ, **uv.variables(settings)}
         tool = uv.executable()
         subprocess.run([tool, "venv", "-q", "--clear", str(folder)], check=True, env=variables)
-        words = ["pip", "install", "-q", "--python", str(python), *uv.arguments(settings)]
-        subprocess.run([tool, *words, *packages], check=True, env=variables)
+        arguments = ["pip", "install", "-q", "--python", str(python), *uv.arguments(settings)]
+        subprocess.run([tool, *arguments, *packages], check=True, env=variables)
         installed.write_text("\n".join(packages))
     return str(python)
 
@@ -151,8 +151,8 @@ def transformers_bert(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
     from transformers import BertConfig, BertForPreTraining
 
     built = BertForPreTraining(BertConfig())
-    words = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    tokens, segments, mask, masked = (tensors[name] for name in words)
+    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
+    tokens, segments, mask, masked = (tensors[name] for name in names)
 
     def forward() -> Any:
         x, pooled = built.bert(tokens, mask, segments, return_dict=False)

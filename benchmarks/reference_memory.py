@@ -43,11 +43,11 @@ def measure(model: str, tokens: int | None, steps: int) -> None:
 
 def measured(model: str, tokens: int | None, steps: int) -> tuple[float, float]:
     """Return GiB and seconds of a reference in a separate process."""
-    words = [sys.executable, __file__, "--worker", model, "--steps", str(steps)]
-    words += ["--tokens", str(tokens)] if tokens else []
+    arguments = [sys.executable, __file__, "--worker", model, "--steps", str(steps)]
+    arguments += ["--tokens", str(tokens)] if tokens else []
     start = time.monotonic()
     environment = {**os.environ, **dict.fromkeys(THREADS, "2")}
-    done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(arguments, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return int(done.stdout) / 2**30, time.monotonic() - start
 
 

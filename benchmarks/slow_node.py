@@ -77,8 +77,8 @@ def python_of(name: str) -> str:
 
 def run(kind: str, node: str, repeat: int, output: Path, shared: bool) -> dict[str, Any]:
     """Return the record of a run on one core. ``shared``: a busy loop runs there, too."""
-    python, words = KINDS[kind]
-    command = [python_of(python), str(ROOT / "scripts" / "harness"), "--kind", kind, *words]
+    python, arguments = KINDS[kind]
+    command = [python_of(python), str(ROOT / "scripts" / "harness"), "--kind", kind, *arguments]
     command += ["--accelerator", "cpu", "--cores-per-device", "1", "--devices-per-node", "1"]
     command += ["--node", node, "--repeat", str(repeat), "--output", str(output)]
     with ExitStack() as stack:
@@ -161,8 +161,8 @@ def on_slurm(repeats: int, folder: Path) -> int:
         path = made.folder / "config" / "suites" / "node_health.yaml"
         path.write_text(yaml.safe_dump(suite))
         (made.folder / ".venvs").symlink_to(ROOT / ".venvs")
-        words = ("suite=node_health", "cores_per_device=1")
-        print(made.run("all", "--jobs", "1", "--config", *words).stdout)
+        arguments = ("suite=node_health", "cores_per_device=1")
+        print(made.run("all", "--jobs", "1", "--config", *arguments).stdout)
     program = [sys.executable, str(made.folder / "workflow" / "framebench")]
     judged = subprocess.run(
         [*program, "nodes", "--fail-on", "5%"],
@@ -174,9 +174,9 @@ def on_slurm(repeats: int, folder: Path) -> int:
 
 
 def main() -> int:
-    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    arguments = [word for word in sys.argv[1:] if not word.startswith("--")]
     usual = 4 if "--slurm" in sys.argv else 5
-    repeats = int(words[0]) if words else usual
+    repeats = int(arguments[0]) if arguments else usual
     if "--slurm" not in sys.argv:
         os.sched_setaffinity(0, [CORE])
     with suppress(PermissionError):

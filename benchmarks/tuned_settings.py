@@ -37,8 +37,8 @@ def variants(settings: list[TunedSetting]) -> Iterator[tuple[str, str, list[str]
         if ACCELERATOR in setting.accelerators:
             compiler = setting.compiler or ""
             given = variables([setting], ACCELERATOR, compiler)
-            words = [f"--variable={name}={value}" for name, value in given.items()]
-            yield " ".join(given), compiler, words
+            arguments = [f"--variable={name}={value}" for name, value in given.items()]
+            yield " ".join(given), compiler, arguments
     for name in allocators.known():
         if not allocators.missing(name):
             yield name, "", ["--preload", name]

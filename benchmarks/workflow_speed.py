@@ -75,8 +75,8 @@ def main() -> int:
             config += ["yes=true"]  # days of work are planned, not run
             best(found, "dry run", [*snakemake, "all", "--dry-run", *config], given.rounds)
             write_records(suite, results, sample)
-            words = ["report", "--records", f"{results}/runs", "--results", str(results)]
-            best(found, "report", [*framebench, *words], given.rounds)
+            arguments = ["report", "--records", f"{results}/runs", "--results", str(results)]
+            best(found, "report", [*framebench, *arguments], given.rounds)
             # The first call makes tables, verifications and peaks; then everything is up to date.
             shutil.copytree(checks.name, results, dirs_exist_ok=True)
             timed([*snakemake, "all", *config])
@@ -86,8 +86,8 @@ def main() -> int:
             bare = Path(name, "Snakefile")
             bare.write_text(BARE)
             for goal, jobs in (("dry run", size), ("up-to-date check", 0)):
-                words = ["all", "--snakefile", str(bare), "--config", f"results={name}/bare"]
-                command = [*snakemake, *words, f"jobs={jobs}", "--dry-run"]
+                arguments = ["all", "--snakefile", str(bare), "--config", f"results={name}/bare"]
+                command = [*snakemake, *arguments, f"jobs={jobs}", "--dry-run"]
                 best(found, FLOORS[goal], command, given.rounds)
     checks.cleanup()
     failed = False

@@ -50,8 +50,8 @@ def _sample() -> dict[str, bytes]:
             packed.extractall(folder, filter="data")
         records, made = folder / "quick" / "runs", folder / "made"
         program = [sys.executable, str(ROOT / "workflow" / "framebench"), "report"]
-        words = ["--records", str(records), "--results", str(made)]
-        subprocess.run([*program, *words], check=True, capture_output=True)
+        arguments = ["--records", str(records), "--results", str(made)]
+        subprocess.run([*program, *arguments], check=True, capture_output=True)
         tables = {
             f"docs/sample/tables/{path.name}": path.read_bytes()
             for path in sorted((made / "tables").iterdir())

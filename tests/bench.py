@@ -77,13 +77,13 @@ class Bench:
             "log": self.log,
         }
         given.update(options)
-        words = [self.python, str(ROOT / "scripts/harness")]
+        arguments = [self.python, str(ROOT / "scripts/harness")]
         for key, value in given.items():
             if value is not None:
-                words += ["--" + key.replace("_", "-"), str(value)]
+                arguments += ["--" + key.replace("_", "-"), str(value)]
         for key, value in (parameters or {}).items():
-            words += ["--parameter", f"{key}={value}"]
-        return [*words, *extra]
+            arguments += ["--parameter", f"{key}={value}"]
+        return [*arguments, *extra]
 
     def environment(self, behaviour: str, **more: str) -> dict[str, str]:
         self.temporary.mkdir(exist_ok=True)

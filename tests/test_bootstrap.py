@@ -209,8 +209,8 @@ def test_git_sees_nothing_of_what_is_made_even_where_it_is_linked(tmp_path: Path
         (folder / name).symlink_to(made)
     (folder / "results" / "runs").mkdir(parents=True)
     (folder / "results" / "runs" / "r1.json").touch()
-    words = ["git", "status", "--porcelain", "--untracked-files=all"]
-    seen = subprocess.check_output(words, cwd=folder, text=True)
+    arguments = ["git", "status", "--porcelain", "--untracked-files=all"]
+    seen = subprocess.check_output(arguments, cwd=folder, text=True)
     assert seen == "?? .gitignore\n"
 
 

@@ -42,8 +42,8 @@ def released(checkout: Path, tag: str) -> int:
     step = job("release.yml", "release")["steps"][-1]
     path = f"{checkout / 'bin'}:{os.environ['PATH']}"
     environment = {"PATH": path, "GITHUB_REF_NAME": tag}
-    words = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]  # as GitHub runs it
-    return subprocess.run(words, cwd=checkout, env=environment, check=False).returncode
+    arguments = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]  # as GitHub runs it
+    return subprocess.run(arguments, cwd=checkout, env=environment, check=False).returncode
 
 
 def test_the_notes_are_those_of_the_version(checkout: Path) -> None:
@@ -79,12 +79,15 @@ SCHEMAS = {
 
 
 def checked(schema: str, *files: str | Path) -> subprocess.CompletedProcess[str]:
-    words = ["check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
-    words += ["--data-transform", "gitlab-ci"] if schema == "gitlab-ci" else []
+    arguments = ["check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    arguments += ["--data-transform", "gitlab-ci"] if schema == "gitlab-ci" else []
     return subprocess.run(
-        [sys.executable, "-m", *words, *map(str, files)], cwd=ROOT, capture_output=True, text=True,
+        [sys.executable, "-m", *arguments, *map(str, files)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)

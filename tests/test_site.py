@@ -23,8 +23,8 @@ _OWN = re.compile(r'<(?:script src|link href)="([^":?]+\.(?:css|js))"')
 
 
 def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
-    words = ["build", "--strict", "--config-file", str(config), "--site-dir", str(folder)]
-    command = [sys.executable, "-m", "mkdocs", *words]
+    arguments = ["build", "--strict", "--config-file", str(config), "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 

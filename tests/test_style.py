@@ -43,9 +43,9 @@ def test_clean(command: list[str]) -> None:
 def test_no_package_registry_or_home_in_tracked_files() -> None:
     """Fail if a tracked file names the machine it was written on, or a package registry."""
     patterns = [str(ROOT) + "/", str(Path.home()) + "/", "files.python" + "hosted"]
-    words = [word for pattern in patterns for word in ("-e", pattern)]
+    options = [word for pattern in patterns for word in ("-e", pattern)]
     listed = subprocess.run(
-        ["git", "grep", "-nIF", *words],
+        ["git", "grep", "-nIF", *options],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -266,8 +266,8 @@ class Case(_Values):
         parts += [labels.pop("parallelism", ""), labels["batch"]]
         parts += [labels.get(name, "") for name in ("accumulation", "sequence_length", "input")]
         parts += [labels.get(axis.name, "") for axis in axes.further()]
-        words = "-".join(filter(None, [*parts, self.variant, digest]))
-        return f"{self.framework}/{self.model}/{words}"
+        name = "-".join(filter(None, [*parts, self.variant, digest]))
+        return f"{self.framework}/{self.model}/{name}"
 
     def arguments(self) -> Dict[str, Any]:
         """Return the values that differ from their default, by axis."""

@@ -197,11 +197,11 @@ def _parse(text: str, fields: Sequence[str]) -> List[Gpu]:
     Raises GpuError, in its words, where it lists none or a GPU that it cannot ask."""
     gpus, broken = [], []
     for line in filter(str.strip, text.splitlines()):
-        words = [word.strip() for word in line.split(",")]
-        values = dict(zip(fields, words))
+        parts = [word.strip() for word in line.split(",")]
+        values = dict(zip(fields, parts))
         if line.startswith(_WARNING):
             continue
-        if len(words) != len(fields) or values["uuid"].startswith("["):
+        if len(parts) != len(fields) or values["uuid"].startswith("["):
             broken.append(" ".join(line.split()))
             continue
         mebibytes = values["memory.total"]

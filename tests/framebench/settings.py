@@ -46,8 +46,8 @@ def changed(**axes: object) -> dict[str, object]:
     return {**SUITE, "axes": {**SUITE["axes"], **axes}}
 
 
-def assert_clear(error: pytest.ExceptionInfo[ConfigError], words: list[str]) -> None:
+def assert_clear(error: pytest.ExceptionInfo[ConfigError], expected: list[str]) -> None:
     message = str(error.value)
-    missing = [word for word in words if word not in message]
+    missing = [word for word in expected if word not in message]
     assert not missing, f"{missing} missing from: {message}"
     assert "Traceback" not in message

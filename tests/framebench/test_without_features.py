@@ -43,8 +43,8 @@ def test_tests_of_the_core_pass_without_features(core: Path) -> None:
     assert int(passed[1]) > 300, "hardly a test has run"
 
 
-def framebench(core: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-I", str(core / "workflow" / "framebench"), *words]
+def framebench(core: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", str(core / "workflow" / "framebench"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -298,9 +298,17 @@ FLAX = ("flax==0.12.12", "msgpack", "rich", "PyYAML", "typing_extensions", "tree
 def flax(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install Flax for JAX's environment, without what only its checkpoints import."""
     settings, folder = uv.pip_settings(), tmp_path_factory.mktemp("flax")
-    words = ["pip", "install", "-q", "--python", build_environment("jax"), "--target", str(folder)]
+    arguments = [
+        "pip",
+        "install",
+        "-q",
+        "--python",
+        build_environment("jax"),
+        "--target",
+        str(folder),
+    ]
     subprocess.run(
-        [uv.executable(), *words, "--no-deps", *uv.arguments(settings), *FLAX],
+        [uv.executable(), *arguments, "--no-deps", *uv.arguments(settings), *FLAX],
         check=True,
         env={**os.environ, **uv.variables(settings)},
     )

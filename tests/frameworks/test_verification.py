@@ -63,9 +63,9 @@ class Compare:
             **({"sequence-length": length} if length else {}),
             **case,
         }
-        words = [str(word) for key, value in given.items() for word in (f"--{key}", value)]
-        words += ["--parameter", f"mode={mode}", "--parameter", f"reference={reference}"]
-        command = [self.python, str(ROOT / "scripts" / "harness"), *words]
+        arguments = [str(word) for key, value in given.items() for word in (f"--{key}", value)]
+        arguments += ["--parameter", f"mode={mode}", "--parameter", f"reference={reference}"]
+        command = [self.python, str(ROOT / "scripts" / "harness"), *arguments]
         subprocess.run(command, check=False, capture_output=True, preexec_fn=take_own_core)
         (verification,), problems = verifications.load(self.folder / "verification")
         assert not problems

@@ -140,8 +140,8 @@ def rows(framework: str, networks: Sequence[str] = TORCHVISION) -> list[str]:
     """Return a row of the page for each of our ``networks`` in the zoo."""
     actual = []
     for network, zoo in observed(framework, networks).items():
-        words = "; ".join(differences(framework, network, zoo))
-        actual.append(f"| `{network}` | {words or SAME} |")
+        text = "; ".join(differences(framework, network, zoo))
+        actual.append(f"| `{network}` | {text or SAME} |")
     return actual
 
 

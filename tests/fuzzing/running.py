@@ -57,8 +57,8 @@ def examine(seed: int, number: int, folder: Path, targets: Sequence[Target]) -> 
         with contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
             said = target.read(folder)
     except target.errors as error:
-        words = [cause(error)] if isinstance(error, OSError) else [str(error)]
-        fault = _unclear(words, target, refused=True)
+        texts = [cause(error)] if isinstance(error, OSError) else [str(error)]
+        fault = _unclear(texts, target, refused=True)
         state = "refused"
     except Exception:
         return "fault", f"{made}: {traceback.format_exc()[-1500:]}"

@@ -101,11 +101,11 @@ def traces(place: Place) -> list[str]:
     mine = str(place.folder).encode() + b"/"
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+            content = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
         except OSError:
             continue
-        if mine in words:
-            actual.append(words.replace(b"\0", b" ").decode("utf-8", "replace")[:200])
+        if mine in content:
+            actual.append(content.replace(b"\0", b" ").decode("utf-8", "replace")[:200])
     return actual
 
 

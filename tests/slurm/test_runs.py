@@ -186,8 +186,14 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
             "measurements": measurements,
         }
     )
-    words = ("--until", "benchmark", "reference", "--config", "open_ports=true")  # MXNet's are open
-    ran = slurm_project.run(*words)
+    arguments = (
+        "--until",
+        "benchmark",
+        "reference",
+        "--config",
+        "open_ports=true",
+    )  # MXNet's are open
+    ran = slurm_project.run(*arguments)
     assert ran.returncode == 0, ran.stdout
     logs = (slurm_project.folder / ".snakemake" / "log").glob("*.log")
     submitted = "".join(path.read_text() for path in logs)
@@ -221,9 +227,9 @@ def check_weak_scaling(project: OnCluster, records: dict[Any, Any]) -> None:
         ("jax", "2n1g"),
     }
     results = project.folder / "results"
-    words = ["--records", str(results / "runs"), "--results", str(results)]
-    assert cli.main(["runs", *words]) == 0
-    assert cli.main(["tables", "weak_scaling", *words]) == 0
+    arguments = ["--records", str(results / "runs"), "--results", str(results)]
+    assert cli.main(["runs", *arguments]) == 0
+    assert cli.main(["tables", "weak_scaling", *arguments]) == 0
     table = {
         f"{row.nodes}n{row.devices_per_node}g": row
         for row in project.table("weak_scaling").itertuples()

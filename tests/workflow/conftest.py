@@ -105,9 +105,9 @@ class Project:
     def statuses(self) -> list[str]:
         return sorted(record["status"] for record in self.parsed())
 
-    def processes(self, *words: str) -> dict[int, str]:
+    def processes(self, *arguments: str) -> dict[int, str]:
         """Return the command lines of this project's processes by id, optionally only with all
-        ``words``. They are identified by a command, a folder or an environment that names the
+        ``arguments``. They are identified by a command, a folder or an environment that names the
         project."""
         actual = {}
         for entry in Path("/proc").iterdir():
@@ -115,7 +115,7 @@ class Project:
                 continue
             try:
                 command = (entry / "cmdline").read_bytes()
-                if any(word.encode() not in command for word in words):
+                if any(word.encode() not in command for word in arguments):
                     continue
                 variables = (entry / "environ").read_bytes()
                 folder = os.readlink(entry / "cwd")
@@ -130,9 +130,9 @@ class Project:
                 actual[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace")
         return actual
 
-    def pids(self, *words: str) -> list[int]:
+    def pids(self, *arguments: str) -> list[int]:
         """Return the numbers of this project's processes whose command line has these words."""
-        return [*self.processes(*words)]
+        return [*self.processes(*arguments)]
 
     def kill_all(self) -> None:
         for process in self.started:
@@ -171,8 +171,8 @@ def held_call(
     # A separate one: another call may be reading its own.
     snakefile = shutil.copy(PROGRAMS / "held.smk", project.folder / f"{name}.smk")
     variables |= {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
-    words = ("--snakefile", str(snakefile), "--until", "benchmark")
-    return project.start(*words, "--config", f"results={results}", **variables)
+    arguments = ("--snakefile", str(snakefile), "--until", "benchmark")
+    return project.start(*arguments, "--config", f"results={results}", **variables)
 
 
 @pytest.fixture

@@ -63,17 +63,17 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "expected"),
     [
         (["backwards"], ["axes.batch_order: found ['backwards']", "one of given, reversed"]),
         ([OTHER, OTHER], ["axes.batch_order", "twice"]),
     ],
 )
 @pytest.mark.usefixtures("registered")
-def test_wrong_values_are_refused(tmp_path: Path, values: object, words: list[str]) -> None:
+def test_wrong_values_are_refused(tmp_path: Path, values: object, expected: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, changed(**{AXIS: values}))
-    assert_clear(error, words)
+    assert_clear(error, expected)
 
 
 def test_an_unknown_axis_is_refused(tmp_path: Path) -> None:
@@ -105,6 +105,6 @@ def test_each_value_of_an_axis_is_verified(tmp_path: Path) -> None:
     assert [getattr(verification.case, AXIS) for verification in named.values()] == [DEFAULT, OTHER]
     plain, other = named
     assert (f"-{OTHER}-" in plain, f"-{OTHER}-" in other) == (False, True)
-    words = verify.arguments(made, named[other], "/reference")
-    assert words[words.index("--batch-order") + 1] == OTHER
+    expected = verify.arguments(made, named[other], "/reference")
+    assert expected[expected.index("--batch-order") + 1] == OTHER
     assert "--batch-order" not in verify.arguments(made, named[plain], "/reference")

@@ -64,10 +64,10 @@ def conda(project: Project) -> Path:
 
 
 def run(
-    project: Project, conda: Path, *words: str, **variables: str
+    project: Project, conda: Path, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     path = f"{conda / 'bin'}:{os.environ['PATH']}"
-    return project.run("--cores", "all", "--sdm", "conda", *words, PATH=path, **variables)
+    return project.run("--cores", "all", "--sdm", "conda", *arguments, PATH=path, **variables)
 
 
 def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> None:

@@ -77,8 +77,8 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     leak = host / "leak" / "leaked-1.dist-info"
     leak.mkdir(parents=True)
     (leak / "METADATA").write_text("Name: leaked\nVersion: 1\n")
-    words = ("--cores", "all", "medians", *SDM)
-    ran = project.run(*words, PATH=path_with(host), PYTHONPATH=str(leak.parent))
+    arguments = ("--cores", "all", "medians", *SDM)
+    ran = project.run(*arguments, PATH=path_with(host), PYTHONPATH=str(leak.parent))
     assert ran.returncode == 0, ran.stdout
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
     actual = project.parsed()
@@ -95,7 +95,7 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     assert "attempts --most 1" in inner
     assert "--kind largest_batch" in inner
     assert sys.executable not in inner, "a Python of the host, which is not in the container"
-    assert "Nothing to be done" in project.run(*words, PATH=path_with(host)).stdout
+    assert "Nothing to be done" in project.run(*arguments, PATH=path_with(host)).stdout
 
 
 def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
@@ -129,18 +129,18 @@ def test_containers_see_the_project_from_another_folder_and_the_gpus(
     there.mkdir()
     snakefile = str(project.folder / "workflow" / "Snakefile")
     given = ("--configfile", str(project.folder / "config" / "config.yaml"))
-    words = ("--snakefile", snakefile, "--directory", str(there), *given)
+    arguments = ("--snakefile", snakefile, "--directory", str(there), *given)
 
-    def started(*words: str) -> list[str]:
+    def started(*arguments: str) -> list[str]:
         """Return the command lines of containers, with what variables tell them."""
-        ran = project.run(*RUNS_ALONE, *words, PATH=path_with(host), APPTAINER_BIND="/own")
+        ran = project.run(*RUNS_ALONE, *arguments, PATH=path_with(host), APPTAINER_BIND="/own")
         assert ran.returncode == 0, ran.stdout
         lines = [line for line in (host / "log").read_text().splitlines() if "exec " in line]
         assert all(" nv=1 " in line for line in lines), lines
         (host / "log").unlink()
         return lines
 
-    assert all(f" bind=/own,{project.folder} " in text for text in started(*words))
+    assert all(f" bind=/own,{project.folder} " in text for text in started(*arguments))
     assert [record["status"] for record in Project(there).parsed()] == ["ok"]
     here = started("--apptainer-args=--nv")
     assert here

@@ -56,9 +56,9 @@ def assert_measured(folder: Path, ran: subprocess.CompletedProcess[str]) -> None
 
 
 def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -> None:
-    words = ["--snakefile", snakefile_of(project), "--directory", str(elsewhere.folder)]
+    arguments = ["--snakefile", snakefile_of(project), "--directory", str(elsewhere.folder)]
     given = ["--configfile", str(elsewhere.folder / "given.yaml")]
-    ran = project.run("medians", *words, "--cores", "all", *given)
+    ran = project.run("medians", *arguments, "--cores", "all", *given)
     assert_measured(elsewhere.folder / "results", ran)
     assert not (project.folder / "results").exists()
     record = elsewhere.parsed()[0]
@@ -70,7 +70,7 @@ def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -
         check=False,
     )
     assert again.returncode == 0, again.stderr
-    again = project.run("medians", *words, "--cores", "all", *given)
+    again = project.run("medians", *arguments, "--cores", "all", *given)
     assert "Nothing to be done" in again.stdout
 
 
@@ -153,7 +153,7 @@ def test_a_folder_that_snakedeploy_makes(
 ) -> None:
     """Fail if a folder made by snakedeploy does not work with its own configuration and profiles.
     It initially names a file of its own folder; the documentation has the line for that."""
-    words = [
+    arguments = [
         "deploy-workflow",
         str(project.folder),
         ".",
@@ -163,7 +163,7 @@ def test_a_folder_that_snakedeploy_makes(
         "framebench",
     ]
     deployed = subprocess.run(
-        [str(snakedeploy), *words],
+        [str(snakedeploy), *arguments],
         cwd=elsewhere.folder,
         capture_output=True,
         text=True,
@@ -192,9 +192,12 @@ def test_a_folder_that_snakedeploy_makes(
 def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Project) -> None:
     own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main"]
-    for words in (["init", "-q"], ["add", "workflow"], ["commit", "-q", "-m", "x"]):
+    for arguments in (["init", "-q"], ["add", "workflow"], ["commit", "-q", "-m", "x"]):
         subprocess.run(
-            ["git", *identity, *words], cwd=project.folder, check=True, env={**os.environ, **own}
+            ["git", *identity, *arguments],
+            cwd=project.folder,
+            check=True,
+            env={**os.environ, **own},
         )
     fetched = f'gitfile({str(project.folder)!r}, path="workflow/Snakefile", ref="main")'
     (elsewhere.folder / "Snakefile").write_text(MODULE.format(snakefile=fetched, prefix=""))

@@ -203,13 +203,13 @@ def test_what_counts_as_damage(project: Project, offline: dict[str, str]) -> Non
     shutil.rmtree(about)
     assert "toy-1.0.dist-info" in ensure()
     assert about.exists()
-    facts = json.loads(marker.read_text())
-    marker.write_text(json.dumps(facts)[:40])
+    content = json.loads(marker.read_text())
+    marker.write_text(json.dumps(content)[:40])
     assert "cannot be read" in ensure()
-    assert json.loads(marker.read_text()) == facts
+    assert json.loads(marker.read_text()) == content
     # As built before its content was noted: nothing is known to be missing.
-    del facts["installed"]
-    marker.write_text(json.dumps(facts))
+    del content["installed"]
+    marker.write_text(json.dumps(content))
     assert ensure() == ""
 
 
@@ -233,8 +233,8 @@ def test_a_build_ends_with_what_is_killed(
 
 def test_an_interpreter_that_is_none_is_refused(project: Project) -> None:
     project.configure(interpreters={"toy": "/bin/ls"})
-    for words in (["plan"], ["--cores", "all"]):
-        ran = project.run(*words)
+    for arguments in (["plan"], ["--cores", "all"]):
+        ran = project.run(*arguments)
         assert ran.returncode != 0
         assert "interpreters.toy: found '/bin/ls', but it is no Python" in ran.stdout, ran.stdout
     assert not project.records()
@@ -245,9 +245,9 @@ def test_a_first_figure_does_not_wait_for_the_environments_of_others(
 ) -> None:
     frameworks, envs = project.folder / "scripts" / "frameworks", project.folder / "envs"
     shutil.copytree(frameworks / "toy", frameworks / "second")
-    facts = json.loads((frameworks / "second" / "framework.json").read_text())
-    facts |= {"name": "second", "start_seconds": {"start": 60.0}}
-    (frameworks / "second" / "framework.json").write_text(json.dumps(facts))
+    declaration = json.loads((frameworks / "second" / "framework.json").read_text())
+    declaration |= {"name": "second", "start_seconds": {"start": 60.0}}
+    (frameworks / "second" / "framework.json").write_text(json.dumps(declaration))
     shutil.copy(envs / "toy.yaml", envs / "second.yaml")
     hashes = (envs / "toy.hashes.txt").read_text().replace("For toy.yaml", "For second.yaml")
     (envs / "second.hashes.txt").write_text(hashes)

@@ -25,11 +25,11 @@ ALONE = ("--until", "benchmark")
 REPORTED = "tables and report hold them: results/report.html"
 
 
-def started_after_first_record(project: Project, *words: str, **more: str) -> SnakemakeCall:
+def started_after_first_record(project: Project, *arguments: str, **more: str) -> SnakemakeCall:
     """Start a workflow, and return it during its second run, which waits until it is let go."""
     held(project).touch()
     variables = {"toy": "hold_inference=2", "FRAMEBENCH_HOLD": str(held(project)), **more}
-    workflow = project.start("--cores", "all", *words, **variables)
+    workflow = project.start("--cores", "all", *arguments, **variables)
     wait_for(project.records, "a run to finish")
     wait_for(lambda: project.pids("start_rank"), "a second run to start")
     return workflow

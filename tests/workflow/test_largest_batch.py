@@ -162,12 +162,12 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     limited(project)
     folder = project.folder / "results" / "largest_batch"
 
-    words = ("--cores", "all", "medians")
+    arguments = ("--cores", "all", "medians")
 
     def tried() -> dict[Path, str]:
         return {path: path.read_text() for path in folder.glob("*/*/*/*.json")}
 
-    workflow = project.start(*words, toy=FILL)
+    workflow = project.start(*arguments, toy=FILL)
     wait_for(lambda: len(tried()) >= 2, "some batches to be tried")
     os.kill(workflow.pid, signal.SIGKILL)
     workflow.wait()
@@ -176,7 +176,7 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     assert not found(project)
 
     # Now kill the run that tries: without its record there is no result, but the others continue.
-    workflow = project.start(*words, toy=FILL)
+    workflow = project.start(*arguments, toy=FILL)
     wait_for(lambda: len(tried()) > len(before), "another batch to be tried")
     launchers = wait_for(lambda: project.pids("scripts/harness", "--spare-memory"), "a launcher")
     os.kill(max(launchers), signal.SIGKILL)

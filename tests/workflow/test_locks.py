@@ -54,8 +54,8 @@ def test_a_call_on_this_machine_waits_for_a_job_that_still_measures(
     (held.folder / "results").mkdir()
     jobs = held.folder / "results" / ".slurm-jobs"
     jobs.write_text("57-cd\n")
-    words = ("--cores", "all", "--until", "benchmark")
-    refused = held.run(*words, PATH=os.defpath)
+    arguments = ("--cores", "all", "--until", "benchmark")
+    refused = held.run(*arguments, PATH=os.defpath)
     assert refused.returncode == 1, refused.stdout
     assert ".slurm-jobs: found jobs of an earlier call" in refused.stdout, refused.stdout
     assert "Traceback" not in refused.stdout
@@ -65,7 +65,7 @@ def test_a_call_on_this_machine_waits_for_a_job_that_still_measures(
     squeue.write_text(f'#!/bin/sh\necho "$*" > {asked}\ntest ! -e {running} || echo "7|RUNNING"\n')
     squeue.chmod(0o755)
     running.touch()
-    call = held.start(*words, PATH=f"{squeue.parent}{os.pathsep}{os.environ['PATH']}")
+    call = held.start(*arguments, PATH=f"{squeue.parent}{os.pathsep}{os.environ['PATH']}")
     wait_for(asked.exists, "SLURM to be asked")
     assert not records(held, "results")
     running.unlink()

@@ -18,12 +18,12 @@ def test_a_file_is_measured_alone_and_verified_behind_its_runs(
     python.write_text(f'#!/bin/sh\necho "$*" >> "{asked}"\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     project.configure(interpreters={"pytorch": str(python)})
-    words = ("--cores", "all", "-n", "-p", "--config", "model=my model.py")
-    refused = project.run(*words)
+    arguments = ("--cores", "all", "-n", "-p", "--config", "model=my model.py")
+    refused = project.run(*arguments)
     assert refused.returncode
     assert "allowed: a name of letters, digits" in refused.stdout
     (project.folder / "my_model.py").write_text(FILE)
-    dry = project.run(*words[:-1], "model=my_model.py")
+    dry = project.run(*arguments[:-1], "model=my_model.py")
     assert dry.returncode == 0, dry.stdout
     assert asked.read_text().count("describe.py try_model") == 1, (
         "its imports were tried more than once"

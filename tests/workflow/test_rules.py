@@ -71,8 +71,8 @@ def test_a_record_is_a_target_that_cannot_be_forced(measured: Project) -> None:
     record = next((measured.folder / "results" / "runs").rglob("r1.json"))
     content, name = record.read_bytes(), str(record.relative_to(measured.folder))
     assert "Nothing to be done" in measured.run("--cores", "all", name).stdout
-    for words in (["--force", name], ["--forcerun", name], [name, "--forceall"]):
-        ran = measured.run("--cores", "all", *words)
+    for arguments in (["--force", name], ["--forcerun", name], [name, "--forceall"]):
+        ran = measured.run("--cores", "all", *arguments)
         assert ran.returncode == 1, ran.stdout
         assert f"{name}: found among what is forced" in ran.stdout
         assert record.read_bytes() == content

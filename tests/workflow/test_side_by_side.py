@@ -39,8 +39,8 @@ def measure(project: Project, *arguments: str, toy: str = "") -> Any:
 RUNS_ALONE = ("--until", "benchmark")
 
 
-def finished(project: Project, *words: str, cores: str = "all", toy: str = "") -> str:
-    workflow = measure(project, "--cores", cores, *words, "--config", *CONFIG, toy=toy)
+def finished(project: Project, *arguments: str, cores: str = "all", toy: str = "") -> str:
+    workflow = measure(project, "--cores", cores, *arguments, "--config", *CONFIG, toy=toy)
     output, _ = workflow.communicate(timeout=1200)
     assert workflow.returncode == 0, output
     return str(output)

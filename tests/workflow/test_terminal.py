@@ -106,12 +106,12 @@ def test_other_lines_where_ours_are_not_to_be_had_or_not_wanted(project: Project
     plugin = project.folder / "plugins" / "snakemake_logger_plugin_dummy"
     plugin.mkdir(parents=True)
     shutil.copy(PROGRAMS / "dummy_logger.py", plugin / "__init__.py")
-    words = ["--cores", "all", "--until", "benchmark"]
+    arguments = ["--cores", "all", "--until", "benchmark"]
     wanted = "[-c]" if way == "no plugin" else ""
     start = [str(PROGRAMS / "snakemake_elsewhere.py")] if wanted else ["-m", "snakemake"]
-    words += [] if wanted else ["--logger", "dummy"]
+    arguments += [] if wanted else ["--logger", "dummy"]
     ran = subprocess.run(
-        [sys.executable, *start, *words],
+        [sys.executable, *start, *arguments],
         cwd=project.folder,
         env={**os.environ, "PYTHONPATH": str(plugin.parent), "FRAMEBENCH_TOY": ""},
         stdout=subprocess.PIPE,
@@ -137,8 +137,8 @@ def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None
     config = {**json.loads(model.read_text()), "forward_multiply_adds": {"per_sample": 10**9}}
     model.write_text(json.dumps(config))
     project.write_suite({**SUITE, "steps": {"warmup": 1, "timed": 1_000_000}})
-    for words in (["all", "--dry-run"], ["all"]):  # what is planned too short is not begun
-        ran = project.run("--cores", *words)
+    for arguments in (["all", "--dry-run"], ["all"]):  # what is planned too short is not begun
+        ran = project.run("--cores", *arguments)
         assert ran.returncode == 1
         said = re.search(rf"found {RUNS} runs, which take about ([\d.]+) days \(", ran.stdout)
         assert said, ran.stdout

@@ -29,9 +29,9 @@ def add_framework(project: Project, name: str) -> None:
     frameworks = project.folder / "scripts" / "frameworks"
     shutil.copytree(frameworks / "toy", frameworks / name)
     shutil.copy(PROGRAMS / "slower_adapter.py", frameworks / name / "adapter.py")
-    facts = json.loads((frameworks / name / "framework.json").read_text())
-    facts |= {"name": name, "title": name.title()}
-    (frameworks / name / "framework.json").write_text(json.dumps(facts))
+    declaration = json.loads((frameworks / name / "framework.json").read_text())
+    declaration |= {"name": name, "title": name.title()}
+    (frameworks / name / "framework.json").write_text(json.dumps(declaration))
 
 
 def order_of_runs(project: Project) -> list[str]:

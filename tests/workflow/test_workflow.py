@@ -239,8 +239,8 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
     sides = {"own": {"variables": {"MKL_CBWR": "COMPATIBLE"}}, "default": {}}
     axes = {**SUITE["axes"], "mode": "train"}
     project.write_suite({**SUITE, "axes": axes, "repeats": 1, "variants": sides})
-    words = ("--cores", "all", "--until", "benchmark")
-    call = project.start(*words, toy="sleep=0.3")
+    parts = ("--cores", "all", "--until", "benchmark")
+    call = project.start(*parts, toy="sleep=0.3")
 
     def commands_with_a_rank() -> str:
         commands = " ".join(project.processes().values())

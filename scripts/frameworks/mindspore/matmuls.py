@@ -27,8 +27,8 @@ def refuse_halves() -> None:
     try:
         ops.matmul(half, half).asnumpy()
     except (TypeError, RuntimeError) as error:
-        words = " ".join(str(error).split())
-        raise Unsupported(f"bfloat16: {words.partition(' The supported')[0]}") from error
+        text = " ".join(str(error).split())
+        raise Unsupported(f"bfloat16: {text.partition(' The supported')[0]}") from error
     raise Unsupported("this adapter has no mixed precision, though MindSpore multiplies bfloat16")
 
 
@@ -106,10 +106,10 @@ def refusing_float64() -> Iterator[None]:
     try:
         yield
     except (TypeError, RuntimeError) as error:
-        words = " ".join(str(error).split()).partition(" ----")[0].rstrip(".")
-        if "float64" not in words.lower():
+        text = " ".join(str(error).split()).partition(" ----")[0].rstrip(".")
+        if "float64" not in text.lower():
             raise
-        raise Unsupported(f"{_NO_FLOAT64}: {words}") from error
+        raise Unsupported(f"{_NO_FLOAT64}: {text}") from error
 
 
 def _matmul(name: str, operands: Sequence[Any], result: Any) -> ExecutedMatmul:

@@ -14,42 +14,42 @@ import sys
 BARE = {"PATH": os.defpath, "HOME": "/"}
 
 
-def mpiexec(words: list[str]) -> int:
+def mpiexec(arguments: list[str]) -> int:
     """Start processes as Open MPI: options are checked, variables and output are passed on."""
-    if words[:1] != ["-n"] or words[2:6] != ["--map-by", "ppr:1:node", "--bind-to", "none"]:
-        return complain(f"mpiexec: unrecognized options {words[:6]}")
+    if arguments[:1] != ["-n"] or arguments[2:6] != ["--map-by", "ppr:1:node", "--bind-to", "none"]:
+        return complain(f"mpiexec: unrecognized options {arguments[:6]}")
     return wait(
         [
             (
-                words[6:],
+                arguments[6:],
                 {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
                 None,
             )
-            for rank in range(int(words[1]))
+            for rank in range(int(arguments[1]))
         ]
     )
 
 
-def pbsdsh(words: list[str]) -> int:
+def pbsdsh(arguments: list[str]) -> int:
     """Start a process as OpenPBS: on the node with that index, in the home folder; return 0."""
     if "PBS_ENVIRONMENT" not in os.environ:
         return complain("pbsdsh: not executing under PBS")
-    if words[:1] != ["-n"] or words[2:3] != ["--"]:
+    if arguments[:1] != ["-n"] or arguments[2:3] != ["--"]:
         return complain("Usage: pbsdsh [-n node_index][-s][-v][-o] -- program [args...]")
-    wait([(words[3:], {"PBS_NODENUM": words[1], "PBS_JOBID": "7"}, "/")])
+    wait([(arguments[3:], {"PBS_NODENUM": arguments[1], "PBS_JOBID": "7"}, "/")])
     return 0
 
 
-def flux(words: list[str]) -> int:
+def flux(arguments: list[str]) -> int:
     """Start processes as ``flux run``: environment and folder are passed on."""
-    nodes = int(words[1].partition("=")[2])
+    nodes = int(arguments[1].partition("=")[2])
     options = [f"--nodes={nodes}", f"--ntasks={nodes}", "--exclusive"]
     options += ["-o", "cpu-affinity=off", "-o", "gpu-affinity=off"]
     start = 1 + len(options)
-    if words[:start] != ["run", *options]:
-        return complain(f"flux: unrecognized options {words[:start]}")
+    if arguments[:start] != ["run", *options]:
+        return complain(f"flux: unrecognized options {arguments[:start]}")
     own = [{"FLUX_TASK_RANK": str(n), "FLUX_TASK_LOCAL_ID": "0"} for n in range(nodes)]
-    return wait([(words[start:], {**os.environ, **variables}, None) for variables in own])
+    return wait([(arguments[start:], {**os.environ, **variables}, None) for variables in own])
 
 
 def wait(tasks: list[tuple[list[str], dict[str, str], str | None]]) -> int:

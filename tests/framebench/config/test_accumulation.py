@@ -59,7 +59,7 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "words"),
+    ("axes", "expected"),
     [
         ({"accumulation": [0]}, ["axes.accumulation[0]: found 0", "at least 1"]),
         ({"accumulation": [1.5]}, ["axes.accumulation[0]: found 1.5", "a whole number"]),
@@ -72,11 +72,11 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_number_of_micro_steps_is_refused(
-    tmp_path: Path, axes: dict[str, Any], words: list[str]
+    tmp_path: Path, axes: dict[str, Any], expected: list[str]
 ) -> None:
     with pytest.raises(ConfigError) as error:
         plan_of(tmp_path, **axes)
-    assert_clear(error, ["my.yaml", *words])
+    assert_clear(error, ["my.yaml", *expected])
 
 
 def test_other_kinds_do_not_have_it(tmp_path: Path) -> None:

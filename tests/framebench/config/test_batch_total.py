@@ -131,10 +131,10 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_total_batch_is_refused(name: str, tmp_path: Path) -> None:
-    suite, words = BAD[name]
+    suite, expected = BAD[name]
     with pytest.raises(ConfigError) as error:
         plan_of(tmp_path, suite)
-    assert_clear(error, ["my.yaml", *words])
+    assert_clear(error, ["my.yaml", *expected])
 
 
 def test_the_example_in_the_documentation_is_what_it_says(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from framebench.config.validation import ConfigError
 
 from ...conftest import ROOT
 
-FACTS = {
+DECLARATION = {
     "name": "new",
     "title": "New",
     "package": "new",
@@ -29,13 +29,13 @@ FACTS = {
 SUITE = {"axes": {"framework": ["new"], "model": ["bert_base"], "batch_per_device": [2]}}
 
 
-def project(root: Path, facts: Any = FACTS, adapter: bool = True) -> Path:
+def project(root: Path, declaration: Any = DECLARATION, adapter: bool = True) -> Path:
     """Make a project with a single framework and our models."""
     folder = root / "scripts" / "frameworks" / "new"
     folder.mkdir(parents=True)
     (root / "scripts" / "models").symlink_to(ROOT / "scripts" / "models")
-    if facts:
-        text = facts if isinstance(facts, str) else json.dumps(facts)
+    if declaration:
+        text = declaration if isinstance(declaration, str) else json.dumps(declaration)
         (folder / "framework.json").write_text(text)
     if adapter:
         (folder / "adapter.py").touch()
@@ -51,54 +51,64 @@ def cases(root: Path, **axes: Any) -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    ("facts", "adapter", "missing"), [(None, True, "framework.json"), (FACTS, False, "adapter.py")]
+    ("declaration", "adapter", "missing"),
+    [(None, True, "framework.json"), (DECLARATION, False, "adapter.py")],
 )
 def test_the_file_that_a_framework_lacks_is_named(
-    tmp_path: Path, facts: Any, adapter: bool, missing: str
+    tmp_path: Path, declaration: Any, adapter: bool, missing: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
-        cases(project(tmp_path, facts, adapter))
+        cases(project(tmp_path, declaration, adapter))
     expected = f"framework[0]: found 'new', which has no scripts/frameworks/new/{missing} yet"
     assert expected in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("facts", "expected"),
+    ("declaration", "expected"),
     [
         ("{", "framework.json: cannot be read as JSON"),
         ([1], "found [1]; allowed: a JSON object"),
-        ({key: FACTS[key] for key in FACTS if key != "compilers"}, "key compilers is missing"),
-        ({**FACTS, "name": "old"}, "name: found 'old'; allowed: new"),
-        ({**FACTS, "compilers": 5}, "compilers: found 5; allowed: a list of names"),
-        ({**FACTS, "precisions": ["fp32", 16]}, "precisions: found"),
-        ({**FACTS, "title": None}, "title: found None; allowed: a text"),
-        ({**FACTS, "trained_with": ["jit"]}, "trained_with: found"),
-        ({**FACTS, "none_is": "slow"}, "none_is: found 'slow'; allowed: op by op, eager, graph"),
-        ({**FACTS, "capability": {"amp": 8.0}}, "allowed: compute capabilities by precision"),
-        ({**FACTS, "start_seconds": {"begin": 1}}, "allowed: seconds by start, import, "),
-        ({**FACTS, "start_seconds": {"start": "1"}}, "start_seconds: found {'start': '1'}"),
-        ({**FACTS, "processors": {"fast": "AMD"}}, "allowed: vendor and instruction_set by"),
-        ({**FACTS, "slow_rates": {"train": {"cnn": 0}}}, "slow_rates: found {'train': "),
-        ({**FACTS, "slow_rates": {"learn": {"cnn": 1e9}}}, "allowed: rates by train or inference"),
+        (
+            {key: DECLARATION[key] for key in DECLARATION if key != "compilers"},
+            "key compilers is missing",
+        ),
+        ({**DECLARATION, "name": "old"}, "name: found 'old'; allowed: new"),
+        ({**DECLARATION, "compilers": 5}, "compilers: found 5; allowed: a list of names"),
+        ({**DECLARATION, "precisions": ["fp32", 16]}, "precisions: found"),
+        ({**DECLARATION, "title": None}, "title: found None; allowed: a text"),
+        ({**DECLARATION, "trained_with": ["jit"]}, "trained_with: found"),
+        (
+            {**DECLARATION, "none_is": "slow"},
+            "none_is: found 'slow'; allowed: op by op, eager, graph",
+        ),
+        ({**DECLARATION, "capability": {"amp": 8.0}}, "allowed: compute capabilities by precision"),
+        ({**DECLARATION, "start_seconds": {"begin": 1}}, "allowed: seconds by start, import, "),
+        ({**DECLARATION, "start_seconds": {"start": "1"}}, "start_seconds: found {'start': '1'}"),
+        ({**DECLARATION, "processors": {"fast": "AMD"}}, "allowed: vendor and instruction_set by"),
+        ({**DECLARATION, "slow_rates": {"train": {"cnn": 0}}}, "slow_rates: found {'train': "),
+        (
+            {**DECLARATION, "slow_rates": {"learn": {"cnn": 1e9}}},
+            "allowed: rates by train or inference",
+        ),
     ],
 )
-def test_what_is_no_declaration_is_refused(tmp_path: Path, facts: Any, expected: str) -> None:
+def test_what_is_no_declaration_is_refused(tmp_path: Path, declaration: Any, expected: str) -> None:
     with pytest.raises(ConfigError) as error:
-        load_catalog(project(tmp_path, facts))
+        load_catalog(project(tmp_path, declaration))
     assert expected in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("word", "facts", "compiler"),
+    ("word", "declaration", "compiler"),
     [
-        ("default", FACTS, "none"),
-        ("default", {**FACTS, "trained_with": "fast"}, "fast"),
-        ("native", FACTS, "fast"),
-        ("native", {**FACTS, "native_compiler": None}, "native"),
+        ("default", DECLARATION, "none"),
+        ("default", {**DECLARATION, "trained_with": "fast"}, "fast"),
+        ("native", DECLARATION, "fast"),
+        ("native", {**DECLARATION, "native_compiler": None}, "native"),
     ],
 )
-def test_words_for_compilers(tmp_path: Path, word: str, facts: Any, compiler: str) -> None:
-    (case,) = cases(project(tmp_path, facts), compiler=word)
+def test_words_for_compilers(tmp_path: Path, word: str, declaration: Any, compiler: str) -> None:
+    (case,) = cases(project(tmp_path, declaration), compiler=word)
     assert case.compiler == compiler
 
 

@@ -373,26 +373,26 @@ BAD_MATRIX = {
 
 @pytest.mark.parametrize("name", BAD_CONFIG)
 def test_bad_config(name: str) -> None:
-    values, words, *methods = BAD_CONFIG[name]
+    values, expected, *methods = BAD_CONFIG[name]
     with pytest.raises(ConfigError) as error:
         load_settings({**CONFIG, **values}, CATALOG, methods)
-    assert_clear(error, ["config", *words])
+    assert_clear(error, ["config", *expected])
 
 
 @pytest.mark.parametrize("name", BAD_SUITE)
 def test_bad_suite(name: str, tmp_path: Path) -> None:
-    suite, words = BAD_SUITE[name]
+    suite, expected = BAD_SUITE[name]
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, suite)
-    assert_clear(error, ["my.yaml", *words])
+    assert_clear(error, ["my.yaml", *expected])
 
 
 @pytest.mark.parametrize("name", BAD_MATRIX)
 def test_bad_matrix(name: str, tmp_path: Path) -> None:
-    suite, words = BAD_MATRIX[name]
+    suite, expected = BAD_MATRIX[name]
     with pytest.raises(ConfigError) as error:
         plan(tmp_path, suite)
-    assert_clear(error, ["my.yaml", *words])
+    assert_clear(error, ["my.yaml", *expected])
 
 
 def test_every_fault_has_a_line_of_its_own() -> None:
@@ -690,14 +690,14 @@ def test_no_text_of_the_configuration_holds_a_credential(
 
 
 def test_variables_go_through_a_file_of_the_users_alone(tmp_path: Path) -> None:
-    words = ["--kind", "train", "--variable", "A=b=c", "--seed", "1", "--variable", "D=e"]
-    hidden = private_variables.hide(tmp_path, words)
+    arguments = ["--kind", "train", "--variable", "A=b=c", "--seed", "1", "--variable", "D=e"]
+    hidden = private_variables.hide(tmp_path, arguments)
     assert hidden[:-1] == ["--kind", "train", "--seed", "1", "--variables"]
     path = Path(hidden[-1])
     assert secret.private_variables(str(path)) == (("A", "b=c"), ("D", "e"))
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    assert private_variables.hide(tmp_path, words) == hidden, "the command of a job has changed"
-    assert private_variables.hide(tmp_path, words[:2]) == words[:2]
+    assert private_variables.hide(tmp_path, arguments) == hidden, "the command of a job has changed"
+    assert private_variables.hide(tmp_path, arguments[:2]) == arguments[:2]
     private_variables.remove(tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -66,14 +66,14 @@ def test_superbenchs_own_have_a_head_of_100_classes_and_the_honest_ones_do_not(n
 
 def test_language_models_have_a_tied_head_and_places_for_1024_tokens() -> None:
     for size in ("small", "medium", "large", "xl"):
-        facts = MODELS[f"gpt2_{size}"]
-        hyper = facts["hyperparameters"]
+        model_config = MODELS[f"gpt2_{size}"]
+        hyper = model_config["hyperparameters"]
         assert (hyper["tied"], hyper["positions"], hyper["vocabulary"]) == (True, 1024, 50257)
         assert (hyper["norm_epsilon"], hyper["dropout"], hyper["activation"]) == (
             *(1e-5, 0.1),
             "gelu_tanh",
         )
-        assert facts["sequence_lengths"] == [1, 1024]
+        assert model_config["sequence_lengths"] == [1, 1024]
 
 
 @pytest.mark.parametrize("size", ["1b", "8b"])
@@ -90,8 +90,8 @@ def test_llamas_are_of_rms_norm_rotary_places_a_gate_and_grouped_keys(size: str)
 def test_electra_is_nvidias(name: str, generator: tuple[int, ...]) -> None:
     """Fail if ELECTRA differs from NVIDIA's: both phases, generator depth, LAMB, loss and
     masking."""
-    facts = MODELS[name]
-    hyper = facts["hyperparameters"]
+    model_config = MODELS[name]
+    hyper = model_config["hyperparameters"]
     own = hyper["generator"]
     assert set(own) == {"hidden", "heads", "intermediate"}, "no depth of its own"
     assert (own["hidden"], own["heads"], own["intermediate"]) == generator
@@ -101,7 +101,7 @@ def test_electra_is_nvidias(name: str, generator: tuple[int, ...]) -> None:
     lamb = ("optimizer", "beta1", "beta2", "epsilon", "weight_decay", "clip_global_norm")
     assert [hyper[key] for key in lamb] == ["lamb", 0.878, 0.974, 1e-6, 0.01, 1.0]
     assert hyper["no_weight_decay"] == hyper["no_trust_ratio"] == ["bias", "norm"]
-    rates = [of_length(facts, n)["hyperparameters"]["learning_rate"] for n in (128, 512)]
+    rates = [of_length(model_config, n)["hyperparameters"]["learning_rate"] for n in (128, 512)]
     assert rates == [6e-3, 4e-3]
 
 

@@ -100,11 +100,11 @@ def unknown(code: str, names: set[str]) -> bool:
 
 def names_here() -> set[str]:
     """Return the relevant keys of configuration, suites and benchmarks, and their values."""
-    facts = CATALOG.models.values()
+    model_configs = CATALOG.models.values()
     return {
         *AxesKeys.key_names(), *Configuration.key_names(), *SuiteFile.key_names(),
         *(one.name for kind in ("converge", "input") for one in kinds.load(kind).parameters),
-        *(name for fact in facts for name in fact.get("hyperparameters", {})),
+        *(name for fact in model_configs for name in fact.get("hyperparameters", {})),
         *precisions(), *CATALOG.models, *CATALOG.compilers, *registry.known(),
         *("converge", "input", "train", "inference"), *inputs.NAMES,
         *(path.stem for path in ROOT.glob("config/suites/*.yaml")),

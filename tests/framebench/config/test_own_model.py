@@ -271,8 +271,8 @@ def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> No
             variant="", model=""
         )
         for run in (planned_run, two):
-            words = commands.arguments(plan, run)
-            assert words[words.index("--model") + 1] == sources[run.case.variant]
+            arguments = commands.arguments(plan, run)
+            assert arguments[arguments.index("--model") + 1] == sources[run.case.variant]
     with pytest.raises(ConfigError, match="model: found"):
         load_settings({**CONFIG, "suite": str(path), "model": sources["old"]}, CATALOG)
     variants["third"] = {}

@@ -79,7 +79,7 @@ def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("axes", "words"),
+    ("axes", "expected"),
     [
         ({"parallelism": ["zero"]}, ["axes.parallelism[0]: found 'zero'", "data, fsdp, tensor"]),
         ({"parallelism": ["fsdpxtensor"]}, ["axes.parallelism[0]", "the size of each group"]),
@@ -91,10 +91,10 @@ def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path:
         ),
     ],
 )
-def test_what_is_none_is_refused(tmp_path: Path, axes: dict[str, Any], words: list[str]) -> None:
+def test_what_is_none_is_refused(tmp_path: Path, axes: dict[str, Any], expected: list[str]) -> None:
     with pytest.raises(ConfigError) as error:
         plan_of(tmp_path, **{"devices_per_node": [2], **axes})
-    assert_clear(error, ["my.yaml", *words])
+    assert_clear(error, ["my.yaml", *expected])
 
 
 # ---- records ------------------------------------------------------------------------------------
@@ -198,8 +198,8 @@ def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
         name for name, verification in named.items() if verification.case.parallelism == "tensor"
     )
     assert "-2d-tensor-" in tensor
-    words = verify.arguments(plan, named[tensor], "/reference")
-    assert words[words.index("--parallelism") + 1] == "tensor"
+    arguments = verify.arguments(plan, named[tensor], "/reference")
+    assert arguments[arguments.index("--parallelism") + 1] == "tensor"
 
 
 def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_path: Path) -> None:
@@ -212,6 +212,6 @@ def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_
     named = {way: verification.reference for way, verification in actual.items()}
     assert named["data2xfsdp2"] == "gpt2_small-s128-4parts"
     assert named["data"] == named["data2xtensor2"] == "gpt2_small-s128"
-    words = verify.reference_arguments(plan, actual["data2xfsdp2"])
-    assert words[words.index("--parts") + 1] == "4"
+    arguments = verify.reference_arguments(plan, actual["data2xfsdp2"])
+    assert arguments[arguments.index("--parts") + 1] == "4"
     assert "--parts" not in verify.reference_arguments(plan, actual["data"])

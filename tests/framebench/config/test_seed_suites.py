@@ -86,11 +86,11 @@ def test_the_batch_of_an_update_has_room_on_a_device() -> None:
     """Fail if the batch of an update exceeds a device's memory.
     Noise for each word of the vocabulary would take 330 GB."""
     for case in cases_of("nvidia_electra"):
-        facts = CATALOG.models[case.model]
+        model_config = CATALOG.models[case.model]
         samples = int(case.batch_per_device) * case.accumulation
         shapes = [
             synthetic.shape_of(entry["shape"], samples, case.sequence_length)
-            for entry in facts["inputs"]
+            for entry in model_config["inputs"]
         ]
         assert 8 * sum(map(math.prod, shapes)) < 10**9, case
 
@@ -122,8 +122,8 @@ def test_resnet50_has_the_settings_of_the_published_figures() -> None:
 
 def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
     actual = cases_of("superbench_models")
-    facts = CATALOG.models
-    theirs = {name for name in facts if name.startswith("superbench_")}
+    model_configs = CATALOG.models
+    theirs = {name for name in model_configs if name.startswith("superbench_")}
     theirs |= {*TORCHVISION}
     assert len(theirs) == 42
     transformers = {name for name in theirs if name.startswith(("superbench_b", "superbench_g"))}

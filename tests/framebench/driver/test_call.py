@@ -8,16 +8,16 @@ import pytest
 from framebench.driver.call import Invocation
 
 
-def call(*words: str, dry_run: bool = False) -> Invocation:
+def call(*arguments: str, dry_run: bool = False) -> Invocation:
     snakemake = SimpleNamespace(
-        words=set(words), is_main_process=True, is_dry_run=dry_run, starts_nothing=False,
+        words=set(arguments), is_main_process=True, is_dry_run=dry_run, starts_nothing=False,
         shows_files=False,
     )  # fmt: skip
     return Invocation.from_snakemake(snakemake)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("words", "plans"),
+    ("arguments", "plans"),
     [
         (["report"], False),
         (["plan", "report"], True),
@@ -26,9 +26,9 @@ def call(*words: str, dry_run: bool = False) -> Invocation:
     ],
 )
 def test_records_are_not_read_for_a_plan_that_nothing_asks_for(
-    words: list[str], plans: bool
+    arguments: list[str], plans: bool
 ) -> None:
-    assert call(*words).plans == plans
+    assert call(*arguments).plans == plans
 
 
 def test_beside_a_report_a_dry_run_may_show_what_there_is_to_measure() -> None:

@@ -31,7 +31,7 @@ SNAKEFILE = Path(__file__).parents[1] / "programs" / "attributes.smk"
 
 
 @pytest.mark.parametrize(
-    ("words", "forces"),
+    ("arguments", "forces"),
     [
         (["--forcerun", "benchmark"], True),
         (["--forcerun=benchmark", "all"], True),
@@ -45,14 +45,14 @@ SNAKEFILE = Path(__file__).parents[1] / "programs" / "attributes.smk"
     ],
 )
 def test_who_forces_the_rule_measures_again(
-    words: list[str], forces: bool, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], forces: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    monkeypatch.setattr(sys, "argv", ["snakemake", *arguments])
     assert Snakemake(SimpleNamespace(rundir=".")).forces_runs == forces
 
 
 @pytest.mark.parametrize(
-    ("words", "starts_nothing", "shows_files"),
+    ("arguments", "starts_nothing", "shows_files"),
     [
         (["-S"], True, True),
         (["--detailed-summary"], True, True),
@@ -69,18 +69,18 @@ def test_who_forces_the_rule_measures_again(
     ],
 )
 def test_options_that_start_no_job_are_known_by_all_their_names(
-    words: list[str], starts_nothing: bool, shows_files: bool, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], starts_nothing: bool, shows_files: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    monkeypatch.setattr(sys, "argv", ["snakemake", *arguments])
     snakemake = Snakemake(SimpleNamespace(rundir="."))
     assert (snakemake.starts_nothing, snakemake.shows_files) == (starts_nothing, shows_files)
 
 
 def test_snakemake_has_all_that_is_used(tmp_path: Path) -> None:
     paths = ",".join(sorted({*USED, *PUBLISHED}))
-    words = ["--snakefile", str(SNAKEFILE), "--config", f"paths={paths}"]
+    arguments = ["--snakefile", str(SNAKEFILE), "--config", f"paths={paths}"]
     ran = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "1", *words],
+        [sys.executable, "-m", "snakemake", "--cores", "1", *arguments],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -155,8 +155,8 @@ def test_options_of_a_profile_count_wherever_snakemake_works(
     (tmp_path / "mine" / "config.yaml").write_text("config: [a=b]\ndry-run: true\n")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    words = ["--workflow-profile", "mine", "--directory", "elsewhere", "--mode", "default"]
-    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
+    arguments = ["--workflow-profile", "mine", "--directory", "elsewhere", "--mode", "default"]
+    monkeypatch.setattr(sys, "argv", ["snakemake", *arguments])
     called = Snakemake(SimpleNamespace(rundir=tmp_path))
     assert called.config_arguments == ["a=b"]
     assert called.is_dry_run
@@ -166,7 +166,7 @@ def test_options_of_a_profile_count_wherever_snakemake_works(
 
 
 @pytest.mark.parametrize(
-    ("words", "arrays"),
+    ("arguments", "arrays"),
     [
         (["--executor", "local"], ""),
         (["--executor", "slurm"], ""),
@@ -174,10 +174,10 @@ def test_options_of_a_profile_count_wherever_snakemake_works(
     ],
 )
 def test_arrays_of_slurm_are_known(
-    words: list[str], arrays: str, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], arrays: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["snakemake", *words])
-    plugin = ExecutorPluginRegistry().get_plugin(words[1])
+    monkeypatch.setattr(sys, "argv", ["snakemake", *arguments])
+    plugin = ExecutorPluginRegistry().get_plugin(arguments[1])
     assert Snakemake(SimpleNamespace(rundir=".", executor_plugin=plugin)).slurm_arrays == arrays
 
 

@@ -16,7 +16,7 @@ class Snakemake:
     def __init__(self, stopped: BaseException) -> None:
         self.stopped, self.said = stopped, list[object]()
 
-    def __call__(self, words: list[str]) -> Snakemake:
+    def __call__(self, arguments: list[str]) -> Snakemake:
         return self
 
     def __enter__(self) -> Snakemake:

@@ -25,20 +25,20 @@ class Builder:
 
     folder: Path
 
-    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         state = self.folder / "state"
         place = ("--root", str(state / "root"), "--runroot", str(state / "run"))
         return subprocess.run(
-            ["buildah", "--storage-driver", "vfs", *place, *words],
+            ["buildah", "--storage-driver", "vfs", *place, *arguments],
             capture_output=True,
             text=True,
             check=False,
         )
 
-    def done(self, *words: str) -> str:
+    def done(self, *arguments: str) -> str:
         """Return the output of a call that must not fail."""
-        called = self.call(*words)
-        assert called.returncode == 0, f"buildah {' '.join(words)}: {called.stderr[-2000:]}"
+        called = self.call(*arguments)
+        assert called.returncode == 0, f"buildah {' '.join(arguments)}: {called.stderr[-2000:]}"
         return called.stdout.strip()
 
     def base(self, root: Path, *names: str, **variables: str) -> None:
@@ -46,14 +46,14 @@ class Builder:
         container = self.done("from", "scratch")
         self.done("copy", container, str(root), "/")
         given = {"LD_LIBRARY_PATH": LIBRARIES, "PATH": "/usr/local/bin:/bin", **variables}
-        words = [word for name, value in given.items() for word in ("--env", f"{name}={value}")]
-        self.done("config", *words, container)
+        arguments = [word for name, value in given.items() for word in ("--env", f"{name}={value}")]
+        self.done("config", *arguments, container)
         image = self.done("commit", "--rm", container)
         self.done("tag", image, *names)
 
-    def build(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Build an image. ``words``: arguments after ``docker build``."""
-        return self.call("bud", "--pull-never", *CHROOT, *words)
+    def build(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Build an image. ``arguments``: arguments after ``docker build``."""
+        return self.call("bud", "--pull-never", *CHROOT, *arguments)
 
     def run(self, image: str, command: list[str], *volumes: str) -> None:
         container = self.done("from", "--pull-never", image)
@@ -77,8 +77,8 @@ def put_programs(root: Path, *paths: Path) -> None:
 def put_libraries(root: Path, *files: Path) -> None:
     """Copy the libraries that ``files`` are linked to; the loader keeps its path."""
     (root / LIBRARIES[1:]).mkdir(parents=True, exist_ok=True)
-    words = ["ldd", *map(str, files)]
-    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    arguments = ["ldd", *map(str, files)]
+    said = subprocess.run(arguments, capture_output=True, text=True, check=False).stdout
     for word in sorted({word for word in said.split() if word.startswith("/")}):
         library = Path(word.rstrip(":"))
         if library.name.startswith("ld-linux"):

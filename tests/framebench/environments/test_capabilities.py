@@ -68,21 +68,21 @@ def test_the_command_writes_the_row_of_an_environment(
     envs = tmp_path / "envs"
     envs.mkdir()
     (envs / "pytorch-cuda.yaml").write_text(PINS)
-    facts = tmp_path / "scripts" / "frameworks" / "pytorch"
-    facts.mkdir(parents=True)
+    framework_folder = tmp_path / "scripts" / "frameworks" / "pytorch"
+    framework_folder.mkdir(parents=True)
     for name in ("framework.json", "adapter.py"):
-        shutil.copy(ROOT / "scripts" / "frameworks" / "pytorch" / name, facts)
+        shutil.copy(ROOT / "scripts" / "frameworks" / "pytorch" / name, framework_folder)
     other = "oneflow-cuda,oneflow,0.9.0,11.7,450,6.0,\n"
     table = envs / "capabilities.csv"
     table.write_text(f"{HEADER}pytorch-cuda,pytorch,,13.0,,,\n{other}")
     (tmp_path / "lib.so").write_bytes(library)
-    words = ["capabilities", "pytorch-cuda", str(tmp_path)]
-    assert cli.main(words) == 0
+    arguments = ["capabilities", "pytorch-cuda", str(tmp_path)]
+    assert cli.main(arguments) == 0
     assert table.read_text() == f"{HEADER}pytorch-cuda,pytorch,2.13.0,13.0,580,8.0 9.0,9.0\n{other}"
     newer = tmp_path / "cudnn"
     newer.mkdir()
     (newer / "libcudnn_ops.so.9").write_bytes(fat_binary([(ELF, 86), (ELF, 90)]))
-    assert cli.main([*words, "--library", "lib.so", "--cudnn", str(newer)]) == 0
+    assert cli.main([*arguments, "--library", "lib.so", "--cudnn", str(newer)]) == 0
     assert ",8.6 9.0,9.0\n" in table.read_text()
     assert cli.main(["capabilities", "jax-cuda", str(tmp_path)]) == 1
     assert "found 'jax-cuda', which has no row in" in capsys.readouterr().err

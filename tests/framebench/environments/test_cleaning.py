@@ -55,8 +55,8 @@ def test_only_what_no_file_makes_is_removed(
     kept.append(environment(folder, venvs.read_environment_file(added, hashed=False).name))
     (folder / "notes-0123abcd").mkdir()  # looks like an environment but is none
     (folder / "mine").mkdir()
-    words = ["--environments", str(folder), "--suites", str(suite)]
-    assert cli.main(["clean-environments", *words]) == 0
+    arguments = ["--environments", str(folder), "--suites", str(suite)]
+    assert cli.main(["clean-environments", *arguments]) == 0
     left = {path.name for path in folder.iterdir()}
     names = {name for path in kept for name in (path.name, f"{path.name}.lock")}
     assert left == {*names, added.name, "notes-0123abcd", "mine"}

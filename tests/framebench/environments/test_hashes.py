@@ -105,16 +105,16 @@ def test_added_packages_are_locked_installed_and_imported(
     write_wheel(place.wheels, "extra", "1.0", ["toy", "more"], module="import more\n")
     write_wheel(place.wheels, "more", "1.0", module="1 / 0\n")
     own, venvs_of = read_environment_file(place.file, hashed=False), place.envs.parent / "venvs"
-    words = ["--with", "extra==1.0", "--environments", str(venvs_of)]
-    assert cli.main(["hashes", str(place.file), *words]) == 0
+    arguments = ["--with", "extra==1.0", "--environments", str(venvs_of)]
+    assert cli.main(["hashes", str(place.file), *arguments]) == 0
     file = added_packages.file_of(own, ["extra==1.0"], venvs_of)
     pins = ("extra==1.0", "more==1.0", "other==2.0", "toy==1.0")
     assert read_environment_file(file).packages == pins
     with pytest.raises(ConfigError, match=r"cannot be imported: .*extra.*division by zero"):
         venvs.build(file, venvs_of / "toy" / MARKER)
-    assert cli.main(["hashes", str(place.file), "--with", "toy==2.0", *words[2:]]) != 0
+    assert cli.main(["hashes", str(place.file), "--with", "toy==2.0", *arguments[2:]]) != 0
     assert "toy==1.0 and toy==2.0" in capfd.readouterr().err
-    assert cli.main(["hashes", str(place.file), "--with", "extra", *words[2:]]) == 1
+    assert cli.main(["hashes", str(place.file), "--with", "extra", *arguments[2:]]) == 1
     assert "--with: found 'extra'; allowed: NAME==VERSION" in capfd.readouterr().err
 
 
@@ -242,8 +242,8 @@ def test_another_file_of_the_same_version_is_refused(place: Place) -> None:
     write_wheel(place.wheels, "toy", "1.0", ["other"], module="evil = True")
     with pytest.raises(ConfigError) as error:
         place.build()
-    for words in (f"{place.hashes}: toy==1.0 is refused", "Hash mismatch", "hashes toy`"):
-        assert words in str(error.value)
+    for text in (f"{place.hashes}: toy==1.0 is refused", "Hash mismatch", "hashes toy`"):
+        assert text in str(error.value)
     assert "require_hashes: false" in str(error.value)
 
     hashed = read_environment_file(place.file).name

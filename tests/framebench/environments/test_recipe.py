@@ -50,10 +50,10 @@ def test_an_image_has_what_the_environment_has(name: str, recipes: dict[str, Pat
     file = read_environment_file(ENVS / f"{name}.yaml")
     read = instructions(recipes[name])
     assert read[0][1] == f"docker.io/library/python:{file.python}-slim"
-    installs = [words for kind, words in read if kind == "RUN" and " pip install " in words]
+    installs = [text for kind, text in read if kind == "RUN" and " pip install " in text]
     for index in file.indexes:
         assert shlex.quote(index) in installs[-1], "its vendor's index is not asked"
-    copied = [words.split() for kind, words in read if kind == "COPY"]
+    copied = [text.split() for kind, text in read if kind == "COPY"]
     if not file.is_hashed:
         assert not copied
         assert set(file.packages) <= set(shlex.split(installs[-1]))

@@ -167,10 +167,10 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_missing_is_said(name: str, tmp_path: Path) -> None:
-    methods, suite, config, words = BAD[name]
+    methods, suite, config, expected = BAD[name]
     with pytest.raises(ConfigError) as error:
         plan(tmp_path, suite, methods=methods, **config)
-    assert_clear(error, words)
+    assert_clear(error, expected)
 
 
 def test_environments_elsewhere(tmp_path: Path) -> None:
@@ -187,12 +187,12 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     assert commands.preparation(shared, "pytorch", ["F"], 1) == []
     assert commands.to_build(local) == set(), "built before the jobs"
     file = str(ROOT / "envs" / "pytorch.yaml")
-    words = ["F", "environment", "--file", file, "--marker", marker, "--"]
-    assert commands.preparation(local, "pytorch", ["F"], 1) == words
+    arguments = ["F", "environment", "--file", file, "--marker", marker, "--"]
+    assert commands.preparation(local, "pytorch", ["F"], 1) == arguments
     cluster = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 8, "memory_gib": 32}
     on_cluster = plan(tmp_path, environments=folder, node_local=True, cluster=cluster)
     several = commands.preparation(on_cluster, "pytorch", ["F"], 3)
-    assert several[:-3] == words[:-1]
+    assert several[:-3] == arguments[:-1]
     assert several[-3] == "--start-nodes"
     assert "--nodes=3 " in several[-2]
     for made in (shared, local):

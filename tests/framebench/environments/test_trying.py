@@ -80,7 +80,7 @@ def test_such_an_environment_is_not_built(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "expected"),
     [
         ("import json, os.path\nfrom math import pi\n", []),
         ("import nosuchthing\n", ["line 2", "No module named 'nosuchthing'"]),
@@ -92,12 +92,14 @@ def test_such_an_environment_is_not_built(tmp_path: Path, monkeypatch: pytest.Mo
         ("if False:\n    import nosuchthing\n", []),
     ],
 )
-def test_imports_of_a_model_are_tried(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_imports_of_a_model_are_tried(tmp_path: Path, text: str, expected: list[str]) -> None:
     path = tmp_path / "my_model.py"
     path.write_text(HEAD + text)
     fault = trying.model_fault([sys.executable], str(path))
-    assert bool(fault) == bool(words), fault
-    assert not [word for word in [*words, *(["allowed"] if words else [])] if word not in fault]
+    assert bool(fault) == bool(expected), fault
+    assert not [
+        word for word in [*expected, *(["allowed"] if expected else [])] if word not in fault
+    ]
     assert "Traceback" not in fault
 
 

@@ -37,10 +37,10 @@ dependencies:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a project whose framework has two environments, one of them held back."""
-    facts = json.loads((ROOT / "tests/frameworks/toy/framework.json").read_text())
+    declaration = json.loads((ROOT / "tests/frameworks/toy/framework.json").read_text())
     folder = tmp_path / "scripts" / "frameworks" / "toy"
     folder.mkdir(parents=True)
-    (folder / "framework.json").write_text(json.dumps({**facts, "package": "toy"}))
+    (folder / "framework.json").write_text(json.dumps({**declaration, "package": "toy"}))
     (folder / "adapter.py").touch()
     envs = tmp_path / "envs"
     envs.mkdir()
@@ -66,8 +66,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_pins_move_with_what_they_need_and_old_files_are_kept(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["update", "toy", "--results", str(project / "out"), "--pins-only"]
-    assert cli.main(words) == 0
+    arguments = ["update", "toy", "--results", str(project / "out"), "--pins-only"]
+    assert cli.main(arguments) == 0
     said = capsys.readouterr().out
     moved = ("toy 1.0 -> 2.0", "toy-plugin 1.0 -> 2.0", "other 2.0 -> 3.0", "further none -> 1.0")
     for line in moved:
@@ -86,7 +86,7 @@ def test_pins_move_with_what_they_need_and_old_files_are_kept(
     assert before.is_hashed
     assert before.pin("toy") == "toy==1.0"
     assert (project / "envs/toy-cuda.yaml").read_text() == TEXT
-    assert cli.main(words) == 0
+    assert cli.main(arguments) == 0
     assert f"toy: toy 2.0 is the newest for Python {PYTHON}" in capsys.readouterr().out
     assert cli.main(["update", "tow"]) == 1
     assert "FRAMEWORK: found 'tow' (did you mean toy?); allowed: toy" in capsys.readouterr().err
@@ -95,14 +95,22 @@ def test_pins_move_with_what_they_need_and_old_files_are_kept(
 def test_an_environment_moves_to_another_python(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["update", "toy", "--results", str(project / "out"), "--pins-only", "--python", NEXT]
-    assert cli.main(words) == 0
+    arguments = [
+        "update",
+        "toy",
+        "--results",
+        str(project / "out"),
+        "--pins-only",
+        "--python",
+        NEXT,
+    ]
+    assert cli.main(arguments) == 0
     assert f"python {PYTHON} -> {NEXT}" in capsys.readouterr().out
     after = read_environment_file(project / "envs/toy.yaml")
     assert (after.python, after.pin("toy")) == (NEXT, "toy==2.0")
     assert after.is_hashed
     assert read_environment_file(project / "out" / "toy-before.yaml").python == PYTHON
-    assert cli.main(words) == 0
+    assert cli.main(arguments) == 0
     assert f"toy: toy 2.0 is the newest for Python {NEXT}" in capsys.readouterr().out
 
 

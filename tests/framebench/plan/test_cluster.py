@@ -238,7 +238,7 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("extra", "words"),
+    ("extra", "arguments"),
     [
         ("", []),
         ("--nice=-5 --network='a -J b'", ["--nice=-5", "--network=a -J b"]),
@@ -246,12 +246,12 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
         (["--network", "a -J b"], ["--network", "a -J b"]),
     ],
 )
-def test_further_options_reach_sbatch_word_by_word(extra: Any, words: list[str]) -> None:
+def test_further_options_reach_sbatch_word_by_word(extra: Any, arguments: list[str]) -> None:
     for exclusive in (True, False):
         # The plugin puts this text into a shell command.
         text = asked(extra=extra, exclusive=exclusive).get("slurm_extra", "")
         plugin.validate_slurm_extra(job(slurm_extra=text))
-        assert shlex.split(text) == ["--exclusive"] * exclusive + words
+        assert shlex.split(text) == ["--exclusive"] * exclusive + arguments
 
 
 @pytest.mark.parametrize(
@@ -314,8 +314,8 @@ def planned(folder: Path, **given: Any) -> Plan:
     return make_plan(asked, CATALOG, Machine(64, 0), None)
 
 
-def time_limit_of(words: list[str]) -> float:
-    return float(dict(itertools.pairwise(words))["--time-limit"])
+def time_limit_of(arguments: list[str]) -> float:
+    return float(dict(itertools.pairwise(arguments))["--time-limit"])
 
 
 @pytest.mark.parametrize(
@@ -337,8 +337,8 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     assert {job_request.minutes for _, job_request in asked} == {minutes}
     assert {what for what, _ in asked} == {"runs", "peak_flops"}
     (peak, *_) = peak_flops.wanted(plan)
-    for words in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
-        assert time_limit_of(words) == seconds < 60 * minutes
+    for arguments in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
+        assert time_limit_of(arguments) == seconds < 60 * minutes
 
 
 @pytest.mark.parametrize(

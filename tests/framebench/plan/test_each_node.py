@@ -36,8 +36,8 @@ def test_every_case_is_run_on_every_node_and_one_out_of_service_is_left_out(tmp_
     assert [left_out.reason for left_out in made.left_out] == [
         "node n10 cannot be measured: SLURM says down*, burnt"
     ]
-    words = commands.arguments(made, made.runs[0])
-    assert words[words.index("--node") + 1] == made.runs[0].case.node
+    arguments = commands.arguments(made, made.runs[0])
+    assert arguments[arguments.index("--node") + 1] == made.runs[0].case.node
 
 
 def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ def test_a_time_budget_is_what_a_call_takes_besides_environments(
 
 def slow_at(framework: str) -> Catalog:
     """Return the catalog with a framework that trains convolutional networks 100 times slower."""
-    facts = CATALOG.frameworks[framework] | {"slow_rates": {"train": {"cnn": 2e9}}}
-    return replace(CATALOG, frameworks=CATALOG.frameworks | {framework: facts})
+    declaration = CATALOG.frameworks[framework] | {"slow_rates": {"train": {"cnn": 2e9}}}
+    return replace(CATALOG, frameworks=CATALOG.frameworks | {framework: declaration})
 
 
 def quick_of(

@@ -64,12 +64,12 @@ def test_a_path_names_it_and_others_are_what_they_were() -> None:
 def test_commands_say_what_is_read(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, given={"data": str(tmp_path), "bad_images": "skip"}, **ALL)
     first = [run for run in plan.runs if run.repeat == 1]
-    words = {run.case.input: " ".join(commands.arguments(plan, run)) for run in first}
-    assert "--input" not in words["synthetic"]
-    assert "--data" not in words["synthetic"] + words["synthetic_host"]
-    assert "--input synthetic_host" in words["synthetic_host"]
-    assert f"--input data --data {tmp_path} --bad-images skip" in words["data"]
-    assert f"--input dali --data {tmp_path} --bad-images skip" in words["dali"]
+    text = {run.case.input: " ".join(commands.arguments(plan, run)) for run in first}
+    assert "--input" not in text["synthetic"]
+    assert "--data" not in text["synthetic"] + text["synthetic_host"]
+    assert "--input synthetic_host" in text["synthetic_host"]
+    assert f"--input data --data {tmp_path} --bad-images skip" in text["data"]
+    assert f"--input dali --data {tmp_path} --bad-images skip" in text["dali"]
 
 
 def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
     given = settings(tmp_path, suite, data=str(tmp_path), bad_images="skip")
     plan = make_plan(given, CATALOG, HERE, None)
     assert [dict(case.parameters)["workers"] for case in plan.folders] == [0, 2]
-    words = " ".join(commands.arguments(plan, plan.runs[0]))
-    assert f"--data {tmp_path} --bad-images skip" in words
-    assert "--input" not in words
+    arguments = " ".join(commands.arguments(plan, plan.runs[0]))
+    assert f"--data {tmp_path} --bad-images skip" in arguments
+    assert "--input" not in arguments
     own = suite["measurements"]["input"]
     both = {"measurements": {"input": {**own, "workers": [1], "input": ["data", "dali"]}}}
     plan = make_plan(settings(tmp_path, both, data=str(tmp_path)), CATALOG, HERE, None)

@@ -28,7 +28,7 @@ def with_variant(tmp_path: Path, **variant: Any) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("variant", "words"),
+    ("variant", "expected"),
     [
         ({"preload": "jemalloc"}, ["--preload", "jemalloc"]),
         ({"preload": "/opt/lib/own.so"}, ["--preload", "/opt/lib/own.so"]),
@@ -37,11 +37,11 @@ def with_variant(tmp_path: Path, **variant: Any) -> Plan:
     ],
 )
 def test_the_runs_of_that_variant_are_reported_and_are_others(
-    variant: dict[str, Any], words: list[str], tmp_path: Path
+    variant: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
     made = with_variant(tmp_path, **variant)
     told = {run.case.variant: commands.arguments(made, run) for run in made.runs}
-    assert told["other"][-len(words) :] == words
+    assert told["other"][-len(expected) :] == expected
     assert not {"--preload", "--huge-pages", "--source"} & {*told["default"]}
     before = with_variant(tmp_path).folders
     after = made.folders
@@ -115,8 +115,8 @@ def test_others_code_has_verifications_of_its_own_which_no_small_model_stands_fo
         None
     }
     for verification in full.values():
-        words = verify.arguments(made, verification, "reference")
-        assert ("--source" in words) == bool(verification.source)
+        arguments = verify.arguments(made, verification, "reference")
+        assert ("--source" in arguments) == bool(verification.source)
 
 
 @pytest.mark.parametrize(

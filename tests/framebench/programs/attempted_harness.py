@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-words = sys.argv[1:]
-output, log = (Path(words[words.index(name) + 1]) for name in ("--output", "--log"))
+arguments = sys.argv[1:]
+output, log = (Path(arguments[arguments.index(name) + 1]) for name in ("--output", "--log"))
 attempts = json.loads(Path("attempts.json").read_text())
 status, steal = attempts.pop(0)
 Path("attempts.json").write_text(json.dumps(attempts))

@@ -181,9 +181,19 @@ def command(folder: Path, *ends: tuple[str, float], most: int = 2) -> list[str]:
     output, log = folder / "out" / "r1.json", folder / "out" / "r1.log"
     output.parent.mkdir()
     harness = ROOT / "tests/framebench/programs/attempted_harness.py"
-    words = [sys.executable, str(harness), "--repeat", "1", "--output", str(output)]
+    arguments = [sys.executable, str(harness), "--repeat", "1", "--output", str(output)]
     entry = str(Path(attempts.__file__).parents[1])
-    return [sys.executable, entry, "attempts", "--most", str(most), "--", *words, "--log", str(log)]
+    return [
+        sys.executable,
+        entry,
+        "attempts",
+        "--most",
+        str(most),
+        "--",
+        *arguments,
+        "--log",
+        str(log),
+    ]
 
 
 def recorded(folder: Path) -> list[str]:

@@ -83,9 +83,9 @@ def test_text_that_a_suite_generates_is_verified(
     known, plan, full = planned("generate", tmp_path)
     (one,) = verify.small(plan, known, full).values()
     assert one.reference == "gpt2_small-s128-generate-small"
-    words = verify.arguments(plan, one, "reference")
-    assert {"mode=generate", "scale=small"} <= set(words)
-    assert words[words.index("--model") + 1] == "reference/model_config-dropout.json"
+    arguments = verify.arguments(plan, one, "reference")
+    assert {"mode=generate", "scale=small"} <= set(arguments)
+    assert arguments[arguments.index("--model") + 1] == "reference/model_config-dropout.json"
     of_reference = ["--reduced", "small", "--generate", "--sequence-length", "128"]
     assert verify.reference_arguments(plan, one)[-5:] == of_reference
 
@@ -140,8 +140,8 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     assert [verification._replace(scale="full") for verification in left.values()] == list(
         full.values()
     )[1:]
-    words = verify.arguments(plan, next(iter(left.values())), "reference")
-    assert "scale=small" in words
+    arguments = verify.arguments(plan, next(iter(left.values())), "reference")
+    assert "scale=small" in arguments
 
 
 def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
@@ -162,10 +162,12 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     assert {verification.scale for verification in small} == {"small"}
     # Inference is compared with the model's own dropout, which must be off then.
     configs = {
-        (verification.case.mode, verification.dropout): Path(words[words.index("--model") + 1]).stem
+        (verification.case.mode, verification.dropout): Path(
+            arguments[arguments.index("--model") + 1]
+        ).stem
         for verification in small
         if verification.case.model == "gpt2_small"
-        for words in [verify.arguments(plan, verification, "reference")]
+        for arguments in [verify.arguments(plan, verification, "reference")]
     }
     assert configs == {
         ("train", False): "model_config",
@@ -328,9 +330,9 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     ]
     names = list(verify.names(plan, known, wanted))
     assert len(names) == 3
-    words = verify.arguments(plan, wanted[1], "reference")
-    assert words[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
-    assert words[words.index("--variant") + 1] == "own"
+    arguments = verify.arguments(plan, wanted[1], "reference")
+    assert arguments[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
+    assert arguments[arguments.index("--variant") + 1] == "own"
     # A verification of another machine is kept: that machine's figures need it.
     elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
     path = tmp_path / "verification" / f"{names[0]}.json"

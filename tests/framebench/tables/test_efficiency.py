@@ -211,10 +211,10 @@ def test_operations_of_the_real_models(model: str) -> None:
     """Fail if the operations of real models are off.
     ResNet-50: 4.1 GFLOP multiply-adds per image; BERT: about 2 FLOP x 85 M matmul weights per
     token."""
-    facts = catalog.load_catalog(ROOT).models
+    model_configs = catalog.load_catalog(ROOT).models
     made = run(model=model, mode="inference", sequence_length=128)
     expected = {"resnet50_v1.5": 8.2e9, "bert_base": 2 * 128 * 85e6}[model]
-    assert efficiency.operations_per_sample(made, facts) == pytest.approx(expected, rel=0.1)
+    assert efficiency.operations_per_sample(made, model_configs) == pytest.approx(expected, rel=0.1)
 
 
 def test_a_datasheet_file_of_other_columns_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,11 @@ from ..made_up_runs import run
 from ..table_rows import only
 
 MODELS = catalog.load_catalog(ROOT).models
-KNOWN = [name for name, facts in MODELS.items() if facts.get("definition") in ("bert", "decoder")]
+KNOWN = [
+    name
+    for name, model_config in MODELS.items()
+    if model_config.get("definition") in ("bert", "decoder")
+]
 #: One layer of two heads, and a head of three classes: a sample of two tokens.
 SMALL: dict[str, Any] = {
     "definition": "bert",

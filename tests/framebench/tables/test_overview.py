@@ -29,14 +29,14 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_table_between_comments_is_replaced(sample: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- overview -->\n| old |\n<!-- /overview -->\nafter\n")
-    words = ["overview", "--records", str(sample), "--into", str(page)]
-    assert cli.main(words) == 0
+    arguments = ["overview", "--records", str(sample), "--into", str(page)]
+    assert cli.main(arguments) == 0
     text = page.read_text()
     assert text.startswith("before\n<!-- overview -->\n")
     assert text.endswith("<!-- /overview -->\nafter\n")
     assert "| old |" not in text
     assert "| pytorch | 1.077 (1.00) |" in text
-    assert cli.main(words) == 0
+    assert cli.main(arguments) == 0
     assert page.read_text() == text, "a second call changes nothing"
 
 

@@ -22,8 +22,8 @@ def test_a_table_is_one_module(
     runs = write_records(tmp_path / "runs", 1, frameworks=("pytorch",))
     for name in ("truncated.json", "foreign.json"):
         (runs / name).unlink()
-    words = ["--results", str(tmp_path)]
-    assert cli.main(["report", "--records", str(runs), *words]) == 0
+    arguments = ["--results", str(tmp_path)]
+    assert cli.main(["report", "--records", str(runs), *arguments]) == 0
     table = tmp_path / "tables" / "weather.csv"
     header, first, *_ = table.read_text().splitlines()
     assert (header.split(",")[-2:], first.split(",")[-2:]) == (["warmth", "flags"], ["293", ""])

@@ -96,8 +96,8 @@ def test_bytes_are_those_that_a_step_cannot_do_without(
 def test_bytes_that_are_not_known_have_a_reason(
     changes: dict[str, Any], models: dict[str, Any], reason: str
 ) -> None:
-    facts = {"resnet50_v1.5": {**ROOFLINE_MODELS["resnet50_v1.5"], **models}}
-    actual = traffic.of_step(run(**changes), facts)
+    model_config = {"resnet50_v1.5": {**ROOFLINE_MODELS["resnet50_v1.5"], **models}}
+    actual = traffic.of_step(run(**changes), model_config)
     assert (actual.moved, actual.held) == (None, None)
     assert reason in actual.reason
 
@@ -106,23 +106,23 @@ def test_every_model_and_precision_that_ships_has_bytes() -> None:
     """Fail if a shipped model or precision has no bytes; auxiliary heads are not counted
     separately."""
     models = catalog.load_catalog(ROOT).models
-    for name, facts in models.items():
+    for name, model_config in models.items():
         for precision in precisions.known():
             made = run(model=name, precision=precision)
             assert (traffic.of_step(made, models).moved or 0) > 0, (name, precision)
             inferred = traffic.of_step(
                 replace(made, case=made.case._replace(mode="inference")), models
             )
-            has_heads = "per_sample_in_training" in facts["forward_multiply_adds"]
+            has_heads = "per_sample_in_training" in model_config["forward_multiply_adds"]
             assert (inferred.moved is None) is has_heads, name
 
 
 def test_plain_sgd_keeps_nothing_beside_a_parameter() -> None:
-    facts = {
+    model_config = {
         **ROOFLINE_MODELS["resnet50_v1.5"],
         "hyperparameters": {"optimizer": "sgd", "momentum": 0.0},
     }
-    assert traffic.of_step(run(), {"resnet50_v1.5": facts}).moved == 2 * (4 + 4) * 1e6
+    assert traffic.of_step(run(), {"resnet50_v1.5": model_config}).moved == 2 * (4 + 4) * 1e6
 
 
 # ---- the table ----------------------------------------------------------------------------------

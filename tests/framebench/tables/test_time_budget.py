@@ -63,16 +63,16 @@ def test_contenders_are_named_with_what_their_next_look_takes() -> None:
         by("jax", 1.2, SEVEN[:2]), by("pytorch", 1.1, SEVEN[:2]), by("mxnet", 0.3, SEVEN[:1])
     )
     assert row["verdict"] == ""
-    words = "not settled between jax, pytorch: 7 repeats of each, about 5 min"
-    assert row["reason"].startswith(words)
+    text = "not settled between jax, pytorch: 7 repeats of each, about 5 min"
+    assert row["reason"].startswith(text)
     assert row["lead_ci_low"] is None
 
 
 def test_a_third_framework_that_is_near_keeps_the_winner_open() -> None:
     row = fastest(by("jax", 1.2), by("pytorch", 1.1), by("mxnet", 1.08, SEVEN[:2]))
     assert row["verdict"] == CANNOT_TELL
-    words = "not settled between jax, mxnet (pytorch significantly slower): 7 repeats of each"
-    assert row["reason"].startswith(words)
+    text = "not settled between jax, mxnet (pytorch significantly slower): 7 repeats of each"
+    assert row["reason"].startswith(text)
 
 
 def test_an_open_order_says_how_far_contenders_may_be_apart() -> None:

@@ -187,8 +187,8 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
 def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
     """Check OneFlow's decoder: Pillow's levels, and no images that would corrupt its memory."""
     reasons = {entry["path"]: entry["reason"] for entry in found["odd"]["skipped_first"]}
-    words = "the JPEG file has {} components; OneFlow's decoder reads three"
-    assert reasons == {f"train/part-00000/{n}": words.format((1, 4)[n]) for n in range(2)}
+    text = "the JPEG file has {} components; OneFlow's decoder reads three"
+    assert reasons == {f"train/part-00000/{n}": text.format((1, 4)[n]) for n in range(2)}
     (whole,) = found["whole"]
     content = content_of(f"{roots['ofrecord_images']}/{whole['path']}")
     copy = Path(roots["ofrecord_images"], "one.jpg")
@@ -203,8 +203,8 @@ def check_odd_records(found: dict[str, Any], roots: dict[str, str]) -> None:
 def check_bad(found: dict[str, Any]) -> None:
     """Check the messages of the framework's loader about each bad image, and about missing data."""
     for name in ("truncated", "text", "empty", "unreadable"):
-        words = f"BadData: train/c1/{name}.JPEG: "
-        assert found[name].startswith(words), found[name]
+        text = f"BadData: train/c1/{name}.JPEG: "
+        assert found[name].startswith(text), found[name]
         assert found[name].endswith("; bad_images: skip leaves it out and counts it")
     left_out = {entry["path"] for entry in found["skipped"]}
     bad = {"c0/unreadable", "c1/text", "c1/truncated", "c1/empty"}

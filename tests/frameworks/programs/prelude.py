@@ -135,7 +135,7 @@ def listening():
             if row[3] != "0A" or "socket:[" + row[9] + "]" not in inodes:
                 continue
             raw = bytes.fromhex(row[1].partition(":")[0])
-            words = [raw[i : i + 4][::-1] for i in range(0, len(raw), 4)]
-            address = socket.inet_ntop(family, b"".join(words))
+            parts = [raw[i : i + 4][::-1] for i in range(0, len(raw), 4)]
+            address = socket.inet_ntop(family, b"".join(parts))
             actual.add("0.0.0.0" if address == "::" else address.replace("::ffff:", ""))
     return sorted(actual)

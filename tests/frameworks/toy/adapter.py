@@ -39,8 +39,8 @@ from . import plain
 
 def behaviour() -> dict[str, float]:
     """Return the settings in FRAMEBENCH_TOY."""
-    words = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
-    pairs = [word.partition("=") for word in words]
+    parts = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
+    pairs = [word.partition("=") for word in parts]
     return {name: float(value or 1) for name, _, value in pairs}
 
 

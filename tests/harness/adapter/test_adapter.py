@@ -226,8 +226,8 @@ def test_a_gpu_that_no_framework_sees_is_explained_by_the_driver(
     library = "absent.so"
     if status is not None:
         library = str(tmp_path / "driver.so")
-        words = "system has unsupported display driver / cuda driver combination"
-        code = DRIVER.replace("STATUS", str(status)).replace("WORDS", words)
+        text = "system has unsupported display driver / cuda driver combination"
+        code = DRIVER.replace("STATUS", str(status)).replace("WORDS", text)
         command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
         subprocess.run(command, input=code, text=True, check=True)
     monkeypatch.setattr(cuda_driver, "LIBRARY", library)

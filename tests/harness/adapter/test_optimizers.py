@@ -39,7 +39,7 @@ def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "expected"),
     [
         ({"layer_decay": 0.8}, "layer_decay is of the optimizer adamw, not of lamb"),
         (
@@ -54,9 +54,9 @@ def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
     ],
 )
 def test_configs_that_make_no_optimizer_are_refused(
-    tmp_path: Path, changes: dict[str, Any], words: str
+    tmp_path: Path, changes: dict[str, Any], expected: str
 ) -> None:
-    with pytest.raises(DeclarationError, match=words):
+    with pytest.raises(DeclarationError, match=expected):
         read_model(written(tmp_path, **changes))
     assert read_model(written(tmp_path))["hyperparameters"]["optimizer"] == "lamb"
 

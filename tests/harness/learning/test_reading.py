@@ -457,7 +457,7 @@ def test_all_names_of_a_bert_are_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "words"),
+    ("damage", "expected"),
     [
         (lambda raw: raw[:5], "is no file of safetensors"),
         (lambda raw: b"{}" + raw, "bytes of header are announced"),
@@ -465,10 +465,10 @@ def test_all_names_of_a_bert_are_known() -> None:
         (lambda raw: raw[:-3], "cannot be read"),
     ],
 )
-def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, damage: Any, words: str) -> None:
+def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, damage: Any, expected: str) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(damage(safetensors({name: np.zeros(s) for name, s in THEIRS.items()})))
-    with pytest.raises(TaskError, match=words):
+    with pytest.raises(TaskError, match=expected):
         starting.read(str(path), SHAPES)
 
 
@@ -559,14 +559,14 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "status", "words"),
+    ("parameters", "status", "expected"),
     [
         ({}, "unsupported", "squad is read from files, and no folder is named: say data=DIR"),
         ({"data": "."}, "failed", "has files of no SQuAD"),
     ],
 )
 def test_a_run_without_its_files_says_so(
-    tmp_path: Path, pytorch: str, parameters: dict[str, Any], status: str, words: str
+    tmp_path: Path, pytorch: str, parameters: dict[str, Any], status: str, expected: str
 ) -> None:
     done = Bench(tmp_path, pytorch).run(
         framework=ROOT / "scripts/frameworks/pytorch",
@@ -577,7 +577,7 @@ def test_a_run_without_its_files_says_so(
         cwd=tmp_path,
         parameters=parameters,
     )
-    assert (done.record["status"], words in done.record["reason"]) == (status, True)
+    assert (done.record["status"], expected in done.record["reason"]) == (status, True)
 
 
 def test_generated_questions_are_learned(tmp_path: Path, pytorch: str) -> None:

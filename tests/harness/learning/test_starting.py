@@ -113,7 +113,7 @@ def flipped(place: int) -> Callable[[bytes], bytes]:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "damage", "words"),
+    ("suffix", "damage", "expected"),
     [
         (".index", lambda raw: raw[:-9], "is no index of a TensorFlow checkpoint: its last bytes"),
         (".index", lambda raw: raw[-60:], "is no index of a TensorFlow checkpoint"),
@@ -125,7 +125,7 @@ def flipped(place: int) -> Callable[[bytes], bytes]:
     ],
 )
 def test_a_damaged_checkpoint_is_refused(
-    written: Written, tmp_path: Path, suffix: str, damage: Any, words: str
+    written: Written, tmp_path: Path, suffix: str, damage: Any, expected: str
 ) -> None:
     for path in written.folder.glob("double.ckpt.*"):
         raw = path.read_bytes()
@@ -134,7 +134,7 @@ def test_a_damaged_checkpoint_is_refused(
                 continue
             raw = damage(raw)
         (tmp_path / path.name).write_bytes(raw)
-    with pytest.raises(TaskError, match=words):
+    with pytest.raises(TaskError, match=expected):
         starting.read(str(tmp_path / "double.ckpt"), written.shapes)
 
 

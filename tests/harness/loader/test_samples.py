@@ -243,7 +243,7 @@ def _not_finite(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
 
 
 @pytest.mark.parametrize(
-    ("mistake", "words"),
+    ("mistake", "expected"),
     [
         (_dropped, r"gave samples \[2, 3\], not \[0, 1\]"),
         (_ends_early, "gave 2 images of 6"),
@@ -254,10 +254,10 @@ def _not_finite(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
     ],
 )
 def test_a_mistake_of_a_loader_is_found(
-    tmp_path: Path, mistake: Callable[[Iterator[Loaded]], Iterator[Loaded]], words: str
+    tmp_path: Path, mistake: Callable[[Iterator[Loaded]], Iterator[Loaded]], expected: str
 ) -> None:
     root = made.folder(tmp_path)
-    with pytest.raises(Mismatch, match=words):
+    with pytest.raises(Mismatch, match=expected):
         supply.checked(Plain(mistake), asked_of(root), str(root))
 
 

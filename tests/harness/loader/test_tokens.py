@@ -54,7 +54,7 @@ def _narrow(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
 
 
 @pytest.mark.parametrize(
-    ("mistake", "words"),
+    ("mistake", "expected"),
     [
         (_other, "gave other tokens than those of"),
         (_ends_early, "gave 4 sequences of 31"),
@@ -65,10 +65,10 @@ def _narrow(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
 def test_a_mistake_of_a_loader_is_found(
     tmp_path: Path,
     mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]],
-    words: str,
+    expected: str,
 ) -> None:
     asked = asked_of(token_folder.tokens(tmp_path))
-    with pytest.raises(Mismatch, match=words):
+    with pytest.raises(Mismatch, match=expected):
         tokens.checked(NumpyTokenLoader(mistake), asked)
 
 
@@ -100,7 +100,7 @@ def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("spoil", "words"),
+    ("spoil", "expected"),
     [
         (lambda root: (root / "train.bin").write_bytes(b"abc"), "train.bin: is truncated"),
         (lambda root: (root / "train.json").unlink(), "train.json: FileNotFoundError"),
@@ -113,10 +113,10 @@ def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_p
     ],
 )  # fmt: skip
 def test_a_bad_token_file_is_refused(
-    tmp_path: Path, spoil: Callable[[Path], object], words: str
+    tmp_path: Path, spoil: Callable[[Path], object], expected: str
 ) -> None:
     spoil(token_folder.tokens(tmp_path))
-    with pytest.raises(BadData, match=words):
+    with pytest.raises(BadData, match=expected):
         asked_of(tmp_path)
 
 

@@ -135,13 +135,13 @@ def test_huge_pages_without_effect_are_no_measurement(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["--preload", "mimalloc"], "must be jemalloc, tcmalloc or an absolute path"),
         (["--preload", "jemalloc", "--huge-pages"], "which --preload replaces"),
     ],
 )
-def test_what_cannot_be_asked_for_is_said(words: list[str], message: str, capsys: Any) -> None:
+def test_what_cannot_be_asked_for_is_said(arguments: list[str], message: str, capsys: Any) -> None:
     with pytest.raises(SystemExit):
-        command_line.parse([*WORDS, *words])
+        command_line.parse([*WORDS, *arguments])
     assert message in capsys.readouterr().err

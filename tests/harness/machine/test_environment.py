@@ -44,18 +44,20 @@ def test_the_environment_asked_for_is_accepted(toy: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "expected"),
     [
         (["--prefix", "/nowhere"], ["/nowhere", sys.prefix]),
         (["--pin", "pytest==0.1"], ["pytest==0.1", PYTEST]),
         (["--pin", f"pytest=={PYTEST}", "--pin", "absent==1"], ["absent==1", "not installed"]),
     ],
 )
-def test_another_environment_is_not_ok(toy: Bench, arguments: list[str], words: list[str]) -> None:
+def test_another_environment_is_not_ok(
+    toy: Bench, arguments: list[str], expected: list[str]
+) -> None:
     record = toy.run("", *arguments).record
     assert record["status"] == "failed"
     assert record["ranks"] == [], "ranks were started in the wrong environment"
-    for word in words:
+    for word in expected:
         assert word in record["reason"], "the reason must name what was asked and what is there"
 
 
@@ -356,7 +358,7 @@ def test_what_was_brought_is_recorded(toy: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "words"),
+    ("arguments", "variables", "expected"),
     [
         (["--image", "/i/toy.sif"], {}, ["image /i/toy.sif", "not in a container"]),
         (
@@ -370,12 +372,12 @@ def test_what_was_brought_is_recorded(toy: Bench) -> None:
     ],
 )
 def test_what_was_brought_without_effect_is_not_ok(
-    toy: Bench, arguments: list[str], variables: dict[str, str], words: list[str]
+    toy: Bench, arguments: list[str], variables: dict[str, str], expected: list[str]
 ) -> None:
     record = toy.run("", *arguments, variables=variables).record
     assert record["status"] == "failed"
     assert record["ranks"] == [], "ranks were started in the wrong software"
-    for word in words:
+    for word in expected:
         assert word in record["reason"], "the reason must name what was asked and what is there"
 
 

@@ -29,10 +29,10 @@ BASE = "main"
 PAIRS = ("--pairs 40", "--pairs 1")
 
 
-def git(folder: Path, *words: str) -> str:
+def git(folder: Path, *arguments: str) -> str:
     own = ("-c", "user.name=a", "-c", "user.email=a@b")
     ended = subprocess.run(
-        ["git", *own, *words], cwd=folder, check=True, capture_output=True, text=True
+        ["git", *own, *arguments], cwd=folder, check=True, capture_output=True, text=True
     )
     return ended.stdout
 

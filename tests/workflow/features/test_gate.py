@@ -14,11 +14,11 @@ SIDES = {
 
 
 def gate(
-    project: Project, *given: str, words: tuple[str, ...] = ("--until", "benchmark")
+    project: Project, *given: str, arguments: tuple[str, ...] = ("--until", "benchmark")
 ) -> tuple[int, str]:
-    """Run the gate; ``words``: arguments of Snakemake."""
+    """Run the gate; ``arguments``: arguments of Snakemake."""
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
-    ended = project.run("gate", "--base", "fast", *given, "--", *words)
+    ended = project.run("gate", "--base", "fast", *given, "--", *arguments)
     return ended.returncode, ended.stdout
 
 
@@ -42,6 +42,6 @@ def test_a_slower_candidate_is_a_regression_and_a_dead_one_is_broken(project: Pr
     assert "the candidate is failed: " in said
     assert "toy is broken" in said
     other = ("--candidate", "slow", "--results", "results/other")
-    status, said = gate(project, *other, words=("--no-such-option",))
+    status, said = gate(project, *other, arguments=("--no-such-option",))
     assert status == 4, "what Snakemake refuses is no regression"
     assert "measuring ended with" in said

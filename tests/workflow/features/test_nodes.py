@@ -37,7 +37,7 @@ def test_nodes_of_a_suite_are_measured_and_judged(
     results = str(project.folder / "results")
     assert cli.main(["lint", "--sources", f"{results}/runs", "--results", results]) == 0
     # The rules are kept with the results.
-    words = ["--results", results, "--fail-on", "5%"]
-    assert cli.main(["nodes", *words]) == 5
+    arguments = ["--results", results, "--fail-on", "5%"]
+    assert cli.main(["nodes", *arguments]) == 5
     assert "cannot tell: of none of 1 nodes it can be told" in capsys.readouterr().err
     assert table.read_text() == text

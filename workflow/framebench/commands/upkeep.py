@@ -67,9 +67,9 @@ def update(
             sep="\n",
         )
         checks = {} if gate is None else commands_of_checks(framework, moved, folder, gate)
-        for check, words in checks.items():
-            print(f"$ {shlex.join(words)}", flush=True)
-            if status := subprocess.run(words, check=False, cwd=PROJECT).returncode:
+        for check, arguments in checks.items():
+            print(f"$ {shlex.join(arguments)}", flush=True)
+            if status := subprocess.run(arguments, check=False, cwd=PROJECT).returncode:
                 failed.append(f"{check} of {moved.file.stem} ended with {status}")
     if failed:
         raise ChecksFailed("; ".join(failed))
@@ -81,14 +81,14 @@ def commands_of_checks(
     """Return the commands that test an environment and measure it against the one before."""
     accelerator = "cuda" if "-cuda" in moved.file.stem else "cpu"
     results = folder.resolve() / moved.file.stem
-    words = ["--base", str(moved.before.resolve()), "--candidate", str(moved.file)]
-    words += ["--results", str(results), "--config", f"frameworks={framework}"]
-    words += [f"accelerator={accelerator}", *gate]
+    arguments = ["--base", str(moved.before.resolve()), "--candidate", str(moved.file)]
+    arguments += ["--results", str(results), "--config", f"frameworks={framework}"]
+    arguments += [f"accelerator={accelerator}", *gate]
     tests = ["-m", "pytest", "-q", "tests/frameworks/test_contract.py", "-k", framework]
     program = str(PROJECT / "workflow" / "framebench")
     return {
         "the contract tests": [sys.executable, *tests],
-        "the gate": [sys.executable, program, "gate", *words],
+        "the gate": [sys.executable, program, "gate", *arguments],
     }
 
 

@@ -125,8 +125,8 @@ def summary_text(frame: pd.DataFrame) -> str:
 def _name(row: Any) -> str:
     if row.mode in MODES:
         return columns_with_size(row)
-    words = (row.mode, row.metric, row.framework, topology_of(row), row.parameters)
-    return " ".join(filter(None, words))
+    parts = (row.mode, row.metric, row.framework, topology_of(row), row.parameters)
+    return " ".join(filter(None, parts))
 
 
 def notes(frame: pd.DataFrame) -> list[str]:

@@ -350,9 +350,9 @@ class Cluster(Keys):
         :meth:`resources`."""
         resources = self.resources(nodes, devices, minutes, cuda, node)
         values = {option: resources[name] for name, option in _OPTIONS.items()}
-        words = [f"--{option}={value}" for option, value in values.items() if value is not None]
+        arguments = [f"--{option}={value}" for option, value in values.items() if value is not None]
         extra = shlex.split(resources["slurm_extra"] or "")
-        return [*words, f"--cpus-per-task={self.cores_per_node}", *extra]
+        return [*arguments, f"--cpus-per-task={self.cores_per_node}", *extra]
 
     def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
         """Return the names in RESOURCES that some job sets.

@@ -165,9 +165,11 @@ class ReadAs:
         return handler.generate_schema(Annotated[self.form, AfterValidator(self.convert)])
 
 
-def text(words: str, pattern: str | None = None) -> Any:
+def text(description: str, pattern: str | None = None) -> Any:
     """Return the type of a non-empty text."""
-    return Annotated[str, StringConstraints(min_length=1, pattern=pattern), AllowedValues(words)]
+    return Annotated[
+        str, StringConstraints(min_length=1, pattern=pattern), AllowedValues(description)
+    ]
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,8 @@ class Provisioning:
         hidden = arguments = job.arguments()
         if not self._snakemake.is_dry_run:
             hidden = private_variables.hide(plan.settings.results, arguments)
-        words = [*before, *start, *hidden, *behind]
-        return f"{self._aside}{shlex.join(words)} {self._origin(name)}"
+        command = [*before, *start, *hidden, *behind]
+        return f"{self._aside}{shlex.join(command)} {self._origin(name)}"
 
     def _software(self, wildcards: Wildcards) -> str:
         """Return the software name of a measuring job."""

@@ -63,8 +63,8 @@ class Rounds:
         work = self._work
         if not work.plan.settings.budget or wildcards.number == "0":
             return ":"
-        words = [*self._framebench, "report", "--records", f"{work.results}/runs"]
-        return shlex.join([*words, "--results", work.results, "--before-round"])
+        arguments = [*self._framebench, "report", "--records", f"{work.results}/runs"]
+        return shlex.join([*arguments, "--results", work.results, "--before-round"])
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:

@@ -54,9 +54,9 @@ def read(
     Raises :class:`ConfigError` with the command that locks it if that was not called."""
     file = file_of(own, pins, environments)
     if not file.is_file():
-        words = [own.path.stem, "--with", *pins, "--environments", str(environments)]
+        arguments = [own.path.stem, "--with", *pins, "--environments", str(environments)]
         raise ConfigError(
             f"{SOURCE}: packages.{framework}: found {show(list(pins))}, which are not locked for "
-            f"{own.path.name}; allowed: after `{hashes.COMMAND} {shlex.join(words)}`"
+            f"{own.path.name}; allowed: after `{hashes.COMMAND} {shlex.join(arguments)}`"
         )
     return read_environment_file(file, hashed)

@@ -52,9 +52,12 @@ def missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
     Raises :class:`ConfigError` for another fault of uv's."""
     results = {}
     for machine in MACHINES[1:]:
-        words, failed = (*_platform_arguments(machine), "--quiet"), f"{wanted.path} for {machine}"
+        arguments, failed = (
+            (*_platform_arguments(machine), "--quiet"),
+            f"{wanted.path} for {machine}",
+        )
         try:
-            other = compiled(wanted, _PIN.findall(text), words, failed)
+            other = compiled(wanted, _PIN.findall(text), arguments, failed)
         except ConfigError as error:
             if _NO_WHEELS not in str(error):
                 raise
@@ -77,16 +80,16 @@ def _platform_arguments(machine: str) -> tuple[str, ...]:
 
 
 def compiled(
-    wanted: EnvironmentFile, packages: Sequence[str], words: Sequence[str], what: str
+    wanted: EnvironmentFile, packages: Sequence[str], arguments: Sequence[str], what: str
 ) -> str:
-    """Return uv's output for these ``words`` and ``packages``.
+    """Return uv's output for these ``arguments`` and ``packages``.
     Uses the Python and indexes of the environment ``wanted``. Raises :class:`ConfigError` with
     ``what`` and uv's message."""
     settings = uv.pip_settings()
     # Wheels need no interpreter of that version, which uv would look for and download.
     python = [] if wanted.sources else ["--python", sys.executable]
     ended = programs.run(
-        [uv.executable(), *words, "--python-version", wanted.python, *python]
+        [uv.executable(), *arguments, "--python-version", wanted.python, *python]
         + [*uv.arguments(settings), "-"],
         input="\n".join((*packages, *(f"--no-binary {name}" for name in wanted.sources))),
         env={**os.environ, **uv.variables(settings, wanted.indexes)},
@@ -102,9 +105,9 @@ def _local(text: str) -> str:
 
 
 def _header(wanted: EnvironmentFile, known: Sequence[str]) -> str:
-    words = " ".join((*_platform_arguments(MACHINES[0]), "--python-version", wanted.python))
+    arguments = " ".join((*_platform_arguments(MACHINES[0]), "--python-version", wanted.python))
     return (
-        f"# Written by `framebench hashes`: uv {words}\n"
+        f"# Written by `framebench hashes`: uv {arguments}\n"
         f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"
         f"{hashes.MACHINES}{' '.join(known)}\n"
     )

@@ -38,9 +38,9 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
         # uv prefers the versions in an existing output file. The first call fills it with the
         # builds that the file itself would get, for example for CPUs.
         file = Path(folder, "pins.txt")
-        words = (*COMPILE, "--output-file", str(file))
-        locking.compiled(own, own.packages, words, own.path.name)
-        locking.compiled(own, asked, words, f"{name}=={version}")
+        arguments = (*COMPILE, "--output-file", str(file))
+        locking.compiled(own, own.packages, arguments, own.path.name)
+        locking.compiled(own, asked, arguments, f"{name}=={version}")
         _write(own, bounded.read_text(file), target)
     return read_environment_file(target, hashed=False)
 

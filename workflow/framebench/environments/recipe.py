@@ -65,12 +65,12 @@ def _packages(file: EnvironmentFile) -> Iterator[str]:
         return
     locked = f"{file.path.stem}{hashes.SUFFIX}"  # for builds of the default index
     yield f"COPY {locked} /tmp/{locked}"
-    words = _command("--require-hashes", *indexes, "--requirement", f"/tmp/{locked}")
-    yield _run(f"{pip} {words}", f"rm /tmp/{locked}")
+    arguments = _command("--require-hashes", *indexes, "--requirement", f"/tmp/{locked}")
+    yield _run(f"{pip} {arguments}", f"rm /tmp/{locked}")
 
 
-def _command(*words: str) -> str:
-    return shlex.join(words)
+def _command(*arguments: str) -> str:
+    return shlex.join(arguments)
 
 
 def _run(*commands: str) -> str:

@@ -31,8 +31,8 @@ def damage(marker: Path) -> str:
     if not os.access(python, os.X_OK):
         return f"{python} is missing, or what it links to"
     try:
-        facts = json.loads(bounded.read_text(marker))
-        wanted = set(facts.get("installed", []))  # absent in venvs built by older versions
+        content = json.loads(bounded.read_text(marker))
+        wanted = set(content.get("installed", []))  # absent in venvs built by older versions
     except (OSError, ValueError, RecursionError, AttributeError, TypeError):
         return f"{marker} cannot be read"
     missing = sorted(wanted.difference(installed(marker.parent)))

@@ -181,7 +181,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
             f"{file}: dependencies: found packages that cannot be imported: {fault}; allowed: "
             "versions and builds that work together"
         )
-    facts = {
+    content = {
         "file": file.name,
         "python": python,
         "packages": wanted.packages,
@@ -189,7 +189,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
         "installed": soundness.installed(folder),
     }
     temporary = marker.with_suffix(".tmp")
-    temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     temporary.replace(marker)
 
 
@@ -218,10 +218,10 @@ def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) 
         return ""
     command += [*uv.arguments(settings), "--require-hashes", "--only-binary", ":all:"]
     for file in wanted.hashes.files:
-        words = ["--requirement", str(file)]
+        arguments = ["--requirement", str(file)]
         # Packages needed to build from source are locked, too.
-        words += ["--build-constraints", str(file)] if wanted.sources else []
-        installing = children.run([*command, *words], variables, keep, capture=True)
+        arguments += ["--build-constraints", str(file)] if wanted.sources else []
+        installing = children.run([*command, *arguments], variables, keep, capture=True)
         if not hashes.is_absent(installing.stderr):
             break
     if installing.returncode:

@@ -91,8 +91,8 @@ def _processor(numbers: Any) -> str:
         return ""
     kind = [f"{key} {numbers[key]}" for key in ("family", "model", "stepping") if key in numbers]
     cores = [
-        f"{numbers[key]} {words}"
-        for key, words in (
+        f"{numbers[key]} {text}"
+        for key, text in (
             ("sockets", "socket(s)"),
             ("physical_cores", "physical cores"),
             ("logical_cores", "logical cores"),

@@ -26,5 +26,5 @@ def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
 
 
 def _usual(case: Case) -> str:
-    words = (case.framework, case.model, case.mode, case.precision, case.topology)
-    return " ".join(filter(None, words))
+    parts = (case.framework, case.model, case.mode, case.precision, case.topology)
+    return " ".join(filter(None, parts))

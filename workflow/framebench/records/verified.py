@@ -39,14 +39,14 @@ class VerificationKind(NamedTuple):
     @property
     def words(self) -> str:
         """Covered features as text; "" for none of them."""
-        words = [
+        parts = [
             "with dropout" if self.dropout else "",
             "on several devices" if self.by else "",
             f"by {self.by}" if self.by not in ("", DATA) else "",
             f"with {self.axis.replace('_', ' ')}" if self.axis else "",
             self.suffix.strip(),
         ]
-        return " ".join(filter(None, words))
+        return " ".join(filter(None, parts))
 
     @property
     def suffix(self) -> str:

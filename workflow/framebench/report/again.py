@@ -75,17 +75,17 @@ def command(call: CallEntry) -> str:
     """Return the command up to ``cases=``, to which the case is appended.
 
     Raises ValueError for a call that no shell can parse or that has an unknown word."""
-    words, pairs = [], []
+    parts, pairs = [], []
     given = shlex.split(call.command)
     if given[:1] != ["snakemake"]:
         raise ValueError("a call of another program")
     _check(list(_marked_words(given[1:])))
     for word, is_pair in _marked_words(given):
         if not is_pair:
-            words.append(word)
+            parts.append(word)
         elif word.partition("=")[0] not in _OWN:
             pairs.append(word)
-    return " ".join([shlex.join([*words, "--config", *pairs]), FOLDER, "cases="])
+    return " ".join([shlex.join([*parts, "--config", *pairs]), FOLDER, "cases="])
 
 
 def _check(words: list[tuple[str, bool]]) -> None:
@@ -120,10 +120,10 @@ def _is_option(word: str, left: Iterator[tuple[str, bool]]) -> bool:
     return False
 
 
-def _marked_words(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _marked_words(arguments: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Yield each word of a Snakemake call, and whether it is a configuration pair."""
     inside = False
-    for word in words:
+    for word in arguments:
         if word in _CONFIG:
             inside = True
         elif word.startswith("--config="):

@@ -156,10 +156,10 @@ def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> SettingBar
 
 def label(key: Key) -> str:
     """Return the framework of a case with its compiler and variant."""
-    words = [runs_in(key.case)]
-    words += [key.case.compiler] if key.case.compiler not in ("", "none") else []
-    words += [key.case.variant] if key.case.variant else []
-    return "+".join(words)
+    parts = [runs_in(key.case)]
+    parts += [key.case.compiler] if key.case.compiler not in ("", "none") else []
+    parts += [key.case.variant] if key.case.variant else []
+    return "+".join(parts)
 
 
 def data(

@@ -226,32 +226,32 @@ def _step_words(run: Run, waited: Sequence[float]) -> str:
     kind = "steps that were waited for" if waited else "timed steps"
     middle = descriptive.median(timed)
     slow = [value for value in timed if value > plots.SLOW * middle]
-    words = (
+    parts = (
         f"{len(slow)} of {len(timed)} {kind} are slow (more than "
         f"{plots.SLOW:g} times the median of {number(1000 * middle)} ms"
         + (f"), the slowest {number(1000 * max(slow))} ms" if slow else ")")
     )
     if waited:
         mean = number(1000 * sum(run.step_seconds) / len(run.step_seconds))
-        words += (
+        parts += (
             f". In the window each step had the next under way: a hollow dot is the time from one "
             f"completion to the next as the host saw it, no step time; their mean is {mean} ms"
         )
     elif run.waited_in == WAITED_NOWHERE:
-        words += ". Each step had the next under way: these are times from one completion to the "
-        words += "next as the host saw them, no step times"
+        parts += ". Each step had the next under way: these are times from one completion to the "
+        parts += "next as the host saw them, no step times"
     elif not run.waited_in:
-        words += ". Whether each was complete before the next began, the record does not tell"
-    return words
+        parts += ". Whether each was complete before the next began, the record does not tell"
+    return parts
 
 
 def _throughput_row(result: CaseResult, label: str) -> PlotRow:
     values, runs = result.values, result.runs
     bad = sorted({run.status for run in runs if run.status != "ok"})
-    words = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
+    text = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
     if values and bad:
-        label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {words})")
-    return PlotRow(label, result.case.framework, values, words)
+        label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {text})")
+    return PlotRow(label, result.case.framework, values, text)
 
 
 def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:

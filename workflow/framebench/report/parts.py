@@ -66,9 +66,9 @@ class Parts:
 
         ``box``: left, top, width, height. ``first``: number of the first step. ``ahead``: last
         step, counted from 1, that overlapped with the next."""
-        words = f'data-first="{first}" data-unit="{_q(unit)}" data-values="{",".join(values)}"'
-        words += f' data-ahead="{ahead}"' if ahead else ""
-        self._rectangles.append(_rectangle("", box, words))
+        text = f'data-first="{first}" data-unit="{_q(unit)}" data-values="{",".join(values)}"'
+        text += f' data-ahead="{ahead}"' if ahead else ""
+        self._rectangles.append(_rectangle("", box, text))
 
     def attribute(self) -> str:
         """Return the drawing's attribute with each part's value by axis, null if it has none."""
@@ -92,12 +92,12 @@ class Parts:
         return "".join([*self._rectangles, *points])
 
 
-def _rectangle(part: str, box: Sequence[float], words: str) -> str:
+def _rectangle(part: str, box: Sequence[float], text: str) -> str:
     x, y, width, height = (f"{value:.1f}".removesuffix(".0") for value in box)
     of = f' data-part="{part.removeprefix("part-")}"' if part else ""
     return (
         f'<rect{of} x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
-        f'pointer-events="all" {words}/>'
+        f'pointer-events="all" {text}/>'
     )
 
 

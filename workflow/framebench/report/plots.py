@@ -78,14 +78,14 @@ class PlotRow:
         """Tooltip of the row."""
         if not self.values:
             return f"{self.label}: {self.note}"
-        words = [number(descriptive.median(self.values))]
+        parts = [number(descriptive.median(self.values))]
         if self.interval:
-            words.append("95 % interval {} to {}".format(*map(number, self.interval)))
+            parts.append("95 % interval {} to {}".format(*map(number, self.interval)))
         elif self.is_ratio:
-            words.append("no interval")
+            parts.append("no interval")
         if len(self.values) > 1:
-            words.append(f"repeats {', '.join(map(number, self.values))}")
-        return f"{self.label}: {'; '.join(words)}"
+            parts.append(f"repeats {', '.join(map(number, self.values))}")
+        return f"{self.label}: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)

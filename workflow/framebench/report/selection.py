@@ -93,12 +93,12 @@ def labels(
     telling = {name: _telling(values) for name, values in of_framework.items()}
 
     def name(row: Mapping[str, Any]) -> str:
-        words = [row["framework"]]
+        texts = [row["framework"]]
         if row.get("compiler", "none") != "none":
-            words[0] += f" + {row['compiler']}"
+            texts[0] += f" + {row['compiler']}"
         values = [part(row) for part in parts.values()]
-        words += [values[at] for at in telling[row["framework"]] if values[at]]
-        return short(", ".join(words))
+        texts += [values[at] for at in telling[row["framework"]] if values[at]]
+        return short(", ".join(texts))
 
     return name
 

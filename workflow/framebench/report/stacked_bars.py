@@ -112,9 +112,9 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
 
 def _tooltip(bar: Bar, parts: Sequence[str], unit: str) -> str:
     """Return a bar's tooltip, with each part that is not zero."""
-    words = [f"{part} {number(value)}" for part, value in zip(parts, bar.values, strict=True)
+    texts = [f"{part} {number(value)}" for part, value in zip(parts, bar.values, strict=True)
              if value]  # fmt: skip
-    return f"{bar.label}: {', '.join(words)} ({unit})"
+    return f"{bar.label}: {', '.join(texts)} ({unit})"
 
 
 def _stack(axes: Axes, bar: Bar, at: float, name: str) -> None:

@@ -92,10 +92,10 @@ def legend_of(figure: Figure, **words: Any) -> None:
             artist.set_gid(handle.get_gid())
 
 
-def _inline(drawing: str, width: float, height: float, over: str, words: str) -> Markup:
+def _inline(drawing: str, width: float, height: float, over: str, attributes: str) -> Markup:
     """Return a compact <svg> element with unique ids and without fixed colours or fonts.
 
-    ``over``: elements on top of the drawing; ``words``: attributes."""
+    ``over``: elements on top of the drawing; ``attributes``: of the element."""
     body = drawing[drawing.index("<svg") :]
     body = body[body.index(">") + 1 :].rstrip().removesuffix("</svg>")
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)
@@ -109,7 +109,7 @@ def _inline(drawing: str, width: float, height: float, over: str, words: str) ->
         body = shorter
     return Markup(
         f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'aria-hidden="true" focusable="false"{words}>{body}{over}</svg>'
+        f'aria-hidden="true" focusable="false"{attributes}>{body}{over}</svg>'
     )
 
 

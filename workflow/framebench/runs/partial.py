@@ -31,12 +31,12 @@ def make(
     returns the exit status of a process.
     """
     for command in commands:
-        words = [command, "--records", f"{results}/runs", "--results", str(results)]
+        arguments = [command, "--records", f"{results}/runs", "--results", str(results)]
         try:
             # A signal to our group may come while the process is still in it.
             with signals.ignored(signals.ENDING):
                 process = subprocess.Popen(
-                    [*framebench, *words],
+                    [*framebench, *arguments],
                     stdout=sys.stderr,  # keeps later output below that of the commands
                     process_group=0,
                     preexec_fn=_heed_termination,  # called in its own group

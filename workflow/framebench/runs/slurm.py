@@ -35,9 +35,9 @@ _LOG_BYTES = 2**16
 class SlurmError(RuntimeError):
     """A failed SLURM command; the message names it and the reason, ``words`` the reason alone."""
 
-    def __init__(self, command: Sequence[str], words: str) -> None:
-        super().__init__(f"{' '.join(command)}: {words}")
-        self.words = words
+    def __init__(self, command: Sequence[str], text: str) -> None:
+        super().__init__(f"{' '.join(command)}: {text}")
+        self.words = text
 
 
 class SlurmJob(NamedTuple):

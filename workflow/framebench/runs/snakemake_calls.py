@@ -47,34 +47,43 @@ def without_traces() -> Iterator[None]:
             shutil.rmtree(SNAKEMAKE, ignore_errors=True)
 
 
-def command(suite: Path, config: Sequence[str], words: Sequence[str]) -> list[str]:
+def command(suite: Path, config: Sequence[str], arguments: Sequence[str]) -> list[str]:
     """Return the call of Snakemake that measures a suite file from the current folder.
 
-    ``config``: arguments of ``--config``; ``words``: further arguments of Snakemake."""
+    ``config``: arguments of ``--config``; ``arguments``: further arguments of Snakemake."""
     where: list[str] = []
     if Path.cwd() != PROJECT:
         where = ["--snakefile", str(PROJECT / "workflow" / "Snakefile")]
-        where += [] if "--workflow-profile" in words else _PROFILE
-    return ["snakemake", "--cores", "all", *where, *words, "--config", *config, f"suite={suite}"]
+        where += [] if "--workflow-profile" in arguments else _PROFILE
+    return [
+        "snakemake",
+        "--cores",
+        "all",
+        *where,
+        *arguments,
+        "--config",
+        *config,
+        f"suite={suite}",
+    ]
 
 
 def measure(
     suite: Path,
     folder: Path,
     config: Sequence[str],
-    words: Sequence[str],
+    arguments: Sequence[str],
     seconds: float | None = None,
 ) -> None:
     """Measure a suite file into ``folder``. Raises :class:`MeasuringFailed`, and KeyboardInterrupt
     once an interrupted call has noted what it measured.
 
-    ``config``: arguments of ``--config``; ``words``: further arguments of Snakemake; ``seconds``:
-    after which the call ends as if it was interrupted, but nothing is raised."""
-    profile = [] if "--workflow-profile" in words else _PROFILE
+    ``config``: arguments of ``--config``; ``arguments``: further arguments of Snakemake;
+    ``seconds``: after which the call ends as if it was interrupted, but nothing is raised."""
+    profile = [] if "--workflow-profile" in arguments else _PROFILE
     call = [
         *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
         *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),
-        *(*profile, *words),
+        *(*profile, *arguments),
         *("--config", *config, f"suite={suite}", f"results={folder}"),
     ]
     outcome = folder / partial.OUTCOME

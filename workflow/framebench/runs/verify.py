@@ -67,11 +67,11 @@ class Verification(NamedTuple):
 
     def __str__(self) -> str:
         case = self.case
-        words = [case.framework, self.reference, case.mode, case.precision, case.compiler]
-        words += [f"{case.devices} device(s)"]
-        words += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
-        words += [f"variant {case.variant}"] if case.variant else []
-        return " ".join([*words, "dropout"] if self.dropout else words)
+        parts = [case.framework, self.reference, case.mode, case.precision, case.compiler]
+        parts += [f"{case.devices} device(s)"]
+        parts += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
+        parts += [f"variant {case.variant}"] if case.variant else []
+        return " ".join([*parts, "dropout"] if self.dropout else parts)
 
 
 def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
@@ -306,16 +306,16 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
 
 def reference_arguments(plan: Plan, verification: Verification) -> list[str]:
     """Return the arguments of ``scripts/reference`` for the reference of a verification."""
-    words = ["--model", f"{plan.scripts}/models/{verification.case.model}.json"]
-    words += ["--seed", str(plan.settings.seed)]
+    arguments = ["--model", f"{plan.scripts}/models/{verification.case.model}.json"]
+    arguments += ["--seed", str(plan.settings.seed)]
     if verification.scale != FULL:
-        words += ["--reduced", SMALL if verification.scale == SMALL else REDUCED]
-    words += ["--generate"] if verification.case.mode == axes.GENERATE else []
-    words += (
+        arguments += ["--reduced", SMALL if verification.scale == SMALL else REDUCED]
+    arguments += ["--generate"] if verification.case.mode == axes.GENERATE else []
+    arguments += (
         ["--parts", str(verification.case.parts)] if verification.case.parts > FEWEST_PARTS else []
     )
     length = verification.case.sequence_length
-    return [*words, "--sequence-length", str(length)] if length else words
+    return [*arguments, "--sequence-length", str(length)] if length else arguments
 
 
 def arguments(plan: Plan, verification: Verification, reference: str) -> list[str]:

@@ -279,8 +279,8 @@ def _case(row: Row, parameters: str) -> str:
     size = topology(row["nodes"], row["devices_per_node"])
     batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
-    words = (row["model"], row["mode"], row["precision"], size, batch, parameters, metric)
-    return " ".join(filter(None, words))
+    parts = (row["model"], row["mode"], row["precision"], size, batch, parameters, metric)
+    return " ".join(filter(None, parts))
 
 
 def _variants(rows: Sequence[Row], everywhere: Sequence[str]) -> list[VariantAnswer]:
@@ -348,10 +348,10 @@ def _entrant(row: Row, prefix: str) -> str:
     """Return the framework with its compiler and variant."""
     name = row[f"{prefix}framework"]
     compiler = row[f"{prefix}compiler"]
-    words = [name or ("" if prefix else NO_FRAMEWORK)]
-    words += [compiler] if compiler not in ("", "none") else []
-    words += [row[f"{prefix}suite_variant"]] if row[f"{prefix}suite_variant"] else []
-    return "+".join(words)
+    parts = [name or ("" if prefix else NO_FRAMEWORK)]
+    parts += [compiler] if compiler not in ("", "none") else []
+    parts += [row[f"{prefix}suite_variant"]] if row[f"{prefix}suite_variant"] else []
+    return "+".join(parts)
 
 
 def _gain(row: Row, everywhere: Sequence[str]) -> str:

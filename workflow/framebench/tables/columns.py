@@ -132,12 +132,12 @@ def interval(
     ``value``: function that returns both ends, or None. ``shown``: further arguments of
     :class:`Column`."""
     end = f"{name}_ci_high"
-    words = "end of the 95 % interval of"
+    text = "end of the 95 % interval of"
     first = {"title": "95 % interval", **shown}
     low, high = (_end(value, at) if value else None for at in (0, 1))
     return [
-        Column(f"{name}_ci_low", NUMBER, f"lower {words} {of}", unit, low, to=end, **first),
-        Column(end, NUMBER, f"upper {words} {of}", unit, high, check=shown.get("check", "")),
+        Column(f"{name}_ci_low", NUMBER, f"lower {text} {of}", unit, low, to=end, **first),
+        Column(end, NUMBER, f"upper {text} {of}", unit, high, check=shown.get("check", "")),
     ]
 
 

@@ -147,8 +147,8 @@ def distinct_names(
     }
 
     def full(row: Row) -> str:
-        words = [name(row), *(condition_label(text, row[text]) for text in apart[name(row)])]
-        return " ".join(filter(None, words))
+        parts = [name(row), *(condition_label(text, row[text]) for text in apart[name(row)])]
+        return " ".join(filter(None, parts))
 
     return full
 

@@ -154,11 +154,11 @@ def _pivots(pivot: Pivot, rows: Sequence[Row], notes: Footnotes) -> Iterator[str
         return f"{row['model']}, {row['mode']}, {row['precision']}, {batch} ({row['unit']})"
 
     def series(row: Row) -> str:
-        words = [row["framework"], row["framework_version"]]
-        words += [row["source"]] if len(sources) > 1 else []
-        words += [row["compiler"]] if row["compiler"] != "none" else []
-        words += [f"({text})"] if (text := conditions(row)) else []
-        return escape(" ".join(word for word in words if word))
+        parts = [row["framework"], row["framework_version"]]
+        parts += [row["source"]] if len(sources) > 1 else []
+        parts += [row["compiler"]] if row["compiler"] != "none" else []
+        parts += [f"({text})"] if (text := conditions(row)) else []
+        return escape(" ".join(word for word in parts if word))
 
     parts: dict[str, list[Row]] = {}
     for row in rows:

@@ -96,26 +96,26 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
 
     A label has framework, devices, and whatever else distinguishes the cases and does not follow
     from framework and model."""
-    words = [_labels(result) for result in results]
+    parts = [_labels(result) for result in results]
     known = [(result.case.framework, result.case.model) for result in results]
     apart = {
         name
-        for name in words[0]
-        if len({word.get(name) for word in words}) > 1
-        and (name == "model" or not _follows([word.get(name) for word in words], known))
+        for name in parts[0]
+        if len({word.get(name) for word in parts}) > 1
+        and (name == "model" or not _follows([word.get(name) for word in parts], known))
     }
 
     def label(result: CaseResult) -> str:
         own = {name: word for name, word in _labels(result).items() if word and name in apart}
-        words = (runs_in(result.case), topology_of(result.case), *own.values())
-        return ", ".join(filter(None, words))
+        parts = (runs_in(result.case), topology_of(result.case), *own.values())
+        return ", ".join(filter(None, parts))
 
     return label
 
 
-def _follows(words: Sequence[Any], others: Sequence[Any]) -> bool:
+def _follows(parts: Sequence[Any], others: Sequence[Any]) -> bool:
     """Return whether each of ``others`` determines the word."""
-    return len({*zip(words, others, strict=True)}) == len({*others})
+    return len({*zip(parts, others, strict=True)}) == len({*others})
 
 
 def _labels(result: CaseResult) -> dict[str, str]:

@@ -170,8 +170,8 @@ def _shared(
         elif narrow and len(rows) > 1 and column.follows in names:
             pairs = {(str(row[column.follows]), text(row)): None for row in rows}
             if len(pairs) == len({name for name, _ in pairs}):
-                words = ", ".join(f"{name} {value}" for name, value in pairs if value)
-                shared.append((f"{column.header} of each {column.follows}", words))
+                named = ", ".join(f"{name} {value}" for name, value in pairs if value)
+                shared.append((f"{column.header} of each {column.follows}", named))
                 dropped.add(column.name)
     return shared, dropped
 

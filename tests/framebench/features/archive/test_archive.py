@@ -127,7 +127,7 @@ def test_all_that_belongs_to_the_results_is_there_with_its_checksum(
 def test_the_command_adds_the_environments_of_the_records(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["archive", "--results", str(results), "--suite"]
+    parts = ["archive", "--results", str(results), "--suite"]
     own = results.parent / "own.yaml"
     own.write_text(PINS)
     (results.parent / "mine.yaml").write_text(f"variants: {{a: {{environments: {{jax: {own}}}}}}}")
@@ -137,7 +137,7 @@ def test_the_command_adds_the_environments_of_the_records(
     record = json.loads(file.read_text())
     record["environment"]["prefix"] = str(results.parent / f"{added.stem}-4e5f6a7b")
     file.write_text(json.dumps(record))
-    assert cli.main([*words, str(results.parent / "mine.yaml")]) == 0
+    assert cli.main([*parts, str(results.parent / "mine.yaml")]) == 0
     (path,) = results.glob("archives/*.zip")
     assert f"archive: {path} (" in capsys.readouterr().out
     with zipfile.ZipFile(path) as archive:
@@ -149,9 +149,9 @@ def test_the_command_adds_the_environments_of_the_records(
         "envs/pytorch.hashes.txt",
         "envs/jax.yaml",
     } <= names
-    assert cli.main([*words, "quick"]) == 1
+    assert cli.main([*parts, "quick"]) == 1
     assert f"--suite: found quick, but {results} was measured by mine" in capsys.readouterr().err
-    assert cli.main([*words, "nosuch"]) == 2
+    assert cli.main([*parts, "nosuch"]) == 2
     assert "found 'nosuch'; allowed: " in capsys.readouterr().err
 
 

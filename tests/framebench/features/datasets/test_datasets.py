@@ -52,21 +52,21 @@ def test_the_same_call_makes_the_same_bytes_and_goes_on_where_it_was(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("stranger", "words"),
+    ("stranger", "expected"),
     [
         ("thesis.tex", "which holds thesis.tex; allowed: a folder that is empty"),
         ("train/n00000000/mine.JPEG", "mine.JPEG, which make-data did not make"),
     ],
 )
 def test_a_folder_with_anything_else_is_left_alone(
-    tmp_path: Path, stranger: str, words: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, stranger: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if stranger.startswith("train"):
         make(tmp_path, 2, seed=0)
     (tmp_path / stranger).write_text("mine")
     before = contents(tmp_path)
     assert cli.main(["make-data", "--folder", str(tmp_path), "--images", "2"]) == 1
-    assert words in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert contents(tmp_path) == before
 
 
@@ -139,8 +139,8 @@ def test_a_record_is_cut_where_it_looks_like_the_beginning_of_one(tmp_path: Path
     actual = records.recordio(str(tmp_path / "train.rec"))
     assert actual.labels == {0: 0, 1: 1, 2: 2}
     assert [loader.content_of(f"{tmp_path}/train.rec/{n}") for n in range(3)] == images
-    words = (tmp_path / "train.rec").read_bytes()
-    found_at = [place for place in range(0, len(words), 4) if words[place : place + 4] == magic]
+    content = (tmp_path / "train.rec").read_bytes()
+    found_at = [place for place in range(0, len(content), 4) if content[place : place + 4] == magic]
     assert len(found_at) == 2 + 3 + 1, "at the beginning of each piece, and nowhere else"
 
 
@@ -183,8 +183,8 @@ def test_documents_are_the_same_in_every_format_and_each_time(tmp_path: Path) ->
 def test_a_call_goes_on_where_one_was_that_was_killed(tmp_path: Path) -> None:
     """Fail if a killed call keeps the folder locked, or is not continued."""
     command = [sys.executable, str(ROOT / "workflow/framebench"), "make-data"]
-    words = ["--folder", str(tmp_path), "--images", "40"]
-    with subprocess.Popen([*command, *words]) as killed:
+    arguments = ["--folder", str(tmp_path), "--images", "40"]
+    with subprocess.Popen([*command, *arguments]) as killed:
         ended = False
         while not list(tmp_path.rglob("*.JPEG")):
             assert not ended, "it makes nothing"
@@ -228,7 +228,7 @@ def test_an_impossible_number_of_images_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("arguments", "reason"),
     [
         (["--format", "lmdb"], "--format: found lmdb; allowed: folder, tfrecord"),
         (["--tokens", "99999"], "--tokens: found 99999 with --format folder, which is of images"),
@@ -238,8 +238,8 @@ def test_an_impossible_number_of_images_is_refused(
     ],
 )
 def test_what_cannot_be_made_is_refused_before_anything_is(
-    tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["make-data", "--folder", str(tmp_path / "new"), *words]) == 1
+    assert cli.main(["make-data", "--folder", str(tmp_path / "new"), *arguments]) == 1
     assert reason in capsys.readouterr().err
     assert not (tmp_path / "new").exists()

@@ -257,7 +257,7 @@ def _cut(root: Path, name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "words"),
+    ("spoil", "expected"),
     [
         (lambda root: _cut(root, "train.bin", 3), r"train.bin: holds 16381 bytes, where .*16384"),
         (lambda root: _cut(root, "train.idx", 9), r"train.idx: is truncated: 73 bytes, .*take 82"),
@@ -277,11 +277,11 @@ def _cut(root: Path, name: str, count: int) -> None:
     ],
 )  # fmt: skip
 def test_bad_files_of_megatron_are_refused(
-    copied: Callable[[str], Path], spoil: Callable[[Path], object], words: str
+    copied: Callable[[str], Path], spoil: Callable[[Path], object], expected: str
 ) -> None:
     root = copied("megatron")
     spoil(root)
-    with pytest.raises(BadData, match=words):
+    with pytest.raises(BadData, match=expected):
         scanned(root)
 
 
@@ -339,24 +339,24 @@ SPOILED: list[tuple[Callable[[Path], object], str, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spoil", "words", "count"), SPOILED)
+@pytest.mark.parametrize(("spoil", "expected", "count"), SPOILED)
 def test_a_bad_record_ends_the_run_or_is_counted(
-    copied: Callable[[str], Path], spoil: Callable[[Path], object], words: str, count: int
+    copied: Callable[[str], Path], spoil: Callable[[Path], object], expected: str, count: int
 ) -> None:
     root = copied("bert")
     spoil(root)
     records.frames_of.cache_clear()
-    with pytest.raises(BadData, match=words):  # on listing or on reading
+    with pytest.raises(BadData, match=expected):  # on listing or on reading
         loaded(scanned(root), BERT)
     if count == 66:
-        with pytest.raises(BadData, match=f"hold no good record; {PART}{words}"):
+        with pytest.raises(BadData, match=f"hold no good record; {PART}{expected}"):
             scanned(root, SKIP)
         return
     actual = scanned(root, SKIP)
     report = tokens.report(actual)
     assert (report["skipped"], report["tokens"]) == (count, 128 * (66 - count))
     assert (
-        words
+        expected
         in f"{report['skipped_first'][0]['path'][len(PART) :]}: "
         + (report["skipped_first"][0]["reason"])
     )

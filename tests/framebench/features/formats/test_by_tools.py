@@ -39,8 +39,8 @@ def test_google_benchmarks_compare_py_tests_ours_against_each_other(
         of = [*map(with_step_times, repeats(*(factor * value for value in CLEAN)))]
         paths.append(str(save_export("google-benchmark", tmp_path / name, of)))
     told = str(tmp_path / "told.json")
-    words = [str(google_benchmark / "compare.py"), "-d", told, "benchmarks", *paths]
-    ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    arguments = [str(google_benchmark / "compare.py"), "-d", told, "benchmarks", *paths]
+    ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     actual = {load["name"]: load for load in json.loads(Path(told).read_text())}[CASE_NAME]
     assert [measurement["time"] for measurement in actual["measurements"]] == pytest.approx(
@@ -62,8 +62,8 @@ def test_files_of_google_benchmark_are_read(google_benchmark: Path, tmp_path: Pa
 def test_a_file_that_pyperf_measures_is_read(tmp_path: Path) -> None:
     path = tmp_path / "measured.json"
     few = ["--processes", "2", "--values", "3", "--warmups", "1", "--loops", "10"]
-    words = [sys.executable, "-m", "pyperf", "timeit", *few, "--name", "nothing", "--output"]
-    subprocess.run([*words, str(path), "pass"], capture_output=True, check=True)
+    arguments = [sys.executable, "-m", "pyperf", "timeit", *few, "--name", "nothing", "--output"]
+    subprocess.run([*arguments, str(path), "pass"], capture_output=True, check=True)
     import pyperf
 
     measured = pyperf.BenchmarkSuite.load(str(path)).get_benchmark("nothing")

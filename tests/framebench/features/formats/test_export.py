@@ -239,7 +239,7 @@ def test_superbench_tells_failed_cases_apart() -> None:
 
 
 def test_superbench_overwrites_no_case_whose_name_it_cannot_hold() -> None:
-    alike = [with_step_times(run(10.0, source_variant=words)) for words in ("a b", "a-b")]
+    alike = [with_step_times(run(10.0, source_variant=variant)) for variant in ("a b", "a-b")]
     file = exported("superbench", alike)
     assert len(json.loads(file.content)) == 4, "node, return code and two figures"
     assert any("another case has the same name there" in said for said in file.left_out)

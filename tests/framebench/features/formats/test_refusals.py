@@ -203,6 +203,6 @@ def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
 def test_facts_of_the_command_line_are_checked(
     facts: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--format", "csv", "--from", "x.csv", "--facts", facts, "--results", str(tmp_path)]
-    assert cli.main(["import", *words]) == 2, "nothing was started"
+    parts = ["--format", "csv", "--from", "x.csv", "--facts", facts, "--results", str(tmp_path)]
+    assert cli.main(["import", *parts]) == 2, "nothing was started"
     assert expected in capsys.readouterr().err

@@ -432,7 +432,7 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
     Path("one.yaml").write_text(yaml.safe_dump(suite))
     actual: list[str] = []
 
-    def measure(suite: Path, folder: Path, config: Sequence[str], words: Sequence[str]) -> None:
+    def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequence[str]) -> None:
         changed = {key: text for key, _, text in (word.partition("=") for word in config)}
         settings = load_settings(
             {**CONFIG, **changed, "suite": str(suite), "results": str(folder)}, CATALOG
@@ -446,6 +446,6 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
 
     monkeypatch.setattr(snakemake_calls, "measure", measure)
     given = given or ["--config"]
-    words = ["--good", good, "--bad", bad, *given, "suite=one.yaml", "--results", "out"]
-    assert command.main(words) == 4
+    arguments = ["--good", good, "--bad", bad, *given, "suite=one.yaml", "--results", "out"]
+    assert command.main(arguments) == 4
     assert sorted(actual) == ["base", "candidate"]

@@ -356,8 +356,8 @@ def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
 ) -> None:
     for number in range(2):
         made_up_sides.write_set(tmp_path / "sets" / str(number), 1.0, number)
-    words = ["--sets", str(tmp_path / "sets"), "--results", str(tmp_path)]
-    assert cli.main(["history", *words]) == 0
+    arguments = ["--sets", str(tmp_path / "sets"), "--results", str(tmp_path)]
+    assert cli.main(["history", *arguments]) == 0
     browser.driver.get_log("browser")
     browser.open(tmp_path / "history.html")
     assert browser.driver.get_log("browser") == [], "its script ended in an error"

@@ -331,8 +331,8 @@ def test_without_mixed_precision_there_is_no_such_table() -> None:
 def test_a_report_is_made_of_a_published_set_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--records", str(ELECTRA), "--results", str(tmp_path)]
-    assert cli.main(["report", *words]) == 0, capsys.readouterr().err
+    arguments = ["--records", str(ELECTRA), "--results", str(tmp_path)]
+    assert cli.main(["report", *arguments]) == 0, capsys.readouterr().err
     text = (tmp_path / "tables" / "nvidia_inference.md").read_text()
     assert "| 276.26 *lint* |" in text
     assert "*lint*: " in text

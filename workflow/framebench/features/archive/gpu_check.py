@@ -128,10 +128,10 @@ def lines(found: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]:
 def _path(case: Case, known: catalog.Catalog) -> str:
     """Return what a case tries, without the framework and its usual or native compiler."""
     usual = {known.compiler(case.framework, word) for word in catalog.WORDS}
-    words = [case.model, case.mode, case.precision, case.topology]
-    words += [case.compiler] if case.compiler not in usual else []
-    words += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
-    return " ".join(filter(None, words))
+    parts = [case.model, case.mode, case.precision, case.topology]
+    parts += [case.compiler] if case.compiler not in usual else []
+    parts += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
+    return " ".join(filter(None, parts))
 
 
 def _worst(words: Iterable[str]) -> str:

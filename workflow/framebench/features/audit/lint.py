@@ -77,8 +77,8 @@ def marked(folder: Path) -> list[Printed]:
     cells = read_cells(folder / PUBLISHED_NAME)
     against: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for figure, check, recomputed, note in check_figures(figures_of(cells)):
-        words = f"{recomputed} ({note})" if recomputed else note
-        against[_place(figure.cell)].append(f"{check}: {words}")
+        text = f"{recomputed} ({note})" if recomputed else note
+        against[_place(figure.cell)].append(f"{check}: {text}")
     return [Printed(cell, tuple(against[_place(cell)])) for cell in cells]
 
 

@@ -54,9 +54,9 @@ def _short(key: Key) -> str:
 def _rest(key: Key) -> str:
     others = [name for name in CONDITIONS if name in _IMPLIED]
     version = key.case.model.removeprefix(series_of_model(key.case.model))
-    words = [key.case.framework_version, version, key.case.source, *_parts(key, others)]
-    words += [key.unit.replace("/", " per ")] if key.case.is_step else []
-    return "/".join(filter(None, words)).replace("\n", " ")
+    parts = [key.case.framework_version, version, key.case.source, *_parts(key, others)]
+    parts += [key.unit.replace("/", " per ")] if key.case.is_step else []
+    return "/".join(filter(None, parts)).replace("\n", " ")
 
 
 def _parts(key: Key, names: Iterable[str]) -> list[str]:

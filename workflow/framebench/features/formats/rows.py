@@ -228,6 +228,6 @@ def _of_steps(run: Run, tool: str) -> Run:
         return replace(run, case=case)
     if not is_step:
         return replace(run, case=case._replace(mode=f"{tool.replace('-', '_')}_{case.mode}"))
-    words = (run.conditions.source_variant, *(f"{name}={value}" for name, value in given.items()))
-    conditions = replace(run.conditions, source_variant=" ".join(filter(None, words)))
+    parts = (run.conditions.source_variant, *(f"{name}={value}" for name, value in given.items()))
+    conditions = replace(run.conditions, source_variant=" ".join(filter(None, parts)))
     return replace(run, case=case._replace(parameters=()), conditions=conditions)

@@ -143,10 +143,10 @@ def _side(
 def variables(key: str, text: str) -> dict[str, str]:
     """Return environment variables in ``NAME=VALUE,NAME=VALUE``; ``default`` is none. Raises
     :class:`ConfigError`."""
-    words = [] if text == DEFAULT else text.split(",")
-    if wrong := [word for word in words if not _VARIABLE.fullmatch(word)]:
+    assignments = [] if text == DEFAULT else text.split(",")
+    if wrong := [word for word in assignments if not _VARIABLE.fullmatch(word)]:
         raise ConfigError(f"{key}: found {wrong[0]!r}; allowed: NAME=VALUE, with commas between")
-    pairs = (word.partition("=") for word in words)
+    pairs = (word.partition("=") for word in assignments)
     return {name: value for name, _, value in pairs}
 
 

@@ -119,7 +119,7 @@ def _first(status: int, asked: GateRequest) -> str:
 
 def _counts(decisions: Sequence[Decision]) -> str:
     found = {name: len(some) for name, some in counted(decisions).items() if some}
-    words = ", ".join(f"{count} {name}" for name, count in found.items())
+    text = ", ".join(f"{count} {name}" for name, count in found.items())
     cases, runs = Counter[str](), Counter[str]()
     for decision in decisions:
         flags = _flags(decision)
@@ -130,7 +130,7 @@ def _counts(decisions: Sequence[Decision]) -> str:
         for flag, count in sorted(cases.items())
     )
     said = f" Flags: {', '.join(flagged)}." if cases else ""
-    return f"{formatting.counted(len(decisions), 'case')}: {words or 'none on either side'}.{said}"
+    return f"{formatting.counted(len(decisions), 'case')}: {text or 'none on either side'}.{said}"
 
 
 def _flags(decision: Decision) -> dict[str, list[str]]:
@@ -188,13 +188,13 @@ def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> lis
 
 
 def _figures(decision: Decision, asked: GateRequest) -> str:
-    words = [_ratio(decision)] if decision.estimate else []
+    parts = [_ratio(decision)] if decision.estimate else []
     flags = (
         f"{flag} ({', '.join(runs)})" if runs else flag for flag, runs in _flags(decision).items()
     )
     flagged = ", ".join(flags)
-    words += [f"margin {asked.margin:.1%}", decision.reason, flagged and f"flags: {flagged}"]
-    return printable("; ".join(filter(None, words)))
+    parts += [f"margin {asked.margin:.1%}", decision.reason, flagged and f"flags: {flagged}"]
+    return printable("; ".join(filter(None, parts)))
 
 
 def _ratio(decision: Decision) -> str:
@@ -222,8 +222,8 @@ def _name(case: CaseResult) -> str:
     if of.mode not in MODES:
         parts = (of.mode, case.key.metric, of.framework, topology_of(of))
         return " ".join(filter(None, (*parts, measured.parameters_text(of))))
-    words = (of.framework, of.model, of.mode, of.precision, of.compiler, topology_of(of))
-    return " ".join((*words, f"batch {of.batch_per_device}"))
+    parts = (of.framework, of.model, of.mode, of.precision, of.compiler, topology_of(of))
+    return " ".join((*parts, f"batch {of.batch_per_device}"))
 
 
 def _names(decisions: Sequence[Decision]) -> list[str]:

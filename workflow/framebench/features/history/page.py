@@ -121,5 +121,5 @@ def _name(series: CaseHistory) -> str:
         parts = (case.mode, series.key.metric, case.framework, topology_of(case))
         return ", ".join(filter(None, (*parts, measured.parameters_text(case))))
     compiler = "" if case.compiler == "none" else case.compiler
-    words = (case.framework, compiler, case.model, case.mode, case.precision, topology_of(case))
-    return ", ".join(filter(None, (*words, f"batch {case.batch_per_device}")))
+    parts = (case.framework, compiler, case.model, case.mode, case.precision, topology_of(case))
+    return ", ".join(filter(None, (*parts, f"batch {case.batch_per_device}")))

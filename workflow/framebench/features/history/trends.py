@@ -213,8 +213,8 @@ def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
     lines = []
     row: Any
     for row in changes.itertuples():
-        words = (row.framework, row.model, row.mode, row.precision, batch_of(row))
-        name = " ".join(filter(None, words))
+        parts = (row.framework, row.model, row.mode, row.precision, batch_of(row))
+        name = " ".join(filter(None, parts))
         between = f"{row.before} -> {row.at}"
         lines.append(f"{name}: {row.kind} {row.ratio:.3f} at {between}")
         lines += [f"    {text}" for text in filter(None, [row.differences])]

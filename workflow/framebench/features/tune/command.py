@@ -78,7 +78,7 @@ def _tune(given: argparse.Namespace) -> int:
     settings, _ = snakemake_calls.settings_of(config, known, {})
     own = settings.model
     assert own is not None, "the key is given"
-    facts = known.frameworks[own.framework]
+    declaration = known.frameworks[own.framework]
     path = given.results / SUITE
 
     def results() -> list[CaseResult]:
@@ -89,7 +89,7 @@ def _tune(given: argparse.Namespace) -> int:
         ]
 
     def begin(batch: int) -> None:
-        suite = suite_of(given, facts, [batch], 1)
+        suite = suite_of(given, declaration, [batch], 1)
         for axis in ("precision", "compiler"):
             del suite["axes"][axis][1:]
         write_whole(path, yaml.safe_dump(suite, sort_keys=False))
@@ -99,7 +99,7 @@ def _tune(given: argparse.Namespace) -> int:
     def measure(
         batches: Sequence[int], cases: Sequence[str], repeats: int, seconds: float | None
     ) -> list[CaseResult]:
-        suite = suite_of(given, facts, batches, repeats)
+        suite = suite_of(given, declaration, batches, repeats)
         write_whole(path, yaml.safe_dump(suite, sort_keys=False))
         named = [f"cases={','.join(cases)}"] if cases else []
         if seconds is None or seconds > 0:
@@ -107,7 +107,7 @@ def _tune(given: argparse.Namespace) -> int:
         return results()
 
     batches = _numbers(given.batches) if given.batches else BATCHES
-    axes = suite_of(given, facts, batches, 1)["axes"]
+    axes = suite_of(given, declaration, batches, 1)["axes"]
     try:
         found = Search(begin, measure, time.monotonic, 60.0 * given.budget).run(batches)
         status = 0
@@ -119,9 +119,9 @@ def _tune(given: argparse.Namespace) -> int:
     tried = [
         batch for batch in batches if batch <= max(result.case.batch_per_device for result in found)
     ]
-    write_whole(path, yaml.safe_dump(suite_of(given, facts, tried, REPEATS), sort_keys=False))
+    write_whole(path, yaml.safe_dump(suite_of(given, declaration, tried, REPEATS), sort_keys=False))
     again = snakemake_calls.command(path, [*config, f"cases={found[0].case}"], given.words)
-    lines = report(found, own, facts, again)
+    lines = report(found, own, declaration, again)
     lines += not_tried(found, batches, len(axes["precision"]) * len(axes["compiler"]))
     write_whole(given.results / NOTE, "\n".join(lines) + "\n")
     print("\n" + "\n".join(lines))
@@ -129,14 +129,14 @@ def _tune(given: argparse.Namespace) -> int:
 
 
 def suite_of(
-    given: argparse.Namespace, facts: Mapping[str, Any], batches: Sequence[int], repeats: int
+    given: argparse.Namespace, declaration: Mapping[str, Any], batches: Sequence[int], repeats: int
 ) -> dict[str, Any]:
     """Return the suite of all combinations with ``batches``."""
-    first = ["fp32"] if "fp32" in facts["precisions"] else []
-    precisions = [*first, *(name for name in facts["precisions"] if name not in first)]
-    compilers = list(dict.fromkeys(["default", facts["native_compiler"] or "none"]))
-    if facts["trained_with"] in compilers:
-        compilers = [facts["trained_with"]]
+    first = ["fp32"] if "fp32" in declaration["precisions"] else []
+    precisions = [*first, *(name for name in declaration["precisions"] if name not in first)]
+    compilers = list(dict.fromkeys(["default", declaration["native_compiler"] or "none"]))
+    if declaration["trained_with"] in compilers:
+        compilers = [declaration["trained_with"]]
     return {
         "description": f"Combinations of {given.model} that framebench tune tried.",
         "repeats": repeats,
@@ -147,7 +147,8 @@ def suite_of(
             "devices_per_node": [1],
             "batch_per_device": [*batches],
             "precision": _chosen("--precisions", given.precisions, precisions) or precisions,
-            "compiler": _chosen("--compilers", given.compilers, facts["compilers"]) or compilers,
+            "compiler": _chosen("--compilers", given.compilers, declaration["compilers"])
+            or compilers,
         },
     }
 
@@ -171,7 +172,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def report(
-    found: Sequence[CaseResult], own: OwnModel, facts: Mapping[str, Any], again: Sequence[str]
+    found: Sequence[CaseResult], own: OwnModel, declaration: Mapping[str, Any], again: Sequence[str]
 ) -> list[str]:
     """Return the combinations, best first, and how to use the best one; ``again``: the command that
     measures it."""
@@ -193,7 +194,7 @@ def report(
     if not best.throughput or WRONG in best.flags:
         return [*lines, "", "No combination runs and computes the model."]
     case = best.case
-    lines_of = facts["script_lines"]
+    lines_of = declaration["script_lines"]
     used = [lines_of[name] for name in (case.precision, case.compiler) if name in lines_of]
     used.sort(key=lambda line: line.startswith("with "))  # a step comes behind what prepares it
     chance = "" if best.interval else " It has too few repeats to exclude that this is chance."

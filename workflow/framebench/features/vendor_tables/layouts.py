@@ -303,10 +303,10 @@ def _title_texts(rows: Sequence[Row], lines: Sequence[LayoutRow], layout: str) -
     units = dict.fromkeys(row.get("time_unit", "") for row in rows)
     scores = dict.fromkeys(filter(None, (row.get("score", "") for row in rows)))
     named = dict.fromkeys(_PRECISIONS.get(name, name) for name in full if name)
-    words = "/".join(named) or "full precision"
+    text = "/".join(named) or "full precision"
     return {
-        "full": words,
-        "sides": _sides(words, lines, layout),
+        "full": text,
+        "sides": _sides(text, lines, layout),
         "score": " / ".join(map(_score, scores)) or _SOME_SCORE,
         "metric": " / ".join(scores) or _SOME_SCORE.lower(),
         "unit": "".join(f" ({unit})" for unit in filter(None, units)),
@@ -393,16 +393,16 @@ def _title(rows: Sequence[Row], columns: set[str], layout: str) -> str:
     row = rows[0]
     if row["printed_in"]:
         return f"{row['printed_in']}, as printed ({row['source']})"
-    words = [
+    parts = [
         f"{before}{said}"
         for name, before in _NAMED.items()
         if name not in columns and (said := _value_text(row, name)) not in ("", _USUAL.get(name))
     ]
     if row["nodes"] and row["nodes"] > 1:
-        words.append(f"{row['nodes']} nodes")
+        parts.append(f"{row['nodes']} nodes")
     if _is_of_one_precision(row, layout):
-        words.append(_PRECISIONS.get(str(row["precision"]), str(row["precision"])))
-    return f"{', '.join(words)} ({row['source']})"
+        parts.append(_PRECISIONS.get(str(row["precision"]), str(row["precision"])))
+    return f"{', '.join(parts)} ({row['source']})"
 
 
 def _name_of(row: Row) -> str:
@@ -414,10 +414,10 @@ def _name_of(row: Row) -> str:
 
 def _framework(row: Row) -> str:
     """Return framework, version and compilers of one of our rows."""
-    words = [str(row[name]) for name in _FRAMEWORK]
+    parts = [str(row[name]) for name in _FRAMEWORK]
     compilers = (str(row.get(name) or "") for name in _COMPILERS)
-    words += [f"+ {name}" for name in dict.fromkeys(compilers) if name not in ("", UNCOMPILED)]
-    return " ".join(words)
+    parts += [f"+ {name}" for name in dict.fromkeys(compilers) if name not in ("", UNCOMPILED)]
+    return " ".join(parts)
 
 
 def _has_figure(row: Row, headings: Sequence[Heading]) -> bool:

@@ -280,13 +280,13 @@ def _row(result: CaseResult, full: CaseResult | None, more: str = "") -> Values:
     ``full``: its case in full precision. ``more``: further details."""
     case, where = result.case, result.conditions
     named = ("accelerator", "input", "machine", "environment")
-    words = [formatting.condition_label(name, getattr(where, name)) for name in named]
+    parts = [formatting.condition_label(name, getattr(where, name)) for name in named]
     row = {
         "source": case.source,
         "framework": case.framework,
         "framework_version": case.framework_version,
         "model": case.model,
-        "details": ", ".join(filter(None, (*words, more))),
+        "details": ", ".join(filter(None, (*parts, more))),
         "nodes": str(case.nodes),
         "devices_per_node": str(case.devices_per_node),
         "batch": str(case.batch_per_device),

@@ -88,12 +88,12 @@ def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:
 
 def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
     first = rows[0]
-    words = [first["framework"], first["precision"]]
-    words += [first["compiler"]] if first["compiler"] != "none" else []
-    words += [topology(first["nodes"], first["devices_per_node"])]
+    parts = [first["framework"], first["precision"]]
+    parts += [first["compiler"]] if first["compiler"] != "none" else []
+    parts += [topology(first["nodes"], first["devices_per_node"])]
     # The panel names the accelerator; cores per device do not change memory.
     others = [name for name in DECIDING if name not in ("accelerator", "cores_per_device")]
-    words += filter(None, (formatting.condition_label(name, first[name]) for name in others))
+    parts += filter(None, (formatting.condition_label(name, first[name]) for name in others))
     points = [
         BatchPoint(
             int(row["batch_per_device"]),
@@ -103,7 +103,7 @@ def _curve(rows: Sequence[dict[str, Any]], column: str) -> MemoryCurve:
         for row in rows
     ]
     rising = sorted(points, key=lambda point: point.batch)
-    return MemoryCurve(" ".join(words), first["framework"], rising, axes_of(first))
+    return MemoryCurve(" ".join(parts), first["framework"], rising, axes_of(first))
 
 
 def draw(curves: Sequence[MemoryCurve], look: Look, limits: Sequence[float], width: int) -> Markup:

@@ -55,8 +55,8 @@ def _names(rows: Sequence[Any]) -> Callable[[Any], str]:
     apart = [len(set(values)) > 1 for values in zip(*asked.values(), strict=True)]
 
     def name(row: Any) -> str:
-        words = [word for word, tells in zip(asked[row], apart, strict=True) if tells]
-        return ", ".join([label(row._asdict()), *words])
+        parts = [word for word, tells in zip(asked[row], apart, strict=True) if tells]
+        return ", ".join([label(row._asdict()), *parts])
 
     return name
 
@@ -66,7 +66,7 @@ def _seconds(row: Any) -> list[float]:
     return [float(value) if value is not None and is_known(value) else 0.0 for value in values]
 
 
-def _plot(title: str, bars: Sequence[Bar], words: str) -> Plot:
+def _plot(title: str, bars: Sequence[Bar], text: str) -> Plot:
     """Return a plot of bars given in seconds, converted to minutes or hours if long."""
     unit, scale = _unit(max((sum(bar.values) for bar in bars), default=0.0))
     scaled = [
@@ -84,7 +84,7 @@ def _plot(title: str, bars: Sequence[Bar], words: str) -> Plot:
         unit,
         f"{title}: a bar for each of {sum(bool(bar.values) for bar in bars)}, made of "
         "the phases of runs. The numbers stand in the table below.",
-        f"The number is the whole. Only the window is measured. {words}",
+        f"The number is the whole. Only the window is measured. {text}",
     )
 
 

@@ -95,8 +95,8 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
             roofs = RoofLines(row.compute_roof_tflops, row.memory_roof_gbytes_per_second)
             where = formatting.condition_label("machine", row.machine)
             cores = formatting.condition_label("cores_per_device", _whole(row.cores_per_device))
-            words = (row.precision, topology_of(row), cores, where)
-            found[(*filter(None, words), roofs)].append(row)
+            parts = (row.precision, topology_of(row), cores, where)
+            found[(*filter(None, parts), roofs)].append(row)
     drawn = []
     for (*labels, roofs), rows in list(found.items())[:MAX_PANELS]:
         every = settings_of(rows)
@@ -132,15 +132,15 @@ def settings_of(rows: Sequence[Any]) -> list[RooflineSetting]:
     """Return settings with their points, by rising intensity."""
     points: dict[tuple[str, float], list[RooflinePoint]] = defaultdict(list)
     for row in rows:
-        words = [row.model, row.mode, f"batch {row.batch_per_device}"]
+        parts = [row.model, row.mode, f"batch {row.batch_per_device}"]
         for axis in (axes.named("sequence_length"), *axes.optional()):
             if axis.form == axes.COUNT:
-                words.append(formatting.condition_label(axis.name, _whole(getattr(row, axis.name))))
+                parts.append(formatting.condition_label(axis.name, _whole(getattr(row, axis.name))))
         point = RooflinePoint(
             row.framework, row.compiler, row.intensity, row.tflops_per_device, row.mode == "train",
             row.reached, axes_of(row._asdict()),
         )  # fmt: skip
-        points[", ".join(filter(None, words)), row.intensity].append(point)
+        points[", ".join(filter(None, parts)), row.intensity].append(point)
     settings = [RooflineSetting(name, at, some) for (name, at), some in points.items()]
     return sorted(settings, key=lambda setting: (setting.intensity, setting.name))
 

@@ -69,10 +69,10 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         if row["framework"] != ALL:
             continue
         of = f"{row['measured_cases']} of {row['expected_cases']} cases of suite {row['suite']}"
-        words = f"{of} measured"
+        text = f"{of} measured"
         if row["without_figure"]:
-            words += f", {row['without_figure']} without a figure"
-        lines.append(words)
+            text += f", {row['without_figure']} without a figure"
+        lines.append(text)
         lacking = [
             f"{entry['framework']} ({entry['missing_cases']} of {entry['expected_cases']})"
             for entry in rows

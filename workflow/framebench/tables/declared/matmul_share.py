@@ -57,12 +57,12 @@ def _reason(result: CaseResult, alone: Alone, covered: float) -> str:
         return f"{covered:.0%} of its operations were measured: more than the step has"
     if covered >= LEAST_COVERED:
         return ""
-    words = f"{covered:.0%} of its operations were measured, {LEAST_COVERED:.0%} are needed"
+    text = f"{covered:.0%} of its operations were measured, {LEAST_COVERED:.0%} are needed"
     if not alone.missing:
-        return f"{words}: its matmuls are not known by shape"
+        return f"{text}: its matmuls are not known by shape"
     more = len(alone.missing) - _NAMED
     return (
-        f"{words}: kind matmul of {case.framework} in {case.precision}, devices_per_node "
+        f"{text}: kind matmul of {case.framework} in {case.precision}, devices_per_node "
         f"{case.devices_per_node}, shapes: {' '.join(map(str, alone.missing[:_NAMED]))}"
         + (f" and {more} more" if more > 0 else "")
     )

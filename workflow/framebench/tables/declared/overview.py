@@ -92,8 +92,8 @@ def _tables(rows: Sequence[Row], of: str, down: str) -> list[Crosstab]:
     parameters_of = own_parameters(rows)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        words = [row[of], row["mode"], parameters_of(row)]
-        parts[f"{', '.join(filter(None, words))} ({row['unit']})"].append(row)
+        title = [row[of], row["mode"], parameters_of(row)]
+        parts[f"{', '.join(filter(None, title))} ({row['unit']})"].append(row)
     return [_crosstab(title, some, down) for title, some in parts.items()]
 
 
@@ -126,10 +126,10 @@ def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
     batches = len({row["batch_per_device"] for row in rows}) > 1
 
     def name(row: Row) -> str:
-        words = [row["precision"], topology(row["nodes"], row["devices_per_node"])]
-        words += [f"batch {row['batch_per_device']}"] * batches
-        words += [COMPILED] * (row["compilation"] == COMPILED)
-        return " ".join(filter(None, words))
+        parts = [row["precision"], topology(row["nodes"], row["devices_per_node"])]
+        parts += [f"batch {row['batch_per_device']}"] * batches
+        parts += [COMPILED] * (row["compilation"] == COMPILED)
+        return " ".join(filter(None, parts))
 
     return contests.named(rows, name)
 

@@ -110,12 +110,12 @@ def _about(
 def _combination(row: Row, among: Sequence[Row]) -> str:
     """Return the values in which a row differs from others, with its batch."""
     differs = [name for name in _TRIED if len({row.get(name) for row in among}) > 1]
-    words = [f"batch {row['batch_per_device']}"]
-    words += [_size(row)] if len({_size(row) for row in among}) > 1 else []
+    parts = [f"batch {row['batch_per_device']}"]
+    parts += [_size(row)] if len({_size(row) for row in among}) > 1 else []
     for name in differs:
         no_compiler = name == "compiler" and row[name] == UNCOMPILED
-        words += ["no compiler" if no_compiler else str(row[name])]
-    return " ".join(words)
+        parts += ["no compiler" if no_compiler else str(row[name])]
+    return " ".join(parts)
 
 
 def _size(row: Row) -> str:

@@ -76,10 +76,10 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
         if row[OWN_PEAK_SHARE.name] >= SLOW or row["busy_devices"] > 1:
             continue
         own, best = (f"{row[name]:.3g}" for name in ("own_peak_tflops", "best_tflops"))
-        words = f"{row['framework']} multiplies slowly here: {own} TFLOP/s {row['precision']}, "
-        words += f"{row['best_framework']} {best}"
-        words += f"; it uses {row['library']}" if row["library"] else ""
-        said.append(words + (f"; helps: {row['helps']}" if row["helps"] else ""))
+        text = f"{row['framework']} multiplies slowly here: {own} TFLOP/s {row['precision']}, "
+        text += f"{row['best_framework']} {best}"
+        text += f"; it uses {row['library']}" if row["library"] else ""
+        said.append(text + (f"; helps: {row['helps']}" if row["helps"] else ""))
     return said
 
 
@@ -94,8 +94,8 @@ def relate_to_peak(inputs: Inputs, result: CaseResult) -> tuple[str, bool]:
     if not (own and best and own.tflops and best.tflops):
         return "", False
     achieved, share = tflops_per_device(result, inputs.models), own.tflops / best.tflops
-    words = f"{achieved / own.tflops:.0%} of its own peak, which is" if achieved else "own peak:"
-    return f"{words} {share:.0%} of the best", share < SLOW
+    text = f"{achieved / own.tflops:.0%} of its own peak, which is" if achieved else "own peak:"
+    return f"{text} {share:.0%} of the best", share < SLOW
 
 
 OWN_PEAKS = Table(

@@ -171,9 +171,9 @@ class _Summary:
         has one return code per annotation."""
         model = series_of_model(case.case.model)
         own = {case.case.framework, model} if case.case.is_step else {case.case.mode}
-        words = [word for word in self._results.name(case).split("/") if word not in own]
+        parts = [word for word in self._results.name(case).split("/") if word not in own]
         flagged = "flagged:" if case.flags else ""
-        return flagged + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(words))
+        return flagged + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(parts))
 
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:

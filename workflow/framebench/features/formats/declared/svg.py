@@ -76,8 +76,8 @@ def _label(results: Results, case: CaseResult) -> str:
     """Return the part of the case's name that is not in the title, with its flags."""
     own = {case.case.model, case.case.mode}
     devices = topology_of(case.case)
-    words = [word for word in results.name(case).split("/") if word not in own | {devices}]
-    text = " ".join(filter(None, [*words, devices]))
+    parts = [word for word in results.name(case).split("/") if word not in own | {devices}]
+    text = " ".join(filter(None, [*parts, devices]))
     return f"{text} [{flags(case)}]" if case.flags else text
 
 

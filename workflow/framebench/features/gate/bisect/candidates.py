@@ -193,8 +193,15 @@ def _commits(good: str, bad: str) -> list[tuple[str, str, str]]:
         return []
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
     where = file if file.startswith("./") else f":/{file}"
-    words = ["git", "log", "--reverse", "--topo-order", "--format=%h%x09%s", f"{revision}..{to}"]
-    listed = programs.run([*words, "--", where])
+    arguments = [
+        "git",
+        "log",
+        "--reverse",
+        "--topo-order",
+        "--format=%h%x09%s",
+        f"{revision}..{to}",
+    ]
+    listed = programs.run([*arguments, "--", where])
     if listed.returncode:
         raise ConfigError(f"--good, --bad: git says: {' '.join(listed.stderr.split())}")
     lines = (line.partition("\t") for line in listed.stdout.splitlines())

@@ -93,12 +93,12 @@ def frame(steps: Sequence[BisectStep]) -> pd.DataFrame:
 
 def line(step: BisectStep) -> str:
     """Return a step as text: ``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""
-    words = [f"{step.version}: {step.state}"]
+    parts = [f"{step.version}: {step.state}"]
     figures = [ratio(step)] if step.ratio is not None else []
     figures += [f"{step.pairs} pairs"] if step.pairs else []
-    words += [", ".join(figures)] if figures else []
-    words += [step.reason] if step.reason else []
-    text = ": ".join(words)
+    parts += [", ".join(figures)] if figures else []
+    parts += [step.reason] if step.reason else []
+    text = ": ".join(parts)
     return f"{text} (with {step.moved})" if step.moved else text
 
 
