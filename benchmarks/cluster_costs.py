@@ -91,8 +91,8 @@ def node_costs() -> None:
             record = Bench(Path(name)).run(nodes=nodes, timed_steps=100, **several).record
         if record["status"] != "ok":
             raise SystemExit(f"{nodes} nodes: {record['reason']}")
-        own = max(sum(rank["phases"].values()) for rank in record["ranks"])
-        found.append((record["wall_seconds"] - own, len(json.dumps(record))))
+        busiest = max(sum(rank["phases"].values()) for rank in record["ranks"])
+        found.append((record["wall_seconds"] - busiest, len(json.dumps(record))))
         print(f"a run on {nodes:2} nodes: {found[-1][0]:8.2f} s {found[-1][1] / 1024:8.1f} KiB")
     more = NODES[-1] - NODES[1]
     seconds, size = ((found[-1][n] - found[1][n]) / more for n in (0, 1))

@@ -24,10 +24,10 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
-    given = parser.parse_args()
-    numbers = range(given.first, given.first + given.inputs)
+    options = parser.parse_args()
+    numbers = range(options.first, options.first + options.inputs)
     kinds = (*targets.TARGETS, *fuzz_targets.TARGETS)
-    outcome = running.run(given.seed, numbers, kinds, print)
+    outcome = running.run(options.seed, numbers, kinds, print)
     print(running.report(outcome))
     return bool(outcome.faults)
 

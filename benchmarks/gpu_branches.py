@@ -106,8 +106,8 @@ def main() -> int:
         executed = set()
         for path in Path(folder).iterdir():
             for line in path.read_text().splitlines():
-                file, _, place = line.rpartition(":")
-                executed.add((file, int(place)))
+                file, _, line_number = line.rpartition(":")
+                executed.add((file, int(line_number)))
     unexplained = 0
     for framework in frameworks:
         for name, number, text in missing(framework, executed):

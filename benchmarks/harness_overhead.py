@@ -93,15 +93,15 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--python", help="interpreter of an environment with PyTorch")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside:
-        measure(given.batch, given.steps, given.rounds)
+    options = parser.parse_args()
+    if options.inside:
+        measure(options.batch, options.steps, options.rounds)
         return 0
-    python = given.python or next(iter(sorted(ROOT.glob(".venvs/pytorch-*/bin/python"))), None)
+    python = options.python or next(iter(sorted(ROOT.glob(".venvs/pytorch-*/bin/python"))), None)
     if python is None:
         print("no PyTorch environment in .venvs: run the workflow first, or give --python")
         return 1
-    arguments = [f"--{key}={getattr(given, key)}" for key in ("batch", "steps", "rounds")]
+    arguments = [f"--{key}={getattr(options, key)}" for key in ("batch", "steps", "rounds")]
     ran = subprocess.run(
         [str(python), __file__, "--inside", *arguments],
         stdout=subprocess.PIPE,
@@ -109,14 +109,14 @@ def main() -> int:
         check=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    found = json.loads(ran.stdout.splitlines()[-1])
+    content = json.loads(ran.stdout.splitlines()[-1])
     medians = {
         name: statistics.median(second for block in blocks for second in block)
-        for name, blocks in found.items()
+        for name, blocks in content.items()
     }
     pairs = [
         statistics.median(ours) / statistics.median(bare)
-        for ours, bare in zip(found["harness"], found["bare"], strict=True)
+        for ours, bare in zip(content["harness"], content["bare"], strict=True)
     ]
     ratio = medians["harness"] / medians["bare"]
     print(f"median step, harness: {1000 * medians['harness']:9.2f} ms")

@@ -68,8 +68,8 @@ def timed(sets: Path, results: Path) -> float:
     """Return the seconds of the command, which must succeed."""
     command = [sys.executable, str(ROOT / "workflow" / "framebench"), "history"]
     start = time.perf_counter()
-    given = ["--sets", str(sets), "--results", str(results)]
-    subprocess.run([*command, *given], check=True, stdout=subprocess.DEVNULL)
+    arguments = ["--sets", str(sets), "--results", str(results)]
+    subprocess.run([*command, *arguments], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start
 
 

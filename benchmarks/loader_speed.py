@@ -315,10 +315,10 @@ def measure(framework: str, root: str, rounds: int, workers: int) -> None:
     adapter.start()
     images = folder.scan(root, folder.TRAIN, folder.REFUSE)
     places = order.epoch(images, folder.TRAIN, 0, 0, 0, 1)
-    asked = order.loads(images, places, folder.TRAIN, 0, 0, BATCH, SIZE, workers)
+    loads = order.loads(images, places, folder.TRAIN, 0, 0, BATCH, SIZE, workers)
 
     def ours() -> None:
-        count = sum(len(batch.numbers) for batch in supply.batches(adapter, asked, root))
+        count = sum(len(batch.numbers) for batch in supply.batches(adapter, loads, root))
         assert count == len(images.paths), "an epoch"
 
     by_hand = globals()[framework](root, workers)
@@ -364,14 +364,14 @@ def compared(framework: str, root: str, rounds: int, workers: int) -> bool:
         stdout=subprocess.PIPE, text=True, check=True, cwd=tempfile.gettempdir(),
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    found = json.loads(ran.stdout.splitlines()[-1])
-    rate, low, high = in_turn.ratio(found["seconds"]["ours"], found["seconds"]["by hand"])
-    growth, least, most = (bytes_ / 1e6 for bytes_ in slope(found["memory"]))
-    held = found["memory"][0] / 1e6
+    content = json.loads(ran.stdout.splitlines()[-1])
+    rate, low, high = in_turn.ratio(content["seconds"]["ours"], content["seconds"]["by hand"])
+    growth, least, most = (bytes_ / 1e6 for bytes_ in slope(content["memory"]))
+    held = content["memory"][0] / 1e6
     steady = least <= 0 or growth < GROWTH * held
     print(
-        f"{framework:11}{in_turn.milliseconds(found['seconds']['ours'])} an epoch, by hand"
-        f"{in_turn.milliseconds(found['seconds']['by hand'])}: {rate:.3f} of its rate "
+        f"{framework:11}{in_turn.milliseconds(content['seconds']['ours'])} an epoch, by hand"
+        f"{in_turn.milliseconds(content['seconds']['by hand'])}: {rate:.3f} of its rate "
         f"({low:.3f} to {high:.3f}; goal: at least {GOAL}); memory {held:.0f} MB, "
         f"{growth:+.2f} MB an epoch ({least:+.2f} to {most:+.2f})"
     )
@@ -388,19 +388,20 @@ def main() -> int:
         "--data", help="a folder of images that make-data made, instead of a new one"
     )
     parser.add_argument("--inside", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside:
-        measure(given.inside, given.data, given.rounds, given.workers)
+    options = parser.parse_args()
+    if options.inside:
+        measure(options.inside, options.data, options.rounds, options.workers)
         return 0
     sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "benchmarks")]
     from framebench.features.datasets import image_folder
 
     with tempfile.TemporaryDirectory() as name:
-        if given.data is None:
-            image_folder.make(Path(name), given.images, seed=0)
-        root = given.data or name
+        if options.data is None:
+            image_folder.make(Path(name), options.images, seed=0)
+        root = options.data or name
         good = [
-            compared(framework, root, given.rounds, given.workers) for framework in given.frameworks
+            compared(framework, root, options.rounds, options.workers)
+            for framework in options.frameworks
         ]
     return 0 if all(good) else 1
 

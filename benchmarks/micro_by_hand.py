@@ -62,12 +62,12 @@ def reduces(adapter: Any) -> tuple[dict[str, Callable[[], Any]], int]:
 
     array = np.random.rand(MESSAGE // 4).astype(np.float32)
     made = adapter.collective(ALL_REDUCE, array, "float32")
-    own = torch.from_numpy(array)
-    held = own.clone()
+    contribution = torch.from_numpy(array)
+    held = contribution.clone()
     together = torch.zeros(1)
 
     def by_hand() -> None:
-        held.copy_(own)
+        held.copy_(contribution)
         dist.all_reduce(together)
         for _ in range(REDUCES):
             dist.all_reduce(held)
@@ -119,9 +119,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--addresses", help=argparse.SUPPRESS)
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.addresses:
-        of_rank(given.rank, given.addresses.split(","), given.rounds)
+    options = parser.parse_args()
+    if options.addresses:
+        of_rank(options.rank, options.addresses.split(","), options.rounds)
         return 0
     python = next(iter(sorted(ROOT.glob(".venvs/pytorch-*/bin/python"))), None)
     if python is None:
@@ -129,9 +129,9 @@ def main() -> int:
         return 2
     missed = 0
     for what, ranks in (("product", 1), ("all-reduce", 2)):
-        found = by_way(python, ranks, given.rounds)
+        found = by_way(python, ranks, options.rounds)
         ours = found.pop(OURS)
-        name, best = min(found.items(), key=lambda way: statistics.median(way[1]))
+        name, best = min(found.items(), key=lambda item: statistics.median(item[1]))
         middle, low, high = ratio(ours, best)
         missed += not LOW <= middle <= HIGH
         print(f"{what}: {milliseconds(ours)}, {name} by hand: {milliseconds(best)}")

@@ -168,20 +168,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=40, help="of blocks, for each model")
     parser.add_argument("--environments", type=Path, default=ROOT / ".venvs")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside:
-        print(json.dumps(measure(given.models[0], given.batch, given.seconds)))
+    options = parser.parse_args()
+    if options.inside:
+        print(json.dumps(measure(options.models[0], options.batch, options.seconds)))
         return 0
     from in_turn import milliseconds, ratio
 
     missed = 0
-    for name in given.models or MODELS:
-        python = interpreter(given.environments, name)
+    for name in options.models or MODELS:
+        python = interpreter(options.environments, name)
         if python is None:
-            print(f"{name}: no environment in {given.environments} has {MODELS[name][1]}")
+            print(f"{name}: no environment in {options.environments} has {MODELS[name][1]}")
             missed += 1
             continue
-        arguments = [name, "--inside", f"--batch={given.batch}", f"--seconds={given.seconds}"]
+        arguments = [name, "--inside", f"--batch={options.batch}", f"--seconds={options.seconds}"]
         ran = subprocess.run(
             [str(python), __file__, *arguments],
             capture_output=True,
@@ -193,13 +193,13 @@ def main() -> int:
             print(f"{name}: {ran.stderr}")
             missed += 1
             continue
-        found = json.loads(ran.stdout.splitlines()[-1])
-        middle, low, high = ratio(found["by hand"], found["harness"])
+        content = json.loads(ran.stdout.splitlines()[-1])
+        middle, low, high = ratio(content["by hand"], content["harness"])
         missed += middle > GOAL
         print(
-            f"{name}: harness {milliseconds(found['harness'])}, by hand "
-            f"{milliseconds(found['by hand'])}; ratio {middle:.4f} [{low:.4f}, {high:.4f}] of "
-            f"{len(found['by hand'])} pairs of blocks, goal at most {GOAL}",
+            f"{name}: harness {milliseconds(content['harness'])}, by hand "
+            f"{milliseconds(content['by hand'])}; ratio {middle:.4f} [{low:.4f}, {high:.4f}] of "
+            f"{len(content['by hand'])} pairs of blocks, goal at most {GOAL}",
             flush=True,
         )
     return min(missed, 1)

@@ -47,11 +47,11 @@ def main() -> int:
     parser.add_argument(
         "--sample", type=Path, default=ROOT / "results", help="results with a record of PyTorch"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_suite(folder / "large.yaml", given.rows, 1, FRAMEWORKS)
-        write_records(folder / "large.yaml", folder / "results", sample_record(given.sample))
+        write_suite(folder / "large.yaml", options.rows, 1, FRAMEWORKS)
+        write_records(folder / "large.yaml", folder / "results", sample_record(options.sample))
         arguments = [f"records={folder}/results/runs", f"results={folder}/results"]
         command = [
             sys.executable,
@@ -64,7 +64,7 @@ def main() -> int:
             *arguments,
         ]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-        found = measured(folder / "results" / "report.html", given.rounds, folder / "profile")
+        found = measured(folder / "results" / "report.html", options.rounds, folder / "profile")
     for name, value in found.items():
         print(f"{name:16}{value:9.2f}{value / GOALS[name]:9.2f} of its goal, {GOALS[name]:g}")
     return int(any(value > GOALS[name] for name, value in found.items()))

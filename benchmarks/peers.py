@@ -231,16 +231,16 @@ def main() -> int:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--tuned", action="store_true", help="with the variables of that variant")
     parser.add_argument("--inside", nargs=2, metavar=("MODEL", "MODE"), help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside:
-        measure(*given.inside, given.rounds, given.steps)
+    options = parser.parse_args()
+    if options.inside:
+        measure(*options.inside, options.rounds, options.steps)
         return 0
     python, met = environment(), True
-    settings = tuned() if given.tuned else {}
-    goal = "tuned, no goal" if given.tuned else f"goal: at least {GOAL}"
-    for model in given.models:
-        for mode in given.modes:
-            counts = [f"--rounds={given.rounds}", f"--steps={given.steps}"]
+    settings = tuned() if options.tuned else {}
+    goal = "tuned, no goal" if options.tuned else f"goal: at least {GOAL}"
+    for model in options.models:
+        for mode in options.modes:
+            counts = [f"--rounds={options.rounds}", f"--steps={options.steps}"]
             ran = subprocess.run(
                 [python, __file__, *counts, "--inside", model, mode],
                 stdout=subprocess.PIPE,
@@ -249,7 +249,7 @@ def main() -> int:
                 env={**os.environ, "OMP_NUM_THREADS": "1", **settings},
             )
             met &= report(model, mode, json.loads(ran.stdout.splitlines()[-1]), goal)
-    return 0 if met or given.tuned else 1
+    return 0 if met or options.tuned else 1
 
 
 if __name__ == "__main__":

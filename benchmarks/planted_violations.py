@@ -26,14 +26,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("word", nargs="?", default="", help="only claims that contain it")
     parser.add_argument("--table", action="store_true", help=f"write the table in {PAGE}")
-    given = parser.parse_args()
-    if given.table:
+    options = parser.parse_args()
+    if options.table:
         (ROOT / PAGE).write_text(page((ROOT / PAGE).read_text()))
         return 0
     chosen = [
         (claim, violation)
         for claim in CLAIMS
-        if given.word in claim.words
+        if options.word in claim.words
         for violation in claim.planted
     ]
     wrong = 0

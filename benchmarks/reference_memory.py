@@ -70,14 +70,14 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, help="another length of sequences")
     parser.add_argument("--keep", action="store_true", help="for the test that bounds all")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    options = parser.parse_args()
     os.nice(19)
-    if given.worker:
-        measure(given.models[0], given.tokens, given.steps)
+    if options.worker:
+        measure(options.models[0], options.tokens, options.steps)
         return 0
-    sizes = [item for item in compared_at() if not given.models or item[0] in given.models]
-    if given.tokens:
-        sizes = sorted({(model, given.tokens) for model, _ in sizes})
+    sizes = [item for item in compared_at() if not options.models or item[0] in options.models]
+    if options.tokens:
+        sizes = sorted({(model, options.tokens) for model, _ in sizes})
 
     def parameters(size: tuple[str, int | None]) -> int:
         return int(config_at(size[0])["trainable_parameters"])
@@ -85,9 +85,9 @@ def main() -> int:
     good = True
     print(f"{'model':26} {'tokens':>6} {'GiB':>6} {'seconds':>8}")
     for model, tokens in sorted(sizes, key=parameters):
-        peak, seconds = measured(model, tokens, given.steps)
+        peak, seconds = measured(model, tokens, options.steps)
         good = good and peak < GOAL
-        if given.keep:
+        if options.keep:
             keep(model, tokens, peak)
         print(f"{model:26} {tokens or '':>6} {peak:6.2f} {seconds:8.0f}", flush=True)
     return 0 if good else 1

@@ -88,7 +88,7 @@ def show(title: str, table: pd.DataFrame) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", type=Path, help="where the results go, and stay")
-    given = parser.parse_args()
+    options = parser.parse_args()
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         project = Path(name, "project")
@@ -98,7 +98,7 @@ def main() -> int:
         )  # linked, not copied: it works only at its own path
         adapter = project / "scripts" / "frameworks" / SLOWED / "adapter.py"
         adapter.write_text(adapter.read_text() + CODE)
-        folder = (given.keep or Path(name)).resolve()
+        folder = (options.keep or Path(name)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         measured = folder / "measured"
         shutil.rmtree(measured, ignore_errors=True)

@@ -64,7 +64,7 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
         record["repeat"] = run.repeat
         record["settings"] |= {
             "accelerator": "cpu",
-            "cores_per_device": made.place.cores_per_device,
+            "cores_per_device": made.capacity.cores_per_device,
             "warmup_steps": 20,
             "warmup_limit": None,
             "timed_steps": STEPS,

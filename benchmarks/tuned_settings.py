@@ -85,24 +85,24 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[""], help="parts of names of settings")
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--steps", type=int, default=8)
-    given = parser.parse_args()
-    sequences = bool(catalog.models[given.model]["sequence_lengths"])
-    base = ["--kind", given.mode, "--model", str(ROOT / f"scripts/models/{given.model}.json")]
+    options = parser.parse_args()
+    sequences = bool(catalog.models[options.model]["sequence_lengths"])
+    base = ["--kind", options.mode, "--model", str(ROOT / f"scripts/models/{options.model}.json")]
     base += ["--batch-per-device", str(BATCH[sequences]), "--accelerator", ACCELERATOR]
     base += ["--sequence-length", str(SEQUENCE)] if sequences else []
-    base += ["--warmup-steps", "2", "--timed-steps", str(given.steps)]
+    base += ["--warmup-steps", "2", "--timed-steps", str(options.steps)]
     tuned = load_tuned(catalog)
     for framework in catalog.frameworks:
-        if given.frameworks and framework not in given.frameworks:
+        if options.frameworks and framework not in options.frameworks:
             continue
         usual = catalog.frameworks[framework].get("trained_with", "none")
         for name, compiler, own in variants(tuned.settings(framework)):
-            if not any(part in name for part in given.only):
+            if not any(part in name for part in options.only):
                 continue
             compiled = ["--compiler", compiler or usual]
-            told = compare(framework, base + compiled, own, given.pairs)
+            ratio = compare(framework, base + compiled, own, options.pairs)
             under = f" under {compiler}" if compiler else ""
-            print(f"{framework:12} {name}{under}: {told}", flush=True)
+            print(f"{framework:12} {name}{under}: {ratio}", flush=True)
     return 0
 
 

@@ -49,10 +49,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="of a block, about")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    options = parser.parse_args()
     core = min(os.sched_getaffinity(0))
     os.sched_setaffinity(0, [core])
-    if given.worker:
+    if options.worker:
         worker()
         return 0
     rank = subprocess.Popen(
@@ -70,10 +70,10 @@ def main() -> int:
         rank.stdin.flush()
         return float(rank.stdout.readline())
 
-    amount = int(given.seconds * 10**6 / block(10**6))
+    amount = int(options.seconds * 10**6 / block(10**6))
     found: dict[str, list[float]] = {"watched": [], "alone": []}
     shares = []
-    for number in range(given.rounds):
+    for number in range(options.rounds):
         for kind in ("watched", "alone") if number % 2 else ("alone", "watched"):
             if kind == "alone":
                 found[kind].append(block(amount))

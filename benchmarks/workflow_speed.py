@@ -61,44 +61,44 @@ def main() -> int:
     parser.add_argument(
         "--sample", type=Path, default=ROOT / "results", help="results with a record of PyTorch"
     )
-    given = parser.parse_args()
-    sample = sample_record(given.sample)
+    options = parser.parse_args()
+    sample = sample_record(options.sample)
     snakemake = [sys.executable, "-m", "snakemake", "--cores"]
     framebench = [sys.executable, str(ROOT / "workflow" / "framebench")]
     found: dict[str, list[tuple[float, int]]] = {name: [] for name in (*GOALS, *FLOORS.values())}
     checks = tempfile.TemporaryDirectory()
-    for size in given.sizes:
+    for size in options.sizes:
         with tempfile.TemporaryDirectory() as name:
             suite, results = Path(name, "large.yaml"), Path(name, "results")
             write_suite(suite, size, compilers=("none",))  # others take minutes to verify
             config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
             config += ["yes=true"]  # days of work are planned, not run
-            best(found, "dry run", [*snakemake, "all", "--dry-run", *config], given.rounds)
+            best(found, "dry run", [*snakemake, "all", "--dry-run", *config], options.rounds)
             write_records(suite, results, sample)
             arguments = ["report", "--records", f"{results}/runs", "--results", str(results)]
-            best(found, "report", [*framebench, *arguments], given.rounds)
+            best(found, "report", [*framebench, *arguments], options.rounds)
             # The first call makes tables, verifications and peaks; then everything is up to date.
             shutil.copytree(checks.name, results, dirs_exist_ok=True)
             timed([*snakemake, "all", *config])
             for folder in CHECKS:
                 shutil.copytree(results / folder, Path(checks.name, folder), dirs_exist_ok=True)
-            best(found, "up-to-date check", [*snakemake, "all", *config], given.rounds)
+            best(found, "up-to-date check", [*snakemake, "all", *config], options.rounds)
             bare = Path(name, "Snakefile")
             bare.write_text(BARE)
             for goal, jobs in (("dry run", size), ("up-to-date check", 0)):
                 arguments = ["all", "--snakefile", str(bare), "--config", f"results={name}/bare"]
                 command = [*snakemake, *arguments, f"jobs={jobs}", "--dry-run"]
-                best(found, FLOORS[goal], command, given.rounds)
+                best(found, FLOORS[goal], command, options.rounds)
     checks.cleanup()
     failed = False
     print(
         f"{'':22}"
-        + "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in given.sizes)
+        + "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in options.sizes)
         + f"{'10x runs':>10}"
     )
     for name, values in found.items():
         cells = ""
-        for size, (seconds, _) in zip(given.sizes, values, strict=True):
+        for size, (seconds, _) in zip(options.sizes, values, strict=True):
             ratio = "-"
             if name in GOALS:
                 goal = GOALS[name][SIZES.index(size)]

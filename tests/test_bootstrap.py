@@ -215,17 +215,17 @@ def test_git_sees_nothing_of_what_is_made_even_where_it_is_linked(tmp_path: Path
 
 
 def test_an_old_python_is_reported_so(project: Path) -> None:
-    told = 0
+    shown = 0
     for python in map(str, OLD):
         status, output = finish(start(project, python))
         if status == 127:  # a name on the PATH for which pyenv has no version
             continue
-        told += 1
+        shown += 1
         assert status == 1, output
         assert re.fullmatch(
             r"bootstrap: Python 3.11 or newer is needed, this is 3\.\d+: run it as python3.X "
             r"bootstrap\n",
             output,
         ), output
-    if not told:
+    if not shown:
         pytest.skip("there is no Python below 3.11 here")

@@ -31,7 +31,7 @@ def test_the_page_has_the_table_of_the_register() -> None:
 
 @pytest.mark.parametrize("violation", PLANTED, ids=lambda violation: violation.about)
 def test_a_violation_can_be_planted_and_names_tests(violation: Violation, tmp_path: Path) -> None:
-    for file in {one.file for one in violation.changes}:
+    for file in {edit.file for edit in violation.changes}:
         copy = tmp_path / file
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text((ROOT / file).read_text())

@@ -53,8 +53,8 @@ def test_the_notes_are_those_of_the_version(checkout: Path) -> None:
     assert called[:3] == ["release", "create", tag]
     notes = (checkout / "notes.md").read_text()
     changes = (ROOT / "CHANGELOG.md").read_text()
-    own = changes.split(f"\n## {harness.VERSION}\n", 1)[1].split("\n## ", 1)[0]
-    assert notes.strip() == own.strip()
+    section = changes.split(f"\n## {harness.VERSION}\n", 1)[1].split("\n## ", 1)[0]
+    assert notes.strip() == section.strip()
     assert "\n- " in f"\n{notes}"
 
 

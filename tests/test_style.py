@@ -95,7 +95,7 @@ def test_a_class_name_is_used_once() -> None:
     places: dict[str, list[str]] = {}
     for folder in ("benchmarks", "scripts", "workflow"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if not any(path.is_relative_to(one) for one in free):
+            if not any(path.is_relative_to(folder) for folder in free):
                 for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                     if isinstance(node, ast.ClassDef):
                         places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))

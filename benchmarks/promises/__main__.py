@@ -29,15 +29,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
     parser.add_argument("--draws", type=int, default=20_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     tables, missed = {}, 0
-    for name in given.modules or MODULES:
+    for name in options.modules or MODULES:
         found: list[PromiseRow] = []
-        for row in MODULES[name].rows(given.draws):
+        for row in MODULES[name].rows(options.draws):
             print(row, flush=True)
             found.append(row)
         missed += sum(row.is_missed for row in found)
-        tables[name] = "\n".join([f"{given.draws} draws.", "", COLUMNS, *map(str, found)])
+        tables[name] = "\n".join([f"{options.draws} draws.", "", COLUMNS, *map(str, found)])
     parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)[1:]
     tables = {**dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)), **tables}
     sections = [f"## {name}\n\n{tables[name]}\n" for name in MODULES if name in tables]

@@ -250,10 +250,10 @@ class Case(_Values):
         deciding += [self.variant] if self.variant or self.parameters else []
         deciding += [self.parameters] if self.parameters else []
         values = {axis.name: getattr(self, axis.name) for axis in self.differing()}
-        own = {name: values.pop(name) for name in ("input",) if name in values}
+        selected = {name: values.pop(name) for name in ("input",) if name in values}
         deciding += [{name: value} for name, value in values.items() if name in self._fields]
         deciding += [{"node": self.node}] if self.node else []
-        deciding += [{name: value} for name, value in (*own.items(), *self.further)]
+        deciding += [{name: value} for name, value in (*selected.items(), *self.further)]
         text = json.dumps([deciding, request], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         labels = self.labels()

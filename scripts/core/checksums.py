@@ -31,8 +31,8 @@ def crc32c(content: bytes) -> int:
     each = table[np.arange(_BLOCK), levels.reshape(blocks, _BLOCK)]
     state, carried = 0, table[:4].tolist()
     for part in np.bitwise_xor.reduce(each, axis=1).tolist():
-        for place in range(4):
-            part ^= carried[place][state >> 8 * place & 255]
+        for index in range(4):
+            part ^= carried[index][state >> 8 * index & 255]
         state = part
     return int(state ^ 0xFFFFFFFF)
 

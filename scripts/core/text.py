@@ -21,8 +21,8 @@ def printable(text: str) -> str:
     return text if text.isprintable() else _UNFIT.sub(_escape, text)
 
 
-def _escape(found: Match[str]) -> str:
-    number = ord(found.group())
+def _escape(match: Match[str]) -> str:
+    number = ord(match.group())
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 

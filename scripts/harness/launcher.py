@@ -277,12 +277,16 @@ def measure(
     sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
     records = []
-    for one, result in zip((task, *task.then), (measured, *measured.then)):
+    for each_task, result in zip((task, *task.then), (measured, *measured.then)):
         code = dict(where["code"])
         if framework:
-            code["computation"] = computation.digest(framework.folder, one.workload.model_config)
-        command = setup.commands[one.request.output]
-        made = record.assemble(one, result, {**where, "code": code}, command, started, version)
+            code["computation"] = computation.digest(
+                framework.folder, each_task.workload.model_config
+            )
+        command = setup.commands[each_task.request.output]
+        made = record.assemble(
+            each_task, result, {**where, "code": code}, command, started, version
+        )
         if setup.lease:
             made["lease"] = setup.lease.fields()
         records.append(record.checked(made, setup.schema))
@@ -336,7 +340,7 @@ def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str
     with devices_for(request, isinstance(task.kind, SearchKind), cores, common) as lease:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
-        outputs = [one.output for one in (request, *request.then)]
+        outputs = [each_request.output for each_request in (request, *request.then)]
         partial = [reservation.partial(output, identity) for output in outputs]
         files = lease.files if lease else []
         with temporary_folder(identity, partial, files) as folder:
@@ -387,8 +391,14 @@ def main(arguments: Sequence[str]) -> int:
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
     commands = {
-        one.output: as_typed(sys.executable, folder, one.arguments, one.parameters, one.variables)
-        for one in (request, *request.then)
+        each_request.output: as_typed(
+            sys.executable,
+            folder,
+            each_request.arguments,
+            each_request.parameters,
+            each_request.variables,
+        )
+        for each_request in (request, *request.then)
     }
     # The same on all nodes, where nothing was said of it.
     arguments = [*arguments, "--output", request.output, "--log", request.log]

@@ -110,11 +110,11 @@ def _pin(text: str) -> List[int]:
 
 def _leave(status: int) -> None:
     # Done here because the interpreter's own cleanup is skipped. Reused process ids are left alone.
-    own = {process.pid for process in multiprocessing.active_children()}
+    children = {process.pid for process in multiprocessing.active_children()}
     remove_shared(
         number
         for number in workers.STARTED
-        if number in own or not os.path.exists(f"/proc/{number}")
+        if number in children or not os.path.exists(f"/proc/{number}")
     )
     sys.stdout.flush()
     sys.stderr.flush()

@@ -72,10 +72,10 @@ def mnasnet(add: Layers) -> str:
         return rounded(channels * hyper["width"])
 
     def layer(
-        x: str, name: str, place: int, channels: int, kernel: int, stride: int = 1, groups: int = 1
+        x: str, name: str, number: int, channels: int, kernel: int, stride: int = 1, groups: int = 1
     ) -> str:
-        x = add.convolution(x, f"{name}.{place}", channels, kernel, stride, groups=groups)
-        return add.batch_norm(x, f"{name}.{place + 1}")
+        x = add.convolution(x, f"{name}.{number}", channels, kernel, stride, groups=groups)
+        return add.batch_norm(x, f"{name}.{number + 1}")
 
     def block(x: str, name: str, kernel: int, stride: int, expansion: int, channels: int) -> str:
         start, inner = x, add.shape(x).channels * expansion

@@ -37,14 +37,14 @@ def _block(add: Layers, x: str, name: str, channels: int, stride: int) -> str:
 
 
 def _active(
-    add: Layers, x: str, name: str, place: int, channels: int, kernel: int, stride: int = 1
+    add: Layers, x: str, name: str, number: int, channels: int, kernel: int, stride: int = 1
 ) -> str:
-    x = add.convolution(x, f"{name}.{place}", channels, kernel, stride)
-    x = add.batch_norm(x, f"{name}.{place + 1}")
-    return add.relu(x, f"{name}.{place + 2}")
+    x = add.convolution(x, f"{name}.{number}", channels, kernel, stride)
+    x = add.batch_norm(x, f"{name}.{number + 1}")
+    return add.relu(x, f"{name}.{number + 2}")
 
 
-def _depthwise(add: Layers, x: str, name: str, place: int, stride: int) -> str:
+def _depthwise(add: Layers, x: str, name: str, number: int, stride: int) -> str:
     channels = add.shape(x).channels
-    x = add.convolution(x, f"{name}.{place}", channels, 3, stride, groups=channels)
-    return add.batch_norm(x, f"{name}.{place + 1}")
+    x = add.convolution(x, f"{name}.{number}", channels, 3, stride, groups=channels)
+    return add.batch_norm(x, f"{name}.{number + 1}")

@@ -38,24 +38,24 @@ def vgg(add: Layers) -> str:
     behind each convolution; ``features`` of the two hidden linear layers."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, constant(0.0), normal(0.01), constant(0.0))
-    x, place = IMAGES, 0
+    x, number = IMAGES, 0
     for channels in hyper["layers"]:
         if channels == POOL:
-            x = add.max_pool(x, f"features.{place}", 2, 2)
-            place += 1
+            x = add.max_pool(x, f"features.{number}", 2, 2)
+            number += 1
             continue
-        x = add.convolution(x, f"features.{place}", channels, 3, bias=True)
+        x = add.convolution(x, f"features.{number}", channels, 3, bias=True)
         if hyper["batch_norm"]:
-            place += 1
-            x = add.batch_norm(x, f"features.{place}")
-        x = add.relu(x, f"features.{place + 1}")
-        place += 2
+            number += 1
+            x = add.batch_norm(x, f"features.{number}")
+        x = add.relu(x, f"features.{number + 1}")
+        number += 2
     x = add.flatten(add.adaptive_average_pool(x, "avgpool", 7), "flatten")
-    for place in (0, 3):
+    for number in (0, 3):
         x = add.relu(
-            add.linear(x, f"classifier.{place}", hyper["features"]), f"classifier.{place + 1}"
+            add.linear(x, f"classifier.{number}", hyper["features"]), f"classifier.{number + 1}"
         )
-        x = add.dropout(x, f"classifier.{place + 2}")
+        x = add.dropout(x, f"classifier.{number + 2}")
     return add.linear(x, "classifier.6", hyper["classes"])
 
 
@@ -68,8 +68,8 @@ def squeezenet(add: Layers) -> str:
     (channels, kernel), *others = add.hyper["layers"]
     x = add.convolution(IMAGES, "features.0", channels, kernel, 2, padding=0, bias=True)
     x = add.relu(x, "features.1")
-    for place, layer in enumerate(others, 2):
-        name = f"features.{place}"
+    for number, layer in enumerate(others, 2):
+        name = f"features.{number}"
         if layer == POOL:
             x = add.max_pool(x, name, 3, 2, ceil=True)
             continue

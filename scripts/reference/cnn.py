@@ -189,13 +189,13 @@ def _with_both_sides(below: Array) -> Array:
     return np.where(alike, (places > 0) & (places == len(below) - 1), below)
 
 
-def _shift_of_sum(inputs: list[Array], place: int) -> Array:
-    """Return what is to be added to each channel of a sum, number ``place`` of the network, so that
+def _shift_of_sum(inputs: list[Array], index: int) -> Array:
+    """Return what is to be added to each channel of a sum, number ``index`` of the network, so that
     it is below zero in every so many channels, others than in the sum before, and above in the
     rest, also where a ReLU before has left only zeros."""
     total: Array = inputs[0] + inputs[1]
     axes = tuple(range(total.ndim - 1))
-    below = (numpy.arange(total.shape[-1]) + place) % EVERY == 0
+    below = (numpy.arange(total.shape[-1]) + index) % EVERY == 0
     lift = np.maximum(0.0, APART - total.min(axis=axes))
     return np.where(below, -APART - total.max(axis=axes), lift)
 

@@ -84,14 +84,14 @@ def with_extremes(
     return batch
 
 
-def reduced(model_config: dict[str, Any], way: str = "small") -> dict[str, Any]:
+def reduced(model_config: dict[str, Any], kind: str = "small") -> dict[str, Any]:
     """Return the model config made smaller, by ``verification.small``, so that a comparison takes a
     moment, or by ``verification.reduced``, so that one fits into memory: other hyper-parameters and
     inputs, and others of the ``comparison``: a deep model diverges at a rate that is right for a
     small one. They say which they were reduced from, and how many parameters are left. Raises
     KeyError for a model that has no such reduction."""
     small = copy.deepcopy(model_config)
-    changes = model_config["verification"][way]
+    changes = model_config["verification"][kind]
     small["hyperparameters"].update(changes.get("hyperparameters", {}))
     small["verification"]["hyperparameters"].update(changes.get("verification_hyperparameters", {}))
     for item in small["inputs"]:
@@ -285,7 +285,7 @@ def _write(
                 hyper,
                 expected["losses"],
                 lambda to: differentiate(to, batches[0]),
-                lambda of: _statistics(model, of, batches[0], hyper).get("biased", {}),
+                lambda quantity: _statistics(model, quantity, batches[0], hyper).get("biased", {}),
                 partial,
             )
             expected["rounding"] = {**outputs, **rounding}

@@ -36,14 +36,14 @@ def _generator(hyper: dict[str, Any]) -> dict[str, Any]:
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
-    hidden, own = hyper["hidden"], _generator(hyper)
+    hidden, generator_hyper = hyper["hidden"], _generator(hyper)
     # logits with a deviation of about 2: else the noise alone would decide what is sampled
     large = 2.0 / (0.05 * hidden**0.5)
     return {
         **embeddings(hyper),
-        **linear("generator.project", hidden, own["hidden"]),
-        **layers(own, "generator."),
-        **linear("generator.transform", own["hidden"], hidden),
+        **linear("generator.project", hidden, generator_hyper["hidden"]),
+        **layers(generator_hyper, "generator."),
+        **linear("generator.transform", generator_hyper["hidden"], hidden),
         **norm("generator.transform_norm", hidden, large),
         "generator.decoder_bias": trainable((hyper["vocabulary"],), 0.1),
         **layers(hyper, "discriminator."),

@@ -63,8 +63,8 @@ def recomputed(function: Callable[..., Array]) -> Callable[..., Array]:
     def make(argnums: tuple[int, ...], result: Any, arguments: tuple[Any, ...], _: Any) -> Any:
         def again(differentiated: Any) -> Array:
             replaced = list(arguments)
-            for place, argnum in enumerate(argnums):
-                replaced[argnum] = differentiated[place]
+            for index, argnum in enumerate(argnums):
+                replaced[argnum] = differentiated[index]
             return function(*replaced)
 
         def pull(gradient: Array) -> Any:

@@ -186,7 +186,7 @@ FLAGS = (
         violation(
             "only a step is looked for",
             _STEADY,
-            "np.array([*steps, place, *fades, *parts])",
+            "np.array([*steps, position, *fades, *parts])",
             "np.array([*steps, *steps[:1] * (1 + len(fades + parts))])",
             f"{_OF_STEADY}::test_as_much_is_seen_as_the_documents_say",
         ),
@@ -244,8 +244,8 @@ FLAGS = (
         violation(
             "the run's own load counts as foreign",
             "scripts/harness/telemetry/watch_summary.py",
-            "return sample[busy] - sample[own] if known else None",
-            "return sample[busy] if known else None",
+            "return sample[busy] - sample[own] if present else None",
+            "return sample[busy] if present else None",
             "tests/harness/machine/test_watcher.py"
             "::test_foreign_load_is_what_the_run_did_not_do_itself",
         ),

@@ -176,7 +176,7 @@ TIMING = (
         violation(
             "a device gets both threads of a core",
             f"{_HARNESS}/machine/cores.py",
-            "sorted((place, core) for",
+            "sorted((index, core) for",
             "sorted((core, core) for",
             f"{_CORES}::test_no_device_shares_a_physical_core_where_there_are_enough",
         ),

@@ -56,17 +56,17 @@ def known_of(frameworks: tuple[str, ...], end: str) -> dict[Of, float | None]:
 
 def runs_of(known: Known, end: str) -> list[Run]:
     runs = []
-    for of, value in known.items():
+    for axes, value in known.items():
         case = {
-            "framework": of.framework,
-            "mode": of.mode,
-            "precision": of.precision,
-            "compiler": COMPILERS[of.framework] if of.compiled else "none",
-            "devices_per_node": of.devices,
+            "framework": axes.framework,
+            "mode": axes.mode,
+            "precision": axes.precision,
+            "compiler": COMPILERS[axes.framework] if axes.compiled else "none",
+            "devices_per_node": axes.devices,
         }
         made = repeats(value, value, **case)
         if value is None:
-            made = [replace(run, status=end, reason=f"why {of}") for run in made]
+            made = [replace(run, status=end, reason=f"why {axes}") for run in made]
         runs += made
     return runs
 
@@ -101,9 +101,9 @@ def known_tables(end: str, place: str) -> KnownTables:
     return known, scores, frames.build(inputs)
 
 
-def ratio(known: Known, of: Of, base: Of) -> float | None:
+def ratio(known: Known, axes: Of, base: Of) -> float | None:
     """Return one throughput over another."""
-    over, under = known.get(of), known.get(base)
+    over, under = known.get(axes), known.get(base)
     return None if over is None or under is None else over / under
 
 

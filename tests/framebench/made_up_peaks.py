@@ -47,7 +47,7 @@ ROOFLINE_MODELS: dict[str, dict[str, Any]] = {
 
 def peak_flops(tflops: float, **changes: Any) -> PeakFlops:
     """Return a peak of CPU in fp32; ``changes``: other fields."""
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "framework": "jax",
         "framework_version": "1",
         "hardware": "Example CPU",
@@ -60,7 +60,7 @@ def peak_flops(tflops: float, **changes: Any) -> PeakFlops:
         "dtype": "float32",
         "size": 1024,
     }
-    return PeakFlops(**{**given, **changes})
+    return PeakFlops(**{**options, **changes})
 
 
 def matmul_rates(*shapes: MatmulShape, tflops: float = 1e-9, **changes: Any) -> Run:

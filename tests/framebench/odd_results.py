@@ -71,9 +71,9 @@ def mutated(rng: random.Random, record: dict[str, Any]) -> str:
     """Return the record as JSON with one to three values replaced, removed or added."""
     record = copy.deepcopy(record)
     for _ in range(rng.choice((1, 1, 2, 3))):
-        *way, key = rng.choice(list(places(record)))
+        *keys, key = rng.choice(list(places(record)))
         holder: Any = record
-        for step in way:
+        for step in keys:
             holder = holder[step]
         kind = rng.random()
         if kind < 0.15:

@@ -117,8 +117,8 @@ def save_csv(path: Path, rows: list[dict[str, str]], columns: list[str] | None =
     return path
 
 
-def messages(found: RecordSet) -> str:
-    return "\n".join(f"{problem.origin}: {problem.message}" for problem in found.problems)
+def messages(record_set: RecordSet) -> str:
+    return "\n".join(f"{problem.origin}: {problem.message}" for problem in record_set.problems)
 
 
 def peak_flops_record(**changes: Any) -> dict[str, Any]:

@@ -76,9 +76,9 @@ def test_a_kind_whose_module_does_not_answer_is_named(
         monkeypatch.setattr(children, "LONGEST_ANSWER", 0.5)
     suite = tmp_path / "mine.yaml"
     suite.write_text("measurements: {odd: {}}\n")
-    given: dict[str, Any] = {**CONFIG, "suite": str(suite), "kinds": str(tmp_path)}
+    config: dict[str, Any] = {**CONFIG, "suite": str(suite), "kinds": str(tmp_path)}
     with pytest.raises(ConfigError) as refused:
-        load_settings(given, load_catalog(ROOT))
+        load_settings(config, load_catalog(ROOT))
     assert "measurements.odd: found odd of " in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -88,6 +88,6 @@ def test_what_a_kind_prints_is_no_part_of_its_answer(tmp_path: Path) -> None:
     (tmp_path / "copies.py").write_text(f"{code}\nprint('hello')\n")
     suite = tmp_path / "mine.yaml"
     suite.write_text("measurements: {copies: {size: 100}}\n")
-    given: dict[str, Any] = {**CONFIG, "suite": str(suite), "kinds": str(tmp_path)}
-    measured = load_settings(given, load_catalog(ROOT)).suite.measurements["copies"]
+    config: dict[str, Any] = {**CONFIG, "suite": str(suite), "kinds": str(tmp_path)}
+    measured = load_settings(config, load_catalog(ROOT)).suite.measurements["copies"]
     assert measured.parameters["size"] == (100,)

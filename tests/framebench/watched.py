@@ -62,9 +62,9 @@ def made(**other: Any) -> dict[str, Any]:
 
 def as_suite_asks(**other: Any) -> dict[str, Any]:
     """Return a record with the steps of SUITE and the cores of Machine(2, 0)."""
-    asked = {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
+    options = {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
     record = made(**other)
-    return {**record, "settings": {**record["settings"], **asked}}
+    return {**record, "settings": {**record["settings"], **options}}
 
 
 def save(path: Path, record: dict[str, Any]) -> None:

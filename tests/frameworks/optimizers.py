@@ -34,10 +34,10 @@ BRANCHES = {optimizer: f"{optimizer}, every branch" for optimizer in HYPER}
 
 def config_with(optimizer: str) -> dict[str, Any]:
     """Return the config of BERT without encoder layers with the ``optimizer``."""
-    own = HYPER[optimizer]
+    hyper = HYPER[optimizer]
     left_out = {"no_weight_decay": ["bias", "norm"], "dropout": 0.0}
-    model_config = small(BERT, layers=0, optimizer=optimizer, **left_out, **own)
-    model_config["verification"]["hyperparameters"].update(own)
+    model_config = small(BERT, layers=0, optimizer=optimizer, **left_out, **hyper)
+    model_config["verification"]["hyperparameters"].update(hyper)
     model_config.update(name=BRANCHES[optimizer], definition=definition_of(BERT))
     return model_config
 

@@ -539,14 +539,14 @@ def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) 
     actual = runs.listening(hosts)
     stated = documented(runs.framework, 2)
     assert any(actual), "ranks that talk without anybody listening"
-    for own, addresses in zip(hosts, actual, strict=True):
+    for host, addresses in zip(hosts, actual, strict=True):
         allowed = {
-            "every interface": {"0.0.0.0", own, host_name_address()},
-            "the rank's own address": {own},
-            "the rank's own address and that of the host's name": {own, host_name_address()},
+            "every interface": {"0.0.0.0", host, host_name_address()},
+            "the rank's own address": {host},
+            "the rank's own address and that of the host's name": {host, host_name_address()},
             "the address from which a rank reaches rank 0": {address_towards(hosts[0])},
         }[stated]
-        assert addresses <= allowed, f"the rank at {own} listens at {sorted(addresses)}"
+        assert addresses <= allowed, f"the rank at {host} listens at {sorted(addresses)}"
     everywhere = any("0.0.0.0" in addresses for addresses in actual)
     assert everywhere == (stated == "every interface"), "it is better than its row"
 

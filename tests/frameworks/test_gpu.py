@@ -82,8 +82,8 @@ def test_operations_run_on_a_gpu(run: ForkServer) -> None:
 
 def test_inference_attention_and_peak_run_on_a_gpu(run: ForkServer) -> None:
     compiler = "jit" if run.framework == "jax" else "none"
-    given = {"inferred": EMBEDDING, "attended": MODEL, "compiler": compiler}
-    (actual,) = run("gpu.infer_attend_and_peak", **given, **QUICK)
+    options = {"inferred": EMBEDDING, "attended": MODEL, "compiler": compiler}
+    (actual,) = run("gpu.infer_attend_and_peak", **options, **QUICK)
     assert len(actual["inference"]["step_seconds"]) == 2
     assert [*actual["peak"]["matmul_dtypes"]] == ["float32"]
     assert (actual["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
@@ -149,13 +149,13 @@ def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
     if steps > 1 and run.framework == "oneflow":
         pytest.skip("OneFlow's adapter has no micro-steps")
     compiler = "jit" if run.framework == "jax" else "none"
-    given = {
+    options = {
         "model_config": small(RESNET),
         "compiler": compiler,
         "steps": steps,
         "data": str(pictures),
     }
-    for rank in run.after("gpu.stand_for_dali")("gpu.train_with_dali", ranks, **given):
+    for rank in run.after("gpu.stand_for_dali")("gpu.train_with_dali", ranks, **options):
         for entry in rank["found"]:
             assert len(entry["input_pipeline"]["copy_seconds"]) == 2
             assert entry["loader"]["loader"] == "double"
@@ -193,22 +193,22 @@ def test_tensorflow_finds_images_on_its_only_gpu_by_its_own_number(run: ForkServ
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)
 def test_text_is_generated_on_a_gpu(run: ForkServer) -> None:
     compiler = "jit" if run.framework == "jax" else "none"
-    given = {"model_config": TEXT, "compiler": compiler, "new_tokens": 4}
-    (rank,) = run("gpu.measure", benchmark="generate", **given)
+    options = {"model_config": TEXT, "compiler": compiler, "new_tokens": 4}
+    (rank,) = run("gpu.measure", benchmark="generate", **options)
     assert rank["generated"]
 
 
 def test_matmuls_run_on_a_gpu_without_a_model(run: ForkServer) -> None:
-    given = {"shapes": "16x16x16", "blocks": 1, "block_seconds": 1e-3}
-    (rank,) = run("gpu.measure", benchmark="matmul", **given)
+    options = {"shapes": "16x16x16", "blocks": 1, "block_seconds": 1e-3}
+    (rank,) = run("gpu.measure", benchmark="matmul", **options)
     assert rank["matmul_dtypes"] == {"float32": 1}
     assert (rank["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
 
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
 def test_a_gpu_without_bfloat16_trains_in_float16_and_scales_its_loss(run: ForkServer) -> None:
-    given = {"model_config": EMBEDDING, "precision": "amp", "capability": (7, 0)}
-    (rank,) = run("gpu.measure", benchmark="train", **given)
+    options = {"model_config": EMBEDDING, "precision": "amp", "capability": (7, 0)}
+    (rank,) = run("gpu.measure", benchmark="train", **options)
     assert rank["settings"]["amp_dtype"] == "float16"
     assert rank["settings"].get("grad_scaler", rank["settings"].get("loss_scaling")) is True
     assert list(rank["matmul_dtypes"]) == ["float16"]
@@ -239,9 +239,9 @@ def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer)
 @pytest.mark.parametrize(
     ("run", "variables"),
     [
-        pytest.param(framework, tuned.variables(own, "cuda", "none"), id=f"{framework}-{name}")
+        pytest.param(framework, tuned.variables(settings, "cuda", "none"), id=f"{framework}-{name}")
         for name in ("tuned_nvidia", "tuned_dlperf")
-        for framework, own in load_tuned(load_catalog(ROOT), name).frameworks.items()
+        for framework, settings in load_tuned(load_catalog(ROOT), name).frameworks.items()
     ],
     indirect=["run"],
 )

@@ -51,7 +51,7 @@ def test_the_config_has_the_parameters_of_superbench_and_the_matmuls_of_its_matr
     model_config = model_config_of(LSTM)
     assert model_config["trainable_parameters"] == trained_parameters(model_config) == 64_131_172
     drawn = superbench_lstm.parameters(model_config)
-    sizes = {name: math.prod(one.shape) for name, one in drawn.items() if len(one.shape) == 2}
+    sizes = {name: math.prod(array.shape) for name, array in drawn.items() if len(array.shape) == 2}
     last = sizes.pop("classifier.weight")
     assert model_config["forward_multiply_adds"] == {
         "per_sample": last,

@@ -111,9 +111,9 @@ def test_two_ranks_average_gradients(
     """
     ranks = run("common.average", ranks=2, model_config=CLIPPED, compiler=compiler)
     mean = [(a + b) / 2 for a, b in zip(*(entry["gradients"] for entry in alone), strict=True)]
-    for rank, own in zip(ranks, alone, strict=True):
+    for rank, number in zip(ranks, alone, strict=True):
         assert rank["total"] == 3.0
-        assert rank["loss"] == pytest.approx(own["loss"], rel=1e-6)
+        assert rank["loss"] == pytest.approx(number["loss"], rel=1e-6)
         assert distance(rank["gradients"], mean) < 1e-5 * norm(mean)
         assert rank["changed"] < 1e-5 * norm(mean), "gradients pile up"
     assert ranks[0]["checksum"] == ranks[1]["checksum"]

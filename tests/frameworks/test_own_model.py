@@ -134,8 +134,8 @@ def compared(
     compiler: str = "",
 ) -> list[dict[str, Any]]:
     compiler = compiler or {"jax": "jit"}.get(run.framework, "none")  # as its users run it
-    given = {"library": str(library)} if library else {}
-    return run("own_model.compare", ranks, cases=cases, compiler=compiler, **given)
+    options = {"library": str(library)} if library else {}
+    return run("own_model.compare", ranks, cases=cases, compiler=compiler, **options)
 
 
 def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_found(

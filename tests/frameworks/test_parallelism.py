@@ -32,7 +32,7 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
             ("interleaved", "bert_base", 1),
         ],
         4: [
-            *((way, "gpt2_small", 2) for way in ("data2xfsdp2", "data2xtensor2")),
+            *((parallelism, "gpt2_small", 2) for parallelism in ("data2xfsdp2", "data2xtensor2")),
             ("pipeline", "gpt2 of 4 layers", 5),
             ("data2xpipeline2", "gpt2_small", 3),
             ("interleaved2xfsdp2", "llama_8b", 2),
@@ -71,45 +71,51 @@ def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None
     """Fail if gradients or an update differ from those of one process.
     Each rank holds a part of the model, and communicates in every step."""
     cases = WAYS[run.framework][ranks]
-    given = [(way, MODEL_CONFIGS[model], steps) for way, model, steps in cases]
+    given = [(parallelism, MODEL_CONFIGS[model], steps) for parallelism, model, steps in cases]
     answers = run("parallelism.observe", ranks=ranks, cases=given)
-    for place, (way, model, steps) in enumerate(cases):
-        of_ranks = [answer["found"][place] for answer in answers]
-        about, total = f"{way} {model} {steps}", of_ranks[0]["total"]
+    for index, (parallelism, model, steps) in enumerate(cases):
+        of_ranks = [answer["found"][index] for answer in answers]
+        about, total = f"{parallelism} {model} {steps}", of_ranks[0]["total"]
         assert max(rank["error"] for rank in of_ranks) < ERROR, about
         assert max(rank["change"] for rank in of_ranks) < UPDATE_ERROR[run.framework], about
         held = [rank["held"] for rank in of_ranks]
         assert max(held) < total <= sum(held), about
-        if way == "fsdp":
+        if parallelism == "fsdp":
             assert sum(held) == total, about
-        if "pipeline" in way or "interleaved" in way:
-            assert_in_stages(way, model, steps, of_ranks)
+        if "pipeline" in parallelism or "interleaved" in parallelism:
+            assert_in_stages(parallelism, model, steps, of_ranks)
         losses = [rank["loss"][0] for rank in of_ranks]
         alone = of_ranks[0]["loss"][1]
         assert sum(losses) / ranks == pytest.approx(alone, rel=1e-5), about
 
 
-def assert_in_stages(way: str, model: str, steps: int, of_ranks: list[dict[str, Any]]) -> None:
+def assert_in_stages(
+    parallelism: str, model: str, steps: int, of_ranks: list[dict[str, Any]]
+) -> None:
     """Check that each rank holds its own layers, and a tied embedding is at both ends.
     Each rank sends as many messages as its stages have neighbours, per micro-batch."""
     ranks, total = len(of_ranks), of_ranks[0]["total"]
-    layout = layout_of(way, ranks)
+    layout = layout_of(parallelism, ranks)
     size, inner = layout.stages, layout.replicas * layout.tensor
     twice = 0 if model == "llama_8b" else 50 * 32
     held = sum(rank["held"] for rank in of_ranks)
     once = layout.data * (total + twice)
-    if "tensor" in way:  # embeddings, heads and normalisations are whole in each rank
-        assert once < held < layout.tensor * once, f"{way} {model}"
+    if "tensor" in parallelism:  # embeddings, heads and normalisations are whole in each rank
+        assert once < held < layout.tensor * once, f"{parallelism} {model}"
     else:
-        assert held == once, f"{way} {model}"
-    last = size * (2 if "interleaved" in way else 1) - 1
+        assert held == once, f"{parallelism} {model}"
+    last = size * (2 if "interleaved" in parallelism else 1) - 1
     for rank, entry in enumerate(of_ranks):
         stages = range(rank // inner, last + 1, size)
         neighbours = sum((stage > 0) + (stage < last) for stage in stages)
-        assert entry["collectives"]["send"] == steps * neighbours, f"{way} {model} rank {rank}"
-    if "fsdp" in way and "tensor" not in way:  # gradients are sent once, whatever the micro-steps
+        assert entry["collectives"]["send"] == steps * neighbours, (
+            f"{parallelism} {model} rank {rank}"
+        )
+    if (
+        "fsdp" in parallelism and "tensor" not in parallelism
+    ):  # gradients are sent once, whatever the micro-steps
         sums = {rank["collectives"]["reduce_scatter"] for rank in of_ranks}
-        assert max(sums) <= 2 * 2 + 2, f"{way} {model}"
+        assert max(sums) <= 2 * 2 + 2, f"{parallelism} {model}"
 
 
 #: Mistakes: sharding, text in the adapter's module, and replacement.
@@ -160,8 +166,8 @@ def find(
 ) -> list[dict[str, Any]]:
     """Return whether all looks good, by rank and mistake.
     ``mistakes``: sharding, text in the adapter's module, and replacement."""
-    given = {"mistakes": list(mistakes), "bound": ERROR, "steps": steps}
-    return run("parallelism.find_mistakes", ranks=2, model_config=MODEL_CONFIGS[model], **given)
+    options = {"mistakes": list(mistakes), "bound": ERROR, "steps": steps}
+    return run("parallelism.find_mistakes", ranks=2, model_config=MODEL_CONFIGS[model], **options)
 
 
 def test_ranks_of_a_tensor_group_drop_other_elements_in_layers(pytorch: ForkServer) -> None:

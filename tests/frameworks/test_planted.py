@@ -26,13 +26,13 @@ ALL = [
 ]
 CHOSEN = [
     (framework, number)
-    for place, (framework, number) in enumerate(ALL)
+    for index, (framework, number) in enumerate(ALL)
     for mistake in [of_framework(framework)[number]]
     if (
         framework == FULL
         or mistake.computation.parts > 1
         or mistake in generation.MISTAKES.get(framework, ())[:1]
-        or place % EVERY == 0
+        or index % EVERY == 0
     )
     and not mistake.missed
     and not mistake.computation.takes_long

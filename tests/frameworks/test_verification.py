@@ -52,7 +52,7 @@ class Compare:
         """Compare; ``mistake``: (file, text, replacement) in the adapter's folder."""
         adapter = plant(self.folder, mistake)
         reference, length = self.references[model], sequence_of(model_config_of(model))
-        given = {
+        options = {
             "framework": adapter,
             "model": reference / "model_config.json",
             "kind": "verification",
@@ -63,7 +63,7 @@ class Compare:
             **({"sequence-length": length} if length else {}),
             **case,
         }
-        arguments = [str(word) for key, value in given.items() for word in (f"--{key}", value)]
+        arguments = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
         arguments += ["--parameter", f"mode={mode}", "--parameter", f"reference={reference}"]
         command = [self.python, str(ROOT / "scripts" / "harness"), *arguments]
         subprocess.run(command, check=False, capture_output=True, preexec_fn=take_own_core)

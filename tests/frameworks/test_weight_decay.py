@@ -30,7 +30,7 @@ def model_config(**hyperparameters: float) -> dict[str, Any]:
 
 def test_what_is_left_out_does_not_decay(run: ForkServer) -> None:
     (actual,) = run("updates.leave_out_decay", model_config=model_config(), optimizers=OPTIMIZERS)
-    wrong = {f"{optimizer}: {way} decay" for optimizer in OPTIMIZERS for way in ("all", "biases")}
+    wrong = {f"{optimizer}: {name} decay" for optimizer in OPTIMIZERS for name in ("all", "biases")}
     assert {computation for computation, *_ in beyond(actual["errors"])} == wrong
 
 
@@ -43,7 +43,7 @@ def test_nor_where_layers_have_rates_of_their_own(by_layer: ForkServer) -> None:
     (actual,) = by_layer(
         "updates.leave_out_decay", model_config=model_config(layer_decay=0.5), optimizers=adamw
     )
-    wrong = {f"adamw: {way} decay" for way in ("all", "biases")}
+    wrong = {f"adamw: {name} decay" for name in ("all", "biases")}
     assert {computation for computation, *_ in beyond(actual["errors"])} == wrong
 
 

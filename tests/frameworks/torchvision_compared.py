@@ -217,8 +217,8 @@ def compared(name: str, device: str) -> dict[str, Any]:
     seen = Observed(), Observed()
     with torch.no_grad():
         outputs = [
-            observed(one, computed, model, images, False)
-            for one, model in zip(seen, both, strict=True)
+            observed(layer, computed, model, images, False)
+            for layer, model in zip(seen, both, strict=True)
         ]
     actual["inference"], actual["operations"] = distance(*outputs), differing(*seen)
     if device == "meta":

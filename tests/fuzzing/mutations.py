@@ -132,8 +132,8 @@ def _repeated(rng: random.Random, sample: bytes) -> bytes:
 
 
 def _inserted(rng: random.Random, sample: bytes) -> bytes:
-    place = rng.randrange(len(sample) + 1)
-    return sample[:place] + rng.choice(PIECES) + sample[place:]
+    offset = rng.randrange(len(sample) + 1)
+    return sample[:offset] + rng.choice(PIECES) + sample[offset:]
 
 
 def _line_swapped(rng: random.Random, sample: bytes) -> bytes:

@@ -109,9 +109,9 @@ def run(
     """Examine the inputs of these numbers in forked workers; each fault is reported at once.
     An input that takes too long is killed, and is a fault."""
     outcome = Outcome()
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         crews = [
-            _Worker(seed, numbers[at::workers], Path(place, str(at)), targets)
+            _Worker(seed, numbers[at::workers], Path(folder, str(at)), targets)
             for at in range(workers)
         ]
         while busy := [crew for crew in crews if crew.is_busy]:

@@ -76,8 +76,8 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
             "better": "higher",
         }
     }
-    asked = {"kind": kind, "devices_per_node": devices, "repeat": 3, "seed": 7}
-    assert record["command"] == toy.command(**asked, output=None, log=None)
+    options = {"kind": kind, "devices_per_node": devices, "repeat": 3, "seed": 7}
+    assert record["command"] == toy.command(**options, output=None, log=None)
     assert record["environment"]["code"]["sha256"], "the code that measured is identified"
     assert len(record["ranks"]) == devices
     for rank in record["ranks"]:
@@ -405,8 +405,8 @@ def test_a_run_that_learns_its_batch_by_heart_is_marked(
 
 
 def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
-    asked = {"breakdown_steps": 1000}
-    record = toy.run("sleep=0.2", timed_steps=3, parameters=asked).record
+    options = {"breakdown_steps": 1000}
+    record = toy.run("sleep=0.2", timed_steps=3, parameters=options).record
     parts = [part["seconds"] for part in record["ranks"][0]["step_breakdown"]["parts"]]
     steps = [sum(step) for step in zip(*parts, strict=True)]
     assert steps

@@ -69,11 +69,11 @@ def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
 
 
 def test_every_rule_says_why_and_names_something_that_no_earlier_one_takes() -> None:
-    for place, rule in enumerate(variables.RULES):
+    for index, rule in enumerate(variables.RULES):
         assert rule.why
         earlier = [
             name
-            for variable in variables.RULES[:place]
+            for variable in variables.RULES[:index]
             if not variable.unless
             for name in variable.names
         ]

@@ -136,13 +136,13 @@ class Cluster:
     def submit(self, script: str, *options: str) -> int:
         """Submit a job that runs ``script`` with sh, with sbatch's ``options``; return its
         number."""
-        told = self._output_of("sbatch", "--parsable", *options, f"--wrap={script}")
-        return int(told.split(";")[0])
+        output = self._output_of("sbatch", "--parsable", *options, f"--wrap={script}")
+        return int(output.split(";")[0])
 
     def queue(self) -> list[Job]:
         """Return all jobs of this cluster, including those that ended within five minutes."""
-        told = self._output_of("squeue", "--noheader", "--states=all", "--format=%A|%j|%T|%N|%r")
-        rows = [line.split("|") for line in told.splitlines()]
+        output = self._output_of("squeue", "--noheader", "--states=all", "--format=%A|%j|%T|%N|%r")
+        rows = [line.split("|") for line in output.splitlines()]
         return [Job(int(row[0]), *row[1:]) for row in rows]
 
     def job(self, number: int) -> Job:
@@ -150,8 +150,8 @@ class Cluster:
 
     def nodes(self) -> dict[str, str]:
         """Return each node's state as in sinfo: ``idle``; with a ``*`` if it does not respond."""
-        told = self._output_of("sinfo", "--noheader", "--Node", "--format=%N %T")
-        return dict(line.split() for line in told.splitlines())
+        output = self._output_of("sinfo", "--noheader", "--Node", "--format=%N %T")
+        return dict(line.split() for line in output.splitlines())
 
     def down(self, name: str) -> None:
         """Take a node out of service, as an administrator does; its jobs end."""
@@ -291,8 +291,8 @@ class Cluster:
         """Return whether these nodes serve, with daemons started after ``since`` (epoch
         seconds)."""
         for name in names:
-            told = self._output_of("scontrol", "--oneliner", "show", "node", name)
-            fields = dict(word.split("=", 1) for word in told.split() if "=" in word)
+            output = self._output_of("scontrol", "--oneliner", "show", "node", name)
+            fields = dict(word.split("=", 1) for word in output.split() if "=" in word)
             with contextlib.suppress(ValueError):  # "None" before it has registered
                 started = datetime.fromisoformat(fields["SlurmdStartTime"]).timestamp()
                 serves = _OUT_OF_SERVICE.isdisjoint(re.split(r"(\W)", fields["State"]))

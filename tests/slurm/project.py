@@ -34,9 +34,9 @@ class OnCluster:
 
     def describe(self, **other: Any) -> None:
         """Describe the cluster, as its user would."""
-        given = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 2, "memory_gib": 3, **other}
+        options = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 2, "memory_gib": 3, **other}
         path = self.folder / "profiles" / "slurm" / "cluster.yaml"
-        path.write_text(yaml.safe_dump({"cluster": given}))
+        path.write_text(yaml.safe_dump({"cluster": options}))
 
     def suite(self, repeats: int, variants: Mapping[str, Any] | None = None, **axes: Any) -> None:
         axes = {**ONE_RUN["axes"], **axes}

@@ -127,11 +127,11 @@ def test_each_node_has_its_own_name_and_address(jobs: Jobs) -> None:
 def test_a_node_sees_its_own_interfaces_and_processes_and_knows_the_others(jobs: Jobs) -> None:
     needs_own_network(jobs.cluster)
     script = "ls /sys/class/net; ls /sys/fs/cgroup | wc -l; cat /proc/1/comm; getent hosts n1 n4"
-    told = jobs.completed(jobs.submit(script, "--nodelist=n2")).split()
+    output = jobs.completed(jobs.submit(script, "--nodelist=n2")).split()
     place = jobs.cluster.place
-    assert told[:2] == ["eth0", "lo"]
-    assert int(told[2]) == len(os.listdir("/sys/fs/cgroup"))
-    assert told[3:] == ["sh", place.address("n1"), "n1", place.address("n4"), "n4"]
+    assert output[:2] == ["eth0", "lo"]
+    assert int(output[2]) == len(os.listdir("/sys/fs/cgroup"))
+    assert output[3:] == ["sh", place.address("n1"), "n1", place.address("n4"), "n4"]
 
 
 def test_srun_of_a_job_reaches_all_its_nodes(jobs: Jobs) -> None:

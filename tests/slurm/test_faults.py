@@ -115,10 +115,10 @@ def assert_shared(records: list[dict[str, Any]]) -> None:
         )
         assert not overlap(*shared)
     for record in records:
-        told = record["environment"]["scheduler"]
-        assert told["partition"] == "main", "of several nodes, too"
-        assert told["exclusive"] is True
-        assert expanded(told["nodelist"]) == hosts(record)
+        scheduler = record["environment"]["scheduler"]
+        assert scheduler["partition"] == "main", "of several nodes, too"
+        assert scheduler["exclusive"] is True
+        assert expanded(scheduler["nodelist"]) == hosts(record)
     rounds = {number: [span(r) for r in records if r["repeat"] == number] for number in (1, 2)}
     assert max(end for _, end in rounds[1]) <= min(start for start, _ in rounds[2]), (
         "nodes were free, and a run of the second round began before the first had ended"
@@ -143,9 +143,9 @@ def test_a_cancelled_job_among_those_that_several_runs_share(slurm_project: OnCl
     assert_shared(
         [record for record in records if record["environment"]["scheduler"]["job"] != number]
     )
-    told = interruptions(slurm_project)
-    assert len(told) == 8 - len(before), told
-    assert {(entry["job"], entry["status"]) for entry in told} == {(number, "CANCELLED")}
+    noted = interruptions(slurm_project)
+    assert len(noted) == 8 - len(before), noted
+    assert {(entry["job"], entry["status"]) for entry in noted} == {(number, "CANCELLED")}
     assert_continues(slurm_project, before, runs=8)
 
 
@@ -165,8 +165,8 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
         assert record["status"] == "failed"
         assert f"n{node}" in record["reason"]
     if not before:
-        told = interruptions(slurm_project)
-        assert {(entry["job"], entry["status"]) for entry in told} == {
+        noted = interruptions(slurm_project)
+        assert {(entry["job"], entry["status"]) for entry in noted} == {
             (str(job.number), "NODE_FAIL")
         }
     assert_continues(slurm_project, before, runs=1)
@@ -192,8 +192,8 @@ def test_results_that_no_node_sees_are_named_with_the_node(
 
 def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) -> None:
     """Fail if runs that a limit ends are not recorded, with their nodes and account."""
-    asked = {"partition": "main", "account": "me-too", "qos": "high", "nodelist": "n[2-3]"}
-    slurm_project.describe(memory_gib=1, runs_per_allocation=2, **asked)
+    options = {"partition": "main", "account": "me-too", "qos": "high", "nodelist": "n[2-3]"}
+    slurm_project.describe(memory_gib=1, runs_per_allocation=2, **options)
     variants = {does: {"variables": {"FRAMEBENCH_TOY": does}} for does in ("hang", "eat")}
     slurm_project.suite(1, nodes=[2], variants=variants)
     ran = slurm_project.run(*WORDS, "--config", "time_limit=30")
@@ -206,7 +206,7 @@ def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) ->
     for record in records:
         job = record["environment"]["scheduler"]
         assert {name: job[name] for name in ("partition", "account", "nodelist")} == {
-            name: asked[name] for name in ("partition", "account", "nodelist")
+            name: options[name] for name in ("partition", "account", "nodelist")
         }
         assert hosts(record) == {"n2", "n3"}
     log = (slurm_project.cluster.place.folder / "log" / "slurmctld").read_text()

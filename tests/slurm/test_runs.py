@@ -86,13 +86,13 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     }
     slurm_project.describe(nodes=2, node_kinds={"gpu": gpus})
     slurm_project.suite(2, devices_per_node=[1, 2])
-    given = "--config", "accelerator=cuda", "cluster={node_kind: gpu}"
-    refused = slurm_project.run("all", "--slurm-array-jobs=all", *given)
+    arguments = "--config", "accelerator=cuda", "cluster={node_kind: gpu}"
+    refused = slurm_project.run("all", "--slurm-array-jobs=all", *arguments)
     assert refused.returncode != 0
     assert "--slurm-array-jobs: found 'all'; allowed: nothing" in refused.stdout, refused.stdout
     assert not slurm_project.project.records()
     defaults = "--default-resources", "constraint=rack1", "runtime=1"
-    ran = slurm_project.run("--until", "benchmark", *defaults, *given, toy="sleep=0.3")
+    ran = slurm_project.run("--until", "benchmark", *defaults, *arguments, toy="sleep=0.3")
     assert ran.returncode == 0, ran.stdout
     assert "--default-resources: runtime has no effect on runs" in ran.stdout
     records = slurm_project.records()
@@ -112,13 +112,13 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     ):
         assert words in shown, shown
     for record in records:
-        told = record["environment"]["scheduler"]
-        assert told["features"] == "rack1"
-        assert told["reservation"] == "gpu-June"
-        assert told["licenses"] == "toy-L:2"
-        assert told["gres"] == f"gpu:h100:{record['case']['devices_per_node']}"
-        assert told["exclusive"] is False
-        assert hosts(record) == {told["nodelist"]} <= {"n1", "n2", "n3"}
+        scheduler = record["environment"]["scheduler"]
+        assert scheduler["features"] == "rack1"
+        assert scheduler["reservation"] == "gpu-June"
+        assert scheduler["licenses"] == "toy-L:2"
+        assert scheduler["gres"] == f"gpu:h100:{record['case']['devices_per_node']}"
+        assert scheduler["exclusive"] is False
+        assert hosts(record) == {scheduler["nodelist"]} <= {"n1", "n2", "n3"}
     repeats = [jobs[number]["repeat"] for number in sorted(jobs)]
     assert repeats == [1] * 2 + [2] * 2, "repeats were not submitted round by round"
     ids = {

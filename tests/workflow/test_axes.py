@@ -22,8 +22,8 @@ AXIS, DEFAULT, OTHER = "batch_order", "given", "reversed"
 
 
 def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
-    given = {"mode": ["train", "inference"], AXIS: [DEFAULT, OTHER]}
-    project.write_suite({**ONE_RUN, "axes": {**ONE_RUN["axes"], **given}})
+    options = {"mode": ["train", "inference"], AXIS: [DEFAULT, OTHER]}
+    project.write_suite({**ONE_RUN, "axes": {**ONE_RUN["axes"], **options}})
     ran = project.measure(KINDS)
     assert ran.returncode == 0, ran.stdout
     records = {path: json.loads(text) for path, text in project.records().items()}

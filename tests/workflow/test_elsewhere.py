@@ -190,14 +190,14 @@ def test_a_folder_that_snakedeploy_makes(
 
 
 def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Project) -> None:
-    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    variables = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main"]
     for arguments in (["init", "-q"], ["add", "workflow"], ["commit", "-q", "-m", "x"]):
         subprocess.run(
             ["git", *identity, *arguments],
             cwd=project.folder,
             check=True,
-            env={**os.environ, **own},
+            env={**os.environ, **variables},
         )
     fetched = f'gitfile({str(project.folder)!r}, path="workflow/Snakefile", ref="main")'
     (elsewhere.folder / "Snakefile").write_text(MODULE.format(snakefile=fetched, prefix=""))

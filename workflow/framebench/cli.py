@@ -35,10 +35,10 @@ def side(text: str) -> RecordSource:
     return replace(source, path=records(str(source.path)))
 
 
-def _compare(given: argparse.Namespace) -> None:
+def _compare(options: argparse.Namespace) -> None:
     from .commands import sets  # imports NumPy, which not every command needs
 
-    sets.make_comparison(given.base, given.candidate, given.results, given.fail_on)
+    sets.make_comparison(options.base, options.candidate, options.results, options.fail_on)
 
 
 def main(arguments: list[str]) -> int:
@@ -68,22 +68,24 @@ def _run(arguments: list[str]) -> int:
     making.add_argument("--leave", nargs="*", default=[], help=LEAVE)
     making.add_argument("--before-round", action="store_true", help=BEFORE_ROUND)
     making.set_defaults(
-        command=lambda given: reporting.make_report(
-            given.records, given.results, given.leave, given.before_round
+        command=lambda options: reporting.make_report(
+            options.records, options.results, options.leave, options.before_round
         )
     )
     collecting = commands.add_parser("runs", help="one file of the runs of all records")
     collecting.add_argument("--records", type=records, required=True, help="folder of records")
     collecting.add_argument("--results", type=Path, required=True, help="folder to write to")
     collecting.set_defaults(
-        command=lambda given: reporting.write_runs(given.records, given.results)
+        command=lambda options: reporting.write_runs(options.records, options.results)
     )
     tabulating = commands.add_parser("tables", help="single tables from the file of runs")
     tabulating.add_argument("names", nargs="+", help="names of tables")
     tabulating.add_argument("--records", type=records, required=True, help="folder of records")
     tabulating.add_argument("--results", type=Path, required=True, help="folder with that file")
     tabulating.set_defaults(
-        command=lambda given: reporting.write_tables(given.names, given.records, given.results)
+        command=lambda options: reporting.write_tables(
+            options.names, options.records, options.results
+        )
     )
     verifying = commands.add_parser(
         "verification", help="write the verification table, and update tables and report"
@@ -91,7 +93,7 @@ def _run(arguments: list[str]) -> int:
     verifying.add_argument("--records", type=records, required=True, help="folder of records")
     verifying.add_argument("--results", type=Path, required=True, help="folder to write to")
     verifying.set_defaults(
-        command=lambda given: reporting.make_verification(given.records, given.results)
+        command=lambda options: reporting.make_verification(options.records, options.results)
     )
     comparing = commands.add_parser("compare", help="two sets of records, case by case")
     comparing.add_argument("--base", type=side, required=True, help=SIDE)
@@ -102,13 +104,17 @@ def _run(arguments: list[str]) -> int:
     showing = commands.add_parser("overview", help="all frameworks side by side, in Markdown")
     showing.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
     showing.add_argument("--into", type=Path, help="file with <!-- overview --> and its end")
-    showing.set_defaults(command=lambda given: reporting.write_overview(given.records, given.into))
+    showing.set_defaults(
+        command=lambda options: reporting.write_overview(options.records, options.into)
+    )
     locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.add_argument("--with", dest="pins", nargs="+", default=[], metavar="PIN", help=PINS)
     locking.add_argument("--environments", type=Path, default=Path(".venvs"), help="for --with")
     locking.set_defaults(
-        command=lambda given: upkeep.make_hashes(given.names, given.pins, given.environments)
+        command=lambda options: upkeep.make_hashes(
+            options.names, options.pins, options.environments
+        )
     )
     updating = commands.add_parser("update", help="move a framework's pins to its newest version")
     updating.add_argument("framework", help="all its environments that envs/held.csv does not hold")
@@ -118,11 +124,11 @@ def _run(arguments: list[str]) -> int:
     updating.add_argument("--pairs", default=str(PAIRS), help="of runs, at most, for measuring")
     updating.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=MEASURED)
     updating.set_defaults(
-        command=lambda given: upkeep.update(
-            given.framework,
-            given.results,
-            given.python,
-            None if given.pins_only else [*given.config, "--pairs", given.pairs],
+        command=lambda options: upkeep.update(
+            options.framework,
+            options.results,
+            options.python,
+            None if options.pins_only else [*options.config, "--pairs", options.pairs],
         )
     )
     reading = commands.add_parser("capabilities", help="GPUs of a CUDA build, from its wheels")
@@ -131,27 +137,29 @@ def _run(arguments: list[str]) -> int:
     reading.add_argument("--library", default="*.so*", help="libraries to read (default: *.so*)")
     reading.add_argument("--cudnn", nargs="+", type=Path, default=[], metavar="PATH", help=CUDNN)
     reading.set_defaults(
-        command=lambda given: upkeep.write_capabilities(
-            given.name, given.places, given.library, given.cudnn
+        command=lambda options: upkeep.write_capabilities(
+            options.name, options.places, options.library, options.cudnn
         )
     )
     containing = commands.add_parser("recipe", help="write Containerfiles from envs/NAME.yaml")
     containing.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     containing.add_argument("--to", type=Path, default=Path("recipes"), help="folder to write to")
-    containing.set_defaults(command=lambda given: upkeep.write_recipes(given.names, given.to))
+    containing.set_defaults(command=lambda options: upkeep.write_recipes(options.names, options.to))
     cleaning = commands.add_parser("clean-environments", help="remove what no file makes any more")
     cleaning.add_argument("--environments", type=Path, default=Path(".venvs"), help="their folder")
     cleaning.add_argument("--suites", type=suite, nargs="+", default=[], help=VARIANTS)
-    cleaning.set_defaults(command=lambda given: upkeep.clean(given.environments, given.suites))
+    cleaning.set_defaults(
+        command=lambda options: upkeep.clean(options.environments, options.suites)
+    )
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
-    explaining.set_defaults(command=lambda given: upkeep.print_columns())
+    explaining.set_defaults(command=lambda options: upkeep.print_columns())
     for feature in features.known():
         feature.add_commands(commands)
         for name, program in feature.programs.items():
             commands.add_parser(name, help=program.help)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        given.command(given)
+        options.command(options)
     except gate.NotPassed as error:
         print(f"framebench: {error}", file=sys.stderr)
         return error.status

@@ -245,9 +245,9 @@ class JaxAdapter(
     def logits(self) -> Sequence[Any]:
         if self.case.mode == "inference":
             return tuple(self.step())
-        parameters, own, batch = self._local_arguments()
+        parameters, state, batch = self._local_arguments()
         self._drawn += 1
-        arguments = (parameters, self._steps.anew(own, self._drawn), batch)
+        arguments = (parameters, self._steps.anew(state, self._drawn), batch)
         if self.case.compiler == "jit" and self._compiled_logits is None:
             shardings = self._sharding.of_batch if self._sharding else None
             compiled = self._programs.compiled(self._logits, arguments, shardings=shardings)

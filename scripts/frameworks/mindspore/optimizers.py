@@ -34,7 +34,7 @@ class AdamW:
         self._held = {
             name: (
                 parameter,
-                *(Parameter(ops.zeros_like(parameter), name=f"{name}.{of}") for of in "mv"),
+                *(Parameter(ops.zeros_like(parameter), name=f"{name}.{moment}") for moment in "mv"),
             )
             for name, parameter in parameters.items()
         }

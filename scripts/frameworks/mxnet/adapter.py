@@ -211,16 +211,16 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         named: Dict[Any, Tuple[str, Any, Tuple[int, ...]]] = {}
         kernels = CONVOLUTION_OIHW if self._context.device_type == "cpu" else CONVOLUTION_OHWI
         for prefix, block in _blocks(self._model):
-            for own, parameter in block._reg_params.items():
+            for attribute, parameter in block._reg_params.items():
                 kinds = (self._mx.gluon.nn.Dense, self._mx.gluon.rnn.LSTM)
-                dense = isinstance(block, kinds) and own.endswith("weight")
+                dense = isinstance(block, kinds) and attribute.endswith("weight")
                 convolution = len(parameter.shape) == 4
                 axes = DENSE_OI if dense else kernels if convolution else SAME
                 unfolded: Tuple[int, ...] = ()
                 if dense and hasattr(block, "flattened"):  # images: (channels, height, width)
                     axes, unfolded = CONVOLUTION_OIHW, (parameter.shape[0], *block.flattened)
                 # one that is shared has the name of the block that made it, which comes later
-                named[parameter] = (prefix + _shared_name(own), axes, unfolded)
+                named[parameter] = (prefix + _shared_name(attribute), axes, unfolded)
         return named
 
     def state(self) -> Dict[str, Variable]:
@@ -321,10 +321,10 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         self._require_sum(operation, dtype)
-        own = self._mx.nd.array(array, dtype="float32", ctx=self._context)
-        held = own.copy()
+        contribution = self._mx.nd.array(array, dtype="float32", ctx=self._context)
+        held = contribution.copy()
         run, result = self._group.all_reduce_of(held)
-        return CollectiveOperation(lambda: own.copyto(held), run, result)
+        return CollectiveOperation(lambda: contribution.copyto(held), run, result)
 
     def _require_sum(self, operation: str, dtype: str) -> None:
         if operation != ALL_REDUCE:
@@ -369,6 +369,6 @@ def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
         yield from _blocks(child, f"{prefix}{name}.")
 
 
-def _shared_name(own: str) -> str:
-    """Return the shared name of the parameter that a block names ``own``."""
-    return ENDINGS.get(own) or RECURRENT.sub(r"\3_\2h_l\1", own)
+def _shared_name(name: str) -> str:
+    """Return the shared name of the parameter that a block calls ``name``."""
+    return ENDINGS.get(name) or RECURRENT.sub(r"\3_\2h_l\1", name)

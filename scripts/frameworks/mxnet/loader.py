@@ -65,9 +65,9 @@ class Images(Dataset):
     """Images of a request, one by one. MXNet works on them while the next is read:
     :class:`_Batched` waits for them."""
 
-    def __init__(self, asked: Loads) -> None:
-        self._asked = asked
-        files = {os.path.dirname(path) for path in asked.paths} if asked.format == RECORDIO else ()
+    def __init__(self, loads: Loads) -> None:
+        self._asked = loads
+        files = {os.path.dirname(path) for path in loads.paths} if loads.format == RECORDIO else ()
         self._records = {file: RecordFileDataset(file) for file in files}
 
     def __len__(self) -> int:
@@ -83,17 +83,17 @@ class Images(Dataset):
         return content, int(header.label)
 
     def __getitem__(self, number: int) -> Tuple[Any, int, int]:
-        asked = self._asked
+        loads = self._asked
         content, label = self._read(number)
         image = decode(content)
-        if asked.decodes_only:
+        if loads.decodes_only:
             return image[0, 0].asnumpy().astype(np.float32), label, number
-        height, width, size = image.shape[0], image.shape[1], asked.size
-        if asked.draws is None:
+        height, width, size = image.shape[0], image.shape[1], loads.size
+        if loads.draws is None:
             tall, wide, top, left = centre(height, width, size)
             image = mx.image.imresize(image, wide, tall, _interpolation(height, width, tall, wide))
             return Levels(mx.image.fixed_crop(image, left, top, size, size), False), label, number
-        draws = asked.draws[number]
+        draws = loads.draws[number]
         top, left, tall, wide = crop(height, width, draws)
         how = _interpolation(tall, wide, size, size)
         image = mx.image.fixed_crop(image, left, top, wide, tall, (size, size), how)

@@ -241,8 +241,8 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def assign(self, arrays: Dict[str, Any]) -> None:
         with self._oneflow.no_grad():
             for name, variable in self.state().items():
-                own = self._data_parallel.local(variable.tensor)
-                own.copy_(self._oneflow.tensor(arrays[name], device=own.device))
+                local = self._data_parallel.local(variable.tensor)
+                local.copy_(self._oneflow.tensor(arrays[name], device=local.device))
 
     def raw_gradients(self) -> Dict[str, Any]:
         if self._graph_mode:

@@ -36,8 +36,8 @@ def _reading(files: Sequence[str], batch: int) -> Iterator[Callable[[], Any]]:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         for number, file in enumerate(files):
             opened = stack.enter_context(open(file, "rb"))
-            place = os.path.join(folder, f"{ofrecords.PART}{number:0{_DIGITS}d}")
-            os.symlink(f"/proc/{os.getpid()}/fd/{opened.fileno()}", place)
+            path = os.path.join(folder, f"{ofrecords.PART}{number:0{_DIGITS}d}")
+            os.symlink(f"/proc/{os.getpid()}/fd/{opened.fileno()}", path)
         reader = [oneflow.nn.OFRecordReader(folder, batch, len(files), ofrecords.PART, _DIGITS)]
         try:
             yield lambda: reader[0]()
@@ -47,19 +47,19 @@ def _reading(files: Sequence[str], batch: int) -> Iterator[Callable[[], Any]]:
             reader.clear()
 
 
-def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
+def _decoded(loads: Loads) -> Iterator[Tuple[Any, int]]:
     """Yield pixels, uint8 (height, width, 3), and label of each sample that is asked for, and of
     what fills the last batch up. Where records between them are not, or such as would fill it up,
     they are read one by one: nothing else keeps OneFlow from decoding them all, and from ending the
     process at a bad one."""
-    read = sequential.read_of(asked.paths)
+    read = sequential.read_of(loads.paths)
     totals = [len(ofrecords.frames_of(file)[0]) for file in read.files]
     selected = sequential.to_the_end(read, totals).selected
-    filled = len(selected) % asked.batch == 0 or read.counts[-1] == totals[-1]
-    batch = asked.batch if all(selected) and filled else 1
+    filled = len(selected) % loads.batch == 0 or read.counts[-1] == totals[-1]
+    batch = loads.batch if all(selected) and filled else 1
     decoder = oneflow.nn.OFRecordImageDecoder(ofrecords.IMAGE, color_space="RGB")
     labels = oneflow.nn.OFRecordRawDecoder(ofrecords.LABEL, shape=(), dtype=oneflow.int32)
-    ahead = _AHEAD * asked.batch if asked.workers else 0
+    ahead = _AHEAD * loads.batch if loads.workers else 0
     begun: Deque[Tuple[Any, Any]] = collections.deque()
 
     def ended() -> Iterator[Tuple[Any, int]]:
@@ -77,21 +77,21 @@ def _decoded(asked: Loads) -> Iterator[Tuple[Any, int]]:
             yield from ended()
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
     """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
-    images = pillow.PillowImages(asked)
+    images = pillow.PillowImages(loads)
     waiting: Deque[Callable[[], Any]] = collections.deque()
-    ahead = _AHEAD * asked.batch if asked.workers else 0
+    ahead = _AHEAD * loads.batch if loads.workers else 0
 
     def whole() -> Loaded:
-        count = min(asked.batch, len(waiting))
+        count = min(loads.batch, len(waiting))
         return Loaded(*one_by_one.stacked([waiting.popleft()() for _ in range(count)]))
 
-    with ThreadPoolExecutor(max(1, asked.workers)) as pool:
-        for number, (pixels, label) in zip(range(len(asked.paths)), _decoded(asked)):
+    with ThreadPoolExecutor(max(1, loads.workers)) as pool:
+        for number, (pixels, label) in zip(range(len(loads.paths)), _decoded(loads)):
             work = functools.partial(_sample, images, pixels, label, number)
-            waiting.append(pool.submit(work).result if asked.workers else work)
-            if len(waiting) == asked.batch + ahead:
+            waiting.append(pool.submit(work).result if loads.workers else work)
+            if len(waiting) == loads.batch + ahead:
                 yield whole()
         while waiting:
             yield whole()

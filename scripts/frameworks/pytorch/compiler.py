@@ -123,8 +123,8 @@ def _graph_breaks() -> List[str]:
     found = []
     for entry in graph_break_reasons:
         last = entry.user_stack[-1] if entry.user_stack else None
-        place = f"{os.path.basename(last.filename)}:{last.lineno}: " if last else ""
-        found.append(_short(place + entry.reason.partition("\n")[0]))
+        location = f"{os.path.basename(last.filename)}:{last.lineno}: " if last else ""
+        found.append(_short(location + entry.reason.partition("\n")[0]))
     return list(dict.fromkeys(found))
 
 

@@ -27,20 +27,20 @@ def _constants(arrays: tensorflow_data.Arrays) -> tensorflow_data.Arrays:
     }
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
     """Yield batches of images; see :meth:`harness.loader.Loading.load`. Without workers nothing is
     done ahead."""
     with tf.device("/CPU:0"):
-        parts = _constants(tensorflow_data.arrays(asked))
-        for images, labels, numbers in tensorflow_data.dataset(asked, parts):
+        parts = _constants(tensorflow_data.arrays(loads))
+        for images, labels, numbers in tensorflow_data.dataset(loads, parts):
             yield Loaded(images.numpy(), labels.numpy(), numbers.numpy())
 
 
-def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
+def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     """Yield batches of token sequences; see :meth:`harness.loader.Loading.load_tokens`."""
     with tf.device("/CPU:0"):
-        parts = _constants(tensorflow_data.token_arrays(asked))
-        for tokens, numbers in tensorflow_data.token_dataset(asked, parts):
+        parts = _constants(tensorflow_data.token_arrays(loads))
+        for tokens, numbers in tensorflow_data.token_dataset(loads, parts):
             yield LoadedTokens(tokens.numpy(), numbers.numpy())
 
 

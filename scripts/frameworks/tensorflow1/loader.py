@@ -87,18 +87,18 @@ def _batches(
     idle.append(pipeline)
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
     """Yield batches of images; see :meth:`harness.loader.Loading.load`. Without workers nothing is
     done ahead."""
-    alike = asked._replace(paths=(), labels=None, draws=None if asked.draws is None else True)
-    for batch in _batches(alike, tensorflow_data.arrays(asked), tensorflow_data.dataset):
+    alike = loads._replace(paths=(), labels=None, draws=None if loads.draws is None else True)
+    for batch in _batches(alike, tensorflow_data.arrays(loads), tensorflow_data.dataset):
         yield Loaded(*batch)
 
 
-def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
+def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     """Yield batches of token sequences; see :meth:`harness.loader.Loading.load_tokens`."""
-    alike = asked._replace(starts=None, records=(), features=tuple(asked.features))
-    arrays = tensorflow_data.token_arrays(asked)
+    alike = loads._replace(starts=None, records=(), features=tuple(loads.features))
+    arrays = tensorflow_data.token_arrays(loads)
     for batch in _batches(alike, arrays, tensorflow_data.token_dataset):
         yield LoadedTokens(*batch)
 

@@ -41,11 +41,11 @@ class OwnModels(Numerics):
 def own_module(model_config: Dict[str, Any]) -> Any:
     """Run the user's file as a module, from the content that the model config was made of. Raises
     what running it raises."""
-    own = model_config["own"]
+    declaration = model_config["own"]
     module = types.ModuleType("own_model")
-    module.__file__ = own["source"]
+    module.__file__ = declaration["source"]
     sys.modules[module.__name__] = module  # compilers look there for the functions' globals
-    exec(compile(own["text"], own["source"], "exec"), vars(module))
+    exec(compile(declaration["text"], declaration["source"], "exec"), vars(module))
     return module
 
 

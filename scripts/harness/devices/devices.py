@@ -49,9 +49,9 @@ def available(
     return devices
 
 
-def among(gpus: Sequence[Dict[str, Any]], own: Sequence[Device]) -> List[Dict[str, Any]]:
-    """Return those of the machine's ``gpus`` that are among a run's ``own`` devices."""
-    locks = {lock for device in own for lock in device.locks}
+def among(gpus: Sequence[Dict[str, Any]], devices: Sequence[Device]) -> List[Dict[str, Any]]:
+    """Return those of the machine's ``gpus`` that are among a run's ``devices`` devices."""
+    locks = {lock for device in devices for lock in device.locks}
     return [gpu for gpu in gpus if _lock_of(gpu["uuid"]) in locks]
 
 
@@ -78,8 +78,8 @@ def _gpus(
     places = [hardware.index_of(name, known) for name in names]
     # Devices that nvidia-smi does not list keep their name.
     locks = [
-        _lock_of(name if place is None else known[place]["uuid"])
-        for name, place in zip(names, places)
+        _lock_of(name if index is None else known[index]["uuid"])
+        for name, index in zip(names, places)
     ]
     if per_device:
         count = min(len(names), len(cores) // per_device)
@@ -87,9 +87,9 @@ def _gpus(
     else:
         # Cores near all GPUs, not only this run's, so that neighbours get other cores.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores)
-        shares = [[] if place is None else near[place] for place in places]
+        shares = [[] if index is None else near[index] for index in places]
         shares = shares if all(shares) else [[] for _ in names]
-    return [Device(name, own, [lock]) for name, own, lock in zip(names, shares, locks)]
+    return [Device(name, cores, [lock]) for name, cores, lock in zip(names, shares, locks)]
 
 
 def _lock_of(uuid: str) -> str:

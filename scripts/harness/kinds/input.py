@@ -128,9 +128,9 @@ def _timed(adapter: Loading, epochs: List[Loads], root: str) -> Dict[str, Any]:
     """Return ``{"images": loaded in all, "seconds": in all, "epoch_seconds": of each}``, including
     the start of the workers."""
     count, each = 0, []
-    for asked in epochs:
+    for loads in epochs:
         start = time.perf_counter()
-        for batch in supply.batches(adapter, asked, root):
+        for batch in supply.batches(adapter, loads, root):
             count += len(batch.numbers)
         each.append(time.perf_counter() - start)
     return {"images": count, "seconds": sum(each), "epoch_seconds": each}

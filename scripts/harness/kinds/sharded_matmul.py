@@ -106,8 +106,8 @@ def check_whole(
     if sharded == COLUMNS:
         shape = MatmulShape(1, len(left), len(right), right.shape[1])
         for rank in range(ranks):
-            own = share_of(shape, sharded, rank, ranks)
-            check_matmul(result[:, own], left, right[:, own], dtype, random)
+            share = share_of(shape, sharded, rank, ranks)
+            check_matmul(result[:, share], left, right[:, share], dtype, random)
 
 
 def _measured(context: Context, shape: MatmulShape) -> Iterator[Dict[str, Any]]:
@@ -121,8 +121,8 @@ def _measured(context: Context, shape: MatmulShape) -> Iterator[Dict[str, Any]]:
     sharded, ranks = parameters["sharded"], rank_context.world_size
     random = np.random.RandomState(rank_context.seed)
     left, right = operands(shape, random)
-    own = share_of(shape, sharded, rank_context.rank, ranks)
-    parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
+    share = share_of(shape, sharded, rank_context.rank, ranks)
+    parts = (left[:, share], right[share]) if sharded == INNER else (left, right[:, share])
     operation = COLLECTIVES[sharded]
     arrays = [np.ascontiguousarray(array) for array in parts]
     sharded_matmul: MatmulCollective = adapter.sharded_matmul(*arrays, operation)

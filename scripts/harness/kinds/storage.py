@@ -108,16 +108,16 @@ class Storage(Kind):
         fields, parameters = context.fields, context.workload.parameters
         if context.rank_context.world_size > 1:
             raise Unsupported("several devices: the file is measured by one process")
-        place = parameters["folder"]
-        if not place:
+        folder = parameters["folder"]
+        if not folder:
             raise Unsupported("no folder is named: say storage=DIR, or --parameter folder=DIR")
-        if not os.path.isdir(place):
-            raise Unsupported(f"folder: {place} is no folder")
+        if not os.path.isdir(folder):
+            raise Unsupported(f"folder: {folder} is no folder")
         if shutil.which(PROGRAM) is None:
             raise Unsupported("there is no fio here: install it (Debian: apt-get install fio)")
         fields["fio"] = {}
         start = time.perf_counter()
-        with StorageFiles(place, parameters) as files:
+        with StorageFiles(folder, parameters) as files:
             for job in JOBS:
                 work = functools.partial(run, files, job, parameters)
                 fields["fio"].update(context.phase(job, work))
@@ -130,8 +130,8 @@ class StorageFiles:
 
     LARGE = "large"
 
-    def __init__(self, place: str, parameters: Mapping[str, Any]) -> None:
-        self._folder = os.path.join(place, f"framebench-storage-{os.getpid()}.tmp")
+    def __init__(self, folder: str, parameters: Mapping[str, Any]) -> None:
+        self._folder = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
         self._sizes = {self.LARGE: parameters["file_bytes"]}
         for number in range(parameters[SMALL_FILES]):
             self._sizes[f"{SMALL_FILES}.0.{number}"] = parameters["small_file_bytes"]

@@ -77,8 +77,8 @@ class Transfer(Kind):
         adapter, fields = context.adapter, context.fields
         parameters = context.workload.parameters
         random = np.random.RandomState(adapter.rank_context.seed)
-        own = context.rank_context.local_rank
-        topology = links.find(os.environ, own + 1)
+        rank = context.rank_context.local_rank
+        topology = links.find(os.environ, rank + 1)
         with blocks.recorded_blocks(context) as points, _host_memory(parameters["host_node"]):
             fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
             for size in sizes_to(parameters["largest_bytes"]):
@@ -88,7 +88,7 @@ class Transfer(Kind):
                     copied = adapter.transfer(direction, array, parameters["pinned"] == "yes")
                     taken = blocks.measure(context, copied)
                     if direction == HOST_TO_DEVICE:  # idle, a link may be slower
-                        fields["link"] = topology.to_host(own)
+                        fields["link"] = topology.to_host(rank)
                     check(copied.result(), array, f"{direction} of {size} bytes")
                     points.append({"at": {"direction": direction, "bytes": size}, **taken})
         fields["absent"] = topology.absent

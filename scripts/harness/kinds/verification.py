@@ -221,8 +221,8 @@ def compare_initial(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
     errors.append(repeated({name: a for name, a in found.items() if known[name][1]}))
     compared, case = [measured("initial values", *largest(errors))], adapter.case
     if case.devices > 1:
-        own = adapter.weights_checksum()
-        error = abs(adapter.all_reduce(own) / case.devices - own) / own
+        checksum = adapter.weights_checksum()
+        error = abs(adapter.all_reduce(checksum) / case.devices - checksum) / checksum
         compared.append(measured("initial values of ranks", error))
     return compared
 

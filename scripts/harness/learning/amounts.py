@@ -62,9 +62,9 @@ def _of_task(
 def _bytes(root: str, split: str) -> int:
     """Return the bytes of all files of a split."""
     total = 0
-    for place, _, names in os.walk(root):
-        within = os.path.relpath(place, root).split(os.sep)[0] == split
+    for parent, _, names in os.walk(root):
+        within = os.path.relpath(parent, root).split(os.sep)[0] == split
         for name in names:
-            if within or (place == root and name.startswith(split)):
-                total += os.path.getsize(os.path.join(place, name))
+            if within or (parent == root and name.startswith(split)):
+                total += os.path.getsize(os.path.join(parent, name))
     return total

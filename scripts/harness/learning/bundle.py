@@ -60,7 +60,7 @@ def open_checkpoint(path: str) -> Stored:
     try:
         places = dict(_entries(content))
         shards = _shards(content, places.pop(b"", (0, 0)))
-        entries = {name.decode("utf-8"): _entry(content, place) for name, place in places.items()}
+        entries = {name.decode("utf-8"): _entry(content, span) for name, span in places.items()}
     except (ValueError, IndexError, struct.error) as error:
         raise TaskError(f"{index}: is no index of a TensorFlow checkpoint: {error}") from None
     files = [f"{stem}.data-{number:05d}-of-{shards:05d}" for number in range(shards)]
@@ -86,10 +86,10 @@ def _entries(content: bytes) -> Iterator[Tuple[bytes, Tuple[int, int]]]:
     """Yield each name, with begin and end of its message."""
     if len(content) < _FOOTER or struct.unpack("<Q", content[-8:])[0] != _MAGIC:
         raise ValueError("its last bytes are not those of one")
-    place = len(content) - _FOOTER
+    offset = len(content) - _FOOTER
     for _ in range(2):  # where the block about blocks is, which is not used here
-        _, place = varint(content, place, len(content))
-    for _, (begin, end) in _block(content, *_handle(content, place)):
+        _, offset = varint(content, offset, len(content))
+    for _, (begin, end) in _block(content, *_handle(content, offset)):
         yield from _block(content, *_handle(content, begin, end))
 
 
@@ -112,14 +112,14 @@ def _block(content: bytes, begin: int, size: int) -> Iterator[Tuple[bytes, Tuple
         raise ValueError("it is compressed, which TensorFlow does not do")
     (restarts,) = struct.unpack("<I", content[end - 4 : end])
     end -= 4 * (restarts + 1)
-    key, place = b"", begin
-    while place < end:
-        shared, place = varint(content, place, end)
-        own, place = varint(content, place, end)
-        length, place = varint(content, place, end)
-        key = key[:shared] + content[place : place + own]
-        place += own + length
-        yield key, (place - length, place)
+    key, offset = b"", begin
+    while offset < end:
+        shared, offset = varint(content, offset, end)
+        own, offset = varint(content, offset, end)
+        length, offset = varint(content, offset, end)
+        key = key[:shared] + content[offset : offset + own]
+        offset += own + length
+        yield key, (offset - length, offset)
 
 
 def _shards(content: bytes, header: Tuple[int, int]) -> int:
@@ -132,10 +132,10 @@ def _shards(content: bytes, header: Tuple[int, int]) -> int:
     return int(said[1])
 
 
-def _entry(content: bytes, place: Tuple[int, int]) -> _Entry:
+def _entry(content: bytes, span: Tuple[int, int]) -> _Entry:
     numbers: Dict[int, int] = {}
     shape: Tuple[int, ...] = ()
-    for number, wire, value in fields(content, *place):
+    for number, wire, value in fields(content, *span):
         if wire == 0:
             numbers[number] = value
         elif number == 2:

@@ -35,10 +35,10 @@ class ImageEvaluator(Evaluator):
 
     Each rank has its own running statistics."""
 
-    def __init__(self, trained: Any, images: folder.Images, asked: Loads, first: Arrays) -> None:
+    def __init__(self, trained: Any, images: folder.Images, loads: Loads, first: Arrays) -> None:
         """Build the evaluator. ``trained``: also loads images. ``first``: batch of the model's
         size."""
-        self._loader, self._images, self._asked = trained, images, asked
+        self._loader, self._images, self._asked = trained, images, loads
         super().__init__(trained, classes.score, first, self.of_all_ranks)
 
     def held_out(self) -> Iterator[Tuple[Arrays, int]]:

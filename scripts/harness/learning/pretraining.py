@@ -107,8 +107,8 @@ class SequenceEvaluator(Evaluator):
     def held_out(self) -> Iterator[Tuple[Arrays, int]]:
         import numpy as np
 
-        asked = self._source.epoch(0, self._batch)
-        for batch in self._source.batches(asked, 0):
+        loads = self._source.epoch(0, self._batch)
+        for batch in self._source.batches(loads, 0):
             count = len(batch["token_ids"])
             chosen = np.arange(self._batch) % count  # the last is filled up with its first ones
             yield {name: array[chosen] for name, array in batch.items()}, count

@@ -37,15 +37,15 @@ def write(path: str, arrays: Mapping[str, Any]) -> None:
     import numpy as np
 
     header: Dict[str, Any] = {_METADATA: _OWN}
-    place = 0
+    offset = 0
     for name in sorted(arrays):
         size = 4 * int(np.prod(arrays[name].shape))
         header[name] = {
             "dtype": "F32",
             "shape": [int(extent) for extent in arrays[name].shape],
-            "data_offsets": [place, place + size],
+            "data_offsets": [offset, offset + size],
         }
-        place += size
+        offset += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # arrays are aligned
     with open(path + ".part", "wb") as file:

@@ -168,7 +168,7 @@ class Loading(Capability):
         """Return the loader's name for messages."""
         return "DALI" if self.case.input in OF_DALI else f"{self.case.framework}'s loader"
 
-    def load(self, asked: Loads) -> Iterator[Loaded]:
+    def load(self, loads: Loads) -> Iterator[Loaded]:
         """Yield batches with each sample once, in the requested order.
 
         In training, images are cropped at random (:func:`crop`), resized bilinearly, flipped where
@@ -176,16 +176,16 @@ class Loading(Capability):
         and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
         and :class:`harness.loader.workers.WorkerLost`."""
         formats = getattr(self._loader(), "FORMATS", (FOLDER,))
-        if asked.format not in formats:
+        if loads.format not in formats:
             known = " and ".join(_CALLED[name] for name in formats)
-            asked_format = _CALLED[asked.format]
+            asked_format = _CALLED[loads.format]
             raise Unsupported(f"{self._whose} reads {known} here, not {asked_format}")
         _shorten_sockets()
-        loader, accelerator = self._loader(asked.format), self.rank_context.accelerator
+        loader, accelerator = self._loader(loads.format), self.rank_context.accelerator
         if self.case.input == DALI_GPU:
             self._from_dlpack()
-        batches: Iterator[Loaded] = loader.load(asked, accelerator)
-        return watched(batches) if asked.workers else batches
+        batches: Iterator[Loaded] = loader.load(loads, accelerator)
+        return watched(batches) if loads.workers else batches
 
     def _from_dlpack(self) -> Callable[[Any], Any]:
         """Return the framework's function FROM_DLPACK. Raises :class:`Unsupported` where it has
@@ -216,20 +216,20 @@ class Loading(Capability):
             self._on_device = [*self._on_device, batch][-KEPT:]
         return taken
 
-    def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
+    def load_tokens(self, loads: TokenLoads) -> Iterator[LoadedTokens]:
         """Yield batches with each sequence once, in the requested order. Raises as :meth:`load`."""
         if self.case.input in OF_DALI:
             raise Unsupported("DALI reads images here, no tokens")
         loader, accelerator = self._loader(), self.rank_context.accelerator
         readable = getattr(loader, "TOKEN_FORMATS", (TFRECORD, OFRECORD))
-        if asked.format and asked.format not in readable:
+        if loads.format and loads.format not in readable:
             known = " and ".join(_CALLED[name] for name in readable)
             raise Unsupported(
-                f"{self._whose} reads records of {known} here, not {_CALLED[asked.format]}"
+                f"{self._whose} reads records of {known} here, not {_CALLED[loads.format]}"
             )
         _shorten_sockets()
-        batches: Iterator[LoadedTokens] = loader.load_tokens(asked, accelerator)
-        return watched(batches) if asked.workers else batches
+        batches: Iterator[LoadedTokens] = loader.load_tokens(loads, accelerator)
+        return watched(batches) if loads.workers else batches
 
     def decode_file(self, path: str) -> Any:
         """Return the pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them.

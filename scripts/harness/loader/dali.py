@@ -42,19 +42,19 @@ def pixels(content: bytes, gpu: Optional[int] = None) -> Any:
     return np.array(images.as_cpu().at(0))
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
     """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
-    for images, labels, numbers in batches(asked):
+    for images, labels, numbers in batches(loads):
         yield Loaded(np.array(images.as_array()), labels, numbers)
 
 
-def batches(asked: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any, Any]]:
+def batches(loads: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any, Any]]:
     """Yield images as DALI's list of tensors, with labels and positions.
 
     The images are complete, because ``run`` without a stream waits for them. They are valid while
     something refers to them, also by DLPack. ``gpu``: number of the GPU that decodes; None for the
     CPU. Raises :class:`Unsupported` for a DALI that reuses their memory at the next batch."""
-    pipeline = _built(asked.batch, max(1, asked.workers), gpu, lambda: _samples(asked, gpu))
+    pipeline = _built(loads.batch, max(1, loads.workers), gpu, lambda: _samples(loads, gpu))
     if gpu is not None and not getattr(pipeline, "exec_dynamic", False):
         version = nvidia.dali.__version__
         raise Unsupported(f"DALI {version} overwrites images on the GPU: exec_dynamic is not set")
@@ -96,48 +96,48 @@ def _built(
     return pipeline
 
 
-def _samples(asked: Loads, gpu: Optional[int]) -> Tuple[Any, Any, Any]:
+def _samples(loads: Loads, gpu: Optional[int]) -> Tuple[Any, Any, Any]:
     """Return images, labels and positions of each batch."""
     define: Callable[..., Any]
     arguments: Callable[[Loads, int], Tuple[Any, ...]]
-    if asked.decodes_only:
+    if loads.decodes_only:
         define, arguments, count = _decoded_alone, _of_files, 1
-    elif asked.draws is None:
+    elif loads.draws is None:
         define, arguments, count = _centred, _of_validation, 3
     else:
         define, arguments, count = _cut, _of_training, 4
     labels, numbers, *others = fn.external_source(
-        source=_batches(asked, arguments), num_outputs=2 + count, batch=True
+        source=_batches(loads, arguments), num_outputs=2 + count, batch=True
     )
-    return define(asked.size, gpu, *others), labels, numbers
+    return define(loads.size, gpu, *others), labels, numbers
 
 
-def _batches(asked: Loads, arguments: Any) -> Iterator[Tuple[List[Any], ...]]:
-    for first in range(0, len(asked.paths), asked.batch):
-        numbers = range(first, min(first + asked.batch, len(asked.paths)))
+def _batches(loads: Loads, arguments: Any) -> Iterator[Tuple[List[Any], ...]]:
+    for first in range(0, len(loads.paths), loads.batch):
+        numbers = range(first, min(first + loads.batch, len(loads.paths)))
         samples = [
-            (np.int64(asked.labels[number]), np.int64(number), *arguments(asked, number))
+            (np.int64(loads.labels[number]), np.int64(number), *arguments(loads, number))
             for number in numbers
         ]
         yield tuple(list(values) for values in zip(*samples))
 
 
-def _of_files(asked: Loads, number: int) -> Tuple[Any, ...]:
-    return (_bytes(content_of(asked.paths[number])),)
+def _of_files(loads: Loads, number: int) -> Tuple[Any, ...]:
+    return (_bytes(content_of(loads.paths[number])),)
 
 
-def _of_training(asked: Loads, number: int) -> Tuple[Any, ...]:
+def _of_training(loads: Loads, number: int) -> Tuple[Any, ...]:
     """Return the file, the crop's top and left, height and width, and whether it is mirrored."""
-    content, draws = content_of(asked.paths[number]), asked.draws[number]
+    content, draws = content_of(loads.paths[number]), loads.draws[number]
     top, left, tall, wide = crop(*size_of(content), draws)
     flip = np.int32(is_flipped(draws))
     return _bytes(content), _pair(top, left), _pair(tall, wide), flip
 
 
-def _of_validation(asked: Loads, number: int) -> Tuple[Any, ...]:
+def _of_validation(loads: Loads, number: int) -> Tuple[Any, ...]:
     """Return the file, height and width to resize to, and top and left of the centre."""
-    content = content_of(asked.paths[number])
-    tall, wide, top, left = centre(*size_of(content), asked.size)
+    content = content_of(loads.paths[number])
+    tall, wide, top, left = centre(*size_of(content), loads.size)
     return _bytes(content), _pair(tall, wide).astype(np.float32), _pair(top, left)
 
 

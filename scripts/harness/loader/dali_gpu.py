@@ -18,9 +18,9 @@ def pixels(content: bytes) -> Any:
     return dali.pixels(content, _gpu())
 
 
-def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
+def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
     """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
-    for images, labels, numbers in dali.batches(asked, _gpu()):
+    for images, labels, numbers in dali.batches(loads, _gpu()):
         yield Loaded(DeviceArray(images.as_tensor()), labels, numbers)
 
 

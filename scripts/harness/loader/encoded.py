@@ -23,7 +23,7 @@ def whole_jpeg(content: bytes) -> bytes:
     Data after the marker are allowed, as in photos of some phones."""
     if not content.startswith(b"\xff\xd8"):
         raise ValueError("is no JPEG file")
-    scan = next((place for marker, place in _segments(content) if marker == _START_OF_SCAN), None)
+    scan = next((offset for marker, offset in _segments(content) if marker == _START_OF_SCAN), None)
     # A thumbnail in the header has an end marker too.
     if scan is None or content.find(_END, scan) < 0:
         raise ValueError("the JPEG file is truncated: it has no end marker")
@@ -60,11 +60,11 @@ def size_of(content: bytes) -> Tuple[int, int]:
 
 def _frame(content: bytes) -> Tuple[int, int, int]:
     """Return height, width and components of a JPEG file (B.2.2: markers SOF)."""
-    for marker, place in _segments(content):
+    for marker, offset in _segments(content):
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            if place + 10 > len(content):
+            if offset + 10 > len(content):
                 break
-            height, width, count = struct.unpack(">HHB", content[place + 5 : place + 10])
+            height, width, count = struct.unpack(">HHB", content[offset + 5 : offset + 10])
             if not (height and width):
                 break
             return int(height), int(width), int(count)
@@ -73,16 +73,16 @@ def _frame(content: bytes) -> Tuple[int, int, int]:
 
 def _segments(content: bytes) -> Iterator[Tuple[int, int]]:
     """Yield markers of a JPEG file up to its first scan, with their positions."""
-    place = 2
-    while place + 4 <= len(content) and content[place] == 0xFF:
-        marker = content[place + 1]
+    offset = 2
+    while offset + 4 <= len(content) and content[offset] == 0xFF:
+        marker = content[offset + 1]
         if marker == 0xFF:  # filled up
-            place += 1
+            offset += 1
             continue
-        yield marker, place
+        yield marker, offset
         if marker == _START_OF_SCAN:
             return
         if 0xD0 <= marker <= 0xD9 or marker == 0x01:  # without a length
-            place += 2
+            offset += 2
         else:
-            place += 2 + int(struct.unpack(">H", content[place + 2 : place + 4])[0])
+            offset += 2 + int(struct.unpack(">H", content[offset + 2 : offset + 4])[0])

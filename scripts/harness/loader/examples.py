@@ -17,9 +17,9 @@ _NO_FEATURES = "the record holds no features by name"
 _LONGEST = 10
 
 
-def features(content: Any, place: Span) -> Iterator[Tuple[str, Span]]:
+def features(content: Any, span: Span) -> Iterator[Tuple[str, Span]]:
     """Yield name and span of each entry of a map from names to features. Raises ValueError."""
-    for entry in parts(content, place, 1):
+    for entry in parts(content, span, 1):
         names = [bytes(content[begin:end]) for begin, end in parts(content, entry, 1)]
         values = list(parts(content, entry, 2))
         if len(names) == len(values) == 1:
@@ -30,8 +30,8 @@ def of_tensorflow(content: Any) -> Dict[str, Any]:
     """Return the whole numbers of a ``tf.train.Example`` by name, int64 (count,). Raises
     ValueError."""
     values: Dict[str, Any] = {}
-    for place in parts(content, (0, len(content)), 1):
-        for name, feature in features(content, place):
+    for span in parts(content, (0, len(content)), 1):
+        for name, feature in features(content, span):
             for lies in parts(content, feature, 3):
                 values[name] = numbers(content, lies)
     return _some(values)
@@ -53,14 +53,14 @@ def _some(values: Dict[str, Any]) -> Dict[str, Any]:
     return values
 
 
-def numbers(content: Any, place: Span) -> Any:
+def numbers(content: Any, span: Span) -> Any:
     """Return a list of whole numbers, int64 (count,). Raises ValueError."""
     import numpy as np
 
-    packed = [varints(content[begin:end]) for begin, end in parts(content, place, 1)]
+    packed = [varints(content[begin:end]) for begin, end in parts(content, span, 1)]
     if packed:
         return np.concatenate(packed)
-    single = [value for number, wire, value in fields(content, *place) if (number, wire) == (1, 0)]
+    single = [value for number, wire, value in fields(content, *span) if (number, wire) == (1, 0)]
     return np.array(single, np.uint64).astype(np.int64)
 
 
@@ -80,49 +80,49 @@ def varints(content: bytes) -> Any:
     if lengths.max() > _LONGEST:
         raise ValueError(_NO_FEATURES)
     integers = np.zeros(len(ends), np.uint64)
-    for place in range(int(lengths.max())):
-        longer = lengths > place
-        bits = (raw[begins[longer] + place] & 127).astype(np.uint64)
-        integers[longer] |= bits << np.uint64(7 * place)
+    for index in range(int(lengths.max())):
+        longer = lengths > index
+        bits = (raw[begins[longer] + index] & 127).astype(np.uint64)
+        integers[longer] |= bits << np.uint64(7 * index)
     return integers.astype(np.int64)
 
 
-def parts(content: Any, place: Span, number: int) -> Iterator[Span]:
+def parts(content: Any, span: Span, number: int) -> Iterator[Span]:
     """Yield the spans of all byte fields with this ``number``."""
-    for field, wire, value in fields(content, *place):
+    for field, wire, value in fields(content, *span):
         if field == number and wire == 2:
             yield value
 
 
-def fields(content: Any, place: int, end: int) -> Iterator[Tuple[int, int, Any]]:
+def fields(content: Any, offset: int, end: int) -> Iterator[Tuple[int, int, Any]]:
     """Yield number, type and value of each field of a message.
 
     The value of bytes and of fixed-size numbers is their span. Raises ValueError."""
-    while place < end:
-        key, place = varint(content, place, end)
+    while offset < end:
+        key, offset = varint(content, offset, end)
         wire, value = key & 7, None  # type: int, Any
         if wire == 0:
-            value, place = varint(content, place, end)
+            value, offset = varint(content, offset, end)
         elif wire == 2:
-            length, place = varint(content, place, end)
-            value, place = (place, place + length), place + length
+            length, offset = varint(content, offset, end)
+            value, offset = (offset, offset + length), offset + length
         elif wire in (1, 5):
             size = 8 if wire == 1 else 4
-            value, place = (place, place + size), place + size
+            value, offset = (offset, offset + size), offset + size
         else:
             raise ValueError(_NO_MESSAGE)
-        if place > end:
+        if offset > end:
             raise ValueError(_NO_MESSAGE)
         yield key >> 3, wire, value
 
 
-def varint(content: Any, place: int, end: int) -> Tuple[int, int]:
+def varint(content: Any, offset: int, end: int) -> Tuple[int, int]:
     """Return a number and its end. Raises ValueError where it is truncated."""
     value = shift = 0
-    while place < end and shift < 64:
-        byte = content[place]
+    while offset < end and shift < 64:
+        byte = content[offset]
         value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if byte < 128:
-            return value, place
+            return value, offset
     raise ValueError(_NO_MESSAGE)

@@ -26,12 +26,12 @@ def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImage
     ``images``: returns the samples of a request, each a :class:`harness.loader.Loaded` without the
     batch axis."""
 
-    def load(asked: Loads, accelerator: str) -> Iterator[Loaded]:
-        for batch in batches(images(asked), asked.batch, asked.workers, accelerator):
+    def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
+        for batch in batches(images(loads), loads.batch, loads.workers, accelerator):
             yield Loaded(*batch)
 
-    def load_tokens(asked: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-        for batch in batches(Sequences(asked), asked.batch, asked.workers, accelerator):
+    def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
+        for batch in batches(Sequences(loads), loads.batch, loads.workers, accelerator):
             yield LoadedTokens(*batch)
 
     return load, load_tokens

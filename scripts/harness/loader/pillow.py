@@ -38,8 +38,8 @@ class PillowImages:
     """Requested samples by position: the data set of a DataLoader. Transforms are Pillow's; a
     framework may override them."""
 
-    def __init__(self, asked: Loads) -> None:
-        self._asked = asked
+    def __init__(self, loads: Loads) -> None:
+        self._asked = loads
 
     def __len__(self) -> int:
         return len(self._asked.paths)

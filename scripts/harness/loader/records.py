@@ -44,7 +44,7 @@ def tfrecord(file: str, checks_all: bool) -> Records:
 
     TensorFlow reads nothing after a bad record of a file, so the rest is bad as well."""
     check = check_content if checks_all else None
-    return looked_at(file, frames_of(file), check, lambda *place: _example(*place)[0])
+    return looked_at(file, frames_of(file), check, lambda *span: _example(*span)[0])
 
 
 def looked_at(
@@ -103,10 +103,10 @@ def framed(
     ``before`` and ``behind``: bytes around the content. ``length_of``: parses the bytes before it,
     and raises ValueError for an invalid length."""
     spans: List[examples.Span] = []
-    place, size = 0, os.path.getsize(file)
+    offset, size = 0, os.path.getsize(file)
     with open(file, "rb") as stream:
-        while place < size:
-            stream.seek(place)
+        while offset < size:
+            stream.seek(offset)
             head = stream.read(before)
             if len(head) < before:
                 return spans, "the file is truncated within the head of the record"
@@ -114,11 +114,11 @@ def framed(
                 length = length_of(head)
             except ValueError as error:
                 return spans, str(error)
-            end = place + before + length + behind
+            end = offset + before + length + behind
             if end > size:
                 return spans, "the file is truncated within the record"
-            spans.append((place + before, length))
-            place = end
+            spans.append((offset + before, length))
+            offset = end
     return spans, ""
 
 
@@ -164,8 +164,8 @@ def tfrecord_image(file: str, number: int) -> bytes:
 def _example(content: Any, start: int, length: int) -> Tuple[int, int, int]:
     """Return the label of an example, and begin and end of its image. Raises ValueError."""
     spans: Dict[str, examples.Span] = {}
-    for place in examples.parts(content, (start, start + length), 1):
-        spans.update(examples.features(content, place))
+    for span in examples.parts(content, (start, start + length), 1):
+        spans.update(examples.features(content, span))
     image = _first(content, spans.get(IMAGE), 1)
     numbers = _first(content, spans.get(LABEL), 3, lists=True)
     if image is None or numbers is None:
@@ -184,10 +184,10 @@ def _first(
 ) -> Optional[Tuple[int, int]]:
     """Return the span of the list with this ``number`` of a feature or, unless ``lists``, of its
     first value."""
-    for place in examples.parts(content, feature, number) if feature else ():
+    for span in examples.parts(content, feature, number) if feature else ():
         if lists:
-            return place
-        return next(examples.parts(content, place, 1), None)
+            return span
+        return next(examples.parts(content, span, 1), None)
     return None
 
 

@@ -43,16 +43,16 @@ Arrays = Dict[str, Dict[str, Any]]
 _MIDDLE = 0.5 - 1e-9
 
 
-def arrays(asked: Loads) -> Arrays:
+def arrays(loads: Loads) -> Arrays:
     """Return the numpy arrays that :func:`dataset` takes."""
     samples = {
-        "path": np.array([os.fsencode(path) for path in asked.paths], object),
-        "label": asked.labels,
-        "number": np.arange(len(asked.paths), dtype=np.int64),
+        "path": np.array([os.fsencode(path) for path in loads.paths], object),
+        "label": loads.labels,
+        "number": np.arange(len(loads.paths), dtype=np.int64),
     }
-    if asked.draws is not None:
-        samples.update(_drawn(asked.draws))
-    return {"samples": samples, "records": _read(asked.paths) if asked.format == TFRECORD else {}}
+    if loads.draws is not None:
+        samples.update(_drawn(loads.draws))
+    return {"samples": samples, "records": _read(loads.paths) if loads.format == TFRECORD else {}}
 
 
 def _drawn(draws: Any) -> Dict[str, Any]:
@@ -61,7 +61,7 @@ def _drawn(draws: Any) -> Dict[str, Any]:
     It has for each try the part of the area, ratio, and relative position; after the tries those of
     the centre."""
     tries = draws[:, : 4 * TRIES].reshape(-1, TRIES, 4)
-    part, shape, down, along = (tries[:, :, place] for place in range(4))
+    part, shape, down, along = (tries[:, :, column] for column in range(4))
     low, high = (math.log(bound) for bound in RATIO)
     middle = np.full((len(draws), 1), _MIDDLE)
     return {
@@ -73,13 +73,13 @@ def _drawn(draws: Any) -> Dict[str, Any]:
     }
 
 
-def token_arrays(asked: TokenLoads) -> Arrays:
+def token_arrays(loads: TokenLoads) -> Arrays:
     """Return the numpy arrays that :func:`token_dataset` takes."""
-    samples = {"start": asked.starts, "number": np.arange(len(asked.starts), dtype=np.int64)}
-    if asked.records:
-        return {"samples": samples, "records": _read(asked.records)}
+    samples = {"start": loads.starts, "number": np.arange(len(loads.starts), dtype=np.int64)}
+    if loads.records:
+        return {"samples": samples, "records": _read(loads.records)}
     # not a constant of the graph, because TensorFlow 1 would read the file only once
-    tokens = {"path": np.array([os.fsencode(asked.path)], object)}
+    tokens = {"path": np.array([os.fsencode(loads.path)], object)}
     return {"samples": samples, "records": {}, "tokens": tokens}
 
 
@@ -94,50 +94,50 @@ def _read(paths: Sequence[str]) -> Dict[str, Any]:
     return parts
 
 
-def dataset(asked: Loads, parts: Arrays) -> Any:
+def dataset(loads: Loads, parts: Arrays) -> Any:
     """Return batches of images, labels and numbers, as in :class:`harness.loader.Loaded`.
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is done ahead."""
     data = tf.data.Dataset.from_tensor_slices(parts["samples"])
-    how = asked.workers or None
+    how = loads.workers or None
     if parts["records"]:
         data = tf.data.Dataset.zip((_records(parts["records"]), data))
-        data = data.map(lambda record, part: _of_record(asked, record, part), how)
+        data = data.map(lambda record, part: _of_record(loads, record, part), how)
     else:
-        data = data.map(lambda part: _of_file(asked, part), how)
-    return _batched(data, asked.batch, asked.workers)
+        data = data.map(lambda part: _of_file(loads, part), how)
+    return _batched(data, loads.batch, loads.workers)
 
 
 #: Types of a file's numbers by their bytes. Tokens are positive, so signs do not matter.
 _TOKENS = {1: tf.uint8, 2: tf.uint16, 4: tf.int32, 8: tf.int64}
 
 
-def token_dataset(asked: TokenLoads, parts: Arrays) -> Any:
+def token_dataset(loads: TokenLoads, parts: Arrays) -> Any:
     """Return batches of tokens and numbers, as in :class:`harness.loader.LoadedTokens`.
 
     ``parts``: tensors of :func:`token_arrays`. A file of numbers is in memory as a whole; records
     are read from the beginning of their file."""
     data = tf.data.Dataset.from_tensor_slices(parts["samples"])
-    how = asked.workers or None
+    how = loads.workers or None
     if parts["records"]:
         data = tf.data.Dataset.zip((_records(parts["records"]), data))
-        data = data.map(lambda record, part: (_row(asked, record), part["number"]), how)
-        return _batched(data, asked.batch, asked.workers)
-    length, content = asked.length, tf.io.read_file(parts["tokens"]["path"][0])
-    tokens = tf.io.decode_raw(content, _TOKENS[np.dtype(asked.dtype).itemsize])
+        data = data.map(lambda record, part: (_row(loads, record), part["number"]), how)
+        return _batched(data, loads.batch, loads.workers)
+    length, content = loads.length, tf.io.read_file(parts["tokens"]["path"][0])
+    tokens = tf.io.decode_raw(content, _TOKENS[np.dtype(loads.dtype).itemsize])
 
     def sequence(part: Dict[str, Any]) -> Tuple[Any, Any]:
         ids = tf.cast(tokens[part["start"] : part["start"] + length], tf.int64)
         return tf.ensure_shape(ids, (length,)), part["number"]
 
-    return _batched(data.map(sequence, how), asked.batch, asked.workers)
+    return _batched(data.map(sequence, how), loads.batch, loads.workers)
 
 
-def _row(asked: TokenLoads, record: Any) -> Any:
+def _row(loads: TokenLoads, record: Any) -> Any:
     """Return the concatenated numbers of a record's features."""
-    each = {name: tf.io.FixedLenFeature((count,), tf.int64) for name, count in asked.features}
+    each = {name: tf.io.FixedLenFeature((count,), tf.int64) for name, count in loads.features}
     parsed = tf.io.parse_single_example(record, each)
-    return tf.concat([parsed[name] for name, _ in asked.features], 0)
+    return tf.concat([parsed[name] for name, _ in loads.features], 0)
 
 
 def _batched(data: Any, batch: int, workers: int) -> Any:
@@ -172,25 +172,25 @@ def _records(parts: Dict[str, Any]) -> Any:
     return chosen.map(lambda number, record: record)
 
 
-def _of_file(asked: Loads, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
-    image = _sample(asked, decode(tf.io.read_file(part["path"])), part)
+def _of_file(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
+    image = _sample(loads, decode(tf.io.read_file(part["path"])), part)
     return image, part["label"], part["number"]
 
 
-def _of_record(asked: Loads, record: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
+def _of_record(loads: Loads, record: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
     features = {
         IMAGE: tf.io.FixedLenFeature((), tf.string),
         LABEL: tf.io.FixedLenFeature((), tf.int64),
     }
     parsed = tf.io.parse_single_example(record, features)
-    return _sample(asked, decode(parsed[IMAGE]), part), parsed[LABEL], part["number"]
+    return _sample(loads, decode(parsed[IMAGE]), part), parsed[LABEL], part["number"]
 
 
-def _sample(asked: Loads, image: Any, part: Dict[str, Any]) -> Any:
-    if asked.decodes_only:
+def _sample(loads: Loads, image: Any, part: Dict[str, Any]) -> Any:
+    if loads.decodes_only:
         return tf.cast(image[0, 0], tf.float32)
-    size = asked.size
-    random = asked.draws is not None
+    size = loads.size
+    random = loads.draws is not None
     image = _augmented(image, part, size) if random else _centre(image, size)
     scale, offset = _normalization(size)
     return tf.ensure_shape(image * scale - offset, (size, size, 3))

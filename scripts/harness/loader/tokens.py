@@ -15,19 +15,19 @@ class Sequences:
     A file of numbers is mapped into memory by each process that reads it; a record is read by
     itself."""
 
-    def __init__(self, asked: TokenLoads) -> None:
-        self._asked = asked
+    def __init__(self, loads: TokenLoads) -> None:
+        self._asked = loads
         self._tokens: Any = None
 
     def __len__(self) -> int:
         return len(self._asked.starts)
 
     def __getitem__(self, number: int) -> Tuple[Any, int]:
-        asked = self._asked
-        if asked.records:
-            arrays = features.numbers(asked.records[number], asked.format)
-            return features.in_a_row(arrays, asked.features), number
+        loads = self._asked
+        if loads.records:
+            arrays = features.numbers(loads.records[number], loads.format)
+            return features.in_a_row(arrays, loads.features), number
         if self._tokens is None:
-            self._tokens = np.memmap(asked.path, np.dtype(asked.dtype).newbyteorder("<"), "r")
-        start = int(asked.starts[number])
-        return self._tokens[start : start + asked.length].astype(np.int64), number
+            self._tokens = np.memmap(loads.path, np.dtype(loads.dtype).newbyteorder("<"), "r")
+        start = int(loads.starts[number])
+        return self._tokens[start : start + loads.length].astype(np.int64), number

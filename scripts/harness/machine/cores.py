@@ -46,7 +46,7 @@ def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]
 def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> List[int]:
     """Return the NUMA nodes of these cores; empty where the kernel does not tell."""
     asked = set(cores)
-    return [node for node, own in by_numa_node(root).items() if asked.intersection(own)]
+    return [node for node, numbers in by_numa_node(root).items() if asked.intersection(numbers)]
 
 
 @contextlib.contextmanager
@@ -113,7 +113,7 @@ def deal(
     devices = [*within, *_parts(rest, most)]
     dealt = []
     for own in devices[:count]:
-        first = sorted((place, core) for threads in own for place, core in enumerate(threads))
+        first = sorted((index, core) for threads in own for index, core in enumerate(threads))
         dealt.append(sorted(core for _, core in first[:per_device]))
     if [len(own) for own in dealt] == [per_device] * count:
         return dealt
@@ -149,11 +149,11 @@ def near_gpus(
     Lists are empty where the kernel does not say, or where a GPU would get no core."""
     local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
     assigned: List[List[int]] = []
-    for place, cores in enumerate(local):
+    for index, cores in enumerate(local):
         same = [gpu for gpu, others in enumerate(local) if others == cores]
         whole = physical(cores, siblings)
         count = len(whole) // len(same)
-        first = same.index(place) * count
+        first = same.index(index) * count
         assigned.append(sorted(core for pair in whole[first : first + count] for core in pair))
     return assigned if all(assigned) else [[] for _ in addresses]
 

@@ -64,10 +64,10 @@ def index_of(name: str, known: Sequence[Mapping[str, Any]]) -> Optional[int]:
     whole GPU, a uuid, or its beginning. Return None for another name."""
     addresses = list(dict.fromkeys(gpu["pci_address"] for gpu in known))
     if name.isdigit():
-        own = addresses[int(name)] if int(name) < len(addresses) else None
-        like = [place for place, gpu in enumerate(known) if gpu["pci_address"] == own]
+        address = addresses[int(name)] if int(name) < len(addresses) else None
+        like = [index for index, gpu in enumerate(known) if gpu["pci_address"] == address]
     else:
-        like = [place for place, gpu in enumerate(known) if gpu["uuid"].startswith(name)]
+        like = [index for index, gpu in enumerate(known) if gpu["uuid"].startswith(name)]
     return like[0] if len(like) == 1 else None
 
 
@@ -75,7 +75,7 @@ def gpu_addresses(visible: Sequence[str]) -> List[str]:
     """Return the PCI addresses of these GPUs and instances, "" for an unknown one."""
     known = gpus()
     places = [index_of(name, known) for name in visible]
-    return ["" if place is None else str(known[place]["pci_address"]) for place in places]
+    return ["" if index is None else str(known[index]["pci_address"]) for index in places]
 
 
 def hardware(cores: Sequence[int]) -> Dict[str, Any]:

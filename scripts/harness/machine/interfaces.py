@@ -71,7 +71,7 @@ def _sockets(process: int) -> Set[str]:
 
 def _address(text: str, family: int) -> str:
     """Parse an address in hexadecimal words of 32 bits in the machine's byte order."""
-    groups = [int(text[place : place + 8], 16) for place in range(0, len(text), 8)]
+    groups = [int(text[start : start + 8], 16) for start in range(0, len(text), 8)]
     raw = b"".join(word.to_bytes(4, sys.byteorder) for word in groups)
     host = socket.inet_ntop(family, raw)
     return f"[{host}]" if family == socket.AF_INET6 else host

@@ -91,7 +91,7 @@ def parse(text: str) -> str:
 
     oneDNN and MKL report each product; OpenBLAS only the core type for which it is loaded."""
     lines = text.rpartition(_BEGIN)[2].splitlines()
-    return next((text for told in (_onednn, _mkl, _openblas) for text in told(lines)), "")[
+    return next((text for reason in (_onednn, _mkl, _openblas) for text in reason(lines)), "")[
         :_LONGEST
     ]
 

@@ -55,9 +55,9 @@ def _timed(source: TokenSource, epochs: List[TokenLoads]) -> Dict[str, Any]:
     """Return ``{"sequences": loaded in all, "seconds": in all, "epoch_seconds": of each}``,
     including the start of the workers."""
     count, each = 0, []
-    for number, asked in enumerate(epochs):
+    for number, loads in enumerate(epochs):
         start = time.perf_counter()
-        for batch in source.batches(asked, number):
+        for batch in source.batches(loads, number):
             count += len(batch["token_ids"])
         each.append(time.perf_counter() - start)
     return {"sequences": count, "seconds": sum(each), "epoch_seconds": each}

@@ -64,10 +64,10 @@ class Caller:
                 raise Closed("it took too long")
             if not complete:
                 return False
-            own, proof = self._answer[:_BYTES], self._answer[_BYTES:]
-            if not hmac.compare_digest(proof, _proof(self._token, _NODE, self._challenge, own)):
+            answer, proof = self._answer[:_BYTES], self._answer[_BYTES:]
+            if not hmac.compare_digest(proof, _proof(self._token, _NODE, self._challenge, answer)):
                 raise Closed("it does not know the token")
-            self._socket.sendall(_proof(self._token, _LAUNCHER, self._challenge, own))
+            self._socket.sendall(_proof(self._token, _LAUNCHER, self._challenge, answer))
         except OSError as error:
             raise Closed(str(error)) from None
         return True

@@ -88,8 +88,8 @@ def run_ranks(
             _START_NODE,
             *arguments,
         ]
-        own = {LAUNCHER_VARIABLE: ",".join(addresses), TOKEN_VARIABLE: token}
-        with _started(command, {**os.environ, **own}, log, nodes_log) as starter:
+        variables = {LAUNCHER_VARIABLE: ",".join(addresses), TOKEN_VARIABLE: token}
+        with _started(command, {**os.environ, **variables}, log, nodes_log) as starter:
             called: List[Node] = []
             try:
                 _wait_for_calls(task, called, listener, token, starter, deadline, log, nodes_log)
@@ -104,7 +104,7 @@ def run_ranks(
                     node.link.close()
     entries = [_entry(node) for node in nodes]
     return [
-        judged for place, node in enumerate(nodes) for judged in _outcomes(task, node, place)
+        judged for index, node in enumerate(nodes) for judged in _outcomes(task, node, index)
     ], entries
 
 
@@ -319,12 +319,12 @@ def _shown(value: Any, reference: Any) -> str:
 
 def _tell_shares(task: Task, run: str, nodes: Sequence[Node], deadline: float) -> None:
     addresses = [address for node in nodes for address in node.introduction["addresses"]]
-    for place, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         share = Share(
             # A name per node: where several nodes are one machine, a node that cleans up must end
             # its own processes alone.
-            run=f"{run}-{place}",
-            first_rank=place * task.case.devices_per_node,
+            run=f"{run}-{index}",
+            first_rank=index * task.case.devices_per_node,
             addresses=addresses,
             seconds=max(0.0, deadline - time.monotonic()),
         )
@@ -388,10 +388,10 @@ def _stop(nodes: Sequence[Node]) -> None:
                 node.link.send({"stop": True})
 
 
-def _outcomes(task: Task, node: Node, place: int) -> List[outcome.RankOutcome]:
+def _outcomes(task: Task, node: Node, index: int) -> List[outcome.RankOutcome]:
     if node.result is not None:
         return list(node.result.outcomes)
-    first = place * task.case.devices_per_node
+    first = index * task.case.devices_per_node
     ranks = range(first, first + task.case.devices_per_node)
     return [outcome.lost(rank, node.name, f"node {node.name} {node.lost}") for rank in ranks]
 

@@ -157,8 +157,8 @@ def start_ranks(
     os.mkdir(temporary, 0o700)
     started = []
     for local_rank, rank in enumerate(ranks):
-        place = rank_variables(rank, local_rank, addresses, run, cores[local_rank])
-        own = dict(common, TMPDIR=temporary, **place)
+        rank_environment = rank_variables(rank, local_rank, addresses, run, cores[local_rank])
+        own = dict(common, TMPDIR=temporary, **rank_environment)
         # A separate folder, so that nothing of the user's is imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)

@@ -174,8 +174,8 @@ def assemble(
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
     if "own" in task.workload.model_config:
-        own = task.workload.model_config["own"]
-        record["own_model"] = {key: own[key] for key in ("framework", "source", "sha256")}
+        declaration = task.workload.model_config["own"]
+        record["own_model"] = {key: declaration[key] for key in ("framework", "source", "sha256")}
     if isinstance(task.kind, SearchKind):
         record["attempts"] = list(measured.attempts)
     return record
@@ -228,8 +228,8 @@ def summary(record: Dict[str, Any], output: str) -> str:
 def _shown(record: Dict[str, Any]) -> str:
     """Format the metrics of a successful run, without those at single points."""
     named = ((name, metric) for name, metric in record["metrics"].items() if "at" not in metric)
-    known = [(name, metric) for name, metric in named if metric["value"] is not None]
-    figures = [f"{name} {metric['value']:.4g} {metric['unit']}" for name, metric in known]
+    present = [(name, metric) for name, metric in named if metric["value"] is not None]
+    figures = [f"{name} {metric['value']:.4g} {metric['unit']}" for name, metric in present]
     window = record["window_seconds"]
     timed = [f"in {window:.3f} s"] if window is not None else []
     return " ".join([", ".join(figures) or record["kind"], *timed])

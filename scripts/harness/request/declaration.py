@@ -126,8 +126,8 @@ def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> D
     """
     phases = model_config.get("of_sequence_length", {})
     usual = model_config.get("hyperparameters", {})
-    for length, own in phases.items():
-        unknown = sorted(set(own) - set(usual))
+    for length, steps in phases.items():
+        unknown = sorted(set(steps) - set(usual))
         if unknown:
             name = model_config["name"]
             raise DeclarationError(

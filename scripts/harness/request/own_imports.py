@@ -18,9 +18,11 @@ def check(text: str) -> None:
     """Import what the model ``text`` needs. Raises :class:`NotAModel` for failing imports."""
     hooks.install()
     if not text.endswith(".py"):
-        own = own_model.model_config(text)["own"]
-        name = own["source"].partition(":")[2]
-        _check_name(text, own["library"], name or own_model.architecture_of(own["text"]))
+        declaration = own_model.model_config(text)["own"]
+        name = declaration["source"].partition(":")[2]
+        _check_name(
+            text, declaration["library"], name or own_model.architecture_of(declaration["text"])
+        )
         return
     with open(text, encoding="utf-8") as file:
         tree = ast.parse(file.read())

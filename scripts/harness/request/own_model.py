@@ -73,21 +73,21 @@ def model_config(text: str) -> Dict[str, Any]:
     if library(text):
         return _model_config(text, _of_library(text))
     if text.endswith(".py"):
-        name, own = _of_file(text)
+        name, declaration = _of_file(text)
     elif os.path.isdir(text):
-        name, own = _of_folder(os.path.normpath(text))
+        name, declaration = _of_folder(os.path.normpath(text))
     else:
         raise NotAModel(repr(text))
-    return _model_config(f"{name}@{own['sha256'][:8]}", own)
+    return _model_config(f"{name}@{declaration['sha256'][:8]}", declaration)
 
 
-def _model_config(name: str, own: Dict[str, Any]) -> Dict[str, Any]:
+def _model_config(name: str, declaration: Dict[str, Any]) -> Dict[str, Any]:
     return {
         "name": name,
         "title": name,
         "unit": "samples/s",
         "definition": DEFINITION,
-        "own": own,
+        "own": declaration,
         "trainable_parameters": None,  # any number
         "forward_multiply_adds": {},  # unknown
         "sequence_lengths": [],

@@ -184,10 +184,10 @@ def _made(root: str) -> Dict[str, Any]:
 
 def _classes(root: str, split: str) -> List[str]:
     """Return the folders in a split; none where it is missing."""
-    place = os.path.join(root, split)
-    if not os.path.isdir(place):
+    folder = os.path.join(root, split)
+    if not os.path.isdir(folder):
         return []
-    return [name for name in _entries(root, split) if os.path.isdir(os.path.join(place, name))]
+    return [name for name in _entries(root, split) if os.path.isdir(os.path.join(folder, name))]
 
 
 def _entries(root: str, inner: str) -> List[str]:

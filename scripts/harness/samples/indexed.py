@@ -63,10 +63,10 @@ def read(index: str, path: str) -> Indexed:
             f"{index}: is truncated: {len(content)} bytes, where {sequences} sequences and "
             f"{entries} entries of documents take {needed}"
         )
-    place = _HEAD.size
-    lengths = np.frombuffer(content, "<i4", sequences, place).astype(np.int64)
-    pointers = np.frombuffer(content, "<i8", sequences, place + 4 * sequences)
-    documents = np.frombuffer(content, "<i8", entries, place + 12 * sequences)
+    offset = _HEAD.size
+    lengths = np.frombuffer(content, "<i4", sequences, offset).astype(np.int64)
+    pointers = np.frombuffer(content, "<i8", sequences, offset + 4 * sequences)
+    documents = np.frombuffer(content, "<i8", entries, offset + 12 * sequences)
     _check(index, lengths, pointers, documents, np.dtype(DTYPES[code]).itemsize)
     length = int(lengths.sum())
     expected = length * np.dtype(DTYPES[code]).itemsize

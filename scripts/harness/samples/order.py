@@ -97,8 +97,8 @@ def loads(
         first = int(places[0])
         draws = np.random.RandomState([seed, number, first]).uniform(size=(len(places), DRAWS))
     return Loads(
-        paths=[os.path.join(images.root, images.paths[place]) for place in places],
-        labels=np.array([images.labels[place] for place in places], np.int64),
+        paths=[os.path.join(images.root, images.paths[index]) for index in places],
+        labels=np.array([images.labels[index] for index in places], np.int64),
         draws=draws,
         batch=batch,
         size=size,
@@ -107,12 +107,12 @@ def loads(
     )
 
 
-def beginning(asked: Loads, count: int) -> Loads:
+def beginning(loads: Loads, count: int) -> Loads:
     """Return the request for the first ``count`` samples only."""
-    return asked._replace(
-        paths=asked.paths[:count],
-        labels=asked.labels[:count],
-        draws=None if asked.draws is None else asked.draws[:count],
+    return loads._replace(
+        paths=loads.paths[:count],
+        labels=loads.labels[:count],
+        draws=None if loads.draws is None else loads.draws[:count],
     )
 
 

@@ -136,7 +136,7 @@ def wrong(rows: Any, layout: Features, vocabulary: int) -> Optional[Tuple[int, s
         bad = (values < 0) | (values >= below[name])
         if bad.any():
             row = int(bad.any(axis=1).argmax())
-            place = int(bad[row].argmax())
-            number = int(values[row, place])
-            return row, f"number {place} of {name} is {number}, allowed: 0 to {below[name] - 1}"
+            index = int(bad[row].argmax())
+            number = int(values[row, index])
+            return row, f"number {index} of {name} is {number}, allowed: 0 to {below[name] - 1}"
     return None

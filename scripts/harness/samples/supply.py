@@ -39,7 +39,7 @@ def broken(adapter: Loading, path: str) -> str:
 def without_broken(adapter: Loading, images: Images, places: Any, workers: int) -> Images:
     """Return the images without those at ``places`` that the framework cannot decode; each is
     tried."""
-    tried = [images.paths[place] for place in places]
+    tried = [images.paths[index] for index in places]
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         full = (os.path.join(images.root, path) for path in tried)
         reasons = list(pool.map(lambda path: broken(adapter, path), full))
@@ -47,7 +47,7 @@ def without_broken(adapter: Loading, images: Images, places: Any, workers: int) 
     return without(images, skipped)
 
 
-def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
+def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
     """Yield all batches of the framework's loader.
 
     Raises :class:`BadData` for an image that broke the loader, other errors of the loader, and
@@ -55,14 +55,14 @@ def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
     import numpy as np
 
     done = 0
-    loaded = adapter.load(asked)
+    loaded = adapter.load(loads)
     while True:
         try:
             batch = next(loaded, None)
         except Exception as error:
             problem = f"the loader broke behind {done} images: {first_line(error)}"
             if not isinstance(error, WorkerLost):
-                _blame(adapter, asked, root, done, problem)
+                _blame(adapter, loads, root, done, problem)
             raise Mismatch(problem) from error
         if batch is None:
             break
@@ -70,23 +70,23 @@ def batches(adapter: Loading, asked: Loads, root: str) -> Iterator[Loaded]:
         expected = np.arange(done, done + len(numbers))
         if not np.array_equal(numbers, expected):
             raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
-        if not np.array_equal(labels, asked.labels[done : done + len(numbers)]):
+        if not np.array_equal(labels, loads.labels[done : done + len(numbers)]):
             raise Mismatch(f"the loader gave other labels than those of samples {numbers.tolist()}")
         done += len(numbers)
         yield batch
-    if done != len(asked.paths):
-        raise Mismatch(f"the loader gave {done} images of {len(asked.paths)}")
+    if done != len(loads.paths):
+        raise Mismatch(f"the loader gave {done} images of {len(loads.paths)}")
 
 
-def _blame(adapter: Loading, asked: Loads, root: str, done: int, problem: str) -> None:
+def _blame(adapter: Loading, loads: Loads, root: str, done: int, problem: str) -> None:
     """Raise :class:`BadData` for the first missing or undecodable image after ``done`` that the
     loader may have begun.
 
     ``problem``: the loader's own error."""
-    behind = done + asked.batch * LOOKED_AT * (asked.workers + 1)
-    for path in asked.paths[done:behind]:
+    behind = done + loads.batch * LOOKED_AT * (loads.workers + 1)
+    for path in loads.paths[done:behind]:
         name = os.path.relpath(path, root)
-        file = path if asked.format == FOLDER else os.path.dirname(path)
+        file = path if loads.format == FOLDER else os.path.dirname(path)
         if not os.path.lexists(file):
             raise BadData(f"{name} is not there any more; {problem}")
         reason = broken(adapter, path)
@@ -94,7 +94,7 @@ def _blame(adapter: Loading, asked: Loads, root: str, done: int, problem: str) -
             raise BadData(f"{name}: {reason}; bad_images: skip leaves it out and counts it")
 
 
-def checked(adapter: Loading, asked: Loads, root: str) -> Dict[str, Any]:
+def checked(adapter: Loading, loads: Loads, root: str) -> Dict[str, Any]:
     """Load all requested samples once and check them.
 
     Returns the number of images, and a CRC-32 of the sums of their pixels, for the record. Raises
@@ -103,21 +103,21 @@ def checked(adapter: Loading, asked: Loads, root: str) -> Dict[str, Any]:
 
     count, crc = 0, {"order": 0, "labels": 0, "images": 0}
     total = 0.0
-    for batch in batches(adapter, asked, root):
+    for batch in batches(adapter, loads, root):
         images, labels, numbers = (np.asarray(array) for array in batch)
-        shape = (len(numbers), asked.size, asked.size, 3)
+        shape = (len(numbers), loads.size, loads.size, 3)
         if images.shape != shape or images.dtype != np.float32:
             raise Mismatch(f"the loader gave {images.dtype} {images.shape}, not float32 {shape}")
         if not np.isfinite(images).all():
             raise Mismatch(f"the loader gave values that are not finite in {numbers.tolist()}")
-        paths = [os.path.relpath(asked.paths[number], root) for number in numbers]
+        paths = [os.path.relpath(loads.paths[number], root) for number in numbers]
         names = "\0".join([*paths, ""]).encode("utf-8", "surrogateescape")
         crc["order"] = zlib.crc32(names, crc["order"])
         crc["labels"] = order.checksum(labels.astype(np.int64), crc["labels"])
         crc["images"] = order.checksum(images, crc["images"])
         total += float(images.sum(dtype=np.float64))
         count += len(numbers)
-    mean = total / (count * asked.size * asked.size * 3)
+    mean = total / (count * loads.size * loads.size * 3)
     return {"images": count, "mean": mean, **{f"{name}_crc32": crc[name] for name in crc}}
 
 
@@ -137,8 +137,8 @@ def decoded(adapter: Loading, root: str, paths: List[str], points: int = 8) -> L
 
 def forever(adapter: Loading, epochs: Iterator[Loads], root: str) -> Iterator[Loaded]:
     """Yield full batches of one epoch after the other; the rest of an epoch is dropped."""
-    for asked in epochs:
-        size = asked.batch
-        for batch in batches(adapter, asked, root):
+    for loads in epochs:
+        size = loads.batch
+        for batch in batches(adapter, loads, root):
             if len(batch.numbers) == size:
                 yield batch

@@ -150,9 +150,10 @@ def _behind_largest(path: str, dtype: str, vocabulary: int, beside: str) -> int:
         piece = ids[first : first + _PIECE]
         least, most = int(piece.min()), int(piece.max())
         if most >= vocabulary:
-            place = first + int(piece.argmax())
+            position = first + int(piece.argmax())
             raise BadData(
-                f"{path}: token {place} is {most}, where {beside} has a vocabulary of {vocabulary}"
+                f"{path}: token {position} is {most}, "
+                f"where {beside} has a vocabulary of {vocabulary}"
             )
         if least < 0:
             raise BadData(f"{path}: token {first + int(piece.argmin())} is {least}, below 0")
@@ -211,106 +212,106 @@ def loads(
         length=sum(count for _, count in recorded.features),
         batch=batch,
         workers=workers,
-        records=[os.path.join(recorded.root, recorded.paths[place]) for place in places],
+        records=[os.path.join(recorded.root, recorded.paths[index]) for index in places],
         features=recorded.features,
         format=recorded.format,
     )
 
 
-def beginning(asked: TokenLoads, count: int) -> TokenLoads:
+def beginning(loads: TokenLoads, count: int) -> TokenLoads:
     """Return the request for the first ``count`` sequences only."""
-    return asked._replace(starts=asked.starts[:count], records=asked.records[:count])
+    return loads._replace(starts=loads.starts[:count], records=loads.records[:count])
 
 
 def batches(
-    adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT
+    adapter: Loading, loads: TokenLoads, vocabulary: int = NO_LIMIT
 ) -> Iterator[LoadedTokens]:
     """Yield all batches of the framework's loader.
 
     ``vocabulary``: upper limit of tokens in records. Raises :class:`BadData` for bad records and
     missing data, :class:`Mismatch` where the loader breaks otherwise or sequences are missing."""
     done = 0
-    loaded = adapter.load_tokens(asked)
+    loaded = adapter.load_tokens(loads)
     while True:
         try:
             batch = next(loaded, None)
         except Exception as error:
             problem = f"the loader broke behind {done} sequences: {first_line(error)}"
-            _blame(asked, done, problem)
+            _blame(loads, done, problem)
             raise Mismatch(problem) from error
         if batch is None:
             break
-        if asked.records:
-            reason = recorded_tokens.wrong(batch.tokens, asked.features, vocabulary)
+        if loads.records:
+            reason = recorded_tokens.wrong(batch.tokens, loads.features, vocabulary)
             if reason:
-                raise BadData(f"{_name(asked, int(batch.numbers[reason[0]]))}: {reason[1]}")
+                raise BadData(f"{_name(loads, int(batch.numbers[reason[0]]))}: {reason[1]}")
         done += len(batch.numbers)
         yield batch
-    if done != len(asked.starts):
-        raise Mismatch(f"the loader gave {done} sequences of {len(asked.starts)}")
+    if done != len(loads.starts):
+        raise Mismatch(f"the loader gave {done} sequences of {len(loads.starts)}")
 
 
-def _name(asked: TokenLoads, number: int) -> str:
-    return os.path.relpath(asked.records[number], asked.path)
+def _name(loads: TokenLoads, number: int) -> str:
+    return os.path.relpath(loads.records[number], loads.path)
 
 
-def _blame(asked: TokenLoads, done: int, problem: str) -> None:
+def _blame(loads: TokenLoads, done: int, problem: str) -> None:
     """Raise :class:`BadData` for the data at which the loader broke."""
-    if not asked.records and not os.path.isfile(asked.path):
-        raise BadData(f"{asked.path} is not there any more; {problem}")
-    for number in range(done, min(done + supply.LOOKED_AT * asked.batch, len(asked.records))):
-        path = asked.records[number]
+    if not loads.records and not os.path.isfile(loads.path):
+        raise BadData(f"{loads.path} is not there any more; {problem}")
+    for number in range(done, min(done + supply.LOOKED_AT * loads.batch, len(loads.records))):
+        path = loads.records[number]
         if not os.path.isfile(os.path.dirname(path)):
             raise BadData(f"{os.path.dirname(path)} is not there any more; {problem}")
         try:
-            features.in_a_row(features.numbers(path, asked.format), asked.features)
+            features.in_a_row(features.numbers(path, loads.format), loads.features)
         except ValueError as error:
-            raise BadData(f"{_name(asked, number)}: {error}") from None
+            raise BadData(f"{_name(loads, number)}: {error}") from None
         except OSError as error:
-            raise BadData(f"{_name(asked, number)}: {first_line(error)}") from None
+            raise BadData(f"{_name(loads, number)}: {first_line(error)}") from None
 
 
-def checked(adapter: Loading, asked: TokenLoads, vocabulary: int = NO_LIMIT) -> Dict[str, Any]:
+def checked(adapter: Loading, loads: TokenLoads, vocabulary: int = NO_LIMIT) -> Dict[str, Any]:
     """Load all requested sequences once and compare them with the file.
 
     Returns the number of sequences, and CRC-32 checksums of their order and tokens, for the record.
     Raises what :func:`batches` raises, and :class:`Mismatch` for wrong sequences."""
     import numpy as np
 
-    known = _known(asked)
+    known = _known(loads)
     count, crc = 0, {"order": 0, "tokens": 0}
-    for batch in batches(adapter, asked, vocabulary):
+    for batch in batches(adapter, loads, vocabulary):
         tokens, numbers = np.asarray(batch.tokens), np.asarray(batch.numbers)
         expected = np.arange(count, count + len(numbers))
         if not np.array_equal(numbers, expected):
             raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
-        if tokens.shape != (len(numbers), asked.length) or tokens.dtype != np.int64:
+        if tokens.shape != (len(numbers), loads.length) or tokens.dtype != np.int64:
             raise Mismatch(f"the loader gave {tokens.dtype} {tokens.shape}")
         if any(not np.array_equal(row, known(number)) for row, number in zip(tokens, expected)):
             raise Mismatch(f"the loader gave other tokens than those of {numbers.tolist()}")
-        crc["order"] = order.checksum(_places(asked, expected), crc["order"])
+        crc["order"] = order.checksum(_places(loads, expected), crc["order"])
         crc["tokens"] = order.checksum(tokens, crc["tokens"])
         count += len(numbers)
     return {"sequences": count, **{f"{name}_crc32": crc[name] for name in crc}}
 
 
-def _known(asked: TokenLoads) -> Any:
+def _known(loads: TokenLoads) -> Any:
     """Return a function that reads a sequence from the file by number, without the framework."""
     import numpy as np
 
-    if asked.records:
+    if loads.records:
         return lambda number: features.in_a_row(
-            features.numbers(asked.records[number], asked.format), asked.features
+            features.numbers(loads.records[number], loads.format), loads.features
         )
-    whole = np.memmap(asked.path, np.dtype(asked.dtype).newbyteorder("<"), "r")
-    return lambda number: whole[asked.starts[number] : asked.starts[number] + asked.length]
+    whole = np.memmap(loads.path, np.dtype(loads.dtype).newbyteorder("<"), "r")
+    return lambda number: whole[loads.starts[number] : loads.starts[number] + loads.length]
 
 
-def _places(asked: TokenLoads, numbers: Any) -> Any:
+def _places(loads: TokenLoads, numbers: Any) -> Any:
     """Return what identifies the order of sequences: their starts, or the names of records."""
     import numpy as np
 
-    if not asked.records:
-        return asked.starts[numbers].astype(np.int64)
-    names = "\0".join([*(_name(asked, number) for number in numbers), ""])
+    if not loads.records:
+        return loads.starts[numbers].astype(np.int64)
+    names = "\0".join([*(_name(loads, number) for number in numbers), ""])
     return np.frombuffer(names.encode("utf-8", "surrogateescape"), np.uint8)

@@ -57,10 +57,10 @@ class CpuMeter(Meter):
     def read(self) -> Reading:
         sample = self._sensors.read()
         joules = [value for name, value in sample.items() if name.endswith("_joules")]
-        known = [value for value in joules if value is not None]
+        present = [value for value in joules if value is not None]
         return {
             CLOCK: sample["mhz_median"] or self._clock_of_cpuinfo(),
-            ENERGY: sum(known) if known and len(known) == len(joules) else None,
+            ENERGY: sum(present) if present and len(present) == len(joules) else None,
             **{name: self._counted(file) for name, file in _EDAC.items()},
         }
 

@@ -92,8 +92,8 @@ def summarize(
         "swapped_bytes": None if swapped is None else swapped * _PAGE,
         "energy_joules": _energy(samples, window),
         "gpus": [
-            dict(facts, **_gpu(f"gpu-{index}_", samples, inside, window))
-            for index, facts in enumerate(sources.gpus)
+            dict(cores, **_gpu(f"gpu-{index}_", samples, inside, window))
+            for index, cores in enumerate(sources.gpus)
         ],
         "watching": per_second("watching_seconds"),
         "absent": dict(sources.absent),
@@ -129,8 +129,8 @@ def _foreign(samples: Sequence[Sample], prefix: str, window: Window) -> Optional
     busy, own = f"{prefix}busy_seconds", f"{prefix}own_seconds"
 
     def foreign(sample: Sample) -> Optional[float]:
-        known = sample.get(busy) is not None and sample.get(own) is not None
-        return sample[busy] - sample[own] if known else None
+        present = sample.get(busy) is not None and sample.get(own) is not None
+        return sample[busy] - sample[own] if present else None
 
     counted = [{"seconds": sample["seconds"], "": foreign(sample)} for sample in samples]
     grown = growth(counted, "", window)

@@ -32,15 +32,15 @@ def read(path: str, skips: bool) -> Questions:
     should be. Raises :class:`TaskError` for these without ``skips``, and for all other faults."""
     questions: List[Question] = []
     skipped: List[str] = []
-    for place, context, entry in _entries(path):
-        question = _question(path, place, context, entry)
+    for location, context, entry in _entries(path):
+        question = _question(path, location, context, entry)
         wrong = _wrong(question)
         if not wrong:
             questions.append(question)
         elif skips:
-            skipped.append(f"{place}{wrong}")
+            skipped.append(f"{location}{wrong}")
         else:
-            raise TaskError(f"{path}: {place}{wrong}; {_HOW}")
+            raise TaskError(f"{path}: {location}{wrong}; {_HOW}")
     if not questions:
         raise TaskError(f"{path}: has no question")
     return Questions(path, questions, skipped)
@@ -63,20 +63,20 @@ def _entries(path: str) -> Iterator[Tuple[str, str, Any]]:
                 yield f"{of_paragraph}.qas[{last}]", context, entry
 
 
-def _question(path: str, place: str, context: str, entry: Any) -> Question:
-    text = _item(path, place, entry, "question", str)
+def _question(path: str, location: str, context: str, entry: Any) -> Question:
+    text = _item(path, location, entry, "question", str)
     if entry.get("is_impossible", False):
         return Question(text, context, [])
-    answers = _item(path, place, entry, "answers", list)
+    answers = _item(path, location, entry, "answers", list)
     if not answers:
-        raise TaskError(f"{path}: {place}.answers: is empty, and is_impossible is not true")
+        raise TaskError(f"{path}: {location}.answers: is empty, and is_impossible is not true")
     return Question(
         text,
         context,
         [
             (
-                _item(path, f"{place}.answers[{number}]", answer, "text", str),
-                _item(path, f"{place}.answers[{number}]", answer, "answer_start", int),
+                _item(path, f"{location}.answers[{number}]", answer, "text", str),
+                _item(path, f"{location}.answers[{number}]", answer, "answer_start", int),
             )
             for number, answer in enumerate(answers)
         ],
@@ -100,12 +100,12 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:38] + "..")
 
 
-def _item(path: str, place: str, holder: Any, key: str, kind: type) -> Any:
+def _item(path: str, location: str, holder: Any, key: str, kind: type) -> Any:
     """Return the value of ``key`` in ``holder``, of type ``kind``. Raises :class:`TaskError`."""
     names: Dict[type, str] = {list: "a list", str: "a text", int: "a whole number"}
     if not isinstance(holder, dict) or key not in holder:
-        raise TaskError(f"{path}: {place or 'the file'} lacks {key}")
+        raise TaskError(f"{path}: {location or 'the file'} lacks {key}")
     value = holder[key]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TaskError(f"{path}: {'.'.join(filter(None, (place, key)))} is not {names[kind]}")
+        raise TaskError(f"{path}: {'.'.join(filter(None, (location, key)))} is not {names[kind]}")
     return value

@@ -27,13 +27,13 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     logits, labels = np.asarray(outputs[0], np.float64), batch["labels"]
     every = np.arange(len(labels))
     shifted = logits - logits.max(axis=1, keepdims=True)
-    own = shifted[every, labels]
+    logit = shifted[every, labels]
     figures = {
         ACCURACY: (logits.argmax(axis=1) == labels).astype(np.float64),
-        "loss": np.log(np.exp(shifted).sum(axis=1)) - own,
+        "loss": np.log(np.exp(shifted).sum(axis=1)) - logit,
     }
     if TOP_5 in scores(logits.shape[1]):
-        others = (shifted >= own[:, None]).sum(axis=1) - 1
+        others = (shifted >= logit[:, None]).sum(axis=1) - 1
         known = np.isfinite(logits).all(axis=1)  # among what is no number nothing is larger
         figures[TOP_5] = ((others < 5) & known).astype(np.float64)
     return figures

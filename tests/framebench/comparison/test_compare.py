@@ -297,16 +297,16 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     slow = write_set(
         tmp_path / "slow", 0.9, 3600, packages=packages, hardware={**hardware, **numbers}
     )
-    given = ["compare", "--base", str(base), "--results", str(tmp_path / "out")]
-    assert cli.main([*given, "--candidate", str(base), "--fail-on", "0.05"]) == 0
+    arguments = ["compare", "--base", str(base), "--results", str(tmp_path / "out")]
+    assert cli.main([*arguments, "--candidate", str(base), "--fail-on", "0.05"]) == 0
     assert "1 no difference shown" in capsys.readouterr().out
-    assert cli.main([*given, "--candidate", str(slow)]) == 0
+    assert cli.main([*arguments, "--candidate", str(slow)]) == 0
     assert "Measured one after the other (1 of 1 cases)" in capsys.readouterr().out
-    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.05"]) == 3
+    assert cli.main([*arguments, "--candidate", str(slow), "--fail-on", "0.05"]) == 3
     assert (
         "regression: 1 of 1 cases are shown to be more than 5.0% slower" in capsys.readouterr().err
     )
-    assert cli.main([*given, "--candidate", str(slow), "--fail-on", "0.099"]) == 0
+    assert cli.main([*arguments, "--candidate", str(slow), "--fail-on", "0.099"]) == 0
     assert "cannot tell of 1 of 1 cases whether they are more than 9.9% slower" in (
         capsys.readouterr().out
     )
@@ -375,8 +375,8 @@ def test_the_gate_has_a_status_for_each_way_not_to_pass(
 def test_the_command_refuses_a_gate_that_means_nothing(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["--base", "a", "--candidate", "b", "--results", str(tmp_path), f"--fail-on={text}"]
-    assert cli.main(["compare", *given]) == 2
+    arguments = ["--base", "a", "--candidate", "b", "--results", str(tmp_path), f"--fail-on={text}"]
+    assert cli.main(["compare", *arguments]) == 2
     assert "--fail-on" in capsys.readouterr().err
 
 
@@ -384,8 +384,8 @@ def test_sets_that_were_measured_in_pairs_are_compared_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base, close = write_set(tmp_path / "base", 1.0), write_set(tmp_path / "close", 0.9, 8)
-    given = ["--base", str(base), "--candidate", str(close), "--results", str(tmp_path / "out")]
-    assert cli.main(["compare", *given]) == 0
+    arguments = ["--base", str(base), "--candidate", str(close), "--results", str(tmp_path / "out")]
+    assert cli.main(["compare", *arguments]) == 0
     assert "7 pairs" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
     assert (table["pairs"].tolist(), table["verdict"].tolist()) == ([7], ["slower"])
@@ -396,6 +396,6 @@ def test_sets_that_were_measured_in_pairs_are_compared_so(
 def test_a_set_without_records_is_refused(tmp_path: Path) -> None:
     base = write_set(tmp_path / "base", 1.0)
     (tmp_path / "none").mkdir()
-    given = ["--base", str(base), "--candidate", str(tmp_path / "none")]
-    assert cli.main(["compare", *given, "--results", str(tmp_path / "out")]) == 1
+    arguments = ["--base", str(base), "--candidate", str(tmp_path / "none")]
+    assert cli.main(["compare", *arguments, "--results", str(tmp_path / "out")]) == 1
     assert not (tmp_path / "out").exists()

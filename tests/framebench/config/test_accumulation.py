@@ -80,11 +80,11 @@ def test_what_is_no_number_of_micro_steps_is_refused(
 
 
 def test_other_kinds_do_not_have_it(tmp_path: Path) -> None:
-    asked = {"independent": {"accumulation": [2]}}
+    options = {"independent": {"accumulation": [2]}}
     suite = {
         **SUITE,
         "axes": {**AXES_WITHOUT_BATCH, "batch_per_device": [4]},
-        "measurements": asked,
+        "measurements": options,
     }
     with pytest.raises(ConfigError) as error:
         make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
@@ -124,9 +124,9 @@ def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
 def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, accumulation=[1, 2])
     steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
-    asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
+    options = {"batch_per_device": 4, "cores_per_device": plan.capacity.cores_per_device, **steps}
     made = [
-        run(accumulation=count, origin=f"{plan.folders[case]}/r1.json", **asked)
+        run(accumulation=count, origin=f"{plan.folders[case]}/r1.json", **options)
         for case, count in zip(plan.folders, (1, 3), strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
@@ -149,8 +149,8 @@ def test_a_search_finds_the_largest_batch_of_its_own_micro_steps(tmp_path: Path)
     content["case"]["accumulation"] = 4
     actual = searches.Result("ok", "", 24, content)
     length, steps = 128, {"cores_per_device": 2, "warmup_steps": None, "timed_steps": None}
-    asked = {"sequence_length": length, "model": "bert_base", "batch_per_device": 24, **steps}
-    one, four = (run(accumulation=count, **asked) for count in (1, 4))
+    options = {"sequence_length": length, "model": "bert_base", "batch_per_device": 24, **steps}
+    one, four = (run(accumulation=count, **options) for count in (1, 4))
     assert actual.key == searches.key_of(four) != searches.key_of(one)
 
 

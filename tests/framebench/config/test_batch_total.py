@@ -84,8 +84,8 @@ def test_what_cannot_be_shared_is_left_out_with_its_reason(tmp_path: Path) -> No
 def test_what_is_left_out_decides_no_device(tmp_path: Path) -> None:
     alone = plan_of(tmp_path, suite_of(devices_per_node=[1, 2], batch_total=[64]))
     more = plan_of(tmp_path, suite_of(devices_per_node=[1, 2, 7], batch_total=[64]))
-    assert alone.place == more.place
-    assert alone.place.cores_per_device == 4
+    assert alone.capacity == more.capacity
+    assert alone.capacity.cores_per_device == 4
 
 
 def test_a_pattern_excludes_a_total_batch_whoever_asked_for_it(tmp_path: Path) -> None:

@@ -440,13 +440,13 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     cluster |= {"node_kinds": {"a": {"gres": "gpu"}}, "mail_type": ["FAIL"], "switches": 1}
     images = {"pytorch": {"image": "x", "python": "p"}}
     modules = {"pytorch": {"load": ["x"], "python": "p"}}
-    given = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
-    given |= {"suite": str(tmp_path / "short.yaml"), "equivalence_margin": 0.5}
+    options = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
+    options |= {"suite": str(tmp_path / "short.yaml"), "equivalence_margin": 0.5}
     (tmp_path / "short.yaml").write_text("axes: {batch_per_device: 1}")
     context, refused = ValidationContext(CATALOG), 0
     for model, data in (
         (SuiteFile, {**parts, **more, "exclude": [{"mode": ["train"]}]}),
-        (Configuration, {**CONFIG, **given}),
+        (Configuration, {**CONFIG, **options}),
     ):
         for odd in of_anything(data):
             try:
@@ -512,9 +512,9 @@ def test_more_cores_per_device_than_there_are_is_refused(tmp_path: Path) -> None
 
 
 def test_lists_from_the_command_line(tmp_path: Path) -> None:
-    given = settings(tmp_path, frameworks="pytorch,tensorflow", retry="failed,timeout")
-    assert given.frameworks == ["pytorch", "tensorflow"]
-    assert given.retry == {"failed", "timeout"}
+    loaded = settings(tmp_path, frameworks="pytorch,tensorflow", retry="failed,timeout")
+    assert loaded.frameworks == ["pytorch", "tensorflow"]
+    assert loaded.retry == {"failed", "timeout"}
 
 
 def test_a_single_value_stands_for_a_list(tmp_path: Path) -> None:
@@ -639,8 +639,8 @@ def test_a_key_from_the_command_line(entry: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("switch", ["true", "True", "false"])
 def test_node_local_from_the_command_line(switch: str, tmp_path: Path) -> None:
     entries = [f"node_local={switch}", f"environments={tmp_path}"]
-    given = settings(tmp_path, **parse_config(entries))
-    assert given.node_local == (switch != "false")
+    loaded = settings(tmp_path, **parse_config(entries))
+    assert loaded.node_local == (switch != "false")
 
 
 def test_a_variable_that_may_be_a_secret_is_refused(tmp_path: Path) -> None:

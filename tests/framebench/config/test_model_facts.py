@@ -92,10 +92,14 @@ def test_electra_is_nvidias(name: str, generator: tuple[int, ...]) -> None:
     masking."""
     model_config = MODELS[name]
     hyper = model_config["hyperparameters"]
-    own = hyper["generator"]
-    assert set(own) == {"hidden", "heads", "intermediate"}, "no depth of its own"
-    assert (own["hidden"], own["heads"], own["intermediate"]) == generator
-    assert own["hidden"] // own["heads"] == 64
+    generator_hyper = hyper["generator"]
+    assert set(generator_hyper) == {"hidden", "heads", "intermediate"}, "no depth of its own"
+    assert (
+        generator_hyper["hidden"],
+        generator_hyper["heads"],
+        generator_hyper["intermediate"],
+    ) == generator
+    assert generator_hyper["hidden"] // generator_hyper["heads"] == 64
     assert (hyper["generator_weight"], hyper["discriminator_weight"]) == (1.0, 50.0)
     assert (hyper["masked_percent"], hyper["vocabulary"]) == (85, 30528)
     lamb = ("optimizer", "beta1", "beta2", "epsilon", "weight_decay", "clip_global_norm")

@@ -260,8 +260,8 @@ def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> No
     path.write_text(yaml.safe_dump({**SUITE, "repeats": 2, "variants": variants}))
     checked = load_settings({**CONFIG, "suite": str(path), "results": str(tmp_path)}, CATALOG)
     catalog = CATALOG
-    for own in checked.own_models:
-        catalog = own.among(catalog)
+    for model in checked.own_models:
+        catalog = model.among(catalog)
     plan = make_plan(checked, catalog, Machine(2, 0), None)
     names = {case.variant: case.model.partition("@")[0] for case in plan.cases}
     assert names == {"old": "my_model", "new": "other"}
@@ -327,8 +327,8 @@ def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Pat
         targets.check_own_model(lacking)
     python = tmp_path / "python"
     python.touch()
-    given = {"interpreters": {"pytorch": str(python)}}
-    targets.check_own_model(planned(tmp_path, "timm:resnet18", **given))
+    options = {"interpreters": {"pytorch": str(python)}}
+    targets.check_own_model(planned(tmp_path, "timm:resnet18", **options))
     targets.check_own_model(planned(tmp_path, "torchvision:resnet18"))
     targets.check_own_model(planned(tmp_path, file(tmp_path)))
 

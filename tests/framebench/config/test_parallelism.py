@@ -26,8 +26,8 @@ HERE = Machine(8, 0)
 
 def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
     batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
-    given = {"model": ["gpt2_small"], **batch, **axes}
-    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **given}}
+    options = {"model": ["gpt2_small"], **batch, **axes}
+    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **options}}
     return make_plan(settings(tmp_path, suite), CATALOG, HERE, cached)
 
 
@@ -123,11 +123,11 @@ def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> No
     ways = {"devices_per_node": [2], "parallelism": ["data", "tensor"]}
     plan = plan_of(tmp_path, **ways)
     steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
-    asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
-    asked |= {"model": "gpt2_small", "devices_per_node": 2, "sequence_length": 128}
+    options = {"batch_per_device": 4, "cores_per_device": plan.capacity.cores_per_device, **steps}
+    options |= {"model": "gpt2_small", "devices_per_node": 2, "sequence_length": 128}
     made = [
-        run(parallelism=way, origin=f"{folder}/r1.json", **asked)
-        for folder, way in zip(plan.folders.values(), ("data", "fsdp"), strict=True)
+        run(parallelism=parallelism, origin=f"{folder}/r1.json", **options)
+        for folder, parallelism in zip(plan.folders.values(), ("data", "fsdp"), strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
     assert plan_of(tmp_path, cached, **ways).cached == 1
@@ -146,9 +146,9 @@ def test_an_older_record_is_by_data(tmp_path: Path) -> None:
 
 
 def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
-    def on(devices: int, batch: int, way: str, throughput: float) -> Any:
+    def on(devices: int, batch: int, parallelism: str, throughput: float) -> Any:
         size = {"devices_per_node": devices, "batch_per_device": batch}
-        return run(throughput, parallelism=way, **size)
+        return run(throughput, parallelism=parallelism, **size)
 
     runs = [on(1, 8, "data", 100.0), on(2, 8, "fsdp", 150.0), on(2, 8, "tensor", 120.0)]
     runs += [on(4, 8, "interleaved", 310.0), on(4, 8, "data2xpipeline2", 330.0)]
@@ -209,7 +209,7 @@ def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_
         verification.case.parallelism: verification
         for verification in verify.full_size(plan, load_catalog(ROOT))
     }
-    named = {way: verification.reference for way, verification in actual.items()}
+    named = {parallelism: verification.reference for parallelism, verification in actual.items()}
     assert named["data2xfsdp2"] == "gpt2_small-s128-4parts"
     assert named["data"] == named["data2xtensor2"] == "gpt2_small-s128"
     arguments = verify.reference_arguments(plan, actual["data2xfsdp2"])

@@ -49,13 +49,13 @@ def published(source: str, table: str) -> set[tuple[Any, ...]]:
     }
 
 
-def settings_of(found: list[Case]) -> set[tuple[Any, ...]]:
+def settings_of(cases: list[Case]) -> set[tuple[Any, ...]]:
     return {
         (
             *(case.mode, case.precision, case.compiler),
             *(case.devices_per_node, case.batch_per_device, case.sequence_length),
         )
-        for case in found
+        for case in cases
     }
 
 
@@ -107,8 +107,12 @@ def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
     ours = [(case.precision, case.devices_per_node, int(case.batch_per_device)) for case in actual]
     assert {*rows} == {*ours}
     assert {case.framework for case in actual} >= {"tensorflow", "pytorch"}
-    given = dict(actual[0].parameters)
-    assert (given["epochs"], given["warmup"], given["schedule"]) == (2, 0.05, "linear")
+    parameters = dict(actual[0].parameters)
+    assert (parameters["epochs"], parameters["warmup"], parameters["schedule"]) == (
+        2,
+        0.05,
+        "linear",
+    )
 
 
 def test_resnet50_has_the_settings_of_the_published_figures() -> None:
@@ -164,13 +168,13 @@ TRAINED, WEIGHTS = 16, 4
 def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
     actual = cases_of("megatron_gpt")
     parameters = CATALOG.models["gpt_6.7b"]["trainable_parameters"]
-    for place, precisions in (
+    for machine, precisions in (
         (TRAINED * parameters, {"fp32", "fp16", "bf16"}),  # for nothing else: none is too large
         (TRAINED * parameters - 1, {"fp16", "bf16"}),
         (TRAINED * parameters // 2 - 1, set()),
         (0, {"fp32", "fp16", "bf16"}),  # unknown
     ):
-        kept, left = fit(actual, Capacity("cpu", 1, 1, 2, memory=place), CATALOG)
+        kept, left = fit(actual, Capacity("cpu", 1, 1, 2, memory=machine), CATALOG)
         assert {case.precision for case in kept} == precisions
         too_large = [left_out for left_out in left if left_out.case.devices == 1]
         assert len(too_large) == 3 - len(precisions)

@@ -80,15 +80,15 @@ def test_what_jobs_would_be_told_otherwise_is_refused(text: str) -> None:
 def test_a_variable_that_makes_something_else_of_a_precision_is_refused(
     name: str, value: str, allowed: str, tmp_path: Path
 ) -> None:
-    told = f"{name}: found {value}, which changes what fp32 computes; allowed: {allowed}"
+    message = f"{name}: found {value}, which changes what fp32 computes; allowed: {allowed}"
     with pytest.raises(ConfigError) as error:
         targets.check_arithmetic(plan(tmp_path), {name: value})
-    assert str(error.value) == f"environment: {told}"
+    assert str(error.value) == f"environment: {message}"
     variants = {"variants": {"default": {}, "other": {"variables": {name: value}}}}
     of_variant = plan(tmp_path, {**SUITE, **variants})
     with pytest.raises(ConfigError) as error:
         targets.check_arithmetic(of_variant, {})
-    assert str(error.value) == f"{of_variant.settings.suite.path}: {told}"
+    assert str(error.value) == f"{of_variant.settings.suite.path}: {message}"
 
 
 def test_a_variable_that_leaves_a_precision_as_it_is_is_accepted(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_the_vendor_of_a_machine_decides_the_command_of_a_run(tmp_path: Path, fi
     made = plan(tmp_path, {**SUITE, "variants": SIDES})
     run = next(run for run in made.runs if run.case.variant == "b")
     for vendor in ("AuthenticAMD", "GenuineIntel", ""):
-        here = replace(made, place=replace(made.place, vendor=vendor))
+        here = replace(made, capacity=replace(made.capacity, vendor=vendor))
         assert ("OWN=2" in commands.arguments(here, run)) == (vendor == "AuthenticAMD")
 
 
@@ -209,7 +209,9 @@ def test_nothing_that_ships_changes_the_precision(tmp_path: Path, name: str | bo
     }  # fmt: skip
     made = plan(tmp_path, {**SUITE, "axes": axes, "variants": {"b": {"tuned": name}, "a": None}})
     for accelerator in ("cpu", "cuda"):
-        check_arithmetic(replace(made, place=replace(made.place, accelerator=accelerator)), {})
+        check_arithmetic(
+            replace(made, capacity=replace(made.capacity, accelerator=accelerator)), {}
+        )
 
 
 def test_the_schema_of_editors_is_named(tmp_path: Path) -> None:

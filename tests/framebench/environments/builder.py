@@ -45,8 +45,10 @@ class Builder:
         """Make an image of the files in ``root`` under these names."""
         container = self.done("from", "scratch")
         self.done("copy", container, str(root), "/")
-        given = {"LD_LIBRARY_PATH": LIBRARIES, "PATH": "/usr/local/bin:/bin", **variables}
-        arguments = [word for name, value in given.items() for word in ("--env", f"{name}={value}")]
+        options = {"LD_LIBRARY_PATH": LIBRARIES, "PATH": "/usr/local/bin:/bin", **variables}
+        arguments = [
+            word for name, value in options.items() for word in ("--env", f"{name}={value}")
+        ]
         self.done("config", *arguments, container)
         image = self.done("commit", "--rm", container)
         self.done("tag", image, *names)

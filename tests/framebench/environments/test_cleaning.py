@@ -60,9 +60,9 @@ def test_only_what_no_file_makes_is_removed(
     left = {path.name for path in folder.iterdir()}
     names = {name for path in kept for name in (path.name, f"{path.name}.lock")}
     assert left == {*names, added.name, "notes-0123abcd", "mine"}
-    told = capsys.readouterr().out
-    assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in told
-    assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in told
+    output = capsys.readouterr().out
+    assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in output
+    assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in output
 
 
 def test_what_is_freed_is_what_nobody_shares(folder: Path) -> None:

@@ -104,10 +104,13 @@ def test_added_packages_are_locked_installed_and_imported(
     write_wheel(place.wheels, "toy", "2.0")
     write_wheel(place.wheels, "extra", "1.0", ["toy", "more"], module="import more\n")
     write_wheel(place.wheels, "more", "1.0", module="1 / 0\n")
-    own, venvs_of = read_environment_file(place.file, hashed=False), place.envs.parent / "venvs"
+    environment_file, venvs_of = (
+        read_environment_file(place.file, hashed=False),
+        place.envs.parent / "venvs",
+    )
     arguments = ["--with", "extra==1.0", "--environments", str(venvs_of)]
     assert cli.main(["hashes", str(place.file), *arguments]) == 0
-    file = added_packages.file_of(own, ["extra==1.0"], venvs_of)
+    file = added_packages.file_of(environment_file, ["extra==1.0"], venvs_of)
     pins = ("extra==1.0", "more==1.0", "other==2.0", "toy==1.0")
     assert read_environment_file(file).packages == pins
     with pytest.raises(ConfigError, match=r"cannot be imported: .*extra.*division by zero"):
@@ -128,13 +131,13 @@ def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> No
     command = rf"framebench hashes pytorch --with timm==1.0.28 --environments {folder}"
     with pytest.raises(ConfigError, match=f"packages.pytorch: found .*timm.*`.*{command}`"):
         software(environments=str(folder))
-    own = read_environment_file(ROOT / "envs" / "pytorch.yaml")
-    file = added_packages.file_of(own, ["timm==1.0.28"], folder)
+    environment_file = read_environment_file(ROOT / "envs" / "pytorch.yaml")
+    file = added_packages.file_of(environment_file, ["timm==1.0.28"], folder)
     folder.mkdir()
-    file.write_text(own.path.read_text() + "      - timm==1.0.28\n")
+    file.write_text(environment_file.path.read_text() + "      - timm==1.0.28\n")
     actual = software(environments=str(folder), require_hashes=False)
     assert actual
-    assert actual.packages == (*own.packages, "timm==1.0.28")
+    assert actual.packages == (*environment_file.packages, "timm==1.0.28")
     with pytest.raises(ConfigError, match=r"packages.pytorch: found .*; allowed without"):
         software(interpreters={"pytorch": sys.executable})
 

@@ -115,8 +115,10 @@ def test_the_command_with_modules(tmp_path: Path) -> None:
 
 def test_what_is_brought_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
     brought = {"images": {"pytorch": "/no/image.sif"}, "modules": {"pytorch": ["pytorch"]}}
-    for methods, way in (((), "venv"), (("conda",), "conda"), (MODULES, "modules")):
-        assert plan(tmp_path, methods=methods, **brought).software["pytorch"].install_method == way
+    for methods, method in (((), "venv"), (("conda",), "conda"), (MODULES, "modules")):
+        assert (
+            plan(tmp_path, methods=methods, **brought).software["pytorch"].install_method == method
+        )
     both = {"interpreters": {"pytorch": "/usr/bin/env"}, "modules": {"pytorch": ["pytorch"]}}
     assert plan(tmp_path, methods=MODULES, **both).software["pytorch"].install_method == "modules"
     assert plan(tmp_path, **both).software["pytorch"].install_method == "interpreter"
@@ -279,8 +281,8 @@ def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
         (with_image["frameworks"], APPTAINER, with_image),
     ):
         suite = {**SUITE, "axes": {**SUITE["axes"], "framework": names}}
-        asked = settings(tmp_path, suite, methods=methods, **{**more, "accelerator": "cuda"})
-        made = make_plan(asked, CATALOG, machine, None)
+        loaded = settings(tmp_path, suite, methods=methods, **{**more, "accelerator": "cuda"})
+        made = make_plan(loaded, CATALOG, machine, None)
         assert {case.framework for case in made.folders} == set(names)
         for name in names:
             software = made.software[name]

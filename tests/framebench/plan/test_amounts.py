@@ -55,16 +55,18 @@ def seconds_of(plan: Plan) -> float:
 def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
     """Fail if a training's estimate is not based on its operations.
     Two epochs of 300 questions, with 20 scored before and after each."""
-    asked = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
-    plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **asked)
+    options = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
+    plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **options)
     (case,) = plan.folders
     assert amounts.of_cases([case], plan.settings, CATALOG) == {case: SampleCounts(TRAIN, HELD_OUT)}
     operations = 2 * forward_multiply_adds(CATALOG.models["bert_base_squad"], 384)
     work = (2 * 3 * TRAIN + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
-    start = estimates.start_of("pytorch", "converge", "none", plan.place)
+    start = estimates.start_of("pytorch", "converge", "none", plan.capacity)
     start += estimates.MEASURING_SECONDS
     assert plan.pending[0].seconds == pytest.approx(start + work)
-    steps = plan_of(tmp_path / "steps", {"data": str(tmp_path / "squad")}, **asked, epoch_steps=100)
+    steps = plan_of(
+        tmp_path / "steps", {"data": str(tmp_path / "squad")}, **options, epoch_steps=100
+    )
     trained = (2 * 3 * 100 * 32 + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
     assert steps.pending[0].seconds == pytest.approx(start + trained)
 
@@ -84,8 +86,8 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
             folder.mkdir(parents=True)
             for number in range(count):
                 (folder / f"{number}.JPEG").touch()
-    asked = {"model": ["resnet50_v1.5"], "input": ["data"], "epochs": 3}
-    plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **asked)
+    options = {"model": ["resnet50_v1.5"], "input": ["data"], "epochs": 3}
+    plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **options)
     (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
     assert actual == SampleCounts(80, 12)
     (tmp_path / "images" / "val" / "dog" / "note.txt").touch()
@@ -93,7 +95,7 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
         targets.check_data(plan, CATALOG)
     skipping = {"data": str(tmp_path / "images"), "bad_images": "skip"}
-    targets.check_data(plan_of(tmp_path / "skipping", skipping, **asked), CATALOG)
+    targets.check_data(plan_of(tmp_path / "skipping", skipping, **options), CATALOG)
 
 
 def test_texts_are_guessed_by_their_bytes(tmp_path: Path) -> None:
@@ -101,31 +103,31 @@ def test_texts_are_guessed_by_their_bytes(tmp_path: Path) -> None:
     for split, characters in (("train", 128 * 4 * 50), ("val", 128 * 4 * 5)):
         (folder / split).mkdir(parents=True)
         (folder / split / "one.txt").write_text("a" * characters)
-    asked = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
-    plan = plan_of(tmp_path, {"data": str(folder)}, **asked)
+    options = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
+    plan = plan_of(tmp_path, {"data": str(folder)}, **options)
     (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
     assert actual == SampleCounts(50, 5)
 
 
 def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    asked = {"model": ["electra_base_squad"], "sequence_length": [384]}
-    without = plan_of(tmp_path, **asked)
+    options = {"model": ["electra_base_squad"], "sequence_length": [384]}
+    without = plan_of(tmp_path, **options)
     with pytest.raises(ConfigError, match="electra_base_squad, which learns from files, but no"):
         targets.check_data(without, CATALOG)
     folder = squad(tmp_path / "squad")
-    given = {"data": str(folder)}
-    targets.check_data(plan_of(tmp_path / "good", given, **asked), CATALOG)
+    options = {"data": str(folder)}
+    targets.check_data(plan_of(tmp_path / "good", options, **options), CATALOG)
     (folder / "dev-v1.1.json").unlink()
     amounts.counts_of.cache_clear()
     with pytest.raises(ConfigError, match=r"dev-v1\.1\.json: No such file"):
-        targets.check_data(plan_of(tmp_path / "bad", given, **asked), CATALOG)
+        targets.check_data(plan_of(tmp_path / "bad", options, **options), CATALOG)
 
 
 def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> None:
     """Fail if the plan lists parameters that the suite does not set.
     A benchmark with sixteen parameters had a row of 400 characters."""
-    asked = {"model": ["digits_resnet"], "epochs": 10, "target": ["none", 0.98]}
-    lines = describe(plan_of(tmp_path, **asked)).splitlines()
+    options = {"model": ["digits_resnet"], "epochs": 10, "target": ["none", 0.98]}
+    lines = describe(plan_of(tmp_path, **options)).splitlines()
     (row,) = (line for line in lines if "1n1g" in line and "batch 32;" in line)
     assert "; batch 32; epochs 10; target none, 0.98  " in row
     assert len(row) < 140, row

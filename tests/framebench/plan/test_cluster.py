@@ -72,8 +72,8 @@ def test_without_gpus_none_are_asked_for() -> None:
 
 
 def test_what_the_user_says_is_passed_on() -> None:
-    given = {"partition": "gpu", "account": "me", "constraint": "a100", "qos": "high"}
-    actual = asked(**given)
+    options = {"partition": "gpu", "account": "me", "constraint": "a100", "qos": "high"}
+    actual = asked(**options)
     assert actual["slurm_partition"] == "gpu"
     assert actual["slurm_account"] == "me"
     assert actual["constraint"] == "a100"
@@ -87,8 +87,8 @@ def job(**resources: Any) -> Any:
 
 @pytest.mark.parametrize("key", HANDED_ON)
 def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> None:
-    given = {"mail_type": ["ALL"]} if key == "mail_user" else {}
-    described = settings(tmp_path, cluster={**GIVEN, **given, key: HANDED_ON[key]}).cluster
+    options = {"mail_type": ["ALL"]} if key == "mail_user" else {}
+    described = settings(tmp_path, cluster={**GIVEN, **options, key: HANDED_ON[key]}).cluster
     text = described.resources(1, 8, 11, True)["slurm_extra"]
     plugin.validate_slurm_extra(
         job(slurm_extra=text)
@@ -183,8 +183,14 @@ KINDS = {"h100": {"gres": "gpu:h100", "partition": "new"}, "cpu": {"gpus_per_nod
 
 def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
     def described(**kind: Any) -> Cluster:
-        given = {**GIVEN, "extra": "--nice=5", "mail_type": ["ALL"], "node_kinds": KINDS, **kind}
-        actual = settings(tmp_path, cluster=given).cluster
+        arguments = {
+            **GIVEN,
+            "extra": "--nice=5",
+            "mail_type": ["ALL"],
+            "node_kinds": KINDS,
+            **kind,
+        }
+        actual = settings(tmp_path, cluster=arguments).cluster
         assert actual
         return actual
 
@@ -197,7 +203,7 @@ def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"node_kind": "h10"}, "node_kind: found 'h10' .did you mean h100..; allowed: h100, cpu"),
         ({"node_kinds": {}, "node_kind": "h100"}, "node_kind: .* there are no node_kinds"),
@@ -208,8 +214,8 @@ def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
         ({"node_kinds": ["a"]}, "node_kinds: found .*; allowed: a mapping"),
     ],
 )
-def test_a_kind_of_nodes_says_what_is_allowed(given: Any, told: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster\.{told}"):
+def test_a_kind_of_nodes_says_what_is_allowed(given: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster\.{message}"):
         settings(tmp_path, cluster={**GIVEN, "node_kinds": KINDS, **given})
 
 
@@ -255,7 +261,7 @@ def test_further_options_reach_sbatch_word_by_word(extra: Any, arguments: list[s
 
 
 @pytest.mark.parametrize(
-    ("extra", "told"),
+    ("extra", "message"),
     [
         ("--qos=high", "--qos is cluster.qos"),
         ("--nice -p gpu", "-p is cluster.partition"),
@@ -267,8 +273,10 @@ def test_further_options_reach_sbatch_word_by_word(extra: Any, arguments: list[s
         ("--time=60", "--time is cluster.least_time .at least. or time_limit .at most."),
     ],
 )
-def test_options_that_are_said_elsewhere_are_refused(extra: Any, told: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.extra: found .*{told}"):
+def test_options_that_are_said_elsewhere_are_refused(
+    extra: Any, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.extra: found .*{message}"):
         settings(tmp_path, cluster={**GIVEN, "extra": extra})
 
 
@@ -279,14 +287,14 @@ def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
     assert set(cluster.RESOURCES) - set(bare.asked(cuda=False)) == left | {"gres", "tasks_per_gpu"}
     described = Cluster(**GIVEN, account="me", qos="high", partition="gpu")
     assert set(cluster.RESOURCES) - set(described.asked(cuda=True)) == {"constraint"}
-    given = {"mem_mb", "slurm_account", "runtime", "disk_mb", "gres"}
-    assert cluster.without_effect(given, bare.asked(cuda=True)) == ["gres", "runtime"]
+    options = {"mem_mb", "slurm_account", "runtime", "disk_mb", "gres"}
+    assert cluster.without_effect(options, bare.asked(cuda=True)) == ["gres", "runtime"]
 
 
 def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> None:
     suite = changed(batch_per_device=[2, "max"])
-    asked = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
-    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+    loaded = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
+    plan = make_plan(loaded, CATALOG, Machine(64, 0), None)
     (compared, *_) = verify.full_size(plan, CATALOG)
     (peak, *_) = peak_flops.wanted(plan)
     for words in (
@@ -310,8 +318,8 @@ def planned(folder: Path, **given: Any) -> Plan:
     limit."""
     limit = given.pop("run_seconds", 1800)
     described = {**GIVEN, "gpus_per_node": 0, **given}
-    asked = settings(folder, cluster=described, time_limit=limit, results=str(folder))
-    return make_plan(asked, CATALOG, Machine(64, 0), None)
+    loaded = settings(folder, cluster=described, time_limit=limit, results=str(folder))
+    return make_plan(loaded, CATALOG, Machine(64, 0), None)
 
 
 def time_limit_of(arguments: list[str]) -> float:
@@ -393,9 +401,9 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     tmp_path: Path,
 ) -> None:
     described = {**GIVEN, "gpus_per_node": 0, "most_node_hours": 5}
-    given = {"suite": "quick", "cluster": described, "results": str(tmp_path)}
-    asked = load_settings({**CONFIG, **given, "frameworks": "pytorch"}, CATALOG)
-    plan = make_plan(asked, CATALOG, Machine(64, 0), None)
+    options = {"suite": "quick", "cluster": described, "results": str(tmp_path)}
+    settings = load_settings({**CONFIG, **options, "frameworks": "pytorch"}, CATALOG)
+    plan = make_plan(settings, CATALOG, Machine(64, 0), None)
     actual = requests.of_plan(plan, peak_flops.names(plan), {})
     assert len(actual) == len(plan.pending) + 1 < len(plan.reserve)
     hours = requests.node_hours(job_request for _, job_request in actual) + 600 / 3600

@@ -23,8 +23,8 @@ GIVEN: dict[str, Any] = {"nodes": 4, "cores_per_node": 8, "memory_gib": 16, "exc
 
 
 def plan(tmp_path: Path, named: Mapping[str, str] = NAMED, **config: Any) -> Plan:
-    asked = settings(tmp_path, MEMORY, **config)
-    return make_plan(asked, CATALOG, Machine(2, 0, named=named), None)
+    loaded = settings(tmp_path, MEMORY, **config)
+    return make_plan(loaded, CATALOG, Machine(2, 0, named=named), None)
 
 
 def test_every_case_is_run_on_every_node_and_one_out_of_service_is_left_out(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suite", "config", "told"),
+    ("suite", "config", "message"),
     [
         ({}, {"nodes_named": ["a b"]}, "nodes_named.*found 'a b'"),
         ({}, {"nodes_named": []}, "nodes_named: found \\[\\]; allowed: all, or a list"),
@@ -60,15 +60,15 @@ def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(
-    suite: dict[str, Any], config: dict[str, Any], told: str, tmp_path: Path
+    suite: dict[str, Any], config: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         settings(tmp_path, {**MEMORY, **suite}, **config)
 
 
 def test_elsewhere_no_node_is_named(tmp_path: Path) -> None:
-    asked = settings(tmp_path, {**MEMORY, "nodes_named": None})
-    made = make_plan(asked, CATALOG, Machine(2, 0, named=NAMED), None)
+    loaded = settings(tmp_path, {**MEMORY, "nodes_named": None})
+    made = make_plan(loaded, CATALOG, Machine(2, 0, named=NAMED), None)
     assert {case.node for case in made.folders} == {""}
     assert "--node" not in commands.arguments(made, made.runs[0])
 

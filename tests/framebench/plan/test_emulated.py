@@ -21,9 +21,9 @@ SUITE = changed(precision=["fp32", "amp", "fp16", "fp8"])
 
 
 def planned(tmp_path: Path, sets: frozenset[str] = ZEN3, gpus: int = 0, **config: Any) -> Plan:
-    asked = settings(tmp_path, SUITE, results=str(tmp_path), **config)
+    loaded = settings(tmp_path, SUITE, results=str(tmp_path), **config)
     cached = record_sets.load_results(tmp_path)
-    return make_plan(asked, CATALOG, Machine(2, gpus, instruction_sets=sets), cached)
+    return make_plan(loaded, CATALOG, Machine(2, gpus, instruction_sets=sets), cached)
 
 
 @pytest.mark.parametrize(

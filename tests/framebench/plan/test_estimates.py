@@ -23,8 +23,8 @@ SAPPHIRE_RAPIDS = AVX2 | {"avx512f", "avx512_bf16", "amx_bf16"}
 
 
 def planned(suite: str, tmp_path: Path, sets: frozenset[str]) -> Plan:
-    asked = load_settings({**CONFIG, "suite": suite, "results": str(tmp_path)}, CATALOG)
-    return make_plan(asked, CATALOG, Machine(2, 0, instruction_sets=sets), None)
+    settings = load_settings({**CONFIG, "suite": suite, "results": str(tmp_path)}, CATALOG)
+    return make_plan(settings, CATALOG, Machine(2, 0, instruction_sets=sets), None)
 
 
 def test_a_core_without_avx512_is_expected_to_be_slower(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def quick_of(
     results: Path, catalog: Catalog, sets: frozenset[str] = AVX2, **keys: Any
 ) -> tuple[set[Case], set[Case]]:
     """Return the cases of ``quick`` in its plan, and those left out for their time."""
-    asked = load_settings({**CONFIG, "suite": "quick", "results": str(results), **keys}, catalog)
-    plan = make_plan(asked, catalog, Machine(2, 0, instruction_sets=sets), None)
+    settings = load_settings({**CONFIG, "suite": "quick", "results": str(results), **keys}, catalog)
+    plan = make_plan(settings, catalog, Machine(2, 0, instruction_sets=sets), None)
     left_out = {left_out.case for left_out in plan.left_out if "time_budget=" in left_out.reason}
     noting.note(plan)
     noted = {case.case for case in expected.load(results)[0] if "time_budget=" in case.left_out}
@@ -94,10 +94,10 @@ def test_slow_steps_are_measured_with_more_time_or_without_competitors(
 
 
 def test_seconds_of_a_slow_framework_follow_its_rate(tmp_path: Path) -> None:
-    asked = load_settings({**CONFIG, "suite": "careful", "results": str(tmp_path)}, CATALOG)
+    settings = load_settings({**CONFIG, "suite": "careful", "results": str(tmp_path)}, CATALOG)
     machine = Machine(2, 0, instruction_sets=AVX2)
     usual, slow = (
-        {run.case: run.seconds for run in make_plan(asked, catalog, machine, None).runs}
+        {run.case: run.seconds for run in make_plan(settings, catalog, machine, None).runs}
         for catalog in (CATALOG, slow_at("mxnet"))
     )
     slower = {case for case in usual if slow[case] > 5 * usual[case]}

@@ -76,7 +76,7 @@ def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.Monke
     names = ("nvidia_settings", "dlperf_settings")
     plans = [on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], suite=name) for name in names]
     check("published_settings", "\n\n".join(map(said, plans)))
-    given = {
+    options = {
         (case.variant, case.precision): {**variables(case, plan.settings.suite, "cuda")}
         for plan in plans
         for case in plan.folders
@@ -87,7 +87,7 @@ def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.Monke
     memory = {"FLAGS_fraction_of_gpu_memory_to_use": "0.98"}
     nvidia = {**search, "FLAGS_conv_workspace_size_limit": "4096"}
     dlperf = {**search, **normalization, **memory, "FLAGS_conv_workspace_size_limit": "4000"}
-    assert {key: own for key, own in given.items() if own} == {
+    assert {key: own for key, own in options.items() if own} == {
         ("nvidia", "tf32"): nvidia,
         ("nvidia", "amp_fp16"): {**nvidia, **normalization},
         ("dlperf", "fp32"): memory,
@@ -176,9 +176,9 @@ def test_an_environment_is_chosen_by_driver_and_compute_capability(
 
 def made_on(cluster: dict[str, Any], **config: Any) -> Plan:
     """Return the plan for a node of a cluster."""
-    given = load_settings({**CONFIG, "cluster": cluster, **config}, CATALOG)
-    assert given.cluster is not None
-    return make_plan(given, CATALOG, given.cluster.machine, None)
+    settings = load_settings({**CONFIG, "cluster": cluster, **config}, CATALOG)
+    assert settings.cluster is not None
+    return make_plan(settings, CATALOG, settings.cluster.machine, None)
 
 
 def test_a_cluster_states_its_gpus() -> None:
@@ -200,8 +200,8 @@ def test_commands_that_make_suites_begin_with_that_for_gpus(
 ) -> None:
     monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, MACHINES["1_rtx_5090"]), prepend=":")
     for accelerator, name in (("auto", "quick_gpu"), ("cpu", "quick")):
-        given = ["suite=quick", f"accelerator={accelerator}"]
-        settings, written = snakemake_calls.settings_of(given, CATALOG, {})
+        arguments = ["suite=quick", f"accelerator={accelerator}"]
+        settings, written = snakemake_calls.settings_of(arguments, CATALOG, {})
         assert settings.suite.name == name
         assert "on_gpus" not in written
     suite = tmp_path / "mine.yaml"
@@ -221,7 +221,7 @@ def test_hidden_gpus_are_said_and_no_cpu_takes_their_place(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with pytest.raises(ConfigError, match=r"hides all 8 GPUs; allowed: .*, or cpu"):
         on(tmp_path, monkeypatch, listed)
-    assert on(tmp_path, monkeypatch, listed, accelerator="cpu").place.accelerator == "cpu"
+    assert on(tmp_path, monkeypatch, listed, accelerator="cpu").capacity.accelerator == "cpu"
 
 
 def check(name: str, text: str) -> None:

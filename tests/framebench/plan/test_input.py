@@ -85,8 +85,8 @@ def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
 def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
     suite = {"measurements": {"input": {"framework": ["pytorch"], "model": ["resnet50_v1.5"],
                                         "batch_per_device": [4], "workers": [0, 2]}}}  # fmt: skip
-    given = settings(tmp_path, suite, data=str(tmp_path), bad_images="skip")
-    plan = make_plan(given, CATALOG, HERE, None)
+    loaded = settings(tmp_path, suite, data=str(tmp_path), bad_images="skip")
+    plan = make_plan(loaded, CATALOG, HERE, None)
     assert [dict(case.parameters)["workers"] for case in plan.folders] == [0, 2]
     arguments = " ".join(commands.arguments(plan, plan.runs[0]))
     assert f"--data {tmp_path} --bad-images skip" in arguments
@@ -146,23 +146,23 @@ def test_an_older_record_lay_on_the_device_and_data_sets_are_distinguished(tmp_p
 def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL)
     steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
-    asked = {"batch_per_device": 4, "cores_per_device": plan.place.cores_per_device, **steps}
-    asked["model"] = next(iter(plan.folders)).model
+    options = {"batch_per_device": 4, "cores_per_device": plan.capacity.cores_per_device, **steps}
+    options["model"] = next(iter(plan.folders)).model
     # Two runs in each other's folders.
     actual = ("native", "data@01234567", "synthetic_host", "dali@01234567")
     made = [
-        run(input=name, origin=f"{folder}/r1.json", **asked)
+        run(input=name, origin=f"{folder}/r1.json", **options)
         for folder, name in zip(plan.folders.values(), actual, strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
-    given = {"data": str(tmp_path)}
-    assert plan_of(tmp_path, cached, given, **ALL).cached == 2
+    options = {"data": str(tmp_path)}
+    assert plan_of(tmp_path, cached, options, **ALL).cached == 2
     made[1:3] = [
-        run(input=name, origin=f"{folder}/r1.json", **asked)
+        run(input=name, origin=f"{folder}/r1.json", **options)
         for folder, name in zip([*plan.folders.values()][1:3], (actual[2], actual[1]), strict=True)
     ]
     cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
-    assert plan_of(tmp_path, cached, given, **ALL).cached == 4
+    assert plan_of(tmp_path, cached, options, **ALL).cached == 4
 
 
 def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:

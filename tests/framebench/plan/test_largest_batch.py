@@ -28,8 +28,8 @@ SUITE = changed(batch_per_device=[2, "max"], precision=["fp32", "amp"])
 
 
 def plan_of(tmp_path: Path, suite: object = SUITE, **config: object) -> Plan:
-    given = settings(tmp_path, suite, results=str(tmp_path / "results"), **config)
-    return make_plan(given, CATALOG, HERE, None)
+    loaded = settings(tmp_path, suite, results=str(tmp_path / "results"), **config)
+    return make_plan(loaded, CATALOG, HERE, None)
 
 
 def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
@@ -64,9 +64,9 @@ def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
     updated = with_found(before, CATALOG, HERE)
     assert [run.name for run in updated.runs[: len(before.runs)]] == [r.name for r in before.runs]
     assert {run.name for run in updated.runs} == {run.name for run in after.runs}
-    places = [run.place for run in sorted(updated.runs, key=lambda run: run.place)]
+    places = [run.position for run in sorted(updated.runs, key=lambda run: run.position)]
     assert len(set(places)) == len(places)
-    repeats = [run.repeat for run in sorted(updated.runs, key=lambda run: run.place)]
+    repeats = [run.repeat for run in sorted(updated.runs, key=lambda run: run.position)]
     assert repeats == sorted(repeats)
 
 
@@ -101,9 +101,9 @@ def test_a_result_is_of_what_decided_it(
 
 def test_a_result_is_of_the_memory_that_there_was(tmp_path: Path) -> None:
     save(tmp_path, plan_of(tmp_path))
-    given = settings(tmp_path, SUITE, results=str(tmp_path / "results"))
-    assert not make_plan(given, CATALOG, HERE, None).unsearched
-    assert make_plan(given, CATALOG, Machine(2, 0, "48 GiB"), None).unsearched
+    loaded = settings(tmp_path, SUITE, results=str(tmp_path / "results"))
+    assert not make_plan(loaded, CATALOG, HERE, None).unsearched
+    assert make_plan(loaded, CATALOG, Machine(2, 0, "48 GiB"), None).unsearched
 
 
 def test_a_pattern_excludes_max(tmp_path: Path) -> None:

@@ -92,9 +92,9 @@ def test_a_device_is_made_of_physical_cores(
 def test_threads_that_share_physical_cores_mark_the_figure(
     per_device: int, devices: int, physical: int | None, why: str | None
 ) -> None:
-    asked = {**case(2)._asdict(), "devices_per_node": devices}
-    del asked["variant"]
-    record = json.loads(json.dumps(record_of(random.Random(1), asked, 1)))
+    options = {**case(2)._asdict(), "devices_per_node": devices}
+    del options["variant"]
+    record = json.loads(json.dumps(record_of(random.Random(1), options, 1)))
     record["settings"]["cores_per_device"] = per_device
     if physical is not None:
         record["environment"]["hardware"]["physical_cores"] = physical

@@ -52,7 +52,7 @@ def runs_of(ratios: Sequence[float], better: str = "higher") -> tuple[list[Run],
     return sides
 
 
-def asked(of: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) -> list[int]:
+def asked(suite: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) -> list[int]:
     """Return the pairs that cases with these ratios, or runs, should have."""
     folders, runs = {}, {}
     for number, some in enumerate(ratios):
@@ -61,7 +61,7 @@ def asked(of: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) -> 
             case = Case("toy", "toy", "train", 1, 1, number, "fp32", "none", None, name)
             folders[case] = f"{number}/{name}"
             runs[folders[case]] = side
-    actual = wanted(folders, of, runs)
+    actual = wanted(folders, suite, runs)
     numbers = [actual[case] for case in folders]
     assert numbers[::2] == numbers[1::2], "both sides have as many repeats"
     return numbers[::2]

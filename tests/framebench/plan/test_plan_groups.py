@@ -112,8 +112,8 @@ def test_above_a_day_measuring_needs_a_yes_and_is_reported_what_is_shorter(tmp_p
 
 
 def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
-    asked = {"cluster": CLUSTER, "accelerator": "cpu"}
-    plan = plan_of(tmp_path, 10, asked, framework=["pytorch"], nodes=[1, 2])
+    options = {"cluster": CLUSTER, "accelerator": "cpu"}
+    plan = plan_of(tmp_path, 10, options, framework=["pytorch"], nodes=[1, 2])
     alone = sum(run.seconds for run in plan.pending)
     nodes = sum(run.seconds * run.case.nodes for run in plan.pending)
     assert total.at_once(plan) == pytest.approx(4 * alone / nodes)

@@ -28,8 +28,8 @@ AVX512 = frozenset({"avx2", "avx512f"})
 def test_zentorch_is_left_out_where_it_is_not_made_for(
     tmp_path: Path, machine: Machine, reason: str
 ) -> None:
-    asked = load_settings({**CONFIG, "suite": "zentorch", "results": str(tmp_path)}, CATALOG)
-    plan = make_plan(asked, CATALOG, machine, None)
+    settings = load_settings({**CONFIG, "suite": "zentorch", "results": str(tmp_path)}, CATALOG)
+    plan = make_plan(settings, CATALOG, machine, None)
     compilers = {case.compiler for case in plan.folders}
     assert compilers == {"none", "inductor"} | ({"zentorch"} if not reason else set())
     assert {left_out.case.compiler for left_out in plan.left_out} == (

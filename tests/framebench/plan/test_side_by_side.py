@@ -80,10 +80,10 @@ def test_what_is_started_gets_its_devices_at_once(
         for wanted in range(1, most_devices + 1)
     }
     here = Machine(count, 0, threads_per_core=max(len(siblings(core)) for core in range(count)))
-    asked = settings(
+    loaded = settings(
         tmp_path, changed(devices_per_node=[1]), side_by_side=True, cores_per_device=per_device
     )
-    room = make_plan(asked, CATALOG, here, None).room
+    room = make_plan(loaded, CATALOG, here, None).room
     assert room is not None
     draw = random.Random(1)
     for cores in (1, count - 1, count, 3 * count):
@@ -129,8 +129,8 @@ def test_no_run_starts_before_those_of_earlier_rounds() -> None:
 
 
 def made(tmp_path: Path, beside: bool, here: Machine = Machine(2, 0), **axes: Any) -> Plan:  # noqa: B008
-    asked = settings(tmp_path, changed(**axes), side_by_side=beside, cores_per_device=1)
-    return make_plan(asked, CATALOG, here, None)
+    loaded = settings(tmp_path, changed(**axes), side_by_side=beside, cores_per_device=1)
+    return make_plan(loaded, CATALOG, here, None)
 
 
 def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
 
 
 def test_a_gpu_is_a_device_of_the_room(tmp_path: Path) -> None:
-    asked = settings(tmp_path, changed(devices_per_node=[1, 4]), side_by_side=True)
-    room = make_plan(asked, CATALOG, Machine(64, 8), None).room
+    loaded = settings(tmp_path, changed(devices_per_node=[1, 4]), side_by_side=True)
+    room = make_plan(loaded, CATALOG, Machine(64, 8), None).room
     assert room == Room(8, 1, in_cores=False)
 
 
@@ -174,7 +174,7 @@ def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
 def test_a_run_beside_others_is_another_run(tmp_path: Path) -> None:
     alone, beside = (made(tmp_path, mode) for mode in (False, True))
     assert not set(alone.folders.values()) & set(beside.folders.values())
-    asked = request("pytorch", alone.settings, alone.place, alone.software)
+    asked = request("pytorch", alone.settings, alone.capacity, alone.software)
     assert "side_by_side" not in asked, "what was measured before there was such a thing is lost"
 
 
@@ -182,14 +182,14 @@ def test_a_run_beside_others_is_another_run(tmp_path: Path) -> None:
 def test_only_records_measured_as_asked_count(tmp_path: Path, beside: bool) -> None:
     suite = {**SUITE, "repeats": 1}
     results = str(tmp_path / "out")
-    asked = settings(tmp_path, suite, results=results, side_by_side=beside)
-    (folder,) = make_plan(asked, CATALOG, Machine(2, 0), None).folders.values()
+    loaded = settings(tmp_path, suite, results=results, side_by_side=beside)
+    (folder,) = make_plan(loaded, CATALOG, Machine(2, 0), None).folders.values()
     for there in (True, False):
         content = as_suite_asks()
         content["settings"]["side_by_side"] = there
         save(tmp_path / "out" / "runs" / folder / "r1.json", content)
         cached = record_sets.load(tmp_path / "out" / "runs")
-        (run,) = make_plan(asked, CATALOG, Machine(2, 0), cached).runs
+        (run,) = make_plan(loaded, CATALOG, Machine(2, 0), cached).runs
         assert run.status == ("ok" if there == beside else ""), "a number of another kind"
 
 

@@ -40,9 +40,9 @@ def test_the_runs_of_that_variant_are_reported_and_are_others(
     variant: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
     made = with_variant(tmp_path, **variant)
-    told = {run.case.variant: commands.arguments(made, run) for run in made.runs}
-    assert told["other"][-len(expected) :] == expected
-    assert not {"--preload", "--huge-pages", "--source"} & {*told["default"]}
+    arguments = {run.case.variant: commands.arguments(made, run) for run in made.runs}
+    assert arguments["other"][-len(expected) :] == expected
+    assert not {"--preload", "--huge-pages", "--source"} & {*arguments["default"]}
     before = with_variant(tmp_path).folders
     after = made.folders
     changed = {case.variant for case in after if after[case] != before[case]}

@@ -135,12 +135,12 @@ def test_a_disturbed_repeat_marks_the_figure() -> None:
 
 def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:
     """Return names and statuses of the first repeat, as planned with the existing records."""
-    given = settings(
+    loaded = settings(
         tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=most
     )
     runs = tmp_path / "out" / "runs"
     cached = record_sets.load(runs) if runs.is_dir() else None
-    plan = make_plan(given, CATALOG, Machine(2, 0), cached)
+    plan = make_plan(loaded, CATALOG, Machine(2, 0), cached)
     return [(Path(run.name).name, run.status) for run in plan.runs]
 
 
@@ -161,8 +161,8 @@ def test_what_is_disturbed_is_planned_again_within_bounds(
 ) -> None:
     """Fail if disturbed runs are not planned again, or more often than allowed.
     The records are disturbed by steal time."""
-    given = settings(tmp_path, {**SUITE, "repeats": 1})
-    (folder,) = make_plan(given, CATALOG, Machine(2, 0), None).folders.values()
+    loaded = settings(tmp_path, {**SUITE, "repeats": 1})
+    (folder,) = make_plan(loaded, CATALOG, Machine(2, 0), None).folders.values()
     for name, steal in there.items():
         content = as_suite_asks(watch=watch(steal=steal))
         save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)

@@ -16,9 +16,9 @@ BUSY, ADVICE = "somebody is there", "go elsewhere"
 def test_one_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "results" / ".lock"
     first = locks.take(path, ADVICE, BUSY)
-    with pytest.raises(locks.LockError) as told:
+    with pytest.raises(locks.LockError) as error:
         locks.take(path, ADVICE, BUSY)
-    assert str(told.value) == f"{path.parent}: {BUSY}. Wait until it ends, or {ADVICE}"
+    assert str(error.value) == f"{path.parent}: {BUSY}. Wait until it ends, or {ADVICE}"
     first.close()
     locks.take(path, ADVICE, BUSY).close()
 
@@ -32,10 +32,10 @@ def test_a_file_system_without_locks(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(locks.LockError, match="gives no lock") as told:
+    with pytest.raises(locks.LockError, match="gives no lock") as error:
         locks.take(tmp_path / ".lock", ADVICE, busy)
-    assert str(tmp_path) in str(told.value)
-    assert ADVICE in str(told.value)
+    assert str(tmp_path) in str(error.value)
+    assert ADVICE in str(error.value)
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:

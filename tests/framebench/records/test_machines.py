@@ -20,9 +20,9 @@ HERE = Machine(2, 0, identity=Identity("Example CPU", "", "16 GiB", "here"))
 
 
 def planned(tmp_path: Path, place: Machine = HERE) -> Plan:
-    given = settings(tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"))
+    loaded = settings(tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"))
     runs = tmp_path / "out" / "runs"
-    return make_plan(given, CATALOG, place, record_sets.load(runs) if runs.is_dir() else None)
+    return make_plan(loaded, CATALOG, place, record_sets.load(runs) if runs.is_dir() else None)
 
 
 def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
@@ -133,10 +133,10 @@ def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.Monkey
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         recorded = environment.capture("hand", [0], {}, {})
-        told = identity(recorded, hardware_label(recorded["hardware"]))
+        label = identity(recorded, hardware_label(recorded["hardware"]))
         actual = local.detect().identity
-        assert is_here(told, actual), f"{told} is not {actual}"
-        assert (told.hardware, told.memory, told.host) == (
+        assert is_here(label, actual), f"{label} is not {actual}"
+        assert (label.hardware, label.memory, label.host) == (
             actual.hardware,
             actual.memory,
             actual.host,

@@ -64,11 +64,11 @@ def test_a_report_is_made_of_what_is_good_and_names_the_rest(
 ) -> None:
     runs = results / "runs"
     assert cli.main(["report", "--records", str(runs), "--results", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert "\x1b" not in told.out + told.err
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
     for problem in record_sets.load(runs).problems:
-        assert f"ignored: {problem.origin}: " in told.err
-    assert "ignored: interruptions.csv:4: found 1 cells; allowed: 4" in told.err
+        assert f"ignored: {problem.origin}: " in printed.err
+    assert "ignored: interruptions.csv:4: found 1 cells; allowed: 4" in printed.err
     summary = pd.read_csv(tmp_path / "tables" / "summary.csv")
     (row,) = summary[summary["batch_per_device"] == BATCH].to_dict("records")
     assert (row["framework"], row["repeats"]) == ("pytorch", GOOD)

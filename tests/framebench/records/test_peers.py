@@ -81,16 +81,16 @@ def test_a_missing_1n1g_makes_no_speedup(base: list[Run], default: float, reason
 def test_results_with_and_without_xla_do_not_overwrite_each_other(tmp_path: Path) -> None:
     """DLPerf: results are keyed by the model's name; of 183.25 without XLA and 422.53 with it, one
     is lost."""
-    given = {"none": 183.25, "xla": 422.53}
-    peers = dict(zip(["bert_base"] * 2, given.values(), strict=True))
+    options = {"none": 183.25, "xla": 422.53}
+    peers = dict(zip(["bert_base"] * 2, options.values(), strict=True))
     assert peers == {"bert_base": 422.53}
     rows = [
         {**ROW, "model": "bert_base", "compiler": name, "throughput": str(value)}
-        for name, value in given.items()
+        for name, value in options.items()
     ]
     made = build(record_sets.load(save_csv(tmp_path / "runs.csv", rows)).runs)
     actual = made["summary"].set_index("compiler")["throughput_median"]
-    assert actual.to_dict() == given
+    assert actual.to_dict() == options
     assert only(made["compiler_speedup"])["speedup"] == 422.53 / 183.25
 
 
@@ -314,10 +314,10 @@ def test_fifty_times_too_much_is_refused(tmp_path: Path) -> None:
 
 def planned(tmp_path: Path, **suite: Any) -> Plan:
     """Return the plan with the existing records."""
-    given = settings(tmp_path, {**SUITE, "repeats": 1, **suite}, results=str(tmp_path / "out"))
+    loaded = settings(tmp_path, {**SUITE, "repeats": 1, **suite}, results=str(tmp_path / "out"))
     runs = tmp_path / "out" / "runs"
     cached = record_sets.load(runs) if runs.is_dir() else None
-    return make_plan(given, CATALOG, Machine(2, 0), cached)
+    return make_plan(loaded, CATALOG, Machine(2, 0), cached)
 
 
 def measured(timed: int = 2, **case: Any) -> dict[str, Any]:

@@ -71,8 +71,8 @@ def planned(
 ) -> tuple[catalog.Catalog, Plan, dict[str, verify.Verification]]:
     """Return the catalog, PyTorch's plan of a suite, and its full-size verifications by name."""
     known = catalog.load_catalog(ROOT)
-    given = {"suite": suite, "frameworks": "pytorch", "results": str(results)}
-    plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
+    axes = {"suite": suite, "frameworks": "pytorch", "results": str(results)}
+    plan = make_plan(load_settings(axes, known), known, Machine(2, 0), None)
     return known, plan, verify.names(plan, known, verify.full_size(plan, known))
 
 
@@ -148,9 +148,9 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = catalog.load_catalog(ROOT)
-    given = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
+    options = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
     monkeypatch.chdir(ROOT)
-    plan = make_plan(load_settings(given, known), known, Machine(2, 0), None)
+    plan = make_plan(load_settings(options, known), known, Machine(2, 0), None)
     compared = verify.names(plan, known, verify.full_size(plan, known))
     scales = {verification.case.model: verification.scale for verification in compared.values()}
     assert scales["gpt2_small"] == "full"

@@ -162,7 +162,7 @@ def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick
     """Fail if a step's time is missing anywhere under the pointer.
     The records are real and include steps beyond the axis."""
     browser.open(quick)
-    told = browser.evaluate(
+    shown = browser.evaluate(
         """[...document.querySelectorAll("[data-values]")].map((one) => {
             one.scrollIntoView({block: "center"});
             const {left, width, top, height} = one.getBoundingClientRect();
@@ -175,9 +175,9 @@ def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick
             });
         })"""
     )
-    assert len(told) > 4
+    assert len(shown) > 4
     ahead = 0
-    for texts in told:
+    for texts in shown:
         numbers = [int(re.findall(r"step (-?\d+)", text)[0]) for text in texts]
         assert numbers == list(range(-1, numbers[-1] + 1))
         assert [text.startswith("warm-up") for text in texts] == [number < 1 for number in numbers]
@@ -282,12 +282,12 @@ def test_every_chart_says_what_a_baseline_does_there(browser: Browser, learned: 
 
 def test_of_many_epochs_the_pointer_is_reported_some_and_the_last() -> None:
     many = learning_curves.SeedCurves("jax", "jax", [(1, [0.5] * 1000), (2, [0.5] * 999)])
-    told = re.findall(
+    tips = re.findall(
         r'data-tip="([^"]*)"', learning_curves.draw([many], Look(["jax"]), "", None, 760)
     )
-    assert len(told) <= learning_curves.MAX_POINTS + 2
-    assert "jax, seed 1, epoch 1000: 0.5" in told
-    assert "jax, seed 2, epoch 999: 0.5" in told
+    assert len(tips) <= learning_curves.MAX_POINTS + 2
+    assert "jax, seed 1, epoch 1000: 0.5" in tips
+    assert "jax, seed 2, epoch 999: 0.5" in tips
 
 
 def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
@@ -356,8 +356,8 @@ def test_of_a_long_label_the_beginning_is_seen(
     html_report.write(actual, inputs, frames.build(inputs), page, "A report")
     browser.open(page, width=width)
     assert browser.evaluate(CUT) == []
-    told = browser.evaluate(
+    shown = browser.evaluate(
         "[...document.querySelectorAll('figure [data-tip]')].map((one) => one.dataset.tip)"
     )
     for name in names:
-        assert any(name in entry and "target 0.98" in entry for entry in told), "the whole is told"
+        assert any(name in entry and "target 0.98" in entry for entry in shown), "the whole is told"

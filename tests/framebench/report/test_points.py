@@ -196,8 +196,8 @@ def test_points_of_several_numbers_are_a_heat_map() -> None:
     assert plot.title == "Wire: rate by n, TFLOP/s (higher is better)"
     assert "All: batch 1, m 2." in plot.caption
     assert plot.narrow
-    told = re.findall(r'data-tip="([^"]*)"', plot.svg)
-    assert told == [
+    tips = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert tips == [
         "no framework, 1n1g, operation copy, 4: 6 TFLOP/s",
         "no framework, 1n1g, operation copy, 30: 3 TFLOP/s",
         "no framework, 1n1g, operation send, 30: 0.5 TFLOP/s",
@@ -217,7 +217,7 @@ def test_points_in_words_and_numbers_are_a_heat_map_in_their_order() -> None:
 
 def test_points_in_words_have_a_panel_each() -> None:
     places = [(("layer", name),) for name in ("first", "last")]
-    made = of_kind("wire", [MetricValue("rate", 1.0, "TFLOP/s", point=place) for place in places])
+    made = of_kind("wire", [MetricValue("rate", 1.0, "TFLOP/s", point=point) for point in places])
     assert [plot.title for plot in drawn(made)] == [
         f"rate at layer {name}, TFLOP/s (higher is better)" for name in ("first", "last")
     ]

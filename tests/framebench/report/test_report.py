@@ -278,10 +278,10 @@ def test_frameworks_stand_side_by_side_on_a_machine_that_is_named(tmp_path: Path
         path.write_text(json.dumps(record))
     text = make(source, tmp_path / "r.html")
     sections = re.findall(r'<section id="([\w-]+)">(.*?)</section>', text, re.DOTALL)
-    told = {name for name, content in sections if HOLDS in content}
-    assert told >= {"throughput", "weak-scaling", "precisions", "compilers"}
-    assert "step-time-of-inference" in told
-    assert all("Measured on Example CPU, 16 GiB." in c for n, c in sections if n in told)
+    titles = {name for name, content in sections if HOLDS in content}
+    assert titles >= {"throughput", "weak-scaling", "precisions", "compilers"}
+    assert "step-time-of-inference" in titles
+    assert all("Measured on Example CPU, 16 GiB." in c for n, c in sections if n in titles)
     assert "<dt>x/lib_blas.so</dt><dd>Haswell</dd>" in text
     assert "<dt>x/libgomp.so</dt><dd>does not tell</dd>" in text
     shutil.rmtree(source / "jax")

@@ -65,8 +65,8 @@ def changing_noise(size: float, first: float, last: float) -> Draw:
     fraction ``first`` of the points to ``last``."""
 
     def draw(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-        place = (np.arange(points) + 0.5) / points
-        sizes = np.where((place > first) & (place < last), size, 1.0)
+        position = (np.arange(points) + 0.5) / points
+        sizes = np.where((position > first) & (position < last), size, 1.0)
         return steady_series(random, points, related) * sizes
 
     return draw

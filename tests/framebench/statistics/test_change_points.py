@@ -127,22 +127,22 @@ def test_its_statistic_is_that_of_least_squares() -> None:
     noise."""
     values = jumping(np.random.default_rng(2), 16, 0.0)
     actual = change_points.squares_of_step(values[np.newaxis], True, np.zeros(1))[0]
-    for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
-        columns = np.stack([np.ones(16), np.arange(16), np.arange(16) >= place], axis=1)
+    for index in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
+        columns = np.stack([np.ones(16), np.arange(16), np.arange(16) >= index], axis=1)
         size, rest, *_ = np.linalg.lstsq(columns, values)
         variance = rest[0] / (16 - 3) * np.linalg.inv(columns.T @ columns)[2, 2]
-        assert actual[place] == pytest.approx(size[2] ** 2 / variance)
+        assert actual[index] == pytest.approx(size[2] ** 2 / variance)
     assert not actual[: change_points.BESIDE].any()
 
 
 def test_its_statistic_for_unequal_noise_is_that_of_welch() -> None:
     values = jumping(np.random.default_rng(2), 16, 0.0)
     actual = change_points.unequal_squares(values[np.newaxis])[0]
-    for place in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
-        short, long = sorted((values[:place], values[place:]), key=len)
+    for index in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
+        short, long = sorted((values[:index], values[index:]), key=len)
         if short.var(ddof=1) >= long.var(ddof=1):
             expected = stats.ttest_ind(short, long, equal_var=False).statistic ** 2
-            assert actual[place] == pytest.approx(expected)
+            assert actual[index] == pytest.approx(expected)
     assert not actual[: change_points.BESIDE].any()
 
 

@@ -29,10 +29,10 @@ def test_few_normal_repeats_are_called_odd(count: int) -> None:
 
 def test_a_repeat_that_stands_apart_is_named() -> None:
     random = np.random.default_rng(0)
-    for place in range(7):
+    for index in range(7):
         values = random.normal(100, 0.3, 7)
-        values[place] = 90
-        assert shape.outliers(values.tolist()) == [place]
+        values[index] = 90
+        assert shape.outliers(values.tolist()) == [index]
         assert shape.modes(values.tolist()) is None
 
 

@@ -59,7 +59,7 @@ def test_the_p_value_is_that_of_scipy_without_ties(count: int) -> None:
     [(6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53)],
 )
 def test_the_ends_are_those_of_the_tables(count: int, rank: int) -> None:
-    logarithms = [2.0**-place for place in range(count)]
+    logarithms = [2.0**-index for index in range(count)]
     averages = sorted((a + b) / 2 for n, a in enumerate(logarithms) for b in logarithms[n:])
     low, high = signed_rank.interval([math.exp(x) for x in logarithms]) or (0, 0)
     assert (low, high) == pytest.approx((math.exp(averages[rank - 1]), math.exp(averages[-rank])))
@@ -82,7 +82,7 @@ def test_too_few_pairs_have_no_interval() -> None:
 def test_more_cases_need_more_pairs_for_one_difference_to_be_shown(cases: int, pairs: int) -> None:
     assert signed_rank.pairs_needed(cases) == pairs
     for count, shown in ((pairs, True), (pairs - 1, False)):
-        ratios = [1.1 + place / 100 for place in range(count)]
+        ratios = [1.1 + index / 100 for index in range(count)]
         p_values = [signed_rank.p_value(ratios)] + [1.0] * (cases - 1)
         assert (intervals.adjusted(p_values)[0] <= 0.05) == shown
 

@@ -37,33 +37,33 @@ def made(request: pytest.FixtureRequest) -> KnownTables:
     return known_tables(*request.param)
 
 
-def setting_of(of: Of) -> Of:
+def setting_of(axes: Of) -> Of:
     """Return a case's setting in comparisons of frameworks; JAX is never trained without its
     compiler."""
-    usual = not of.compiled or (of.framework, of.mode) == ("jax", "train")
-    return of.but(framework="", compiled=not usual)
+    usual = not axes.compiled or (axes.framework, axes.mode) == ("jax", "train")
+    return axes.but(framework="", compiled=not usual)
 
 
 def wanted(name: str, known: Known) -> dict[Of, dict[str, float | None]]:
     """Return the expected figures of a table by case."""
     actual: dict[Of, dict[str, float | None]] = {}
-    for of, value in known.items():
+    for axes, value in known.items():
         if name in ("summary", "efficiency"):
-            actual[of] = {"throughput_median": value}
+            actual[axes] = {"throughput_median": value}
         elif name == "overview":
-            alike = (other for other in known if setting_of(other) == setting_of(of))
+            alike = (other for other in known if setting_of(other) == setting_of(axes))
             best = max(known[other] or 0.0 for other in alike)
-            actual[of] = {"median": value, "part_of_best": value and value / best}
+            actual[axes] = {"median": value, "part_of_best": value and value / best}
         elif name == "weak_scaling":
-            base = of.but(devices=1)
-            actual[of] = {"throughput_median": value, "speedup": ratio(known, of, base)}
-        elif name == "precision_speedup" and of.precision == "amp":
-            base = of.but(precision="fp32")
-            actual[of] = {"throughput": value, "throughput_baseline": known.get(base)}
-            actual[of]["speedup"] = ratio(known, of, base)
-        elif name == "compiler_speedup" and of.compiled:
-            base = of.but(compiled=False)
-            actual[of] = {"throughput": value, "throughput_baseline": known.get(base)}
+            base = axes.but(devices=1)
+            actual[axes] = {"throughput_median": value, "speedup": ratio(known, axes, base)}
+        elif name == "precision_speedup" and axes.precision == "amp":
+            base = axes.but(precision="fp32")
+            actual[axes] = {"throughput": value, "throughput_baseline": known.get(base)}
+            actual[axes]["speedup"] = ratio(known, axes, base)
+        elif name == "compiler_speedup" and axes.compiled:
+            base = axes.but(compiled=False)
+            actual[axes] = {"throughput": value, "throughput_baseline": known.get(base)}
     return actual
 
 
@@ -86,11 +86,11 @@ def test_the_csv_has_each_figure_in_the_row_of_its_case(made: Any, name: str) ->
     rows = {of_row(row): row for row in steps}
     expected = wanted(name, known)
     assert rows.keys() == expected.keys()
-    for of, figures in expected.items():
+    for axes, figures in expected.items():
         for column, value in figures.items():
-            cell = rows[of][column]
+            cell = rows[axes][column]
             assert cell == "" if value is None else float(cell) == pytest.approx(value), (
-                of,
+                axes,
                 column,
             )
 
@@ -107,7 +107,7 @@ def page_rows(table: Table, rows: Any) -> Iterator[dict[str, str]]:
             return some
         if "same" in some:
             return [some["same"]] * one["rows"]
-        return [some["of"][place] for place in some["at"]]
+        return [some["of"][index] for index in some["at"]]
 
     columns = {part["title"]: values(part["cells"]) for part in (*one["shown"], *one["unfolded"])}
     for at in range(one["rows"]):
@@ -132,9 +132,9 @@ def test_files_and_page_have_each_figure_in_the_row_of_its_case(made: Any, name:
             precision = row.get("precision", "amp").partition(" ")[0]
             compiled = compiler.partition(" ")[0] not in ("none", "")
             devices = int(row["devices"].rpartition("n")[2].removesuffix("g"))
-            of = Of(row["framework"], row["mode"], precision, compiled, devices)
-            for column, value in expected[of].items():
-                assert close(row[table.by_name[column].header], value), (of, column, row)
+            axes = Of(row["framework"], row["mode"], precision, compiled, devices)
+            for column, value in expected[axes].items():
+                assert close(row[table.by_name[column].header], value), (axes, column, row)
 
 
 def test_the_overview_has_each_figure_under_its_setting(made: Any) -> None:

@@ -227,11 +227,11 @@ def test_without_all_reduces_there_is_no_table() -> None:
 def test_a_case_has_bars_of_what_is_expected_and_what_is_measured() -> None:
     known = table(*trained([100.0]), all_reduces())
     (plot,) = drawings.of_table(COMMUNICATION, known, Inputs({}), Look(["pytorch"]))
-    told = re.findall(r'data-tip="([^"]*)"', plot.svg)
-    assert [entry.partition(" ")[0] for entry in told] == ["expected:", "alone:"], (
+    tips = re.findall(r'data-tip="([^"]*)"', plot.svg)
+    assert [entry.partition(" ")[0] for entry in tips] == ["expected:", "alone:"], (
         "there is no control"
     )
-    assert f"expected: expected {number(EXPECTED)} (ms of a step)" == told[0]
+    assert f"expected: expected {number(EXPECTED)} (ms of a step)" == tips[0]
     assert "Nothing is left out (cases with an expectation: 1)." in plot.caption
     without = table(*trained([100.0]), all_reduces(devices_per_node=4))
     assert drawings.of_table(COMMUNICATION, without, Inputs({}), Look(["pytorch"])) == []

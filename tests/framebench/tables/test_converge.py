@@ -91,19 +91,19 @@ def test_only_what_differs_in_one_thing_is_compared() -> None:
         *seeds(0.981, framework="paddle", target=0.9),
     ]
     rows = tables(*runs)["converge_equivalence"]
-    told = {
+    pairs = {
         (row["framework"], row["other_framework"], row["precision"], row["other_precision"]): row
         for row in rows
     }
-    assert {*told} == {
+    assert {*pairs} == {
         ("jax", "mxnet", "fp32", "fp32"),
         ("jax", "pytorch", "fp32", "fp32"),
         ("mxnet", "pytorch", "fp32", "fp32"),
         ("pytorch", "pytorch", "amp", "fp32"),
     }
-    same = told["mxnet", "pytorch", "fp32", "fp32"]
+    same = pairs["mxnet", "pytorch", "fp32", "fp32"]
     assert (same["equivalence"], same["fewest_seeds"]) == (equivalence.SAME, 5)
-    apart = told["pytorch", "pytorch", "amp", "fp32"]
+    apart = pairs["pytorch", "pytorch", "amp", "fp32"]
     assert apart["equivalence"] == equivalence.ANOTHER
 
 
@@ -145,9 +145,9 @@ def test_the_margin_is_that_which_was_given(tmp_path: Path) -> None:
         for n, step in enumerate((-2, 0, 2, 1, -1))
     ]
     inputs = Inputs({}, others=grouping.group(runs, None))
-    (told,) = converge.pairs(inputs)
+    (pair,) = converge.pairs(inputs)
     (other,) = converge.pairs(replace(inputs, assumptions=Assumptions(equivalence_margin=0.02)))
-    assert (told["margin"], told["equivalence"]) == (0.01, equivalence.ANOTHER)
+    assert (pair["margin"], pair["equivalence"]) == (0.01, equivalence.ANOTHER)
     assert (other["margin"], other["equivalence"]) == (0.02, equivalence.SAME)
     assert [*converge.lead([other])] == [
         "Of 1 pairs: 1 same within the margin. The margin is 0.02."

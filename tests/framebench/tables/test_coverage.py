@@ -123,8 +123,8 @@ def test_a_framework_that_the_plan_leaves_out_is_named_and_holds_no_winner_back(
     first_screen = page[: page.index('class="of-settings"')]
     cards = first_screen.count('class="contest"')
     assert first_screen.count(">left out<") == cards > 1, "a line in each card"
-    told = f"<li>tensorflow is left out of {cards} settings: its steps take a day.</li>"
-    assert told in first_screen
+    item = f"<li>tensorflow is left out of {cards} settings: its steps take a day.</li>"
+    assert item in first_screen
     drawn = "document.getElementById('contests').innerHTML.split('>left out<').length - 1"
     opened = browser.open(results / "report.html", query="?mode=train&mode=inference")
     assert opened.evaluate(drawn) == cards, "what the script draws"

@@ -132,10 +132,10 @@ def test_datasheets_are_sourced_and_each_once() -> None:
 
 
 def test_energy_is_the_median_and_memory_the_most_of_the_repeats() -> None:
-    told = [(3.0, 10, 500), (1.0, 30, 400), (2.0, 20, 600), (None, None, None)]
+    figures = [(3.0, 10, 500), (1.0, 30, 400), (2.0, 20, 600), (None, None, None)]
     runs = [
         run(2.0, repeat=n, joules_per_sample=j, peak_device_memory=d, peak_host_memory=h, **CPU)
-        for n, (j, d, h) in enumerate(told, 1)
+        for n, (j, d, h) in enumerate(figures, 1)
     ]
     actual = only(table(*runs))
     assert actual["energy_joules_per_sample"] == 2.0

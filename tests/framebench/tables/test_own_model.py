@@ -23,8 +23,8 @@ WORK = SampleWork(multiply_adds=1e9, tokens=128, parameters=1000, read_parameter
 
 def own(*throughputs: float | None, flags: tuple[str, ...] = (), **changes: Any) -> list[Run]:
     flags = tuple(Flag(name, "") for name in ("own", *flags))
-    given = {"model": "net@01234567", "unit": "samples/s", "sample_work": WORK, **changes}
-    return repeats(*throughputs, flags=flags, **given)
+    options = {"model": "net@01234567", "unit": "samples/s", "sample_work": WORK, **changes}
+    return repeats(*throughputs, flags=flags, **options)
 
 
 def built(*runs: list[Run]) -> dict[Any, Any]:

@@ -165,13 +165,13 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
     fed_of = {name: actual[name] for name in ("tokens", "wide")}
     for name, fed in fed_of.items():
         data = tokens.scan(roots[name], "train", "refuse", ".")
-        asked = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
-        assert fed["sequences"] == len(asked.starts) == 62
+        loads = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
+        assert fed["sequences"] == len(loads.starts) == 62
     assert fed_of["tokens"] == fed_of["wide"] == actual["tokens-again"]
     (bert,) = actual["bert"]["fed"]
     data = tokens.scan(roots["bert"], "train", "refuse", ".")
-    asked = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
-    assert bert == tokens.checked(NumpyTokenLoader(), asked)  # type: ignore[arg-type]
+    loads = tokens.loads(data, "train", 0, SEED, 0, 1, 128, BATCH, 0)
+    assert bert == tokens.checked(NumpyTokenLoader(), loads)  # type: ignore[arg-type]
     assert bert["sequences"] == 33
     assert "BadData: train-00000-of-00001.tfrecord/" in actual["bert-damaged"]["reason"]
     assert "its content has a wrong checksum" in actual["bert-damaged"]["reason"]
@@ -239,13 +239,13 @@ class PillowRecords:
     def __init__(self, root: str) -> None:
         images = folder.scan(root, "train", "refuse")
         places = order.epoch(images, "train", 0, SEED, 0, 1)
-        asked = order.loads(images, places, "train", 0, SEED, BATCH, SIZE, 0)
+        loads = order.loads(images, places, "train", 0, SEED, BATCH, SIZE, 0)
         paths = []
-        for number, path in enumerate(asked.paths):
+        for number, path in enumerate(loads.paths):
             copy = Path(root) / f"copy{number}.jpg"
             copy.write_bytes(content_of(path))
             paths.append(str(copy))
-        plain = PillowImages(asked._replace(paths=paths))
+        plain = PillowImages(loads._replace(paths=paths))
         self.images = np.stack([plain[number][0] for number in range(len(paths))])
 
 
@@ -261,8 +261,8 @@ def test_a_loader_of_records_is_timed_alone(tmp_path: Path) -> None:
     bench = Bench(tmp_path, build_environment("pytorch"))
     case = {"model": model, "batch_per_device": 4, "sequence_length": 128, "kind": "input"}
     framework = ROOT / "scripts/frameworks/pytorch"
-    asked = {"precision": None, "compiler": None, "parameters": {"workers": 1, "images": 50}}
-    record = bench.run("", **case, **asked, framework=framework, data=root, time_limit=600).record
+    options = {"precision": None, "compiler": None, "parameters": {"workers": 1, "images": 50}}
+    record = bench.run("", **case, **options, framework=framework, data=root, time_limit=600).record
     assert record is not None
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]

@@ -421,8 +421,8 @@ MISTAKES = [
         "electra_base",
         Change(
             "models/electra.py",
-            'own = {**hyper, **hyper["generator"]}',
-            'own = {**hyper, **hyper["generator"], "dropout": 0.0}',
+            'generator_hyper = {**hyper, **hyper["generator"]}',
+            'generator_hyper = {**hyper, **hyper["generator"], "dropout": 0.0}',
         ),
         config_name=DROPOUT,
     ),

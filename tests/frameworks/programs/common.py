@@ -36,8 +36,8 @@ def hide_tokens(batch, outputs):
     batch["masked_positions"][:] = np.arange(batch["masked_positions"].shape[1])
     batch["attention_mask"][:, -1] = 0
     before, changes = outputs(), []
-    for place in (-1, -2):
-        batch["token_ids"][:, place] = (batch["token_ids"][:, place] + 1) % 50
+    for index in (-1, -2):
+        batch["token_ids"][:, index] = (batch["token_ids"][:, index] + 1) % 50
         changes.append(float(np.abs(outputs() - before).max()))
     return dict(zip(("hidden", "seen"), changes))
 

@@ -202,8 +202,8 @@ def join_micro_batches():
 
 
 def refuse_images(pictures):
-    given = {"source": "dali_gpu", "data": pictures}
-    return {"refused": raised(Unsupported, lambda: measured("train", small_images(), **given))}
+    options = {"source": "dali_gpu", "data": pictures}
+    return {"refused": raised(Unsupported, lambda: measured("train", small_images(), **options))}
 
 
 def take_by_number():

@@ -22,10 +22,10 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
     def loaded(root, split, workers, name=""):
         images = folder.scan(root, split, "refuse")
         places = order.epoch(images, split, 0, seed, 0, 1)
-        asked = order.loads(images, places, split, 0, seed, batch, size, workers)
-        fed = supply.checked(adapter, asked, root)
+        loads = order.loads(images, places, split, 0, seed, batch, size, workers)
+        fed = supply.checked(adapter, loads, root)
         if name:
-            whole = [np.asarray(batch.images) for batch in supply.batches(adapter, asked, root)]
+            whole = [np.asarray(batch.images) for batch in supply.batches(adapter, loads, root)]
             np.save(name, np.concatenate(whole))
         return fed
 
@@ -47,10 +47,10 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
 
         images = folder.scan(root, "train", "skip")
         places = order.epoch(images, "train", 0, seed, 0, 1)
-        asked = order.loads(images, places, "train", 0, seed, batch, size, 0)
+        loads = order.loads(images, places, "train", 0, seed, batch, size, 0)
         oneflow.nn.OFRecordImageDecoder.forward = counting
         try:
-            fed = supply.checked(adapter, asked, root)["images"]
+            fed = supply.checked(adapter, loads, root)["images"]
         finally:
             oneflow.nn.OFRecordImageDecoder.forward = forward
         return {"fed": fed, "decoded": sum(counts), "skipped": folder.report(images)["skipped"]}
@@ -67,8 +67,8 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
     if reads:
         # a part of one file, as the second of three ranks has it, and without one in its middle
         images = folder.scan(roots[reads], "val", "refuse")
-        asked = order.loads(images, np.array([0, 2, 3]), "val", 0, seed, 2, size, 0)
-        actual["part"] = supply.checked(adapter, asked, roots[reads])["images"]
+        loads = order.loads(images, np.array([0, 2, 3]), "val", 0, seed, 2, size, 0)
+        actual["part"] = supply.checked(adapter, loads, roots[reads])["images"]
         actual["by"] = adapter.loader_settings(images.format)["loader"]
         odd = [f"train/part-00000/{number}" for number in range(len(odd))]
         if reads.startswith("ofrecord"):
@@ -78,10 +78,10 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
             actual["tail"] = decoded_by_oneflow(roots["tail"])
     for name in ("tokens", "wide", "tokens"):
         data = tokens.scan(roots[name], "train", "refuse", ".")
-        asked = tokens.loads(
+        loads = tokens.loads(
             data, "train", 0, seed, 0, 1, 16, batch, several if name in actual else 0
         )
-        actual[name + "-again" if name in actual else name] = tokens.checked(adapter, asked)
+        actual[name + "-again" if name in actual else name] = tokens.checked(adapter, loads)
 
     # what is bad: each ends a run by its name, or is left out, whatever the loader
     for name, workers in (("truncated", 0), ("text", several), ("empty", 0), ("unreadable", 0)):
@@ -89,8 +89,8 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
     images = folder.scan(roots["bad"], "train", "skip")
     images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
     places = order.epoch(images, "train", 0, seed, 0, 1)
-    asked = order.loads(images, places, "train", 0, seed, 2, size, 0)
-    actual["kept"] = supply.checked(adapter, asked, roots["bad"])["images"]
+    loads = order.loads(images, places, "train", 0, seed, 2, size, 0)
+    actual["kept"] = supply.checked(adapter, loads, roots["bad"])["images"]
     actual["skipped"] = folder.report(images)["skipped_first"]
 
     def gone(name, begun, again):
@@ -110,26 +110,26 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
         nonlocal asked
         images = folder.scan(name, "train", "refuse")
         places = order.epoch(images, "train", 0, seed, 0, 1)
-        asked = order.loads(images, places, "train", 0, seed, 2, size, 0)
-        return supply.batches(adapter, asked, name)
+        loads = order.loads(images, places, "train", 0, seed, 2, size, 0)
+        return supply.batches(adapter, loads, name)
 
     def sequences(name):
         nonlocal asked
         data = tokens.scan(name, "train", "refuse", ".")
         length = 128 if name == "bert" else 16
-        asked = tokens.loads(data, "train", 0, seed, 0, 1, length, batch, 0)
-        return tokens.batches(adapter, asked)
+        loads = tokens.loads(data, "train", 0, seed, 0, 1, length, batch, 0)
+        return tokens.batches(adapter, loads)
 
     actual["gone"] = {
-        name: gone(name, sequences, lambda: tokens.batches(adapter, asked))
+        name: gone(name, sequences, lambda: tokens.batches(adapter, loads))
         for name in ("tokens", "bert")
     }
     if reads:
-        actual["gone"][reads] = gone(reads, records, lambda: supply.batches(adapter, asked, reads))
+        actual["gone"][reads] = gone(reads, records, lambda: supply.batches(adapter, loads, reads))
     for name in ("bert", "ofrecord", "bert-damaged"):
         data, fed = tokens.scan(roots[name], "train", "refuse", "."), []
-        asked = tokens.loads(data, "train", 0, seed, 0, 1, 128, batch, 0)
-        why = reason(lambda asked, fed: fed.append(tokens.checked(adapter, asked)), asked, fed)
+        loads = tokens.loads(data, "train", 0, seed, 0, 1, 128, batch, 0)
+        why = reason(lambda asked, fed: fed.append(tokens.checked(adapter, asked)), loads, fed)
         actual[name] = {"reason": why, "fed": fed}
 
     def begun(root):

@@ -153,8 +153,8 @@ def follow_torch(compiler):
 
     def by_oneflow(hyper, starts, steps):
         model = Linear(*starts)
-        given = {"hyperparameters": hyper}
-        optimizer = optimizers.from_model_config(model, given, False, clips=True)
+        options = {"hyperparameters": hyper}
+        optimizer = optimizers.from_model_config(model, options, False, clips=True)
 
         class Step(flow.nn.Graph):
             def __init__(self):

@@ -69,8 +69,8 @@ def results_of_one(adapter, model_config, steps):
     return dict(np.load("weights.npz")), dict(np.load("gradients.npz")), float(np.load("loss.npy"))
 
 
-def observed(way, model_config, steps=1):
-    adapter = on_all(model_config, way, steps)
+def observed(parallelism, model_config, steps=1):
+    adapter = on_all(model_config, parallelism, steps)
     layout = adapter.case.layout
     before, expected, loss_of_one = results_of_one(adapter, model_config, steps)
     gradients = adapter.gradients()
@@ -84,7 +84,7 @@ def observed(way, model_config, steps=1):
         rounding = 2.0**-23 * np.maximum(abs(after[name]), abs(before[name]))
         change = max(change, ((abs(actual - rate * update) - rounding) / rate).max())
     held, total = adapter.held_parameters(), adapter.trainable_parameters()
-    collectives = check_collectives(way, layout, RANK, adapter.collective_counts())
+    collectives = check_collectives(parallelism, layout, RANK, adapter.collective_counts())
     if steps > 1:
         check_micro_steps(steps, adapter.step_matmuls(), adapter.micro_step_matmuls())
     return {
@@ -95,18 +95,22 @@ def observed(way, model_config, steps=1):
 
 def observe(cases):
     """Observe a training step of each case: sharding, model config, and micro-steps."""
-    return {"found": [observed(way, model_config, steps) for way, model_config, steps in cases]}
+    return {
+        "found": [
+            observed(parallelism, model_config, steps) for parallelism, model_config, steps in cases
+        ]
+    }
 
 
 def find_mistakes(model_config, mistakes, bound, steps):
     """Tell whether all looks good with each mistake: sharding, text of the module, replacement."""
     good = []
-    for way, right, wrong in mistakes:
-        adapter = started(model_config, parallelism=way)
+    for parallelism, right, wrong in mistakes:
+        adapter = started(model_config, parallelism=parallelism)
         adapter._data_parallel.join = lambda *where: "gloo"
         with planted(adapter._sharded, (right, wrong)):
             try:
-                actual = observed(way, model_config, steps)
+                actual = observed(parallelism, model_config, steps)
             except (RuntimeError, ValueError, Mismatch):
                 good.append(False)
                 continue
@@ -136,16 +140,16 @@ def drop_elements(model_config):
 def accumulate(model_config):
     """Count collectives of three micro-steps and of one."""
     actual = {}
-    for way in ("fsdp", "tensor"):
-        adapter = on_all(model_config, way, steps=3)
+    for parallelism in ("fsdp", "tensor"):
+        adapter = on_all(model_config, parallelism, steps=3)
         # before any step, as a run does: what is computed for the first time may be computed twice
         check_micro_steps(3, adapter.step_matmuls(), adapter.micro_step_matmuls())
         alone = on_one(model_config, adapter.case.layout.replicas, steps=3)
         error = apart(adapter.gradients(), alone.gradients())
-        actual[way] = [
+        actual[parallelism] = [
             error,
             adapter.collective_counts(),
-            on_all(model_config, way).collective_counts(),
+            on_all(model_config, parallelism).collective_counts(),
         ]
     return {"found": actual}
 
@@ -154,14 +158,14 @@ def refuse(model_config, chain):
     """Ask PyTorch for shardings that it does not have. ``chain``: model config that is none."""
     reasons, modules = [], []
 
-    def attempt(model_config, way, hyper=(), **options):
+    def attempt(model_config, parallelism, hyper=(), **options):
         changed = {
             **model_config,
             "hyperparameters": {**model_config["hyperparameters"], **dict(hyper)},
         }
 
         def build():
-            adapter = started(changed, parallelism=way, **options)
+            adapter = started(changed, parallelism=parallelism, **options)
             adapter._data_parallel.join = lambda *where: "gloo"
             modules.append(adapter._sharded)
             adapter.build(batch_of(changed))

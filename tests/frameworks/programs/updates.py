@@ -93,13 +93,13 @@ def clip_over_ranks(model_config):
 def share_parameters(model_config):
     """Compare updates where ranks share the parameters."""
     errors = {}
-    for way in ("fsdp", "tensor"):
-        adapter = started(model_config, parallelism=way)
+    for parallelism in ("fsdp", "tensor"):
+        adapter = started(model_config, parallelism=parallelism)
         adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
         adapter.build(batch_of(model_config, 2, rank=adapter.case.layout.replica(RANK)))
         weights, gradients, change = moved(adapter)
         hyper = model_config["hyperparameters"]
-        errors[way] = apart(change, hyper, weights, clipped(model_config, gradients))
+        errors[parallelism] = apart(change, hyper, weights, clipped(model_config, gradients))
     return {"errors": errors}
 
 

@@ -77,7 +77,7 @@ def asked(framework: str, model: str, *options: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("framework", "model", "devices", "way", "reason"),
+    ("framework", "model", "devices", "parallelism", "reason"),
     [
         ("pytorch", "gpt2_small", 2, "tensor", None),
         ("pytorch", "gpt2_small", 1, "tensor", "tensor is of several devices"),
@@ -100,12 +100,12 @@ def asked(framework: str, model: str, *options: str) -> Any:
     ],
 )
 def test_what_cannot_be_is_unsupported_before_anything_starts(
-    framework: str, model: str, devices: int, way: str, reason: str | None
+    framework: str, model: str, devices: int, parallelism: str, reason: str | None
 ) -> None:
     length = [] if model.startswith("resnet") else ["--sequence-length", "16"]
     if model == "superbench_lstm":
         length = ["--sequence-length", "512"]
-    options = ["--devices-per-node", str(devices), "--parallelism", way, *length]
+    options = ["--devices-per-node", str(devices), "--parallelism", parallelism, *length]
     actual = unsupported(asked(framework, model, *options), cores=8)
     assert (actual or "").startswith(reason or "")
     assert (actual is None) == (reason is None)
@@ -128,8 +128,11 @@ def test_a_group_has_the_samples_of_one() -> None:
     assert CASE._replace(parallelism="data").samples_per_step == 8
     assert CASE._replace(parallelism="fsdp").samples_per_step == 8
     assert CASE._replace(parallelism="tensor").samples_per_step == 4
-    for way in ("pipeline", "interleaved"):  # micro-batches are no further samples of a device
-        assert CASE._replace(parallelism=way, accumulation=6).samples_per_step == 4 * 6
+    for parallelism in (
+        "pipeline",
+        "interleaved",
+    ):  # micro-batches are no further samples of a device
+        assert CASE._replace(parallelism=parallelism, accumulation=6).samples_per_step == 4 * 6
     stages = CASE._replace(parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
     assert stages.samples_per_step == 4 * 2 * 3
     product = CASE._replace(parallelism="fsdp2xtensor2", devices_per_node=4, accumulation=3)
@@ -140,7 +143,7 @@ FSDP = {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 1}
 
 
 @pytest.mark.parametrize(
-    ("way", "held", "collectives", "reason"),
+    ("parallelism", "held", "collectives", "reason"),
     [
         ("fsdp", [50, 50], FSDP, None),
         ("fsdp", [60, 40], FSDP, None),
@@ -159,7 +162,7 @@ FSDP = {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 1}
     ],
 )
 def test_what_was_not_shared_is_no_measurement(
-    way: str, held: list[int], collectives: dict[str, int], reason: str | None
+    parallelism: str, held: list[int], collectives: dict[str, int], reason: str | None
 ) -> None:
     ranks = [
         {
@@ -170,7 +173,7 @@ def test_what_was_not_shared_is_no_measurement(
         }
         for n, count in enumerate(held)
     ]
-    workload = Workload(CASE._replace(parallelism=way), {}, {}, 1, None, 1)
+    workload = Workload(CASE._replace(parallelism=parallelism), {}, {}, 1, None, 1)
     if reason is None:
         sharding.check(workload, ranks)
         return

@@ -52,12 +52,12 @@ def test_what_rounding_explains_is_kept_beside_the_error_that_exceeds_it_most() 
 
 def test_a_token_is_compared_with_its_own_norm_or_that_of_a_mean_token_if_larger() -> None:
     exact = np.array([[[3.0, 4.0], [0.0, 0.0]], [[30.0, 40.0], [3.0, 4.0]]])
-    for place, size in {(0, 0): 25.5, (0, 1): 25.5, (1, 0): 50.0}.items():
+    for index, size in {(0, 0): 25.5, (0, 1): 25.5, (1, 0): 50.0}.items():
         actual = exact.copy()
-        actual[place] += [0.6, 0.8]
+        actual[index] += [0.6, 0.8]
         error, where = worst_token(actual, exact)
         assert error == pytest.approx(1 / size, rel=1e-2)
-        assert where == f"token {place[1]} of sequence {place[0]}"
+        assert where == f"token {index[1]} of sequence {index[0]}"
     actual[1, 1] = math.nan
     error, where = worst_token(actual, exact)
     assert math.isnan(error)

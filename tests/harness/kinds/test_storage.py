@@ -21,10 +21,10 @@ SHORT = {"seconds": 0.2, "file_bytes": 1 << 20, "random_bytes": 8192, "small_fil
          "small_file_bytes": 12288}  # fmt: skip
 
 
-def stored(toy: Bench, place: Path | str = "", path: str | None = None, **more: Any) -> Any:
+def stored(toy: Bench, folder: Path | str = "", path: str | None = None, **more: Any) -> Any:
     """Return the record of a run; ``path``: PATH of programs."""
     variables = {} if path is None else {"PATH": path}
-    parameters = {**SHORT, "folder": place}
+    parameters = {**SHORT, "folder": folder}
     done = toy.run(
         "", **WITHOUT_FRAMEWORK, kind="storage", parameters=parameters, variables=variables, **more
     )
@@ -53,9 +53,9 @@ def spying(fio: str, folder: Path) -> str:
 
 
 def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None:
-    place = tmp_path / "disk"
-    place.mkdir()
-    record = stored(toy, place, spying(fio, tmp_path))
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    record = stored(toy, folder, spying(fio, tmp_path))
     assert_valid(record)
     if "past the page cache" in record["reason"]:
         pytest.skip(record["reason"])
@@ -80,7 +80,7 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
                 assert metrics[f"{name}_latency_p{percent}"] == pytest.approx(microseconds)
             compared += 6
     assert compared == len(metrics), "a metric is no figure of fio's"
-    assert not list(place.iterdir()), "the file it measured is still there"
+    assert not list(folder.iterdir()), "the file it measured is still there"
     of_job = {answer["jobs"][0]["jobname"]: answer["jobs"][0] for answer in answers}
     options = {name: job["job options"] for name, job in of_job.items()}
     blocks = [options[name]["bs"] for name in ("sequential_read", "random_read", "small_files")]
@@ -100,11 +100,11 @@ def test_small_files_are_read_one_by_one_and_whole(tmp_path: Path, fio: str) -> 
     script.write_text(f'#!/bin/sh\nexec {fio} "$@" --write_iolog={log}\n')
     script.chmod(0o755)
     parameters = {**SHORT, "depth": 1, "sequential_bytes": 4096}
-    place = tmp_path / "disk"
-    place.mkdir()
+    folder = tmp_path / "disk"
+    folder.mkdir()
     with (
         pytest.MonkeyPatch.context() as patched,
-        storage.StorageFiles(str(place), parameters) as files,
+        storage.StorageFiles(str(folder), parameters) as files,
     ):
         patched.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
         try:
@@ -125,7 +125,7 @@ def test_without_fio_it_is_unsupported_with_what_to_install(toy: Bench, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("place", "reason"),
+    ("folder", "reason"),
     [
         ("", "no folder is named: say storage=DIR, or --parameter folder=DIR"),
         ("/nowhere", "folder: /nowhere is no folder"),
@@ -133,8 +133,8 @@ def test_without_fio_it_is_unsupported_with_what_to_install(toy: Bench, tmp_path
         ("/proc", "folder: no file can be written there"),
     ],
 )
-def test_what_is_no_folder_to_write_to_is_said(toy: Bench, place: str, reason: str) -> None:
-    record = stored(toy, place)
+def test_what_is_no_folder_to_write_to_is_said(toy: Bench, folder: str, reason: str) -> None:
+    record = stored(toy, folder)
     assert record["status"] == "unsupported"
     assert reason in record["reason"]
 

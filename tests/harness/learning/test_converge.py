@@ -292,8 +292,8 @@ def test_a_killed_pre_training_resumes_and_a_second_phase_begins_with_its_weight
     assert record["status"] == "ok", record["reason"]
     assert_same_training(record, undisturbed)
     (left,) = weights.iterdir()
-    asked = {**run, "batch_per_device": 8, "accumulation": 4, "sequence_length": 64}
-    done = second.run(**asked, parameters={"epochs": 1, "epoch_steps": 15, "start": weights})
+    options = {**run, "batch_per_device": 8, "accumulation": 4, "sequence_length": 64}
+    done = second.run(**options, parameters={"epochs": 1, "epoch_steps": 15, "start": weights})
     assert done.record["status"] == "ok", done.record["reason"]
     (rank,) = done.record["ranks"]
     assert rank["started_from"]["file"] == str(left)

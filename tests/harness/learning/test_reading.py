@@ -210,12 +210,12 @@ def content(version: str) -> dict[str, Any]:
     return {"version": version, "data": [{"title": "Rivers", "paragraphs": paragraphs}]}
 
 
-def folder(place: Path, version: str = "1.1") -> Path:
+def folder(folder: Path, version: str = "1.1") -> Path:
     for split in ("train", "dev"):
         text = json.dumps(content(version))
-        place.joinpath(f"{split}-v{version}.json").write_text(text)
-    place.joinpath("vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
-    return place
+        folder.joinpath(f"{split}-v{version}.json").write_text(text)
+    folder.joinpath("vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    return folder
 
 
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:

@@ -108,8 +108,8 @@ def test_names_of_electra_are_known_too(written: Written) -> None:
         assert starting.our_name(bundle.hugging_face(theirs)) is None
 
 
-def flipped(place: int) -> Callable[[bytes], bytes]:
-    return lambda raw: raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :]
+def flipped(offset: int) -> Callable[[bytes], bytes]:
+    return lambda raw: raw[:offset] + bytes([raw[offset] ^ 1]) + raw[offset + 1 :]
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ class NumpyTokenLoader:
     ) -> None:
         self._mistake = mistake
 
-    def load_tokens(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
-        arguments = self._load(asked)
+    def load_tokens(self, loads: TokenLoads) -> Iterator[LoadedTokens]:
+        arguments = self._load(loads)
         return self._mistake(arguments) if self._mistake else arguments
 
-    def _load(self, asked: TokenLoads) -> Iterator[LoadedTokens]:
-        sequences = Sequences(asked)
-        for first in range(0, len(sequences), asked.batch):
-            numbers = range(first, min(first + asked.batch, len(sequences)))
+    def _load(self, loads: TokenLoads) -> Iterator[LoadedTokens]:
+        sequences = Sequences(loads)
+        for first in range(0, len(sequences), loads.batch):
+            numbers = range(first, min(first + loads.batch, len(sequences)))
             yield LoadedTokens(np.stack([sequences[n][0] for n in numbers]), np.array(numbers))

@@ -38,16 +38,16 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("dali") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", place], check=True)
+    folder = tmp_path_factory.mktemp("dali") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     packages = (PACKAGE, f"numpy=={np.__version__}")
     done = subprocess.run(
-        [place / "bin" / "pip", "install", "--quiet", *packages], capture_output=True, text=True
+        [folder / "bin" / "pip", "install", "--quiet", *packages], capture_output=True, text=True
     )
     if "No matching distribution found for nvidia-dali" in done.stderr:
         pytest.skip(f"no index has {PACKAGE} for this machine")
     assert done.returncode == 0, done.stderr
-    return place / "bin" / "python"
+    return folder / "bin" / "python"
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def found(python: Path, roots: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    place = tmp_path_factory.mktemp("answers")
+    folder = tmp_path_factory.mktemp("answers")
     done = subprocess.run(
         [
             python,
@@ -75,13 +75,13 @@ def found(python: Path, roots: dict[str, str], tmp_path_factory: pytest.TempPath
             json.dumps([roots, SIZE, BATCH, SEED, [*ODD]]),
         ],
         env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
-        cwd=place,
+        cwd=folder,
         capture_output=True,
         text=True,
     )
     _, said, answer = done.stdout.rpartition("ANSWER ")
     assert said, done.stderr
-    return {**json.loads(answer), "place": place}
+    return {**json.loads(answer), "place": folder}
 
 
 @pytest.mark.parametrize("split", ["train", "val"])

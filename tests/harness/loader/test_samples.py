@@ -35,20 +35,20 @@ class Plain:
         with Image.open(path) as image:
             return np.asarray(image.convert("RGB"))
 
-    def load(self, asked: Loads) -> Iterator[Loaded]:
-        arguments = self._load(asked)
+    def load(self, loads: Loads) -> Iterator[Loaded]:
+        arguments = self._load(loads)
         return self._mistake(arguments) if self._mistake else arguments
 
-    def _load(self, asked: Loads) -> Iterator[Loaded]:
-        for first in range(0, len(asked.paths), asked.batch):
-            numbers = np.arange(first, min(first + asked.batch, len(asked.paths)))
-            pixels = [self._one(asked, number) for number in numbers]
-            yield Loaded(np.stack(pixels), asked.labels[numbers], numbers)
+    def _load(self, loads: Loads) -> Iterator[Loaded]:
+        for first in range(0, len(loads.paths), loads.batch):
+            numbers = np.arange(first, min(first + loads.batch, len(loads.paths)))
+            pixels = [self._one(loads, number) for number in numbers]
+            yield Loaded(np.stack(pixels), loads.labels[numbers], numbers)
 
-    def _one(self, asked: Loads, number: int) -> Any:
-        image = Image.fromarray(self.decode_file(asked.paths[number]))
-        if asked.draws is not None:
-            top, left, tall, wide = loading.crop(image.height, image.width, asked.draws[number])
+    def _one(self, loads: Loads, number: int) -> Any:
+        image = Image.fromarray(self.decode_file(loads.paths[number]))
+        if loads.draws is not None:
+            top, left, tall, wide = loading.crop(image.height, image.width, loads.draws[number])
             image = image.crop((left, top, left + wide, top + tall))
         return np.asarray(image.resize((SIZE, SIZE)), np.float32) / 255
 
@@ -146,11 +146,11 @@ def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
 def test_the_beginning_of_an_epoch_has_as_much_of_everything(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     for split, drawn in ((TRAIN, 2), (VALIDATION, None)):
-        asked = order.beginning(asked_of(root, split), 2)
+        loads = order.beginning(asked_of(root, split), 2)
         lengths = [
-            len(asked.paths),
-            len(asked.labels),
-            None if asked.draws is None else len(asked.draws),
+            len(loads.paths),
+            len(loads.labels),
+            None if loads.draws is None else len(loads.draws),
         ]
         assert lengths == [2, 2, drawn]
 
@@ -207,11 +207,11 @@ def test_validation_cuts_the_centre_out_as_torchvision_does() -> None:
 
 def test_what_came_is_counted_and_summed_up(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
-    asked = asked_of(root, batch=4)
-    first, again = (supply.checked(Plain(), asked, str(root)) for _ in range(2))
+    loads = asked_of(root, batch=4)
+    first, again = (supply.checked(Plain(), loads, str(root)) for _ in range(2))
     assert first == again
     assert first["images"] == 6
-    other = supply.checked(Plain(), asked._replace(draws=1 - asked.draws), str(root))
+    other = supply.checked(Plain(), loads._replace(draws=1 - loads.draws), str(root))
     assert other["order_crc32"] == first["order_crc32"]
     assert other["images_crc32"] != first["images_crc32"]
 
@@ -263,11 +263,11 @@ def test_a_mistake_of_a_loader_is_found(
 
 def test_odd_images_are_good(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
-    place = root / "train" / "c0"
-    (place / "grey.jpg").write_bytes(made.jpeg(1, mode="L"))
-    (place / "cmyk.jpg").write_bytes(made.jpeg(2, mode="CMYK"))
-    (place / "dot.jpg").write_bytes(made.jpeg(3, 1, 1))
-    (place / "large.jpg").write_bytes(made.jpeg(4, 6000, 5000))
+    folder = root / "train" / "c0"
+    (folder / "grey.jpg").write_bytes(made.jpeg(1, mode="L"))
+    (folder / "cmyk.jpg").write_bytes(made.jpeg(2, mode="CMYK"))
+    (folder / "dot.jpg").write_bytes(made.jpeg(3, 1, 1))
+    (folder / "large.jpg").write_bytes(made.jpeg(4, 6000, 5000))
     assert supply.checked(Plain(), asked_of(root), str(root))["images"] == 10
 
 
@@ -289,9 +289,9 @@ def test_an_image_that_cannot_be_read_ends_the_run_by_name_or_is_counted(
     tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     spoil(made.folder(tmp_path))
-    asked, root = asked_of(tmp_path), str(tmp_path)
+    loads, root = asked_of(tmp_path), str(tmp_path)
     with pytest.raises(BadData, match=r"^train/c0/bad.JPEG: .*; bad_images: skip leaves it out"):
-        supply.checked(Plain(), asked, root)
+        supply.checked(Plain(), loads, root)
     actual = folder.scan(root, TRAIN, SKIP)
     kept = supply.without_broken(Plain(), actual, range(len(actual.paths)), 2)
     (skipped,) = kept.skipped

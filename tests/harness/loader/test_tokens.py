@@ -25,14 +25,14 @@ def asked_of(root: Path, batch: int = 4, length: int = 16, rank: int = 0) -> Tok
 
 def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     root = token_folder.tokens(tmp_path)
-    asked = [asked_of(root, rank=rank) for rank in range(2)]
-    starts = np.concatenate([entry.starts for entry in asked])
+    loads = [asked_of(root, rank=rank) for rank in range(2)]
+    starts = np.concatenate([entry.starts for entry in loads])
     assert sorted(starts.tolist()) == list(range(0, 992, 16))
-    assert asked[0].length == 17, "with the token that comes next"
+    assert loads[0].length == 17, "with the token that comes next"
     whole = np.fromfile(root / "train.bin", "<u2")
-    first = next(NumpyTokenLoader().load_tokens(asked[0])).tokens[0]
-    assert first.tolist() == whole[asked[0].starts[0] :][:17].tolist()
-    fed = [tokens.checked(NumpyTokenLoader(), entry) for entry in asked]
+    first = next(NumpyTokenLoader().load_tokens(loads[0])).tokens[0]
+    assert first.tolist() == whole[loads[0].starts[0] :][:17].tolist()
+    fed = [tokens.checked(NumpyTokenLoader(), entry) for entry in loads]
     assert fed[0]["sequences"] == fed[1]["sequences"] == 31
     assert fed[0]["tokens_crc32"] != fed[1]["tokens_crc32"]
 
@@ -67,13 +67,13 @@ def test_a_mistake_of_a_loader_is_found(
     mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]],
     expected: str,
 ) -> None:
-    asked = asked_of(token_folder.tokens(tmp_path))
+    loads = asked_of(token_folder.tokens(tmp_path))
     with pytest.raises(Mismatch, match=expected):
-        tokens.checked(NumpyTokenLoader(mistake), asked)
+        tokens.checked(NumpyTokenLoader(mistake), loads)
 
 
 def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
-    asked = asked_of(token_folder.tokens(tmp_path))
+    loads = asked_of(token_folder.tokens(tmp_path))
 
     def broken(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
         yield next(batch)
@@ -81,7 +81,7 @@ def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
         raise OSError("a worker cannot read")
 
     with pytest.raises(BadData, match=r"train.bin is not there any more; .* behind 4 sequences"):
-        list(tokens.batches(NumpyTokenLoader(broken), asked))
+        list(tokens.batches(NumpyTokenLoader(broken), loads))
 
 
 def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_path: Path) -> None:

@@ -93,10 +93,10 @@ def test_no_device_shares_a_physical_core_where_there_are_enough(topology: str) 
     for count in range(1, logical + 1):
         for per_device in range(1, logical // count + 1):
             dealt = cores.deal(range(logical), count, per_device, siblings, ())
-            assert [len(own) for own in dealt] == [per_device] * count
-            arguments = [core for own in dealt for core in own]
+            assert [len(cores) for cores in dealt] == [per_device] * count
+            arguments = [core for cores in dealt for core in cores]
             assert len(set(arguments)) == len(arguments), "a core was given twice"
-            used = [{tuple(siblings(core)) for core in own} for own in dealt]
+            used = [{tuple(siblings(core)) for core in cores} for cores in dealt]
             if count * per_device <= whole:
                 assert sum(map(len, used)) == count * per_device, "threads of one core count twice"
                 entry = cores.deal(range(logical), 1, per_device, siblings, ())
@@ -131,14 +131,14 @@ NODES: dict[str, list[list[int]]] = {
 @pytest.mark.parametrize("named", NODES)
 def test_no_device_has_cores_of_two_numa_nodes_where_there_is_room_within(named: str) -> None:
     nodes = NODES[named]
-    usable = sorted(core for own in nodes for core in own)
+    usable = sorted(core for cores in nodes for core in cores)
     for per_device in range(1, len(usable) + 1):
-        room = sum(len(own) // per_device for own in nodes)
+        room = sum(len(cores) // per_device for cores in nodes)
         for count in range(1, len(usable) // per_device + 1):
             dealt = cores.deal(usable, count, per_device, alone, nodes)
-            arguments = [core for own in dealt for core in own]
+            arguments = [core for cores in dealt for core in cores]
             assert len(set(arguments)) == len(arguments) == count * per_device
-            places = [sum(bool(set(node) & set(own)) for node in nodes) for own in dealt]
+            places = [sum(bool(set(node) & set(cores)) for node in nodes) for cores in dealt]
             if count <= room:
                 assert places == [1] * count, (per_device, dealt)
                 assert dealt[0] == cores.deal(usable, 1, per_device, alone, nodes)[0]

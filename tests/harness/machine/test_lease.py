@@ -30,8 +30,8 @@ PHYSICAL = {min([core, *cores.siblings(core)]) for core in ALL}
 TWO = [Device("0", [0], ["core-0"]), Device("1", [1], ["core-1"])]
 
 
-def names(of: lease.Lease) -> list[str]:
-    return [device.name for device in of.devices]
+def names(leased: lease.Lease) -> list[str]:
+    return [device.name for device in leased.devices]
 
 
 # ---- devices -------------------------------------------------------------------------------------
@@ -370,12 +370,12 @@ def test_more_devices_than_there_are(toy: Bench, tmp_path: Path) -> None:
     assert f"need {len(ALL) + 1} cores; this process may use {len(ALL)}" in record["reason"]
 
 
-def holders(locks: Path, lock: str, of: Bench) -> set[int]:
+def holders(locks: Path, lock: str, bench: Bench) -> set[int]:
     """Return the processes of a run that have the lock's file open."""
     path = lease.path_of(str(locks), lock)
     return {
         process
-        for process in of.processes()
+        for process in bench.processes()
         for file in Path(f"/proc/{process}/fd").iterdir()
         if os.readlink(file) == path
     }

@@ -220,7 +220,7 @@ def test_running_out_of_memory_is_distinguished_from_an_exception(toy: Bench) ->
 def test_a_failure_does_not_make_later_runs_fail(toy: Bench) -> None:
     """SuperBench: all models run in one process, which the first failure breaks for the rest."""
     some, ends = benches(toy, 3), ("", "crash_rank=0", "")
-    peers = ["failed" if any(ends[: place + 1]) else "ok" for place in range(3)]
+    peers = ["failed" if any(ends[: rank + 1]) else "ok" for rank in range(3)]
     assert peers == ["ok", "failed", "failed"]
     for bench, behaviour in zip(some, ends, strict=True):
         bench.run(behaviour)

@@ -84,37 +84,37 @@ def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     proc = str(tmp_path)
     process(proc, 10, 1, own=1.0, children=5.0)  # the launcher: what ran before is not the run's
     process(proc, 30, 1, own=70.0)
-    own = OwnTime("R", 10, proc)
-    assert own.read() == {"ranks": 0, "launcher": 1}
+    own_time = OwnTime("R", 10, proc)
+    assert own_time.read() == {"ranks": 0, "launcher": 1}
     process(proc, 20, 10, own=2.0, run="R")
     process(proc, 21, 20, own=3.0, run="R")
     process(proc, 22, 1, own=9.0, run="another")
-    assert own.read()["ranks"] == 5
-    assert own.processes == {20, 21}
+    assert own_time.read()["ranks"] == 5
+    assert own_time.processes == {20, 21}
     shutil.rmtree(tmp_path / "21")  # it ended, and its parent waited for it
     process(proc, 20, 10, own=2.5, children=3.25, run="R")
-    assert own.read()["ranks"] == 5.75
+    assert own_time.read()["ranks"] == 5.75
     shutil.rmtree(tmp_path / "20")  # so did the rank, which the launcher waited for
     process(proc, 10, 1, own=1.5, children=5.0 + 6.0)
-    assert own.read() == {"ranks": 6, "launcher": 1.5}
+    assert own_time.read() == {"ranks": 6, "launcher": 1.5}
 
 
 def test_a_process_that_nobody_waits_for_is_not_forgotten(tmp_path: Path) -> None:
     process(str(tmp_path), 10, 1, own=1.0)
     process(str(tmp_path), 21, 1, own=3.0, run="R")  # its parent is gone
-    own = OwnTime("R", 10, str(tmp_path))
-    assert own.read()["ranks"] == 3
+    own_time = OwnTime("R", 10, str(tmp_path))
+    assert own_time.read()["ranks"] == 3
     shutil.rmtree(tmp_path / "21")
-    assert own.read()["ranks"] == 3
+    assert own_time.read()["ranks"] == 3
 
 
 def test_a_rank_that_has_not_yet_executed_its_program_is_found_later(tmp_path: Path) -> None:
     process(str(tmp_path), 10, 1, own=1.0)
     process(str(tmp_path), 20, 10, own=0.0)  # still with the launcher's environment
-    own = OwnTime("R", 10, str(tmp_path))
-    own.read()
+    own_time = OwnTime("R", 10, str(tmp_path))
+    own_time.read()
     process(str(tmp_path), 20, 10, own=2.0, run="R")
-    assert own.read()["ranks"] == 2
+    assert own_time.read()["ranks"] == 2
 
 
 def test_a_gpu_tells_everything() -> None:

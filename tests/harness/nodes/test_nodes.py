@@ -130,16 +130,16 @@ def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench, which: s
 def listening_ports(process: int) -> list[int]:
     """Return the TCP ports at which a process listens over IPv4."""
     folder = Path(f"/proc/{process}/fd")
-    own = set()
+    ports = set()
     for file in folder.iterdir():
         with contextlib.suppress(OSError):  # closed meanwhile
-            own.add(os.readlink(file))
+            ports.add(os.readlink(file))
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     listen = "0A"
     return [
         int(row[1].partition(":")[2], 16)
         for row in rows
-        if row[3] == listen and f"socket:[{row[9]}]" in own
+        if row[3] == listen and f"socket:[{row[9]}]" in ports
     ]
 
 

@@ -23,11 +23,11 @@ def test_a_log_keeps_its_beginning_and_its_end(tmp_path: Path, seed: int) -> Non
     printed = b"".join(b"%d\n" % number for number in range(rng.randrange(1, 3000)))
     path = tmp_path / "x.log"
     log = LogFile(str(path), head, tail)
-    place = 0
-    while place < len(printed):
+    offset = 0
+    while offset < len(printed):
         size = rng.choice([1, 7, 90, 700, 5000])
-        log.write(printed[place : place + size])
-        place += size
+        log.write(printed[offset : offset + size])
+        offset += size
         assert path.stat().st_size <= head + 2 * tail + 40
     log.close()
     kept = path.read_bytes()

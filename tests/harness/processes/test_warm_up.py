@@ -114,6 +114,6 @@ def test_a_timed_region_has_as_many_steps_as_take_its_seconds(toy: Bench, device
 
 
 def test_a_timed_region_never_has_fewer_steps_than_asked_for(toy: Bench) -> None:
-    asked = {"warmup_steps": 1, "timed_steps": 3, "timed_seconds": 1}
-    record = toy.run("exact,sleep=0.6", **asked).record
+    options = {"warmup_steps": 1, "timed_steps": 3, "timed_seconds": 1}
+    record = toy.run("exact,sleep=0.6", **options).record
     assert len(record["ranks"][0]["step_seconds"]) == 3

@@ -30,10 +30,10 @@ adapter.rank_context = SimpleNamespace(accelerator="cpu")
 
 def loaded(root: str, split: str, workers: int) -> tuple[Any, Any]:
     images = folder.scan(root, split, "refuse")
-    asked = order.loads(
+    loads = order.loads(
         images, order.epoch(images, split, 0, SEED, 0, 1), split, 0, SEED, BATCH, SIZE, workers
     )
-    return asked, supply.checked(adapter, asked, root)
+    return loads, supply.checked(adapter, loads, root)
 
 
 def reason(call: Callable[..., Any], *arguments: Any) -> str | None:

@@ -25,10 +25,10 @@ def prepare(project: Project) -> dict[str, str]:
         write_wheel(wheels, "helper", version)
     python = f"python={sys.version_info.major}.{sys.version_info.minor}"
     pins = {"pip": ["helper==2.0", "toy==1.3"]}
-    own = project.folder / "envs" / "toy.yaml"
-    own.write_text(yaml.safe_dump({"name": "toy", "channels": [], "dependencies": [python, pins]}))
+    file = project.folder / "envs" / "toy.yaml"
+    file.write_text(yaml.safe_dump({"name": "toy", "channels": [], "dependencies": [python, pins]}))
     # Its own environment is not built.
-    (own.parent / "toy.hashes.txt").write_text(f"# For toy.yaml sha256:{digest_of(own)}\n")
+    (file.parent / "toy.hashes.txt").write_text(f"# For toy.yaml sha256:{digest_of(file)}\n")
     folder = project.folder / "scripts" / "frameworks" / "toy"
     changes = {
         "plain.py": (
@@ -53,14 +53,24 @@ def prepare(project: Project) -> dict[str, str]:
 def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     offline = prepare(project)
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
-    given = ["bisect", "--framework", "toy", "--package", "toy", "--good", "1.0", "--bad", "1.3"]
-    given += ["--results", "results/found", "--margin", "15%"]
+    arguments = [
+        "bisect",
+        "--framework",
+        "toy",
+        "--package",
+        "toy",
+        "--good",
+        "1.0",
+        "--bad",
+        "1.3",
+    ]
+    arguments += ["--results", "results/found", "--margin", "15%"]
     runs_alone = ["--", "--until", "benchmark"]
-    few = project.run(*given, "--pairs", "2", *runs_alone, toy="exact", **offline)
+    few = project.run(*arguments, "--pairs", "2", *runs_alone, toy="exact", **offline)
     assert few.returncode == 3, few.stdout
     assert "with --pairs 8 goes on" in few.stdout
     before = runs(project)
-    actual = project.run(*given, *runs_alone, toy="exact", **offline)
+    actual = project.run(*arguments, *runs_alone, toy="exact", **offline)
     assert actual.returncode == 0, actual.stdout
     changed = re.search(r"first changed in 1\.3: changed: (0\.\d+) \[", actual.stdout)
     assert changed, actual.stdout

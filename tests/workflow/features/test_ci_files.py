@@ -30,9 +30,9 @@ PAIRS = ("--pairs 40", "--pairs 1")
 
 
 def git(folder: Path, *arguments: str) -> str:
-    own = ("-c", "user.name=a", "-c", "user.email=a@b")
+    options = ("-c", "user.name=a", "-c", "user.email=a@b")
     ended = subprocess.run(
-        ["git", *own, *arguments], cwd=folder, check=True, capture_output=True, text=True
+        ["git", *options, *arguments], cwd=folder, check=True, capture_output=True, text=True
     )
     return ended.stdout
 
@@ -89,7 +89,7 @@ def test_the_workflow_of_github_runs_as_it_stands(
     summary = tmp_path / "summary.md"
     variables = {"GITHUB_STEP_SUMMARY": str(summary)}
     for name, text in job["env"].items():
-        variables[name] = re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], text)
+        variables[name] = re.sub(r"\$\{\{ (.+?) \}\}", lambda match: values[match[1]], text)
     failed = ""
     for step in job["steps"]:
         if failed and step.get("if") != "always()":

@@ -18,8 +18,8 @@ def test_pins_move_are_tested_and_measured_against_the_old_ones(project: Project
         write_wheel(wheels, "toy", version)
     python = f"python={sys.version_info.major}.{sys.version_info.minor}"
     pins = {"pip": ["toy==1.0"]}
-    own = project.folder / "envs" / "toy.yaml"
-    own.write_text(yaml.safe_dump({"name": "toy", "dependencies": [python, pins]}))
+    file = project.folder / "envs" / "toy.yaml"
+    file.write_text(yaml.safe_dump({"name": "toy", "dependencies": [python, pins]}))
     adapter = project.folder / "scripts" / "frameworks" / "toy" / "plain.py"
     installed = 'return __import__("importlib.metadata").metadata.version("toy")'
     adapter.write_text(adapter.read_text().replace('return "1.0"', installed))

@@ -11,7 +11,7 @@ from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
 
 
-def on_each_node(found: list[Case], settings: Settings, machine: Machine) -> list[Case]:
+def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> list[Case]:
     """Return each case once per node that is measured by name.
 
     Returns the cases unchanged if the suite names no nodes or the machine's nodes are unknown.
@@ -19,7 +19,7 @@ def on_each_node(found: list[Case], settings: Settings, machine: Machine) -> lis
     """
     asked, known = settings.each_node, machine.named
     if asked is None or not known:
-        return found
+        return cases
     names = list(known) if asked == ALL else list(asked)
     for name in names:
         if name not in known:
@@ -27,4 +27,4 @@ def on_each_node(found: list[Case], settings: Settings, machine: Machine) -> lis
                 f"config: nodes_named: found {name!r}{did_you_mean(name, known)}; allowed: all, or "
                 f"nodes that there are here ({', '.join(known)})"
             )
-    return [case._replace(node=name) for case in found for name in names]
+    return [case._replace(node=name) for case in cases for name in names]

@@ -55,9 +55,9 @@ class Capacity:
         return bool(known and precisions.emulated(case.precision, self.instruction_sets))
 
 
-def skips(case: Case, settings: Settings, place: Capacity) -> bool:
+def skips(case: Case, settings: Settings, capacity: Capacity) -> bool:
     """Return whether a case is not measured because its precision is known to be emulated."""
-    return settings.emulated != MEASURE and place.emulates(case)
+    return settings.emulated != MEASURE and capacity.emulates(case)
 
 
 def accelerator_of(settings: Settings, machine: Machine) -> str:
@@ -126,16 +126,18 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     )  # fmt: skip
 
 
-def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case], list[LeftOut]]:
-    """Split cases into those that fit the place and those that do not, with the reason."""
+def fit(
+    cases: list[Case], capacity: Capacity, catalog: Catalog
+) -> tuple[list[Case], list[LeftOut]]:
+    """Split cases into those that fit the machine and those that do not, with the reason."""
     kept: list[Case] = []
     left: list[LeftOut] = []
-    for case in found:
+    for case in cases:
         reason = (
-            _misfit(case, place)
-            or why_too_large(case, place.memory, catalog)
-            or _misfit_on_processor(case, place, catalog)
-            or _misfit_on_gpus(case, place.gpus, catalog)
+            _misfit(case, capacity)
+            or why_too_large(case, capacity.memory, catalog)
+            or _misfit_on_processor(case, capacity, catalog)
+            or _misfit_on_gpus(case, capacity.gpus, catalog)
         )
         if reason:
             left.append(LeftOut(case, reason))
@@ -144,18 +146,18 @@ def fit(found: list[Case], place: Capacity, catalog: Catalog) -> tuple[list[Case
     return kept, left
 
 
-def _misfit_on_processor(case: Case, place: Capacity, catalog: Catalog) -> str:
+def _misfit_on_processor(case: Case, capacity: Capacity, catalog: Catalog) -> str:
     """Return why the compiler of a case is not for this processor; "" if it is, or if nothing is
     known of the processor."""
     made_for = catalog.frameworks.get(case.framework, {}).get("processors", {}).get(case.compiler)
     if not made_for:
         return ""
-    if place.accelerator != "cpu":
+    if capacity.accelerator != "cpu":
         return f"{case.compiler} compiles for CPUs"
     vendor, needed = made_for["vendor"], made_for["instruction_set"]
-    if place.vendor not in ("", vendor):
-        return f"{case.compiler} is made for processors of {vendor}, here is {place.vendor}"
-    if place.instruction_sets and needed not in place.instruction_sets:
+    if capacity.vendor not in ("", vendor):
+        return f"{case.compiler} is made for processors of {vendor}, here is {capacity.vendor}"
+    if capacity.instruction_sets and needed not in capacity.instruction_sets:
         return f"{case.compiler} needs {needed}, which this processor lacks"
     return ""
 
@@ -176,22 +178,22 @@ def _memory(gpu: Gpu) -> int:
     return gpu.memory_bytes or 0
 
 
-def _misfit(case: Case, place: Capacity) -> str:
+def _misfit(case: Case, capacity: Capacity) -> str:
     if reason := parallelism.mismatch(case.parallelism, case.devices):
         return reason
-    if case.input == inputs.DALI_GPU and place.accelerator == "cpu":
+    if case.input == inputs.DALI_GPU and capacity.accelerator == "cpu":
         return "dali_gpu decodes on a GPU, here is none"
     if not case.divides:
         return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
-    if why := place.unusable.get(case.node):
+    if why := capacity.unusable.get(case.node):
         return f"node {case.node} cannot be measured: {why}"
-    if case.nodes > place.nodes:
-        return f"needs {case.nodes} nodes, here is {place.nodes}"
-    if case.devices_per_node > place.devices_per_node:
-        kind = "GPUs" if place.accelerator == "cuda" else f"x {place.cores_per_device} cores"
-        verb = "is" if place.devices_per_node == 1 else "are"
+    if case.nodes > capacity.nodes:
+        return f"needs {case.nodes} nodes, here is {capacity.nodes}"
+    if case.devices_per_node > capacity.devices_per_node:
+        kind = "GPUs" if capacity.accelerator == "cuda" else f"x {capacity.cores_per_device} cores"
+        verb = "is" if capacity.devices_per_node == 1 else "are"
         return (
             f"needs {case.devices_per_node} devices per node, here {verb} "
-            f"{place.devices_per_node} ({kind})"
+            f"{capacity.devices_per_node} ({kind})"
         )
     return ""

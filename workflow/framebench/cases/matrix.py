@@ -74,14 +74,14 @@ def cases(suite: Suite, catalog: Catalog, usual: str = "", gpus: int = 0) -> dic
     return results
 
 
-def narrow(found: Iterable[Case], settings: Settings) -> list[Case]:
+def narrow(cases: Iterable[Case], settings: Settings) -> list[Case]:
     """Return the cases of the configured frameworks, models and case names.
 
     Cases without a framework or model pass that filter. Raises ConfigError for an unknown case
     name, and if no case is left.
     """
     frameworks, models = {*settings.frameworks, ""}, {*settings.models, ""}
-    kept = [c for c in found if c.framework in frameworks and c.model in models]
+    kept = [c for c in cases if c.framework in frameworks and c.model in models]
     if not kept:
         raise ConfigError(
             f"config: frameworks={','.join(settings.frameworks)} models="
@@ -90,15 +90,15 @@ def narrow(found: Iterable[Case], settings: Settings) -> list[Case]:
     return _named(kept, settings) if settings.cases else kept
 
 
-def _named(found: list[Case], settings: Settings) -> list[Case]:
+def _named(cases: list[Case], settings: Settings) -> list[Case]:
     """Return the cases that the key ``cases`` lists by their names in a plan."""
-    names = {str(case): case for case in found}
+    names = {str(case): case for case in cases}
     for name in settings.cases:
         if name not in names:
             raise ConfigError(
                 f"config: cases: found {name!r}{did_you_mean(name, list(names))}; allowed: cases "
                 f"of suite {settings.suite.name} as snakemake --cores 1 plan names them, such as "
-                f"{str(found[0])!r}"
+                f"{str(cases[0])!r}"
             )
     return [names[name] for name in dict.fromkeys(settings.cases)]
 
@@ -112,7 +112,7 @@ def without_variant(case: Case, own_model: str) -> Case:
     return case._replace(variant="", model=own_model or case.model)
 
 
-def rounds(found: list[Case], repeats: int, seed: int, own_model: str = "") -> Iterator[RunKey]:
+def rounds(cases: list[Case], repeats: int, seed: int, own_model: str = "") -> Iterator[RunKey]:
     """Yield runs in the order of execution.
 
     Repeats of different cases are interleaved, so that drift of the machine affects all alike. Each
@@ -121,7 +121,7 @@ def rounds(found: list[Case], repeats: int, seed: int, own_model: str = "") -> I
     because of that (see ``signed_rank``). ``own_model``: see :func:`without_variant`.
     """
     variants: dict[Case, list[Case]] = defaultdict(list)
-    for case in found:
+    for case in cases:
         variants[without_variant(case, own_model)].append(case)
     for repeat in range(1, repeats + 1):
         shuffled = random.Random(f"{seed}/{repeat}")

@@ -192,9 +192,9 @@ def write_overview(source: Path, into: Path | None) -> None:
     inputs = inputs_of(record_set, sidecars, source.parent, report_parts())
     tables = frames.build(inputs)
     table = registry.known()["overview"]
-    of = origin.describe_origin(record_set.runs, sidecars.called)
+    origin_text = origin.describe_origin(record_set.runs, sidecars.called)
     covered = coverage.sentences(coverage.rows_of(tables))
-    text = markdown.crosstabs(table, tables[table], ". ".join([of.caption, *covered]))
+    text = markdown.crosstabs(table, tables[table], ". ".join([origin_text.caption, *covered]))
     if into is None:
         print(text, end="")
         return
@@ -215,8 +215,8 @@ def _last(
     taken = formatting.counted(len(runs), "run") + (
         f" in {provenance.took}" if provenance.took else ""
     )
-    of = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
-    return [*filter(None, (hint, answers.cut(of))), f"report: {page}"]
+    text = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
+    return [*filter(None, (hint, answers.cut(text))), f"report: {page}"]
 
 
 def inputs_of(
@@ -272,14 +272,16 @@ def peak_flops_folder(source: Path) -> Path:
     return source.parent / "peak_flops"
 
 
-def fingerprint(found: record_sets.RecordSet, source: Path, results: Path) -> str:
+def fingerprint(record_set: record_sets.RecordSet, source: Path, results: Path) -> str:
     """Return a digest of everything that tables and report below ``results`` depend on."""
     folders = [verifications.folder_for(source), peak_flops_folder(source)]
     files = [path for folder in folders for path in sorted(json_files.below(folder)[0])]
-    digest = hashlib.sha256(record_sets.fingerprint(found).encode())
+    digest = hashlib.sha256(record_sets.fingerprint(record_set).encode())
     files += searches.files(source.parent / searches.FOLDER)
     noted = [source.parent / name for name in (interruptions.FILE, calls.FILE, expected.FILE)]
-    noted += [found.root / name for feature in features.known() for name in feature.record_files]
+    noted += [
+        record_set.root / name for feature in features.known() for name in feature.record_files
+    ]
     noted.append(results / assumptions.FILE)
     noted += [results / name for feature in features.known() for name in feature.result_files]
     for path in [*files, *filter(Path.is_file, noted)]:

@@ -31,8 +31,8 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
 
     for file in files_of(PROJECT / "envs", names):
         if pins:
-            own = read_environment_file(file, hashed=False)
-            print(added_packages.lock(own, pins, environments), flush=True)
+            environment_file = read_environment_file(file, hashed=False)
+            print(added_packages.lock(environment_file, pins, environments), flush=True)
         elif reason := "" if names else hashes.exemption(file):
             print(f"{file.name} is exempt: {reason}")
         else:

@@ -30,8 +30,8 @@ def of_first_ok(runs: Sequence[Run]) -> Mapping[str, Any]:
     parts = {part: record["environment"][part] for part in ENVIRONMENT}
     parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
     parts["given"] = record["settings"].get("variables", {})
-    if own := record.get("own_model"):
-        parts[MODEL_VERSION] = (own["sha256"] or "")[:8]
+    if own_model := record.get("own_model"):
+        parts[MODEL_VERSION] = (own_model["sha256"] or "")[:8]
     return {
         ".".join(part for part in path if isinstance(part, str)): value
         for path, value in leaves(parts)

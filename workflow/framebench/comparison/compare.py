@@ -218,7 +218,7 @@ def _row(judged: Judged) -> Row:
     }
 
 
-def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
+def side_cells(matched: Matched, estimate: Estimate | None) -> dict[str, Any]:
     """Return the cells of a case that every table of a base and a candidate has."""
     case = matched.either
     models = {side.case.model for side in matched.both or ()}
@@ -230,12 +230,12 @@ def side_cells(matched: Matched, found: Estimate | None) -> dict[str, Any]:
         "base_median": matched.base and matched.base.throughput,
         "candidate_median": matched.candidate and matched.candidate.throughput,
         "unit": case.unit,
-        "ratio": found and found.ratio,
-        **interval_cells("ratio", found.interval if found else None),
+        "ratio": estimate and estimate.ratio,
+        **interval_cells("ratio", estimate.interval if estimate else None),
         "base_repeats": len(matched.base.values) if matched.base else 0,
         "candidate_repeats": len(matched.candidate.values) if matched.candidate else 0,
-        "pairs": found.pairs if found else 0,
-        "order": found.order if found else "",
+        "pairs": estimate.pairs if estimate else 0,
+        "order": estimate.order if estimate else "",
         "differences": "; ".join(differences(matched)),
         "flags": flags_of(matched.base, matched.candidate),
     }

@@ -38,7 +38,7 @@ def missing(allocator: str) -> str:
     """Return what this machine lacks for an allocator; "" if it is installed."""
     if allocator not in known():
         return "" if Path(allocator).is_file() else "a library that is there"
-    own = known()[allocator]
-    if ctypes.util.find_library(own["library"]):
+    library = known()[allocator]
+    if ctypes.util.find_library(library["library"]):
         return ""
-    return f"with lib{own['library']}.so, which Debian has in the package {own['package']}"
+    return f"with lib{library['library']}.so, which Debian has in the package {library['package']}"

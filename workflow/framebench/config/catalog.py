@@ -67,8 +67,8 @@ class Catalog:
         ``gpus``: those of the machine; for none of them the file that is preferred.
         """
         if accelerator == "cpu":
-            own = self._for_cpus(framework, platform.machine())
-            return own if own.is_file() else self._for_cpus(framework), ""
+            environment = self._for_cpus(framework, platform.machine())
+            return environment if environment.is_file() else self._for_cpus(framework), ""
         return gpu_environments.choose(self.root, framework, gpus)
 
     def environment_files(self, framework: str, accelerator: str) -> list[Path]:

@@ -87,8 +87,8 @@ def page(name: str) -> str:
     text = bounded.read_text(PROJECT / name)
     for model in PAGES.get(name, ()):
         text = marked_block.replaced(text, model, _key_table(model))
-    for block, (place, table) in _TABLES.items():
-        text = marked_block.replaced(text, block, table()) if name == place else text
+    for block, (heading, table) in _TABLES.items():
+        text = marked_block.replaced(text, block, table()) if name == heading else text
     return text
 
 

@@ -165,5 +165,5 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
         return None, f"{lacking}; allowed: an image, or {_OWN}"
     runs_image = all(version(_OLDEST) <= version(kind) <= version(_NEWEST) for kind in kinds)
     has_image = runs_image and framework in _images(root)
-    way = f"NVIDIA's image ({IMAGES}), or {_OWN}" if has_image else _OWN
-    return None, f"no environment for CUDA; allowed: {way}"
+    remedy = f"NVIDIA's image ({IMAGES}), or {_OWN}" if has_image else _OWN
+    return None, f"no environment for CUDA; allowed: {remedy}"

@@ -19,7 +19,7 @@ from .validation import ConfigError
 IN_MEMORY = str(2**26)
 
 
-def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = False) -> Suite:
+def of_own_model(suite: Suite, own_model: OwnModel, catalog: Catalog, gpus: bool = False) -> Suite:
     """Return the suite with a user's model instead of all models and frameworks.
 
     The suite keeps its axes and, of other benchmarks, the control of scaling and the bandwidth of
@@ -29,15 +29,16 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = Fal
     """
     if suite.axes is None:
         raise ConfigError(
-            f"{suite.path}: axes: found none; allowed with model={own.source}: a suite with axes"
+            f"{suite.path}: axes: found none; allowed with model={own_model.source}: "
+            "a suite with axes"
         )
     for name, variant in suite.variants.items():
         if variant.source:
             raise ConfigError(
                 f"{suite.path}: variants.{name}.source: found {variant.source!r}; allowed with "
-                f"model={own.source}: none, which only the project's own models have"
+                f"model={own_model.source}: none, which only the project's own models have"
             )
-    names: Axes = {"framework": [own.framework], "model": [own.name]}
+    names: Axes = {"framework": [own_model.framework], "model": [own_model.name]}
 
     def replaced(block: Axes) -> Axes:
         return {axis: names.get(axis, _of_any_model(entry)) for axis, entry in block.items()}
@@ -48,15 +49,15 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = Fal
         if kind in (INDEPENDENT, *BANDWIDTHS)
     }
     if not suite.variants and not {*BANDWIDTHS} & {*measurements}:
-        added = _bandwidth(suite, own, catalog, gpus)
+        added = _bandwidth(suite, own_model, catalog, gpus)
         measurements[added.kind] = added
 
     def kept(blocks: Sequence[Axes]) -> list[Axes]:
-        of_framework = [own.framework]
+        of_framework = [own_model.framework]
         return [
             replaced(block)
             for block in blocks
-            if own.framework in block.get("framework", of_framework)
+            if own_model.framework in block.get("framework", of_framework)
         ]
 
     return suite.model_copy(
@@ -66,13 +67,14 @@ def of_own_model(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool = Fal
             "then": kept(suite.then),
             "exclude": [entry for entry in suite.exclude if "model" not in entry],
             "measurements": measurements,
-            "own_model": own.name,
-            "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own, catalog, True),
+            "own_model": own_model.name,
+            "gpu_suite": suite.gpu_suite
+            and of_own_model(suite.gpu_suite, own_model, catalog, True),
         }
     )
 
 
-def _bandwidth(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool) -> Measurement:
+def _bandwidth(suite: Suite, own_model: OwnModel, catalog: Catalog, gpus: bool) -> Measurement:
     """Return the benchmark of memory, on each number of devices that the suite has."""
     blocks = [suite.axes or {}, *suite.include, *suite.then]
     devices = dict.fromkeys(n for block in blocks for n in block.get("devices_per_node", ()))
@@ -80,7 +82,7 @@ def _bandwidth(suite: Suite, own: OwnModel, catalog: Catalog, gpus: bool) -> Mea
     chosen = {"nodes": [1], "devices_per_node": [*devices]}
     if not gpus:
         return measurement("memory", chosen, usual, {}, catalog, None)
-    chosen |= {"framework": [own.framework], "precision": ["fp32"]}
+    chosen |= {"framework": [own_model.framework], "precision": ["fp32"]}
     return measurement("elementwise", chosen, usual, {"elements": [IN_MEMORY]}, catalog, None)
 
 

@@ -310,16 +310,17 @@ def _with_own_models(checked: CoreConfiguration, catalog: Catalog) -> dict[str, 
     models = [checked.model] if checked.model else of_variants
     if not models:
         return {}
-    own = models[0]
+    own_model = models[0]
     if {*checked.models} != {*catalog.models}:
         raise ConfigError(
             f"{SOURCE}: models: found {show(checked.models)} beside model; allowed: all, whose "
             "place it takes"
         )
-    if own.framework not in checked.frameworks:
+    if own_model.framework not in checked.frameworks:
         raise ConfigError(
-            f"{SOURCE}: frameworks: found {show(checked.frameworks)} beside model={own.source}, "
-            f"which is one of {own.framework}; allowed: all, or {own.framework}"
+            f"{SOURCE}: frameworks: found {show(checked.frameworks)} "
+            f"beside model={own_model.source}, which is one of {own_model.framework}; "
+            f"allowed: all, or {own_model.framework}"
         )
-    suite = of_own_model(checked.suite, own, catalog)
+    suite = of_own_model(checked.suite, own_model, catalog)
     return {"suite": suite, "models": [model.name for model in models]}

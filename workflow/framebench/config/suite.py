@@ -308,10 +308,10 @@ class SuiteFile(Keys):
     def _excluding_what_there_is(self) -> SuiteFile:
         known = [*MODES, *self.measurements]
         for number, pattern in enumerate(self.exclude):
-            for place, mode in enumerate(pattern.get("mode", ())):
+            for index, mode in enumerate(pattern.get("mode", ())):
                 if mode not in known:
                     shown = show(mode) + did_you_mean(mode, known)
-                    key = f"exclude[{number}].mode[{place}]"
+                    key = f"exclude[{number}].mode[{index}]"
                     raise NotAllowed(", ".join(known), shown, key)
         return self
 

@@ -78,8 +78,8 @@ class Driver:
             settings = _settings(config, known, self.snakemake, outcome)
         except ConfigError as error:
             refuse(error)
-        for own in settings.own_models:
-            known = own.among(known)
+        for own_model in settings.own_models:
+            known = own_model.among(known)
         self.work = Work(settings, known, asked, self.snakemake)
         self.provisioning = Provisioning(self.work, self.snakemake)
         self.resources = Resources(self.work, self.snakemake)
@@ -110,10 +110,10 @@ class Driver:
 
 
 def _settings(
-    config: Mapping[str, Any], known: Catalog, snakemake: Snakemake, outcome: str
+    config: Mapping[str, Any], catalog: Catalog, snakemake: Snakemake, outcome: str
 ) -> Settings:
     """Return the settings of the call. Raises :class:`ConfigError`."""
-    settings = load_settings(config, known, snakemake.methods)
+    settings = load_settings(config, catalog, snakemake.methods)
     if settings.cluster and snakemake.is_main_process:
         # Texts that cluster jobs get on their command line.
         folders = (PROJECT, Path.cwd(), settings.environments)

@@ -234,7 +234,7 @@ class Handlers:
         self._resources.warn_of_those_without_effect()
         slurm.note(_text_of(log), results)
         if self._work.plan.settings.each_node:
-            slurm_nodes.note(results, self._work.plan.place.unusable)
+            slurm_nodes.note(results, self._work.plan.capacity.unusable)
         limits.write_minutes(results, self._work.plan.minutes_by_folder)
 
     def _startable(self, waiting: Collection[SnakemakeJob]) -> list[SnakemakeJob]:

@@ -88,7 +88,7 @@ class Jobs:
         if job.kind == "run" and job.path == self._early:
             return self.first + 2
         if job.kind == "run":
-            return self._work.plan.places - self._work.run(job).place
+            return self._work.plan.places - self._work.run(job).position
         verifications = self._work.verifications
         if job.kind == "verification" and job.path in verifications:
             later = len(verifications) - list(verifications).index(job.path)

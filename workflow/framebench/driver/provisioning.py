@@ -42,7 +42,7 @@ class Provisioning:
         self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
         self.driver = [self.python, "-I", *entry]
         models = work.plan.settings.own_models
-        self.trying = [word for own in models for word in ("--model", own.source)]
+        self.trying = [word for own_model in models for word in ("--model", own_model.source)]
         self.hashing = commands.hashing(work.plan)
         #: Missing or damaged environments that are built once for all nodes.
         self._to_build = commands.to_build(work.plan)
@@ -166,7 +166,7 @@ class Provisioning:
                 f"--apptainer-prefix: found {str(folder)!r} for images that are pulled; allowed: "
                 "a path without blanks, which Snakemake cannot take"
             )
-        if plan.place.accelerator == "cuda":
+        if plan.capacity.accelerator == "cuda":
             _tell_containers("NV", "1")
         # Snakemake binds the working directory as the home folder.
         if not PROJECT.is_relative_to(Path.cwd()):

@@ -26,7 +26,7 @@ class Resources:
         self._work, self._snakemake = work, snakemake
         described = work.plan.settings.cluster
         self.all_cores = described.cores_per_node if described else snakemake.cores
-        self._cuda = work.plan.place.accelerator == "cuda"
+        self._cuda = work.plan.capacity.accelerator == "cuda"
         self.asked: dict[str, Callable[[Wildcards], Any] | str] = {}
         self._allocations: dict[str, str] = {}
         self._rooms = {"run": work.plan.room, "verification": work.plan.room_of_verifications}

@@ -63,7 +63,7 @@ class Work:
             refuse(error)
         if self._lock.missing and (self.plan.pending or self.plan.unsearched):
             refuse(self._lock.missing)
-        folders = [one.folder for one in self.plan.software.values() if one.folder]
+        folders = [software.folder for software in self.plan.software.values() if software.folder]
         is_shared = call.measures and not settings.node_local
         self._environments = cleaning.hold(folders if is_shared else [])
         self.results = str(settings.results)

@@ -18,12 +18,15 @@ from .venvs import EnvironmentFile, read_environment_file
 _WITH = re.compile(r"(.+-with-[0-9a-f]{8})-")
 
 
-def file_of(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
-    """Return the path of the environment file ``own`` with ``pins`` added.
+def file_of(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
+    """Return the path of an environment file with ``pins`` added.
 
-    It is in the folder of ``environments``, and other for other content of ``own``."""
-    digest = hashlib.sha256(f"{own.digest} {' '.join(sorted(pins))}".encode()).hexdigest()
-    return environments / f"{own.path.stem}-with-{digest[:8]}.yaml"
+    It is in the folder of ``environments``. Its name depends on the content of
+    ``environment_file``."""
+    digest = hashlib.sha256(
+        f"{environment_file.digest} {' '.join(sorted(pins))}".encode()
+    ).hexdigest()
+    return environments / f"{environment_file.path.stem}-with-{digest[:8]}.yaml"
 
 
 def file_beside(prefix: Path) -> Path | None:
@@ -33,30 +36,41 @@ def file_beside(prefix: Path) -> Path | None:
     return prefix.with_name(f"{match[1]}.yaml") if match else None
 
 
-def lock(own: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
+def lock(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
     """Write the environment file with ``pins`` added, and its hashes, whose path is returned.
 
-    All pins of ``own`` stay. Raises :class:`ConfigError` for packages without a version, and with
+    All of its pins stay. Raises :class:`ConfigError` for packages without a version, and with
     uv's message where that is impossible."""
     if loose := [pin for pin in pins if not re.match(PIN, pin)]:
         raise ConfigError(f"--with: found {show(loose[0])}; allowed: NAME==VERSION")
-    target = file_of(own, pins, environments)
+    target = file_of(environment_file, pins, environments)
     environments.mkdir(parents=True, exist_ok=True)
-    other_version.write_with(own, pins, target)
+    other_version.write_with(environment_file, pins, target)
     return locking.lock(target)
 
 
 def read(
-    own: EnvironmentFile, framework: str, pins: Sequence[str], environments: Path, hashed: bool
+    environment_file: EnvironmentFile,
+    framework: str,
+    pins: Sequence[str],
+    environments: Path,
+    hashed: bool,
 ) -> EnvironmentFile:
     """Return the locked environment file with ``pins`` added.
 
     Raises :class:`ConfigError` with the command that locks it if that was not called."""
-    file = file_of(own, pins, environments)
+    file = file_of(environment_file, pins, environments)
     if not file.is_file():
-        arguments = [own.path.stem, "--with", *pins, "--environments", str(environments)]
+        arguments = [
+            environment_file.path.stem,
+            "--with",
+            *pins,
+            "--environments",
+            str(environments),
+        ]
         raise ConfigError(
             f"{SOURCE}: packages.{framework}: found {show(list(pins))}, which are not locked for "
-            f"{own.path.name}; allowed: after `{hashes.COMMAND} {shlex.join(arguments)}`"
+            f"{environment_file.path.name}; "
+            f"allowed: after `{hashes.COMMAND} {shlex.join(arguments)}`"
         )
     return read_environment_file(file, hashed)

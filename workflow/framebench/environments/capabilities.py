@@ -40,10 +40,10 @@ def update(
     machine_code = code.machine_code
     if cudnn:
         machine_code = supported(machine_code, fat_binaries.read(cudnn, CUDNN).machine_code[0])
-    own = read_environment_file(root / "envs" / f"{name}.yaml", hashed=False)
+    environment_file = read_environment_file(root / "envs" / f"{name}.yaml", hashed=False)
     package = load_catalog(root).frameworks[row.framework]["package"]
     rows[name] = row._replace(
-        version=own.pin(package).partition("==")[2],
+        version=environment_file.pin(package).partition("==")[2],
         minimum_driver=DRIVERS[row.cuda.partition(".")[0]],
         machine_code=machine_code,
         ptx=code.ptx,

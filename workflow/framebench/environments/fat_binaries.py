@@ -63,11 +63,11 @@ def read(places: Sequence[Path], pattern: str = LIBRARIES) -> GpuCode:
             "of a framework's build for CUDA"
         )
     common = sorted(item for item, count in counted.items() if count >= MOST * binaries)
-    of = {
+    archives = {
         kind: tuple(f"{code // 10}.{code % 10}" for what, code in common if what == kind)
         for kind in (_ELF, _PTX)
     }
-    return GpuCode(of[_ELF], of[_PTX], binaries)
+    return GpuCode(archives[_ELF], archives[_PTX], binaries)
 
 
 def _libraries(place: Path, pattern: str = LIBRARIES) -> Iterator[Path]:
@@ -104,10 +104,10 @@ def _fat_binaries(library: Path) -> Iterator[set[tuple[int, int]]]:
             start = data.find(_MAGIC, max(begin, end))
 
 
-def _entries(data: mmap.mmap, place: int, end: int) -> Iterator[tuple[int, int]]:
-    while place + _ENTRY.size <= end:
-        kind, _, header, size, *_, capability = _ENTRY.unpack_from(data, place)
+def _entries(data: mmap.mmap, offset: int, end: int) -> Iterator[tuple[int, int]]:
+    while offset + _ENTRY.size <= end:
+        kind, _, header, size, *_, capability = _ENTRY.unpack_from(data, offset)
         if kind not in (_PTX, _ELF) or header < _ENTRY.size:
             return
         yield kind, capability
-        place += header + size
+        offset += header + size

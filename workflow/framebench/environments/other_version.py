@@ -24,13 +24,15 @@ COMPILE = (
 NONE = "none"
 
 
-def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> EnvironmentFile:
-    """Write ``target``: the file ``own`` with ``version`` of ``package``, or of its build there.
+def derive(
+    environment_file: EnvironmentFile, package: str, version: str, target: Path
+) -> EnvironmentFile:
+    """Write ``target``: ``environment_file`` with ``version`` of ``package`` or of its build.
     Raises :class:`ConfigError` with uv's message if there is none for its Python."""
-    name, _, old = own.pin(package).partition("==")
-    heads = [entry.partition("==")[0] for entry in own.packages]
+    name, _, old = environment_file.pin(package).partition("==")
+    heads = [entry.partition("==")[0] for entry in environment_file.packages]
     # Plugins are released with their framework, and neither needs the other.
-    known = pins(own)
+    known = pins(environment_file)
     plugins = {head for head in known if head.startswith(f"{bare(name)}-") and known[head] == old}
     of_release = {bare(name), *plugins}
     asked = [f"{head}=={version}" if bare(head) in of_release else head for head in heads]
@@ -39,9 +41,11 @@ def derive(own: EnvironmentFile, package: str, version: str, target: Path) -> En
         # builds that the file itself would get, for example for CPUs.
         file = Path(folder, "pins.txt")
         arguments = (*COMPILE, "--output-file", str(file))
-        locking.compiled(own, own.packages, arguments, own.path.name)
-        locking.compiled(own, asked, arguments, f"{name}=={version}")
-        _write(own, bounded.read_text(file), target)
+        locking.compiled(
+            environment_file, environment_file.packages, arguments, environment_file.path.name
+        )
+        locking.compiled(environment_file, asked, arguments, f"{name}=={version}")
+        _write(environment_file, bounded.read_text(file), target)
     return read_environment_file(target, hashed=False)
 
 
@@ -55,17 +59,23 @@ def mix(
     _write(bad, "\n".join(entries), target)  # with its options, such as indexes
 
 
-def write_with(own: EnvironmentFile, pins: Sequence[str], target: Path) -> None:
-    """Write ``target``: the file ``own`` with more ``pins`` and what they need.
+def write_with(environment_file: EnvironmentFile, pins: Sequence[str], target: Path) -> None:
+    """Write ``target``: ``environment_file`` with more ``pins`` and what they need.
     Raises :class:`ConfigError` with uv's message if they do not go together."""
-    asked = [*own.packages, *pins]
-    _write(own, locking.compiled(own, asked, COMPILE, f"{own.path.name} with {pins}"), target)
+    asked = [*environment_file.packages, *pins]
+    _write(
+        environment_file,
+        locking.compiled(
+            environment_file, asked, COMPILE, f"{environment_file.path.name} with {pins}"
+        ),
+        target,
+    )
 
 
-def _write(own: EnvironmentFile, compiled: str, target: Path) -> None:
-    """Write ``target``: the file ``own`` with the pins that uv ``compiled``."""
+def _write(environment_file: EnvironmentFile, compiled: str, target: Path) -> None:
+    """Write ``target``: ``environment_file`` with the pins that uv ``compiled``."""
     found = re.findall(r"^([^\s#]+==[^\s;+]+)", compiled, re.MULTILINE)
-    content = read_mapping(own.path)
+    content = read_mapping(environment_file.path)
     dependencies = []
     for entry in content["dependencies"]:
         if isinstance(entry, dict):
@@ -76,9 +86,9 @@ def _write(own: EnvironmentFile, compiled: str, target: Path) -> None:
     write_whole(target, text)
 
 
-def moved(own: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
+def moved(environment_file: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
     """Return the changed versions by package, as ``0.28.0 -> 0.27.0``; ``none`` if missing."""
-    before, after = pins(own), pins(other)
+    before, after = pins(environment_file), pins(other)
     return {
         name: f"{before.get(name, NONE)} -> {after.get(name, NONE)}"
         for name in sorted({*before, *after})

@@ -68,7 +68,7 @@ def _json_of(command: Sequence[str]) -> dict[str, str]:
     """Return the JSON object that a program writes; {} if there is none."""
     try:
         ended = programs.run(command, timeout=_SECONDS)
-        found = json.loads(ended.stdout)
+        content = json.loads(ended.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}

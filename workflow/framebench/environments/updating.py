@@ -49,53 +49,63 @@ def update(
         if row := held.get(file.stem):
             yield f"{file.stem}: held back ({row['date']}): {row['reason']}"
             continue
-        own = read_environment_file(file)
-        wanted = replace(own, python=python or own.python)
-        name, _, old = own.pin(package).partition("==")
+        environment_file = read_environment_file(file)
+        wanted = replace(environment_file, python=python or environment_file.python)
+        name, _, old = environment_file.pin(package).partition("==")
         new = newest(wanted, name)
-        if new == old and wanted == own:
-            yield f"{file.stem}: {name} {old} is the newest for Python {own.python}"
+        if new == old and wanted == environment_file:
+            yield f"{file.stem}: {name} {old} is the newest for Python {environment_file.python}"
         else:
-            yield _move(own, wanted, name, new, folder)
+            yield _move(environment_file, wanted, name, new, folder)
 
 
-def newest(own: EnvironmentFile, package: str) -> str:
+def newest(environment_file: EnvironmentFile, package: str) -> str:
     """Return the newest version of a package with a build for the Python of an environment."""
-    found = locking.compiled(own, [package], other_version.COMPILE, f"{package}: no version")
+    found = locking.compiled(
+        environment_file, [package], other_version.COMPILE, f"{package}: no version"
+    )
     match = re.search(rf"^{re.escape(package)}==([^\s+;]+)", found, re.MULTILINE)
     if match is None:
-        raise ConfigError(f"{own.path}: found no version of {package}; allowed: one in an index")
+        raise ConfigError(
+            f"{environment_file.path}: found no version of {package}; allowed: one in an index"
+        )
     return match[1]
 
 
 def _move(
-    own: EnvironmentFile, wanted: EnvironmentFile, package: str, version: str, folder: Path
+    environment_file: EnvironmentFile,
+    wanted: EnvironmentFile,
+    package: str,
+    version: str,
+    folder: Path,
 ) -> Moved:
-    before = folder / f"{own.path.stem}-before.yaml"
+    before = folder / f"{environment_file.path.stem}-before.yaml"
     folder.mkdir(parents=True, exist_ok=True)
-    for path in (own.path, *own.hash_files):
-        shutil.copy(path, folder / path.name.replace(own.path.stem, before.stem, 1))
+    for path in (environment_file.path, *environment_file.hash_files):
+        shutil.copy(path, folder / path.name.replace(environment_file.path.stem, before.stem, 1))
     with temporary.folder() as made:
-        other = other_version.derive(wanted, package, version, made / own.path.name)
-        changes = other_version.moved(own, other)
-    if "-cuda" not in own.path.stem:
+        other = other_version.derive(wanted, package, version, made / environment_file.path.name)
+        changes = other_version.moved(environment_file, other)
+    if "-cuda" not in environment_file.path.stem:
         changes = {
             name: change
             for name, change in changes.items()
             if not (change.startswith(other_version.NONE) and _OF_CUDA.match(name))
         }
-    pins = [pin for pin in other.packages if pin in own.packages or _name(pin) in changes]
-    text = bounded.read_text(own.path).replace(
-        f"- python={own.python}", f"- python={wanted.python}"
+    pins = [
+        pin for pin in other.packages if pin in environment_file.packages or _name(pin) in changes
+    ]
+    text = bounded.read_text(environment_file.path).replace(
+        f"- python={environment_file.python}", f"- python={wanted.python}"
     )
-    write_whole(own.path, with_pins(text, pins))
-    written = locking.lock(own.path)
-    for path in {*own.hash_files} - {written}:
+    write_whole(environment_file.path, with_pins(text, pins))
+    written = locking.lock(environment_file.path)
+    for path in {*environment_file.hash_files} - {written}:
         path.unlink()  # of other builds of the old versions, such as +cpu
         changes[path.name] = "removed: these indexes have no such build"
-    if wanted.python != own.python:
-        changes["python"] = f"{own.python} -> {wanted.python}"
-    return Moved(own.path, before, changes)
+    if wanted.python != environment_file.python:
+        changes["python"] = f"{environment_file.python} -> {wanted.python}"
+    return Moved(environment_file.path, before, changes)
 
 
 def _name(pin: str) -> str:

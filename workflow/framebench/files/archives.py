@@ -127,10 +127,10 @@ class _Bounded:
             raise _too_large(self._content)
         return self._stream.read(size)
 
-    def seek(self, place: int) -> int:
-        if place > self._most:
+    def seek(self, offset: int) -> int:
+        if offset > self._most:
             raise _too_large(self._content)
-        return self._stream.seek(place)
+        return self._stream.seek(offset)
 
     def tell(self) -> int:
         return self._stream.tell()
@@ -145,13 +145,13 @@ def _write(entries: Iterator[_ArchiveEntry], folder: Path, most: int) -> dict[st
             raise BadArchive(f"has more than {MOST_ENTRIES} files; allowed: at most that")
         if entry.size > left:
             raise _too_large(most)
-        place = PurePosixPath(entry.name)
-        if place.is_absolute() or ".." in place.parts or not place.parts:
+        path = PurePosixPath(entry.name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
             raise BadArchive(f"{_shown(entry.name)} lies outside; allowed: relative names")
-        name = place.as_posix()
+        name = path.as_posix()
         if name in digests:
             raise BadArchive(f"{_shown(name)} is there twice; allowed: each once")
-        target = folder / place
+        target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256()
         with entry.open() as source, open(target, "xb") as file:
@@ -170,12 +170,12 @@ def _write(entries: Iterator[_ArchiveEntry], folder: Path, most: int) -> dict[st
 def _compare(digests: Mapping[str, str], folder: Path) -> None:
     """Raise :class:`BadArchive` if files differ from a list of checksums among them."""
     for name in digests:
-        place = PurePosixPath(name)
-        if place.name != CHECKSUMS:
+        path = PurePosixPath(name)
+        if path.name != CHECKSUMS:
             continue
-        top = place.parent
+        top = path.parent
         listed: dict[str, str] = {}
-        for number, line in enumerate(bounded.read_text(folder / place).splitlines(), 1):
+        for number, line in enumerate(bounded.read_text(folder / path).splitlines(), 1):
             match = _CHECKSUM.fullmatch(line)
             if match is None:
                 raise BadArchive(f"{_shown(name)}, line {number}: is no checksum and name")

@@ -72,8 +72,8 @@ def _leaving_on_signals() -> Iterator[None]:
     before = {}
     if threading.current_thread() is threading.main_thread():
         usual = (signal.SIG_DFL, signal.default_int_handler)
-        before = {one: signal.getsignal(one) for one in signals.ENDING}
-        before = {one: handler for one, handler in before.items() if handler in usual}
+        before = {number: signal.getsignal(number) for number in signals.ENDING}
+        before = {number: handler for number, handler in before.items() if handler in usual}
     for number in before:
         signal.signal(number, leave)
     try:

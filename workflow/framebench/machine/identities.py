@@ -73,17 +73,21 @@ def completed(found: Iterable[Identity]) -> dict[Identity, Identity]:
     Older records have fewer fields than newer ones of the same machine."""
     distinct = set(found)
     # Complete identities need no search: thousands of containers have as many host names.
-    fuller = {one: one for one in distinct if all(one)}
-    for one in distinct.difference(fuller):
-        others = [other for other in distinct if same(one, other) and _knows(other) > _knows(one)]
+    fuller = {identity: identity for identity in distinct if all(identity)}
+    for identity in distinct.difference(fuller):
+        others = [
+            other
+            for other in distinct
+            if same(identity, other) and _knows(other) > _knows(identity)
+        ]
         fullest = [other for other in others if _knows(other) == max(map(_knows, others))]
         alike = all(same(fullest[0], other) for other in others) if fullest else False
-        fuller[one] = fullest[0] if len(fullest) == 1 and alike else one
+        fuller[identity] = fullest[0] if len(fullest) == 1 and alike else identity
     return fuller
 
 
-def _knows(one: Identity) -> int:
-    return sum(map(bool, one))
+def _knows(identity: Identity) -> int:
+    return sum(map(bool, identity))
 
 
 def _processor(numbers: Any) -> str:

@@ -77,24 +77,24 @@ def counts_steps(case: Case, suite: Suite) -> bool:
 
 
 def request(
-    name: str, settings: Settings, place: Capacity, known: Mapping[str, Software]
+    name: str, settings: Settings, capacity: Capacity, software: Mapping[str, Software]
 ) -> dict[str, Any]:
     """Return all settings besides the case that decide a measurement in the software ``name``."""
-    environment = known[name].identity
+    environment = software[name].identity
     if settings.cluster and settings.cluster.node_kind:
         # Names with this identity differ between kinds of nodes.
         environment = {"node_kind": settings.cluster.node_kind, "software": environment}
-    return {**_measuring(settings, place), "seed": settings.seed, "environment": environment}
+    return {**_measuring(settings, capacity), "seed": settings.seed, "environment": environment}
 
 
 def of_case(
-    case: Case, settings: Settings, place: Capacity, known: Mapping[str, Software]
+    case: Case, settings: Settings, capacity: Capacity, known: Mapping[str, Software]
 ) -> dict[str, Any]:
     """Return all settings besides the case itself that decide its measurement."""
     suite = settings.suite
-    own = variables(case, suite, place.accelerator, place.vendor)
+    own = variables(case, suite, capacity.accelerator, capacity.vendor)
     return {
-        **request(software(case, suite), settings, place, known),
+        **request(software(case, suite), settings, capacity, known),
         **_steps(case, suite),
         **({"variables": own} if own else {}),
         **variant_settings(case, suite),
@@ -102,11 +102,11 @@ def of_case(
     }
 
 
-def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditions.Conditions:
+def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> conditions.Conditions:
     """Return the conditions that a plan requests for a case."""
     return conditions.of_settings(
         {
-            **_measuring(settings, place),
+            **_measuring(settings, capacity),
             **_steps(case, settings.suite),
             **variant_settings(case, settings.suite),
         },
@@ -114,12 +114,12 @@ def asked_conditions(case: Case, settings: Settings, place: Capacity) -> conditi
     )
 
 
-def _measuring(settings: Settings, place: Capacity) -> dict[str, Any]:
+def _measuring(settings: Settings, capacity: Capacity) -> dict[str, Any]:
     """Return the settings of a request that also appear in records, without the numbers of
     steps."""
     return {
-        "accelerator": place.accelerator,
-        "cores_per_device": place.cores_per_device,
+        "accelerator": capacity.accelerator,
+        "cores_per_device": capacity.cores_per_device,
         **({"side_by_side": True} if settings.side_by_side else {}),
     }
 

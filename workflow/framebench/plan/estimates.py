@@ -52,7 +52,7 @@ _TRAINING = ("train", INDEPENDENT)
 def of_runs(
     folders: dict[Case, str],
     settings: Settings,
-    place: Capacity,
+    capacity: Capacity,
     catalog: Catalog,
     latest: dict[str, Run],
 ) -> dict[Case, float]:
@@ -70,10 +70,10 @@ def of_runs(
     learned = amounts.of_cases(folders, settings, catalog)
     estimated = {
         case: ALONE_SECONDS
-        if skips(case, settings, place)
-        else _breakdown(case, settings.suite, place)
-        + _estimate(case, _steps(case, settings.suite), place, catalog, learned.get(case))
-        + _filling(case, settings.suite, place, catalog)
+        if skips(case, settings, capacity)
+        else _breakdown(case, settings.suite, capacity)
+        + _estimate(case, _steps(case, settings.suite), capacity, catalog, learned.get(case))
+        + _filling(case, settings.suite, capacity, catalog)
         for case in folders
     }
     known = {
@@ -81,21 +81,23 @@ def of_runs(
         for case, folder in folders.items()
         if folder in measured
     }
-    ratios = [known[case] / estimated[case] for case in known if not place.emulates(case)]
+    ratios = [known[case] / estimated[case] for case in known if not capacity.emulates(case)]
     correction = statistics.median(ratios) if ratios else 1.0
     return {case: known.get(case, estimated[case] * correction) for case in folders}
 
 
-def slowness(place: Capacity) -> float:
+def slowness(capacity: Capacity) -> float:
     """Return the time of a core of this machine over that of one with AVX-512."""
-    return SLOWER if place.instruction_sets and "avx512f" not in place.instruction_sets else 1.0
+    return (
+        SLOWER if capacity.instruction_sets and "avx512f" not in capacity.instruction_sets else 1.0
+    )
 
 
 def start_of(
     framework: str,
     mode: str,
     compiler: str,
-    place: Capacity,
+    capacity: Capacity,
     is_small: bool = False,
     is_text: bool = False,
 ) -> float:
@@ -110,36 +112,36 @@ def start_of(
     is_compiled = compiler not in ("", "none", declaration.get("trained_with"))
     begun, part = (seconds["import"], _SMALL) if is_small else (seconds["start"], 1.0)
     traced = seconds["train"] * (mode in _TRAINING) * (TEXT_STEP if is_text else 1.0)
-    return (begun + traced + part * seconds["compile"] * is_compiled) * slowness(place)
+    return (begun + traced + part * seconds["compile"] * is_compiled) * slowness(capacity)
 
 
-def of_checks(case: Case, place: Capacity, follow: bool, in_baseline: bool) -> float:
+def of_checks(case: Case, capacity: Capacity, follow: bool, in_baseline: bool) -> float:
     """Return the seconds of the verification of a case.
 
     ``follow``: it follows the first run in its process. ``in_baseline``: it is also verified in
     the baseline of its precision, in another process."""
     is_text = case.sequence_length is not None
-    start = start_of(case.framework, case.mode, case.compiler, place, True, is_text)
-    seconds = VERIFYING_SECONDS + start - follow * _imported(case.framework, place)
+    start = start_of(case.framework, case.mode, case.compiler, capacity, True, is_text)
+    seconds = VERIFYING_SECONDS + start - follow * _imported(case.framework, capacity)
     return seconds + start * in_baseline
 
 
-def of_peak(framework: str, place: Capacity, follow: bool) -> float:
+def of_peak(framework: str, capacity: Capacity, follow: bool) -> float:
     """Return the seconds of the peak-FLOPS benchmark of a framework in a precision.
 
     ``follow``: it follows a run in its process. A second process asks the library what it is.
     """
-    return PEAK_SECONDS + _imported(framework, place) * (1 if follow else 2)
+    return PEAK_SECONDS + _imported(framework, capacity) * (1 if follow else 2)
 
 
-def of_first_start(framework: str, place: Capacity) -> float:
+def of_first_start(framework: str, capacity: Capacity) -> float:
     """Return the extra seconds that the first run of a framework takes to start."""
-    return COLD * _imported(framework, place)
+    return COLD * _imported(framework, capacity)
 
 
-def _imported(framework: str, place: Capacity) -> float:
+def _imported(framework: str, capacity: Capacity) -> float:
     """Return the seconds to start a framework without a model."""
-    return start_of(framework, "", "", place, is_small=True)
+    return start_of(framework, "", "", capacity, is_small=True)
 
 
 def _steps(case: Case, suite: Suite) -> int:
@@ -147,24 +149,24 @@ def _steps(case: Case, suite: Suite) -> int:
     return suite.warmup_steps + suite.timed_steps + breakdown
 
 
-def _filling(case: Case, suite: Suite, place: Capacity, catalog: Catalog) -> float:
+def _filling(case: Case, suite: Suite, capacity: Capacity, catalog: Catalog) -> float:
     """Return the seconds of steps beyond ``timed_steps`` that fill a timed region."""
     if not (case.is_step and suite.timed_seconds):
         return 0.0
-    least = of_steps(case, suite.timed_steps, place, catalog)
+    least = of_steps(case, suite.timed_steps, capacity, catalog)
     window = max(suite.timed_seconds, least)
     return window - least + WAITED * window
 
 
-def _breakdown(case: Case, suite: Suite, place: Capacity) -> float:
+def _breakdown(case: Case, suite: Suite, capacity: Capacity) -> float:
     """Return the seconds to compile training once more for the step breakdown."""
     if not repeats.has_breakdown(case, 1, suite):
         return 0.0
-    trains, starts = (start_of(case.framework, mode, "none", place) for mode in ("train", ""))
+    trains, starts = (start_of(case.framework, mode, "none", capacity) for mode in ("train", ""))
     return trains - starts
 
 
-def of_steps(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float:
+def of_steps(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -> float:
     """Return the seconds of so many steps without records; 0 for a benchmark without steps."""
     if not (case.is_step or case.mode == INDEPENDENT):
         return 0.0
@@ -172,10 +174,10 @@ def of_steps(case: Case, steps: int, place: Capacity, catalog: Catalog) -> float
     samples = steps * case.samples_of_replica * case.replicas / case.devices
     trains = case.mode in _TRAINING
     updates = 0.0
-    if trains and place.cores_per_device:
-        rate = place.cores_per_device / (UPDATE_PARAMETER * slowness(place))
+    if trains and capacity.cores_per_device:
+        rate = capacity.cores_per_device / (UPDATE_PARAMETER * slowness(capacity))
         updates = steps * _parameters(case, catalog) / rate
-    return samples * _seconds_of_sample(case, place, catalog, trains) + updates
+    return samples * _seconds_of_sample(case, capacity, catalog, trains) + updates
 
 
 def _parameters(case: Case, catalog: Catalog) -> int:
@@ -185,55 +187,55 @@ def _parameters(case: Case, catalog: Catalog) -> int:
 def _estimate(
     case: Case,
     steps: int,
-    place: Capacity,
+    capacity: Capacity,
     catalog: Catalog,
     learned: SampleCounts | Wrong | None = None,
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
     is_text = case.sequence_length is not None
-    start = start_of(case.framework, case.mode, case.compiler, place, is_text=is_text)
+    start = start_of(case.framework, case.mode, case.compiler, capacity, is_text=is_text)
     if case.is_step or case.mode == INDEPENDENT:
-        start += _parameters(case, catalog) * BUILD_PARAMETER * slowness(place)
-        return start + of_steps(case, steps, place, catalog)
-    start += MEASURING_SECONDS * slowness(place)
+        start += _parameters(case, catalog) * BUILD_PARAMETER * slowness(capacity)
+        return start + of_steps(case, steps, capacity, catalog)
+    start += MEASURING_SECONDS * slowness(capacity)
     if not isinstance(learned, SampleCounts):
         return start
-    given = dict(case.parameters)
-    epochs, each = int(given["epochs"]), int(given["epoch_steps"])
+    parameters = dict(case.parameters)
+    epochs, each = int(parameters["epochs"]), int(parameters["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
     scored = (epochs + 1) * learned.held_out  # also scored before the first epoch
     return start + sum(
-        samples * _seconds_of_sample(case, place, catalog, trains) / case.devices
+        samples * _seconds_of_sample(case, capacity, catalog, trains) / case.devices
         for samples, trains in ((trained, True), (scored, False))
     )
 
 
-def _seconds_of_sample(case: Case, place: Capacity, catalog: Catalog, trains: bool) -> float:
+def _seconds_of_sample(case: Case, capacity: Capacity, catalog: Catalog, trains: bool) -> float:
     model = catalog.models[case.model]
     operations = 2 * forward_multiply_adds(model, case.sequence_length)
-    cores = place.cores_per_device
+    cores = capacity.cores_per_device
     if cores is None:
-        rate = _gpu_rate(case, place)
+        rate = _gpu_rate(case, capacity)
     else:
         declared = catalog.frameworks.get(case.framework, {}).get("slow_rates", {})
         slow = declared.get("train" if trains else "inference", {})
         rate = min(CORE_RATE * cores, slow.get(model.get("definition"), CORE_RATE * cores))
-        rate /= slowness(place)
-    slower = EMULATED if place.emulates(case) else 1
+        rate /= slowness(capacity)
+    slower = EMULATED if capacity.emulates(case) else 1
     # the backward pass costs about two forward passes
     return operations * slower * (3 if trains else 1) / rate
 
 
-def _gpu_rate(case: Case, place: Capacity) -> float:
+def _gpu_rate(case: Case, capacity: Capacity) -> float:
     """Return the floating-point operations per second of a GPU, of the slowest on a node."""
-    versions = [precisions.version(gpu.capability) for gpu in place.gpus if gpu.capability]
+    versions = [precisions.version(gpu.capability) for gpu in capacity.gpus if gpu.capability]
     is_new = min(versions, default=(0,)) >= (9,)
     faster = 1 if case.precision == precisions.default() else OTHER_PRECISIONS
     return GPU_RATE * faster * (HOPPER if is_new else 1)
 
 
-def of_search(case: Case, settings: Settings, place: Capacity, catalog: Catalog) -> float:
+def of_search(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> float:
     """Return the seconds of all runs of a search for the largest batch."""
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
     tries = batch_searches.expected(case, settings.suite.largest_batch, catalog)
-    return sum(_estimate(case, steps, place, catalog) for case in tries)
+    return sum(_estimate(case, steps, capacity, catalog) for case in tries)

@@ -20,8 +20,8 @@ def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
         names = {name for entry in further.values() for name in entry}
         differing = {n for n in names if len({entry.get(n) for entry in further.values()}) > 1}
         for case, words in further.items():
-            own = (word for name, word in words.items() if name in differing)
-            results[case] = " ".join([usual, *own])
+            texts = (word for name, word in words.items() if name in differing)
+            results[case] = " ".join([usual, *texts])
     return results
 
 

@@ -24,7 +24,7 @@ def note(plan: Plan) -> None:
                 source=conditions.OURS,
                 batch_per_device=int(case.batch_per_device) if folder or why else 0,
             ),
-            case_settings.asked_conditions(case, plan.settings, plan.place),
+            case_settings.asked_conditions(case, plan.settings, plan.capacity),
             plan.settings.budget is not None,
             why,
         )

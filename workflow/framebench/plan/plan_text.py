@@ -19,10 +19,10 @@ MOST_NAMES = 12
 
 def describe(plan: Plan, description: str = "") -> str:
     """Return the plan as text: runs of each workload, excluded cases with reasons, and time."""
-    suite, place = plan.settings.suite, plan.place
+    suite, capacity = plan.settings.suite, plan.capacity
     cases = set(plan.folders).difference(plan.emulated)
     emulated = len(plan.folders) - len(cases)
-    cores = f" of {place.cores_per_device} core(s)" if place.cores_per_device else ""
+    cores = f" of {capacity.cores_per_device} core(s)" if capacity.cores_per_device else ""
     cluster = plan.settings.cluster
     kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
@@ -40,7 +40,7 @@ def describe(plan: Plan, description: str = "") -> str:
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
         f"  {len(cases)} cases x {repeats} = {len(plan.runs)} runs{steps}",
-        f"  on {place.accelerator}: {place.devices_per_node} device(s){cores}{kind}",
+        f"  on {capacity.accelerator}: {capacity.devices_per_node} device(s){cores}{kind}",
         *(f"  {line}" for line in _gpus(plan)),
         *_side_by_side(plan),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
@@ -77,25 +77,25 @@ def describe(plan: Plan, description: str = "") -> str:
         time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
         lines += [f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
         if models := plan.settings.own_models:
-            sources = " and ".join(own.source for own in models)
+            sources = " and ".join(own_model.source for own_model in models)
             lines += [f"Imports of {sources} are checked once it is built"]
     return "\n".join(lines)
 
 
 def _gpus(plan: Plan) -> list[str]:
     """Return lines on the GPUs: kinds and driver, hidden ones, and what is not known of them."""
-    place = plan.place
-    if place.accelerator == "cpu":
+    capacity = plan.capacity
+    if capacity.accelerator == "cpu":
         return []
     kinds = Counter(
         f"{gpu.name}, driver {gpu.driver or 'unknown'}, compute capability "
         f"{gpu.capability or 'unknown'}"
-        for gpu in place.gpus
+        for gpu in capacity.gpus
     )
     lines = [f"{count} x {kind}" for kind, count in kinds.items()]
-    if place.hidden:
-        lines.append(f"{place.hidden} more GPU(s) are hidden by CUDA_VISIBLE_DEVICES")
-    if plan.settings.cluster and not place.gpus:
+    if capacity.hidden:
+        lines.append(f"{capacity.hidden} more GPU(s) are hidden by CUDA_VISIBLE_DEVICES")
+    if plan.settings.cluster and not capacity.gpus:
         lines.append(
             "driver and compute capability are not known: cluster.gpu_driver and "
             "cluster.gpu_capability say them"

@@ -40,7 +40,7 @@ class PlannedRun(NamedTuple):
     """A run of a plan.
 
     ``name``: path of the record below ``results/runs``, without ``.json``; ``status``: of that
-    record, "" while the run is pending; ``seconds``: expected wall time; ``place``: position in the
+    record, "" while the run is pending; ``seconds``: expected wall time; ``position``: in the
     order of all runs; ``limit``: time limit in the record.
     """
 
@@ -49,7 +49,7 @@ class PlannedRun(NamedTuple):
     name: str
     status: str
     seconds: float
-    place: int
+    position: int
     limit: float | None = None
 
 
@@ -58,7 +58,7 @@ class Plan:
     """The plan of a whole suite on this machine."""
 
     settings: Settings
-    place: Capacity
+    capacity: Capacity
     folders: dict[Case, str]
     runs: list[PlannedRun]
     reserve: list[PlannedRun]
@@ -98,13 +98,13 @@ class Plan:
 
         A single run of each records that without starting a framework.
         """
-        return [case for case in self.cases if fitting.skips(case, self.settings, self.place)]
+        return [case for case in self.cases if fitting.skips(case, self.settings, self.capacity)]
 
     @property
     def computed(self) -> list[Case]:
         """Cases that a framework computes on this machine; with a time budget, those with a run."""
         cases = self.cases if self.settings.budget is None else self._begun
-        return [case for case in cases if not fitting.skips(case, self.settings, self.place)]
+        return [case for case in cases if not fitting.skips(case, self.settings, self.capacity)]
 
     @property
     def _begun(self) -> list[Case]:
@@ -173,17 +173,17 @@ def make_plan(
     stages = matrix.cases(settings.suite, catalog, usual, machine.gpus)
     everything = on_each_node([*stages], settings, machine)
     wanted = matrix.narrow(everything, settings)
-    place = fitting.capacity(settings, machine, everything)
-    fitted, left_out = fitting.fit(wanted, place, catalog)
-    unusable = _unusable(fitted, settings, catalog, place)
+    capacity = fitting.capacity(settings, machine, everything)
+    fitted, left_out = fitting.fit(wanted, capacity, catalog)
+    unusable = _unusable(fitted, settings, catalog, capacity)
     usable = [case for case in fitted if case not in unusable]
-    slow = too_slow(usable, settings, place, catalog)
+    slow = too_slow(usable, settings, capacity, catalog)
     left_out += [LeftOut(case, why) for case, why in [*unusable.items(), *slow.items()]]
     cases = [case for case in usable if case not in slow]
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
-    runs_in = choose(dict.fromkeys(names), settings, catalog, place.accelerator, place.gpus)
-    requests = {case: case_settings.of_case(case, settings, place, runs_in) for case in cases}
+    runs_in = choose(dict.fromkeys(names), settings, catalog, capacity.accelerator, capacity.gpus)
+    requests = {case: case_settings.of_case(case, settings, capacity, runs_in) for case in cases}
     memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
     needs = batch_searches.needed(
         requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
@@ -191,16 +191,16 @@ def make_plan(
     )  # fmt: skip
     known = {case: needs[case].found if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
-    as_asked = _as_asked(cached.runs if cached else (), folders, settings, place)
+    as_asked = _as_asked(cached.runs if cached else (), folders, settings, capacity)
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
     elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
     latest = {run.origin: run for run in runs}
-    expected = estimates.of_runs(folders, settings, place, catalog, latest)
+    expected = estimates.of_runs(folders, settings, capacity, catalog, latest)
     staged = {found: stages.get(case, 0) for case, found in known.items() if found}
-    needed = _needed(folders, settings, runs, _costs(staged, expected, settings, place))
+    needed = _needed(folders, settings, runs, _costs(staged, expected, settings, capacity))
     # A single run is enough to record why a case is not measured.
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
-    once |= {case for case in folders if fitting.skips(case, settings, place)}
+    once |= {case for case in folders if fitting.skips(case, settings, capacity)}
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
@@ -223,11 +223,12 @@ def make_plan(
         elif case not in once or repeat == 1:
             reserve[case, repeat] = run
     return Plan(
-        settings, place, folders, list(planned.values()), list(reserve.values()), left_out,
+        settings, capacity, folders, list(planned.values()), list(reserve.values()), left_out,
         runs_in, len(latest), most * len(cases),
-        [(search, estimates.of_search(search.case, settings, place, catalog))
+        [(search, estimates.of_search(search.case, settings, capacity, catalog))
          for search in needs.values()],
-        Room.of_runs(settings, place, machine), Room.of_verifications(settings, place, machine),
+        Room.of_runs(settings, capacity, machine),
+        Room.of_verifications(settings, capacity, machine),
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
         limits.minutes_of_cases(folders, settings, latest.values(), minutes),
@@ -237,17 +238,17 @@ def make_plan(
 
 
 def _unusable(
-    cases: Iterable[Case], settings: Settings, catalog: Catalog, place: Capacity
+    cases: Iterable[Case], settings: Settings, catalog: Catalog, capacity: Capacity
 ) -> dict[Case, str]:
     """Return why cases cannot be measured: their variant has no settings for them, or their
-    software does not work on the GPUs of the place."""
+    software does not work on the GPUs of the machine."""
 
     @functools.cache
     def reason(name: str) -> str:
-        return misfit(name, settings, catalog, place.accelerator, place.gpus)
+        return misfit(name, settings, catalog, capacity.accelerator, capacity.gpus)
 
     found = {
-        case: case_settings.misfit(case, settings.suite, place.accelerator)
+        case: case_settings.misfit(case, settings.suite, capacity.accelerator)
         or reason(case.framework)
         or reason(software(case, settings.suite))
         for case in cases
@@ -291,7 +292,7 @@ def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> list[PlannedRun]:
     folder = plan.settings.results / "runs"
     record_set = record_sets.load_results(plan.settings.results)
     as_asked = _as_asked(
-        record_set.runs if record_set else (), plan.folders, plan.settings, plan.place
+        record_set.runs if record_set else (), plan.folders, plan.settings, plan.capacity
     )
     runs = [run for run in as_asked if is_here(run.machine, plan.here)]
     needed = _needed(plan.folders, plan.settings, runs, costs(plan, spent))
@@ -317,14 +318,15 @@ def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
 
 
 def _as_asked(
-    runs: Iterable[Run], folders: dict[Case, str], settings: Settings, place: Capacity
+    runs: Iterable[Run], folders: dict[Case, str], settings: Settings, capacity: Capacity
 ) -> list[Run]:
     """Return the runs whose case and conditions match the folder that they lie in.
 
     Other records were put there by hand.
     """
     wanted = {
-        folder: (case, asked_conditions(case, settings, place)) for case, folder in folders.items()
+        folder: (case, asked_conditions(case, settings, capacity))
+        for case, folder in folders.items()
     }
 
     def measured(run: Run) -> tuple[Any, ...]:
@@ -339,14 +341,14 @@ def costs(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
     """Return the expected seconds of a plan's cases, by which the time budget of a call is
     divided."""
     seconds = {run.case: run.seconds for run in [*plan.reserve, *plan.runs]}
-    return _costs(plan.stages, seconds, plan.settings, plan.place, spent)
+    return _costs(plan.stages, seconds, plan.settings, plan.capacity, spent)
 
 
 def _costs(
     stages: Mapping[Case, int],
     seconds: Mapping[Case, float],
     settings: Settings,
-    place: Capacity,
+    capacity: Capacity,
     spent: Spent = NOTHING_SPENT,
 ) -> Costs:
     if settings.budget is None:  # nothing is divided
@@ -354,19 +356,19 @@ def _costs(
     in_process = not (settings.cluster or settings.side_by_side)
     checks = {
         case: estimates.of_checks(
-            case, place, in_process and case.devices == 1, _lacks_baseline(case, stages)
+            case, capacity, in_process and case.devices == 1, _lacks_baseline(case, stages)
         )
         for case in stages
     }
     starts: dict[tuple[str, str], float] = {}
     for case in stages:
         first, first_in_precision = budget.starts_of(case)
-        starts[first] = estimates.of_first_start(case.framework, place)
-        starts[first_in_precision] = estimates.of_peak(case.framework, place, in_process)
+        starts[first] = estimates.of_first_start(case.framework, capacity)
+        starts[first_in_precision] = estimates.of_peak(case.framework, capacity, in_process)
     left = settings.budget - spent.seconds
     if settings.cluster:  # node time, without what happens between the jobs
         return Costs(stages, seconds, checks, left, 0.0, starts)
-    slowness = estimates.slowness(place)
+    slowness = estimates.slowness(capacity)
     around = AROUND * slowness if spent.around is None else spent.around
     page = PAGE_SECONDS * slowness if spent.page is None else spent.page
     return Costs(stages, seconds, checks, left - CLOSING * page, around, starts)

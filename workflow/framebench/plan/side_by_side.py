@@ -39,26 +39,28 @@ class Room:
     in_cores: bool
 
     @staticmethod
-    def of_runs(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
+    def of_runs(settings: Settings, capacity: Capacity, machine: Machine) -> Room | None:
         """Return the capacity for concurrent runs; None if runs follow each other."""
-        return Room._of_machine(place, machine) if settings.side_by_side else None
+        return Room._of_machine(capacity, machine) if settings.side_by_side else None
 
     @staticmethod
-    def of_verifications(settings: Settings, place: Capacity, machine: Machine) -> Room | None:
+    def of_verifications(settings: Settings, capacity: Capacity, machine: Machine) -> Room | None:
         """Return the capacity for concurrent verifications; None if they follow each other.
 
         Verifications time nothing. On local CPUs they may run concurrently even if runs do not.
         """
-        if settings.cluster or place.cores_per_device is None:
-            return Room.of_runs(settings, place, machine)
-        return Room._of_machine(place, machine)
+        if settings.cluster or capacity.cores_per_device is None:
+            return Room.of_runs(settings, capacity, machine)
+        return Room._of_machine(capacity, machine)
 
     @staticmethod
-    def _of_machine(place: Capacity, machine: Machine) -> Room:
-        if place.cores_per_device is None:
-            return Room(place.devices_per_node, 1, in_cores=False)
+    def _of_machine(capacity: Capacity, machine: Machine) -> Room:
+        if capacity.cores_per_device is None:
+            return Room(capacity.devices_per_node, 1, in_cores=False)
         # A core is leased with all threads of its physical core.
-        return Room(machine.cores, place.cores_per_device * machine.threads_per_core, in_cores=True)
+        return Room(
+            machine.cores, capacity.cores_per_device * machine.threads_per_core, in_cores=True
+        )
 
     def taken(self, devices: int) -> int:
         """Return the cores or GPUs that a run with so many devices takes."""

@@ -20,7 +20,7 @@ SHARE, TIMES = 0.05, 5.0
 
 
 def too_slow(
-    cases: Iterable[Case], settings: Settings, place: Capacity, catalog: Catalog
+    cases: Iterable[Case], settings: Settings, capacity: Capacity, catalog: Catalog
 ) -> dict[Case, str]:
     """Return why cases are left out of a time budget, for those that would take too much of it.
 
@@ -33,8 +33,8 @@ def too_slow(
     steps = settings.suite.warmup_steps + settings.suite.timed_steps
     at_setting: dict[Case, dict[Case, float]] = defaultdict(dict)
     for case in cases:
-        if not skips(case, settings, place):
-            seconds = estimates.of_steps(case, steps, place, catalog)
+        if not skips(case, settings, capacity):
+            seconds = estimates.of_steps(case, steps, capacity, catalog)
             at_setting[case.setting][case] = seconds
     allowed = SHARE * settings.budget
     return {

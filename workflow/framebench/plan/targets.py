@@ -54,13 +54,13 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
     """
     for case in dict.fromkeys(run.case for run in plan.pending):
         precision = precisions.known().get(case.precision)
-        own = variables(case, plan.settings.suite, plan.place.accelerator, plan.place.vendor)
+        own = variables(case, plan.settings.suite, plan.capacity.accelerator, plan.capacity.vendor)
         for name, values in precision.variables.items() if precision else ():
             found = own.get(name, environment.get(name, ""))
             if found and found not in values:
-                place = plan.settings.suite.path if name in own else "environment"
+                source = plan.settings.suite.path if name in own else "environment"
                 raise ConfigError(
-                    f"{place}: {name}: found {found}, which changes what {case.precision} "
+                    f"{source}: {name}: found {found}, which changes what {case.precision} "
                     f"computes; allowed: {' or '.join(['unset', *values])}"
                 )
 
@@ -125,26 +125,28 @@ def check_own_model(plan: Plan) -> None:
 
     Environments that are not built yet are checked after they are built.
     """
-    for own in plan.settings.own_models:
-        _check_library(plan, own)
-        for name, one in plan.needed.items():
+    for own_model in plan.settings.own_models:
+        _check_library(plan, own_model)
+        for name, entry in plan.needed.items():
             if not name:  # a roof of the machine is measured without a framework
                 continue
-            is_built = one.marker is not None and is_sound(one.marker)
-            can_ask = is_built or one.install_method == "interpreter"
-            if can_ask and (wrong := trying.model_fault(one.python, own.source)):
+            is_built = entry.marker is not None and is_sound(entry.marker)
+            can_ask = is_built or entry.install_method == "interpreter"
+            if can_ask and (wrong := trying.model_fault(entry.python, own_model.source)):
                 raise ConfigError(f"{SOURCE}: model: {wrong}")
 
 
-def _check_library(plan: Plan, own: OwnModel) -> None:
-    for one in plan.software.values() if own.library else ():
-        pins = one.file.packages if one.file else ()
-        if one.file and not any(pin.startswith(f"{own.library}==") for pin in pins):
+def _check_library(plan: Plan, own_model: OwnModel) -> None:
+    for entry in plan.software.values() if own_model.library else ():
+        pins = entry.file.packages if entry.file else ()
+        if entry.file and not any(pin.startswith(f"{own_model.library}==") for pin in pins):
             raise ConfigError(
-                f"{SOURCE}: model: found {own.source}, but {one.file.path} has no {own.library}; "
-                f"allowed: {own.library} among the packages to add (packages: {own.framework}), a "
-                f"Python that has it (interpreters: {own.framework}), or a suite whose variants "
-                "have an environment file with it"
+                f"{SOURCE}: model: found {own_model.source}, "
+                f"but {entry.file.path} has no {own_model.library}; "
+                f"allowed: {own_model.library} among the packages to add (packages: "
+                f"{own_model.framework}), a Python that has it (interpreters: "
+                f"{own_model.framework}), or a suite whose variants have an environment file "
+                "with it"
             )
 
 
@@ -168,10 +170,10 @@ def check_runs(plan: Plan) -> None:
     )
 
 
-def check_quoting(place: str, text: str) -> None:
+def check_quoting(where: str, text: str) -> None:
     """Raise :class:`ConfigError` for text that a cluster job's shells would change."""
     if bad := "".join(sorted(set(text) & set(_UNQUOTABLE))):
         raise ConfigError(
-            f"{place}: found {text!r}; allowed on a cluster: without {' '.join(bad)}, which the "
+            f"{where}: found {text!r}; allowed on a cluster: without {' '.join(bad)}, which the "
             "shells between Snakemake and a job would read otherwise"
         )

@@ -69,9 +69,9 @@ def tflops_of(block: Mapping[str, Any]) -> float:
 class PeakFlopsLookup:
     """Peak FLOPS of devices, looked up for a run."""
 
-    def __init__(self, found: Iterable[PeakFlops] = ()) -> None:
+    def __init__(self, peaks: Iterable[PeakFlops] = ()) -> None:
         self._found: dict[tuple[Any, ...], list[PeakFlops]] = defaultdict(list)
-        for peak in found:
+        for peak in peaks:
             if peak.tflops:
                 key = (peak.hardware, peak.accelerator, peak.cores, peak.precision)
                 self._found[key].append(peak)

@@ -75,5 +75,5 @@ def _remedy(build: GpuEnvironment, capability: str, root: Path) -> str:
         for environment in load(root)
         if environment.framework == build.framework and environment.machine_code_for(capability)
     ]
-    way = " or ".join(others) or "an image or a Python of your own"
-    return f"a build with machine code for {capability}: {way}"
+    remedy = " or ".join(others) or "an image or a Python of your own"
+    return f"a build with machine code for {capability}: {remedy}"

@@ -140,11 +140,11 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
     try:
         _validator().validate(record)
     except jsonschema_rs.ValidationError as error:
-        place = ".".join(map(str, error.instance_path)) or "record"
+        location = ".".join(map(str, error.instance_path)) or "record"
         shown, options = _shortened(repr(error.instance)), getattr(error.kind, "options", ())
         message = f"allowed: {', '.join(map(repr, options))}" if options else error.message
         raise ValueError(
-            f"breaks the record schema: {place}: found {shown}; {_shortened(message, 300)}"
+            f"breaks the record schema: {location}: found {shown}; {_shortened(message, 300)}"
         ) from error
     shown = _shortened(repr(record["kind"]))
     if kind and record["kind"] != kind:

@@ -111,13 +111,13 @@ def of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
     return runs
 
 
-def fingerprint(found: RecordSet) -> str:
+def fingerprint(record_set: RecordSet) -> str:
     """Return a SHA-256 (hex) of everything that tables and report depend on, in any order of runs.
 
     It covers all fields of runs but the record's path, the problems, and the superseded attempts.
     """
-    digests = sorted(_digest(run) for run in found.runs)
-    rest = repr((sorted(map(repr, found.problems)), found.superseded)).encode()
+    digests = sorted(_digest(run) for run in record_set.runs)
+    rest = repr((sorted(map(repr, record_set.problems)), record_set.superseded)).encode()
     return hashlib.sha256(b"".join([*digests, rest])).hexdigest()
 
 

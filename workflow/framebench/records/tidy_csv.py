@@ -239,8 +239,8 @@ def row_of(run: Run, key: Key, flags: Iterable[str] = ()) -> dict[str, str] | No
     return rows_of(run, flags)[metrics.index((key.metric, key.point))]
 
 
-def _json(given: Mapping[str, Any]) -> str:
-    return json.dumps(given) if given else ""
+def _json(values: Mapping[str, Any]) -> str:
+    return json.dumps(values) if values else ""
 
 
 def _cell(value: Any) -> str:
@@ -287,20 +287,20 @@ def _parameters(row: Mapping[str, str], mode: str) -> Parameters:
     if not row.get("parameters"):
         return ()
     try:
-        found = json.loads(row["parameters"])
+        content = json.loads(row["parameters"])
     except ValueError:
-        found = None
+        content = None
     scalar = (str, int, float, bool, type(None))
     if (
         mode in MODES
-        or not isinstance(found, dict)
-        or not all(isinstance(value, scalar) for value in found.values())
+        or not isinstance(content, dict)
+        or not all(isinstance(value, scalar) for value in content.values())
     ):
         raise ValueError(
             f"column parameters: found {show(row['parameters'])}; allowed: nothing for "
             f"{' and '.join(MODES)}, else a JSON object of texts and numbers"
         )
-    return tuple(sorted(found.items()))
+    return tuple(sorted(content.items()))
 
 
 def _metric(row: Mapping[str, str], status: str) -> MetricValue:

@@ -188,9 +188,9 @@ def _others(result: VerificationResult, run: Run) -> list[str]:
     return [name for name, differs in differing.items() if differs]
 
 
-def _why_not(run: Run, found: Iterable[VerificationResult], kind: VerificationKind) -> str:
+def _why_not(run: Run, results: Iterable[VerificationResult], kind: VerificationKind) -> str:
     """Explain why the nearest verification does not count; "" if there is none at all."""
-    like = [result for result in found if _kind(result, run) == kind]
+    like = [result for result in results if _kind(result, run) == kind]
     if not like:
         return f"it was not compared {kind.words}" if kind.words else ""
     verification = f"the verification{kind.suffix}"

@@ -76,11 +76,11 @@ def command(call: CallEntry) -> str:
 
     Raises ValueError for a call that no shell can parse or that has an unknown word."""
     parts, pairs = [], []
-    given = shlex.split(call.command)
-    if given[:1] != ["snakemake"]:
+    arguments = shlex.split(call.command)
+    if arguments[:1] != ["snakemake"]:
         raise ValueError("a call of another program")
-    _check(list(_marked_words(given[1:])))
-    for word, is_pair in _marked_words(given):
+    _check(list(_marked_words(arguments[1:])))
+    for word, is_pair in _marked_words(arguments):
         if not is_pair:
             parts.append(word)
         elif word.partition("=")[0] not in _OWN:

@@ -36,18 +36,22 @@ class DrawingInputs:
 
 #: Plotting function by name of the drawing.
 DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
-    "throughput": lambda of: panels.throughput(of.inputs.cases, of.look),
-    "metrics": lambda of: measured_panels.panels(of.inputs.others, of.look, of.words),
-    "ratios": lambda of: panels.ratios(of.frame, of.look, of.words),
-    "scaling": lambda of: scaling_curves.panels(of.frame, of.look, scaling.KINDS[of.table.name]),
-    "losses": lambda of: loss_bars.of_weak_scaling(of.frame),
-    "suite_phases": lambda of: phase_bars.of_suite(of.frame),
-    "run_phases": lambda of: phase_bars.of_cases(of.frame),
-    "memory": lambda of: memory_curves.panels(of.frame, of.look),
-    "roofline": lambda of: roofline_panels.panels(of.frame, of.look),
-    "communication": lambda of: expectation_bars.of_communication(of.frame),
-    "matmul_share": lambda of: expectation_bars.of_matmul_share(of.frame),
-    "learning": lambda of: learning_curves.panels(of.inputs, of.look),
+    "throughput": lambda drawing: panels.throughput(drawing.inputs.cases, drawing.look),
+    "metrics": lambda drawing: measured_panels.panels(
+        drawing.inputs.others, drawing.look, drawing.words
+    ),
+    "ratios": lambda drawing: panels.ratios(drawing.frame, drawing.look, drawing.words),
+    "scaling": lambda drawing: scaling_curves.panels(
+        drawing.frame, drawing.look, scaling.KINDS[drawing.table.name]
+    ),
+    "losses": lambda drawing: loss_bars.of_weak_scaling(drawing.frame),
+    "suite_phases": lambda drawing: phase_bars.of_suite(drawing.frame),
+    "run_phases": lambda drawing: phase_bars.of_cases(drawing.frame),
+    "memory": lambda drawing: memory_curves.panels(drawing.frame, drawing.look),
+    "roofline": lambda drawing: roofline_panels.panels(drawing.frame, drawing.look),
+    "communication": lambda drawing: expectation_bars.of_communication(drawing.frame),
+    "matmul_share": lambda drawing: expectation_bars.of_matmul_share(drawing.frame),
+    "learning": lambda drawing: learning_curves.panels(drawing.inputs, drawing.look),
 }
 
 

@@ -61,9 +61,9 @@ class SettingBars:
 OwnPeak = Callable[[CaseResult], tuple[str, bool]]
 
 
-def blocks(found: Sequence[tuple[Answer, Contest]], own_peak: OwnPeak) -> list[SettingBars]:
+def blocks(answers: Sequence[tuple[Answer, Contest]], own_peak: OwnPeak) -> list[SettingBars]:
     """Return a block for each setting that has a figure, up to MAX_BLOCKS."""
-    shown = [(answer, contest) for answer, contest in found if contest.entrants]
+    shown = [(answer, contest) for answer, contest in answers if contest.entrants]
     return [_block(answer, contest, own_peak) for answer, contest in shown[:MAX_BLOCKS]]
 
 
@@ -96,11 +96,11 @@ def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> SettingBars:
     return SettingBars(answer.setting, contest.setting.unit, bars)
 
 
-def left_out(found: Sequence[tuple[Answer, Contest]]) -> list[str]:
+def left_out(answers: Sequence[tuple[Answer, Contest]]) -> list[str]:
     """Return a sentence for each framework that a plan leaves out of settings with a block, and for
     each reason: where, and why."""
     where: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for answer, contest in found:
+    for answer, contest in answers:
         for name, why in contest.left_out.items() if contest.entrants else ():
             where[name, why].append(answer.setting)
     return [
@@ -124,20 +124,20 @@ def _bar(
     )
 
 
-def variant_blocks(found: Sequence[tuple[VariantAnswer, Row]]) -> list[SettingBars]:
+def variant_blocks(answers: Sequence[tuple[VariantAnswer, Row]]) -> list[SettingBars]:
     """Return a block for each case, up to MAX_BLOCKS: the ratio of each variant to the first."""
     cases: dict[str, list[tuple[VariantAnswer, Row]]] = defaultdict(list)
-    for answer, row in found:
+    for answer, row in answers:
         cases[answer.case].append((answer, row))
     return [_ratios(case, some) for case, some in [*cases.items()][:MAX_BLOCKS]]
 
 
-def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> SettingBars:
-    ratios = [row["speedup"] for _, row in found if row["speedup"] is not None]
-    highs = [row["speedup_ci_high"] for _, row in found if row["speedup_ci_high"] is not None]
+def _ratios(case: str, answers: Sequence[tuple[VariantAnswer, Row]]) -> SettingBars:
+    ratios = [row["speedup"] for _, row in answers if row["speedup"] is not None]
+    highs = [row["speedup_ci_high"] for _, row in answers if row["speedup_ci_high"] is not None]
     width = max([1.0, *ratios, *highs]) / 100
     bars = []
-    for answer, row in found:
+    for answer, row in answers:
         who = (answer.variant, row["framework"])
         ratio, low, high = (row[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high"))
         if ratio is None:
@@ -150,7 +150,7 @@ def _ratios(case: str, found: Sequence[tuple[VariantAnswer, Row]]) -> SettingBar
             interval = (round(low / width, 1), round((high - low) / width, 1))
             bars.append(AnswerBar(*who, figure, end, interval))
     return SettingBars(
-        case, f"against {found[0][0].base}", bars, round(1 / width, 1), axes_of(found[0][1])
+        case, f"against {answers[0][0].base}", bars, round(1 / width, 1), axes_of(answers[0][1])
     )
 
 
@@ -163,7 +163,7 @@ def label(key: Key) -> str:
 
 
 def data(
-    found: Sequence[tuple[Answer, Contest]],
+    answers: Sequence[tuple[Answer, Contest]],
     everywhere: Collection[str],
     own_peak: OwnPeak,
     place: Callable[[Sequence[Any]], int],
@@ -188,7 +188,7 @@ def data(
     """
     entrants: list[tuple[int, CaseResult]] = []
     pairs: dict[str, tuple[float, float]] = {}
-    for at, (_, contest) in enumerate(found):
+    for at, (_, contest) in enumerate(answers):
         some = _fastest_by_compiler(contest)
         numbered = [*enumerate(some, len(entrants))]
         for (value, first), (other, second) in combinations(numbered, 2):
@@ -196,11 +196,11 @@ def data(
                 pairs[f"{value} {other}"] = ratio
         entrants += [(at, result) for result in some]
     ends = [result.interval for _, result in entrants]
-    contests = [contest for _, contest in found]
+    contests = [contest for _, contest in answers]
     peaks = [own_peak(result) for _, result in entrants]
     return {
-        "settings": number([answer.setting for answer, _ in found]),
-        "verdicts": number([answer.short_verdict for answer, _ in found]),
+        "settings": number([answer.setting for answer, _ in answers]),
+        "verdicts": number([answer.short_verdict for answer, _ in answers]),
         "units": number([contest.setting.unit for contest in contests]),
         "better": number([contest.results[0].better for contest in contests]),
         "without": number(

@@ -96,7 +96,7 @@ def _written(values: Sequence[Any]) -> Any:
     if len(distinct) == 1:
         return {"same": values[0]}
     if len(distinct) * 2 < len(values):
-        places = {value: place for place, value in enumerate(distinct)}
+        places = {value: index for index, value in enumerate(distinct)}
         return {"of": list(distinct), "at": [places[value] for value in values]}
     return list(values)
 
@@ -235,8 +235,8 @@ def _references(
     table = page_table.arrangement.table
     behind = [links.runs(table, row) for row in page_table.arrangement.view.rows]
     results = []
-    for place in range(max(map(len, behind), default=0)):
-        some = [runs[place] if place < len(runs) else None for runs in behind]
+    for index in range(max(map(len, behind), default=0)):
+        some = [runs[index] if index < len(runs) else None for runs in behind]
         results.append(
             {
                 "labels": lists.number(runs[0] if runs else "" for runs in some),

@@ -51,13 +51,13 @@ class Parts:
         self._rectangles.append(_rectangle(part, (0, top, width, height), f'data-tip="{_q(text)}"'))
 
     def point(
-        self, part: str, axes: Axes, place: tuple[float, float], text: str,
+        self, part: str, axes: Axes, position: tuple[float, float], text: str,
         transform: Transform | None = None,
     ) -> None:  # fmt: skip
         """Add a tooltip ``text`` around a point.
 
-        ``transform``: of ``place``; by default that of the data."""
-        self._points.append(_Point(part, axes, place, transform or axes.transData, text))
+        ``transform``: of ``position``; by default that of the data."""
+        self._points.append(_Point(part, axes, position, transform or axes.transData, text))
 
     def steps(
         self, box: Sequence[float], first: int, values: Sequence[str], unit: str, ahead: int = 0
@@ -94,9 +94,9 @@ class Parts:
 
 def _rectangle(part: str, box: Sequence[float], text: str) -> str:
     x, y, width, height = (f"{value:.1f}".removesuffix(".0") for value in box)
-    of = f' data-part="{part.removeprefix("part-")}"' if part else ""
+    attribute = f' data-part="{part.removeprefix("part-")}"' if part else ""
     return (
-        f'<rect{of} x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
+        f'<rect{attribute} x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
         f'pointer-events="all" {text}/>'
     )
 

@@ -149,9 +149,9 @@ def strips(
         if reference is not None:
             axes.axvline(reference, color=MUTED, linewidth=1.2)
 
-        def write(text: str, side: int, place: float, offset: float, **style: Any) -> None:
+        def write(text: str, side: int, position: float, offset: float, **style: Any) -> None:
             axes.annotate(
-                text, (side, place), xycoords=axes.get_yaxis_transform(), va="center",
+                text, (side, position), xycoords=axes.get_yaxis_transform(), va="center",
                 textcoords="offset points", xytext=(offset, 0), **style,
             )  # fmt: skip
 
@@ -210,16 +210,16 @@ def _dots(
     artist."""
     if not rows:
         return
-    bars = [(place, *row.interval, row) for place, row in rows if row.interval]
+    bars = [(position, *row.interval, row) for position, row in rows if row.interval]
     _lines(axes, bars, look, linewidth=7, alpha=0.3, gid=name)
     alike: dict[tuple[str, bool, bool], list[tuple[float, PlotRow]]] = defaultdict(list)
-    for place, row in rows:
-        alike[row.framework, len(row.values) > 1, row.is_hollow].append((place, row))
+    for position, row in rows:
+        alike[row.framework, len(row.values) > 1, row.is_hollow].append((position, row))
     for (framework, several, hollow), some in alike.items():
         style: dict[str, Any] = {
             "linestyle": "none", "color": look.colour(framework), "clip_on": False, "gid": name,
         }  # fmt: skip
-        dots = [(value, place) for place, row in some for value in row.values]
+        dots = [(value, position) for position, row in some for value in row.values]
         axes.plot(
             *zip(*dots, strict=True), marker=look.marker(framework), markersize=6.5,
             alpha=0.6 if several else 0.95, fillstyle="none" if hollow else "full",
@@ -227,7 +227,7 @@ def _dots(
         )  # fmt: skip
         if several:
             middles = [descriptive.median(row.values) for _, row in some]
-            axes.plot(middles, [place for place, _ in some], marker="|", markersize=15,
+            axes.plot(middles, [position for position, _ in some], marker="|", markersize=15,
                       markeredgewidth=2.4, **style)  # fmt: skip
 
 

@@ -100,10 +100,10 @@ def numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link
     Of lines of one CSV file, only the first has the file's name."""
     links = [link(run, str(run.repeat)) for run in runs]
     named = ""
-    for place, (run, one) in enumerate(zip(runs, links, strict=True)):
+    for index, (run, one) in enumerate(zip(runs, links, strict=True)):
         name, _, line = run.origin.rpartition(":")
         if run.record is None and name == named:
-            links[place] = Link(f":{line}", one.href, one.label)
+            links[index] = Link(f":{line}", one.href, one.label)
         named = name
     return links
 

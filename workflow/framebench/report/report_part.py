@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class ReportPart:
     """Part of a report; a feature overrides the methods that it needs."""
 
-    def inputs(self, found: RecordSet, cases: CaseResults, results: Path) -> Mapping[str, Any]:
+    def inputs(self, record_set: RecordSet, cases: CaseResults, results: Path) -> Mapping[str, Any]:
         """Return inputs of the feature's tables, by name, for :attr:`Inputs.of_features`."""
         return {}
 
-    def tables(self, found: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
+    def tables(self, record_set: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
         """Return further tables, each with a section of its own on the page."""
         return {}
 

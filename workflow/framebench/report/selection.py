@@ -107,9 +107,9 @@ def _telling(values: set[tuple[str, ...]]) -> list[int]:
     """Return the first positions that together distinguish all tuples."""
     chosen: list[int] = []
     apart = 1
-    for place in range(len(next(iter(values)))):
-        if (more := len({tuple(v[p] for p in (*chosen, place)) for v in values})) > apart:
-            chosen.append(place)
+    for index in range(len(next(iter(values)))):
+        if (more := len({tuple(v[p] for p in (*chosen, index)) for v in values})) > apart:
+            chosen.append(index)
             apart = more
     return chosen
 

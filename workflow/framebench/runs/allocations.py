@@ -22,7 +22,7 @@ def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
     lines = []
     for topology, runs in shapes.items():
         case, minutes = runs[0].case, max(plan.minutes[run.case] for run in runs)
-        cuda = plan.place.accelerator == "cuda"
+        cuda = plan.capacity.accelerator == "cuda"
         if why := refusal(
             described.options(case.nodes, case.devices_per_node, minutes, cuda, case.node)
         ):

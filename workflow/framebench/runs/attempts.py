@@ -34,8 +34,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="framebench attempts", description=__doc__)
     parser.add_argument("--most", type=int, required=True, help="retries of a repeat, at most")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="with --output and --log")
-    given = parser.parse_args(arguments)
-    command = [word for word in given.command if word != "--"]
+    options = parser.parse_args(arguments)
+    command = [word for word in options.command if word != "--"]
     end_with_parent()
     caught: list[int] = []
     while True:
@@ -45,10 +45,10 @@ def main(arguments: list[str]) -> int:
         output = Path(_value(command, "--output"))
         following = next_attempt(output.stem, output.parent)
         why = _why_again(output)
-        if not why or following > given.most:
+        if not why or following > options.most:
             return 0
         # The result lines on stdout stay free of this message.
-        again = f"disturbed: {why}; measuring again ({following} of at most {given.most})"
+        again = f"disturbed: {why}; measuring again ({following} of at most {options.most})"
         print(again, file=sys.stderr, flush=True)
         command = renamed(command, following)
 

@@ -166,8 +166,8 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
 def model_of(plan: Plan, name: str) -> str:
     """Return the model argument of the harness: path of the model config, or the user's own
     model."""
-    own = {own_model.name: own_model.source for own_model in plan.settings.own_models}
-    return own.get(name, f"{plan.scripts}/models/{name}.json")
+    sources = {own_model.name: own_model.source for own_model in plan.settings.own_models}
+    return sources.get(name, f"{plan.scripts}/models/{name}.json")
 
 
 def axis_options(plan: Plan, case: Case) -> dict[str, object]:
@@ -199,9 +199,9 @@ def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
     """
     settings, cluster = plan.settings, plan.settings.cluster
     return {
-        "accelerator": plan.place.accelerator,
-        "emulated": settings.emulated if plan.place.accelerator == "cpu" else None,
-        "cores-per-device": plan.place.cores_per_device,
+        "accelerator": plan.capacity.accelerator,
+        "emulated": settings.emulated if plan.capacity.accelerator == "cpu" else None,
+        "cores-per-device": plan.capacity.cores_per_device,
         "time-limit": run_limit(settings, minutes),
         "memory-limit": settings.memory_limit,
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
@@ -230,10 +230,12 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
 def variant_options(plan: Plan, case: Case) -> list[str]:
     """Return options that a variant sets for the ranks: variables, allocator and model source."""
     suite = plan.settings.suite
-    own = {name.replace("_", "-"): value for name, value in variant_settings(case, suite).items()}
-    place = plan.place
-    variables_of = variables(case, suite, place.accelerator, place.vendor)
-    return [*given(variables_of.items()), *words(own)]
+    options = {
+        name.replace("_", "-"): value for name, value in variant_settings(case, suite).items()
+    }
+    capacity = plan.capacity
+    variables_of = variables(case, suite, capacity.accelerator, capacity.vendor)
+    return [*given(variables_of.items()), *words(options)]
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:

@@ -46,21 +46,21 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--log", type=Path, help="for what is printed; shown where it fails")
     split = arguments.index("--") if "--" in arguments else len(arguments)
-    given = parser.parse_args(arguments[:split])
+    options = parser.parse_args(arguments[:split])
     command = arguments[split + 1 :]
     end_with_parent()
-    shown = _divert(given.log) if given.log else None
+    shown = _divert(options.log) if options.log else None
     status = 0
-    hashed = not given.without_hashes
-    marker = given.marker or _usual_marker(given.file, hashed)
-    if given.start_nodes:
-        status = _build_on_nodes(given.start_nodes, given.file, marker, hashed)
+    hashed = not options.without_hashes
+    marker = options.marker or _usual_marker(options.file, hashed)
+    if options.start_nodes:
+        status = _build_on_nodes(options.start_nodes, options.file, marker, hashed)
     elif not soundness.is_sound(marker):
-        status = _build(given.file, marker, hashed)
-    for model in given.model:
+        status = _build(options.file, marker, hashed)
+    for model in options.model:
         status = status or _try_model(marker, model)
     if status and shown is not None:
-        os.write(shown, bounded.read_end(given.log, bounded.LARGEST_FILE).encode())
+        os.write(shown, bounded.read_end(options.log, bounded.LARGEST_FILE).encode())
     if status:
         return status
     if command:
@@ -93,12 +93,12 @@ def _divert(log: Path) -> int:
 
 
 def _build_on_nodes(start: str, file: Path, marker: Path, hashed: bool) -> int:
-    own = [sys.executable, str(Path(__file__).parents[1]), "environment"]
+    command = [sys.executable, str(Path(__file__).parents[1]), "environment"]
     caught: list[int] = []
     places = ["--file", str(file), "--marker", str(marker)]
     places += [] if hashed else ["--without-hashes"]
     parent = os.environ.pop(PARENT_VARIABLE, None)  # children on other nodes have another parent
-    status = run([*shlex.split(start), *own, *places], caught)
+    status = run([*shlex.split(start), *command, *places], caught)
     if parent:
         os.environ[PARENT_VARIABLE] = parent
     return 128 + caught[0] if caught else status

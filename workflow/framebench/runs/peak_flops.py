@@ -52,7 +52,7 @@ def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
     The name ends in a digest of accelerator, cores and environment, which decide the result."""
     results = {}
     for benchmark in wanted(plan):
-        asked = request(benchmark.framework, plan.settings, plan.place, plan.software)
+        asked = request(benchmark.framework, plan.settings, plan.capacity, plan.software)
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         together = f"-{benchmark.devices}d" if benchmark.devices > 1 else ""
@@ -79,7 +79,7 @@ def seconds_of(plan: Plan, benchmark: PeakFlopsBenchmark) -> float:
     """Return the expected seconds of a benchmark.
 
     The framework starts twice: the second time, its library says what it is."""
-    return 2 * estimates.start_of(benchmark.framework, "", "", plan.place) + _MEASURING
+    return 2 * estimates.start_of(benchmark.framework, "", "", plan.capacity) + _MEASURING
 
 
 def arguments(plan: Plan, benchmark: PeakFlopsBenchmark) -> list[str]:

@@ -45,7 +45,7 @@ def lines(plan: Plan, requests: Iterable[tuple[str, JobRequest]]) -> list[str]:
     counted = Counter(requests)
     if cluster is None or not counted:
         return []
-    cuda = plan.place.accelerator == "cuda"
+    cuda = plan.capacity.accelerator == "cuda"
     rows = [
         [
             str(count),

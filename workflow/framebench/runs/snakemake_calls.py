@@ -113,8 +113,8 @@ def _value(text: str) -> Any:
 
 
 def settings_of(
-    given: Sequence[str],
-    known: Catalog,
+    arguments: Sequence[str],
+    catalog: Catalog,
     reserved: Mapping[str, str],
     files: Sequence[Path] = (),
     method: str = "",
@@ -123,8 +123,8 @@ def settings_of(
     ``reserved``: keys that may not be set, and what to use instead. ``files``: configurations
     behind the usual one; ``method``: of ``--sdm``. Raises :class:`ConfigError` for an invalid
     configuration or suite, before anything is measured."""
-    pairs = [word.partition("=") for word in given]
-    if wrong := [word for word, (_, equals, _) in zip(given, pairs, strict=True) if not equals]:
+    pairs = [word.partition("=") for word in arguments]
+    if wrong := [word for word, (_, equals, _) in zip(arguments, pairs, strict=True) if not equals]:
         raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
     own = {key: _value(text) for key, _, text in pairs}
     for key, instead in reserved.items():
@@ -133,7 +133,7 @@ def settings_of(
     config: dict[str, Any] = {}
     for file in (configuration_file(), *files):
         config.update(read_mapping(file))
-    settings = load_settings({**config, **own}, known, [method] if method else [])
+    settings = load_settings({**config, **own}, catalog, [method] if method else [])
     if settings.suite.gpu_suite:
         machine = settings.cluster.machine if settings.cluster else local.detect()
         settings = fitting.on_machine(settings, machine)

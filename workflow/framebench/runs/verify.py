@@ -189,10 +189,10 @@ def small(
         if SMALL in catalog.models[verification.case.model]["verification"]
         and not verification.source
     ]
-    own = {
+    reduced = {
         name: verification for name, verification in lacking.items() if verification.is_behind_runs
     }
-    return {**names(plan, catalog, made_small), **own}
+    return {**names(plan, catalog, made_small), **reduced}
 
 
 def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
@@ -215,7 +215,7 @@ def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
 
 def reference_seconds(plan: Plan) -> float:
     """Return the seconds that a reference is expected to take."""
-    return REFERENCE_SECONDS * estimates.slowness(plan.place)
+    return REFERENCE_SECONDS * estimates.slowness(plan.capacity)
 
 
 def seconds_of(plan: Plan, verification: Verification) -> float:
@@ -223,7 +223,7 @@ def seconds_of(plan: Plan, verification: Verification) -> float:
     if not verification.is_behind_runs:
         return FULL_SECONDS
     case, is_small = verification.case, verification.scale == SMALL
-    return estimates.start_of(case.framework, case.mode, case.compiler, plan.place, is_small)
+    return estimates.start_of(case.framework, case.mode, case.compiler, plan.capacity, is_small)
 
 
 def references(results: Path, verifications_of: Iterable[Verification]) -> list[str]:
@@ -241,7 +241,7 @@ def _with_variant(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], .
     """Return software and variables of a case, and its variant if it changes either or the
     model."""
     suite = plan.settings.suite
-    given = variables(case, suite, plan.place.accelerator, plan.place.vendor)
+    given = variables(case, suite, plan.capacity.accelerator, plan.capacity.vendor)
     name, own = software(case, suite), tuple(sorted(given.items()))
     usual = name == case.framework and not own and not _source(plan, case)
     return name, own, "" if usual else case.variant
@@ -282,7 +282,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
 
     results = {}
     for verification in wanted:
-        asked = request(verification.software, plan.settings, plan.place, plan.software)
+        asked = request(verification.software, plan.settings, plan.capacity, plan.software)
         about = [
             verification,
             asked["accelerator"],
@@ -324,9 +324,9 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
     ``reference``: folder of the reference, "" for the user's own model.
     """
     case = verification.case
-    own = {model.name: model.model_config for model in plan.settings.own_models}
-    if case.model in own:
-        model_config, model = own[case.model], model_of(plan, case.model)
+    configs = {model.name: model.model_config for model in plan.settings.own_models}
+    if case.model in configs:
+        model_config, model = configs[case.model], model_of(plan, case.model)
     else:
         model_config = read_model_config(Path(plan.scripts, "models", f"{case.model}.json"))
         has_dropout = model_config["hyperparameters"].get("dropout")

@@ -198,8 +198,8 @@ def _stairs(values: Series, line: float, smooth: float) -> tuple[int, int] | Non
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
 
     def left(first: int, behind: int) -> float:
-        own = float(sums[behind] - sums[first])
-        return float(squares[behind] - squares[first]) - own**2 / (behind - first)
+        total = float(sums[behind] - sums[first])
+        return float(squares[behind] - squares[first]) - total**2 / (behind - first)
 
     found = [
         (left(0, first) + left(first, second) + left(second, points), first, second)
@@ -216,13 +216,11 @@ def _left_by_step(values: Series, at: int) -> float:
     return float(sum(np.sum((side - side.mean()) ** 2) for side in (values[:at], values[at:])))
 
 
-def _p_value(found: _Scan, points: int, statistic: str, draws: int) -> float:
+def _p_value(scan: _Scan, points: int, statistic: str, draws: int) -> float:
     """Return the largest p-value over all correlations that the series may have."""
-    most = float(found.correlation[0] + ERRORS[statistic] * found.error[0])
+    most = float(scan.correlation[0] + ERRORS[statistic] * scan.error[0])
     possible = [correlation for correlation in _CORRELATIONS if correlation <= most + 0.05]
-    return max(
-        _tail(points, statistic, value, draws, float(found.largest[0])) for value in possible
-    )
+    return max(_tail(points, statistic, value, draws, float(scan.largest[0])) for value in possible)
 
 
 def _tail(points: int, statistic: str, correlation: float, draws: int, value: float) -> float:

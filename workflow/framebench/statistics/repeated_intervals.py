@@ -107,10 +107,10 @@ def orders(cases: Sequence[Sequence[float]], error: float) -> tuple[int, list[Or
     ranked = sorted(range(len(cases)), key=lambda at: -descriptive.median(cases[at]))
     leader, scatter = ranked[0], _scatter(cases)
     found: list[Order | None] = [None] * len(cases)
-    for place, at in enumerate(ranked[1:]):
+    for rank, at in enumerate(ranked[1:]):
         found[at] = _order(cases[leader], cases[at], error)
         # The runner-up is compared by an interval, however far behind it is.
-        if place and found[at] is Order.OPEN and _is_far(cases[leader], cases[at], scatter):
+        if rank and found[at] is Order.OPEN and _is_far(cases[leader], cases[at], scatter):
             found[at] = Order.FAR_BEHIND
     return leader, found
 

@@ -42,7 +42,7 @@ def outliers(values: Sequence[float]) -> list[int]:
     middle = float(np.median(numbers))
     apart = np.abs(numbers - middle)
     limit = max(_farthest(len(numbers)) * float(np.median(apart)), RELEVANT * abs(middle))
-    return [int(place) for place in np.flatnonzero(apart > limit)]
+    return [int(index) for index in np.flatnonzero(apart > limit)]
 
 
 def modes(values: Sequence[float]) -> tuple[list[float], list[float]] | None:

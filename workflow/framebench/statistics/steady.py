@@ -228,11 +228,11 @@ def _normal_scores(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _shapes(count: int) -> np.ndarray:
     """Return the shapes of change that are tested in ``count`` steps, one per row.
     The first row is zero (no change); the others have a mean of 0 and a norm of 1."""
-    place = (np.arange(count) + 0.5) / count
-    steps = [np.where(place > at, 1.0, 0.0) for at in STEPS_AT]
-    fades = [np.exp(-place / constant) for constant in FADES]
-    parts = [np.where((place > low) & (place < high), 1.0, 0.0) for low, high in INSIDE]
-    shapes = np.array([*steps, place, *fades, *parts])
+    position = (np.arange(count) + 0.5) / count
+    steps = [np.where(position > at, 1.0, 0.0) for at in STEPS_AT]
+    fades = [np.exp(-position / constant) for constant in FADES]
+    parts = [np.where((position > low) & (position < high), 1.0, 0.0) for low, high in INSIDE]
+    shapes = np.array([*steps, position, *fades, *parts])
     shapes -= shapes.mean(axis=1, keepdims=True)
     shapes /= np.linalg.norm(shapes, axis=1, keepdims=True)
     return np.vstack([np.zeros(count), shapes])

@@ -125,7 +125,7 @@ class Column:
 
 
 def interval(
-    name: str, of: str, unit: str = "", value: Value | None = None, **shown: Any
+    name: str, quantity: str, unit: str = "", value: Value | None = None, **shown: Any
 ) -> list[Column]:
     """Return columns of both ends of a 95 % interval, which readers see as one.
 
@@ -136,8 +136,8 @@ def interval(
     first = {"title": "95 % interval", **shown}
     low, high = (_end(value, at) if value else None for at in (0, 1))
     return [
-        Column(f"{name}_ci_low", NUMBER, f"lower {text} {of}", unit, low, to=end, **first),
-        Column(end, NUMBER, f"upper {text} {of}", unit, high, check=shown.get("check", "")),
+        Column(f"{name}_ci_low", NUMBER, f"lower {text} {quantity}", unit, low, to=end, **first),
+        Column(end, NUMBER, f"upper {text} {quantity}", unit, high, check=shown.get("check", "")),
     ]
 
 
@@ -317,8 +317,8 @@ def _key_value(name: str) -> Value:
 
 #: Shared columns by name, in the order of docs/columns.md.
 COLUMNS = {
-    one.name: replace(one, value=_key_value(one.name)) if one.name in KEYS else one
-    for one in _DECLARED
+    column.name: replace(column, value=_key_value(column.name)) if column.name in KEYS else column
+    for column in _DECLARED
 }
 #: Columns of the case and its conditions.
 CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)

@@ -112,9 +112,9 @@ def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
 def _anomalies(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
     """Yield outliers and modes of the values. ``repeats``: number of each value's repeat."""
     middle = descriptive.median(values)
-    for place in shape.outliers(values):
-        by = f": {values[place] / middle - 1:+.1%}" if middle else ""
-        yield f"repeat {repeats[place]} stands apart{by}"
+    for index in shape.outliers(values):
+        by = f": {values[index] / middle - 1:+.1%}" if middle else ""
+        yield f"repeat {repeats[index]} stands apart{by}"
     if both := shape.modes(values):
         lower, upper = (f"{len(part)} near {descriptive.median(part):.4g}" for part in both)
         yield f"two modes: {lower} and {upper}"
@@ -126,8 +126,8 @@ def _failure_text(failures: Sequence[Run], total: int) -> str:
     for status in _TELLING:
         same = [run for run in failures if run.status == status]
         if same:
-            of = "" if parts else f" of {total} repeats"
-            parts.append(f"{len(same)}{of} {FAILURES[status].phrase}: {_commonest(same)}")
+            text = "" if parts else f" of {total} repeats"
+            parts.append(f"{len(same)}{text} {FAILURES[status].phrase}: {_commonest(same)}")
     return "; ".join(parts)
 
 

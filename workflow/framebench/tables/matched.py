@@ -127,7 +127,7 @@ def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
 
 def _verdict(
     matched: Matched,
-    found: Estimate | None,
+    estimate: Estimate | None,
     p_adjusted: float | None,
     names: tuple[str, str],
     threshold: float,
@@ -142,13 +142,13 @@ def _verdict(
             return CANNOT_TELL, f"{name} is {case.status}: {case.reason}"
     if matched.both is None:
         return CANNOT_TELL, "a ratio needs figures above 0"
-    if found is None or found.interval is None or p_adjusted is None:
+    if estimate is None or estimate.interval is None or p_adjusted is None:
         needed = intervals.repeats_for_ratio()
         return CANNOT_TELL, f"needs {needed} repeats on both sides"
-    low, high = found.interval
-    verdict = verdicts.verdict(found.ratio, found.interval, p_adjusted, threshold)
+    low, high = estimate.interval
+    verdict = verdicts.verdict(estimate.ratio, estimate.interval, p_adjusted, threshold)
     if verdict == SLOWER and low < 1 - threshold <= high:
         return SLOWER, f"cannot tell whether by more than {threshold:.1%}"
     if verdict == CANNOT_TELL:
-        return CANNOT_TELL, possible(found.interval)
+        return CANNOT_TELL, possible(estimate.interval)
     return verdict, ""

@@ -137,7 +137,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     axes = [axis for axis in AXES if any(getattr(result.case, axis) for result in results)]
     # Names of table columns keep their meaning.
     taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
-    parameters = _types((result.case.parameters for result in results), of=len(results))
+    parameters = _types((result.case.parameters for result in results), index=len(results))
     own = [
         Column(
             f"parameter_{name}" if name in taken else name, type_, "parameter of the kind",
@@ -146,7 +146,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         for name, type_ in parameters.items()
     ]  # fmt: skip
     taken |= {column.name for column in own}
-    points = _types((result.key.point for result in results), of=None)
+    points = _types((result.key.point for result in results), index=None)
     where = [
         Column(
             f"at_{name}" if name in taken else name, type_, "where it was measured",
@@ -197,15 +197,15 @@ def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:
         first.add(key)
 
 
-def _types(named: Iterable[Parameters], of: int | None) -> dict[str, str]:
+def _types(named: Iterable[Parameters], index: int | None) -> dict[str, str]:
     """Return the column type of each named value.
 
-    ``of``: number of rows; None if some have no value."""
+    ``index``: number of rows; None if some have no value."""
     values: dict[str, list[Any]] = defaultdict(list)
     for some in named:
         for name, value in some:
             values[name].append(value)
-    return {name: _type(some, of) for name, some in values.items()}
+    return {name: _type(some, index) for name, some in values.items()}
 
 
 def _type(values: Sequence[Any], rows: int | None) -> str:

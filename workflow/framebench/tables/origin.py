@@ -79,7 +79,7 @@ def span(runs: Sequence[Run]) -> tuple[float, float]:
     """Return start of the first and end of the last run, in seconds since the epoch.
 
     Both are 0 if no run has a start."""
-    known = [(run.started, run.wall_seconds or 0.0) for run in runs if run.started is not None]
-    if not known:
+    present = [(run.started, run.wall_seconds or 0.0) for run in runs if run.started is not None]
+    if not present:
         return 0.0, 0.0
-    return min(start for start, _ in known), max(start + took for start, took in known)
+    return min(start for start, _ in present), max(start + took for start, took in present)

@@ -106,7 +106,7 @@ def over_runs(
     of_run = _attribute(figure) if isinstance(figure, str) else figure
 
     def value(case: CaseResult) -> Any:
-        found = [one for run in case.ok if (one := of_run(run)) is not None]
+        found = [figure for run in case.ok if (figure := of_run(run)) is not None]
         return reduce(found) if found else None
 
     return value

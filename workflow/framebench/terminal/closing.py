@@ -32,15 +32,15 @@ def failures(failed: Sequence[Failed], runs: int) -> list[str]:
     """Name the runs that failed, of all ``runs`` of the suite; [] without any."""
     if not failed:
         return []
-    named = [f"  {one.label}: {one.status}: {' '.join(one.reason.split())}" for one in failed]
+    named = [f"  {case.label}: {case.status}: {' '.join(case.reason.split())}" for case in failed]
     more = len(named) - _MOST
-    counted = _counted(one.status for one in failed)
+    counted = _counted(case.status for case in failed)
     return [
         f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({counted})",
         *named[:_MOST],
         *([f"  and {more} more, see the report"] if more > 0 else []),
         "These runs count as done. To repeat them, add --config retry="
-        + ",".join(dict.fromkeys(one.status for one in failed)),
+        + ",".join(dict.fromkeys(case.status for case in failed)),
     ]
 
 

@@ -35,10 +35,10 @@ def outcome_of(path: Path) -> RunOutcome:
     """Return the outcome in a job's new record.
     The record is not validated here: the tables do so when no benchmark runs."""
     try:
-        found = json_files.read(path)
+        content = json_files.read(path)
     except (OSError, ValueError) as error:
         return RunOutcome("failed", f"{path} cannot be read: {error}")
-    record: dict[str, Any] = found if isinstance(found, dict) else {}
+    record: dict[str, Any] = content if isinstance(content, dict) else {}
     metrics = record.get("metrics")
     name, first = (
         next(iter(metrics.items()), ("", None)) if isinstance(metrics, dict) else ("", None)

@@ -50,7 +50,7 @@ def collective(
     with each result.
 
     An all-reduce sums the previous result; other programs take it only to start after it."""
-    own = jax.device_put(array.astype(dtype), device)
+    contribution = jax.device_put(array.astype(dtype), device)
     function = _functions(ranks.mesh.size)[operation]
     grows = operation == ALL_REDUCE
 
@@ -58,15 +58,20 @@ def collective(
         return function(before[0] if grows else stacked[0])[None]
 
     program = ranks.program(compute)
-    stacked = ranks.stacked(own)
-    length = {ALL_GATHER: len(own) * ranks.mesh.size, REDUCE_SCATTER: len(own) // ranks.mesh.size}
-    count = length.get(operation, len(own))
+    stacked = ranks.stacked(contribution)
+    length = {
+        ALL_GATHER: len(contribution) * ranks.mesh.size,
+        REDUCE_SCATTER: len(contribution) // ranks.mesh.size,
+    }
+    count = length.get(operation, len(contribution))
     held = stacked
 
     def reset() -> None:
         nonlocal held
         held = (
-            stacked if grows else ranks.stacked(jax.device_put(np.zeros(count, own.dtype), device))
+            stacked
+            if grows
+            else ranks.stacked(jax.device_put(np.zeros(count, contribution.dtype), device))
         )
 
     def run() -> None:

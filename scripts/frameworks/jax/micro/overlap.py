@@ -32,9 +32,9 @@ def overlapped(
     def stacked(array: Any, dtype: Any) -> jax.Array:
         return ranks.stacked(jax.device_put(array.astype(dtype), device))
 
-    (a, b), own = (stacked(array, dtype) for array in arrays), stacked(message, np.float32)
+    (a, b), buffer = (stacked(array, dtype) for array in arrays), stacked(message, np.float32)
     computed = stacked(np.zeros(jax.eval_shape(function, *arrays).shape), dtype)
-    held = own
+    held = buffer
 
     def repeated(a: jax.Array, b: jax.Array, before: jax.Array) -> jax.Array:
         # A loop keeps each result whole: XLA would fuse unrolled element-wise operations into one.
@@ -70,7 +70,7 @@ def overlapped(
 
     def reset() -> None:
         nonlocal held
-        held = own
+        held = buffer
 
     def result(array: jax.Array) -> Any:
         return np.array(local(array)[0]).astype(np.float32)

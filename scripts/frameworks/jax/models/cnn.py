@@ -69,7 +69,7 @@ def forward(
     plan, after = model.schedules[train], dict(statistics)
     values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
     for number, call in enumerate(plan.calls):
-        layer, inputs = call.layer, [values[place] for place in call.inputs]
+        layer, inputs = call.layer, [values[name] for name in call.inputs]
         x, attributes = inputs[0], layer.attributes
         if layer.op == "convolution":
             y = convolution(
@@ -98,9 +98,9 @@ def forward(
         else:
             y = OPERATIONS[layer.op](layer, x)
         values[call.output] = y
-        for place in call.freed:
-            values[place] = None
-    return tuple(values[place] for place in plan.outputs), after
+        for name in call.freed:
+            values[name] = None
+    return tuple(values[name] for name in plan.outputs), after
 
 
 def _max_pool(layer: Layer, x: Array) -> Array:

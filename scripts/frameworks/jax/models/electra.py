@@ -40,12 +40,12 @@ def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
     hyper = model_config["hyperparameters"]
-    hidden, own = hyper["hidden"], _generator(hyper)
+    hidden, generator_hyper = hyper["hidden"], _generator(hyper)
     drawing = Drawing(hyper, random)
     drawing.embeddings()  # both have them
-    drawing.linear("generator.project", hidden, own["hidden"])
-    drawing.layers(own, "generator.")
-    drawing.linear("generator.transform", own["hidden"], hidden)
+    drawing.linear("generator.project", hidden, generator_hyper["hidden"])
+    drawing.layers(generator_hyper, "generator.")
+    drawing.linear("generator.transform", generator_hyper["hidden"], hidden)
     drawing.norm("generator.transform_norm", hidden)
     drawing.decoder_bias("generator.decoder_bias")
     drawing.layers(hyper, "discriminator.")

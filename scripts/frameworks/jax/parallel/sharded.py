@@ -127,9 +127,9 @@ class Sharding(Arrangement):
                 raise Unsupported(f"{inputs} are not cut into {ranks} parts")
         if self._layout.fsdp > 1:
             free = (n for n, extent in enumerate(array.shape) if not extent % self._layout.fsdp)
-            place = next((n for n in free if axes[n] is None), None)
-            if place is not None:
-                axes[place] = FSDP
+            axis = next((n for n in free if axes[n] is None), None)
+            if axis is not None:
+                axes[axis] = FSDP
         return PartitionSpec(*axes)
 
     def _ordered(self, parameters: Dict[str, np.ndarray]) -> Any:

@@ -27,16 +27,16 @@ def refusal(operation: str) -> str:
 
 def collective(operation: str, array: Any) -> CollectiveOperation:
     """Prepare a collective; see :class:`harness.communication.Communication`."""
-    own = held = Tensor(array)
+    contribution = held = Tensor(array)
     communicate = FUNCTIONS[operation]()
 
     def reset() -> None:
         nonlocal held
-        held = own + 0
+        held = contribution + 0
 
     def run() -> None:
         nonlocal held
-        source = held if operation == ALL_REDUCE else own
+        source = held if operation == ALL_REDUCE else contribution
         held = communicate((source,))[0] if operation == BROADCAST else communicate(source)
 
     return CollectiveOperation(reset, run, lambda: held.asnumpy())

@@ -154,9 +154,9 @@ class CNN(nn.Cell):
         initials: Dict[str, Initials] = {}
         for name, weight in networks.weights(network).items():
             if weight.trained:
-                holder, _, own = name.rpartition(".")
+                holder, _, attribute = name.rpartition(".")
                 distribution, value = weight.initial
-                initials.setdefault(holder, {})[own] = INITIALIZERS[distribution](value)
+                initials.setdefault(holder, {})[attribute] = INITIALIZERS[distribution](value)
         for layer in network.layers:
             if layer.op in CELLS:
                 # insert_child_to_cell takes no dot

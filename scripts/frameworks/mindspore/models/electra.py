@@ -49,10 +49,12 @@ class Generator(nn.Cell):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        own = {**hyper, **hyper["generator"]}
-        self.project = dense(hyper["hidden"], own["hidden"], hyper)
-        self.layers = nn.CellList([Layer(own) for _ in range(own["layers"])])
-        self.transform = dense(own["hidden"], hyper["hidden"], hyper)
+        generator_hyper = {**hyper, **hyper["generator"]}
+        self.project = dense(hyper["hidden"], generator_hyper["hidden"], hyper)
+        self.layers = nn.CellList(
+            [Layer(generator_hyper) for _ in range(generator_hyper["layers"])]
+        )
+        self.transform = dense(generator_hyper["hidden"], hyper["hidden"], hyper)
         self.transform_norm = normalization(hyper)
         self.decoder_bias = Parameter(ops.zeros(hyper["vocabulary"]), name="decoder_bias")
 

@@ -38,12 +38,12 @@ class Given:
 
     def __init__(self, optimizer: Any, parameters: Sequence[Parameter]) -> None:
         self._optimizer = optimizer
-        places = {id(parameter): place for place, parameter in enumerate(parameters)}
+        places = {id(parameter): index for index, parameter in enumerate(parameters)}
         self._order = [places[id(parameter)] for parameter in optimizer.parameters]
 
     def update(self, gradients: Sequence[Tensor]) -> None:
         """Update the parameters by their ``gradients``."""
-        self._optimizer(tuple(gradients[place] for place in self._order))
+        self._optimizer(tuple(gradients[index] for index in self._order))
 
     def get_parameters(self) -> Iterator[Parameter]:
         """Return the optimizer's state, which may have the parameters that it updates."""
@@ -98,10 +98,10 @@ class Definition:
     def inputs(self) -> Callable[[Tuple[Any, Any]], Any]:
         """Function of a batch that returns the inputs. A graph takes in no method."""
         given = [entry is not None for entry in self._inputs]
-        places = tuple(sum(given[:place]) if is_true else -1 for place, is_true in enumerate(given))
+        places = tuple(sum(given[:index]) if is_true else -1 for index, is_true in enumerate(given))
 
         def inputs(batch: Tuple[Any, Any]) -> Any:
-            return tuple([batch[0][place] if place >= 0 else None for place in places])
+            return tuple([batch[0][index] if index >= 0 else None for index in places])
 
         return inputs
 

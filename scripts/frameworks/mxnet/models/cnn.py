@@ -190,9 +190,9 @@ class CNN(nn.HybridBlock):
         initials: Dict[str, Initials] = {}
         for name, weight in networks.weights(network).items():
             if weight.trained:
-                holder, _, own = name.rpartition(".")
+                holder, _, attribute = name.rpartition(".")
                 distribution, value = weight.initial
-                initials.setdefault(holder, {})[own] = INITIALIZERS[distribution](value)
+                initials.setdefault(holder, {})[attribute] = INITIALIZERS[distribution](value)
         sliced = {layer.name for layer in network.layers if layer.op == "channels"}
         operations: Dict[str, Operation] = {}
         for layer in network.layers:

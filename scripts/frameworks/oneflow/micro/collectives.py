@@ -24,10 +24,12 @@ def collective(
 ) -> CollectiveOperation:
     """Prepare a collective; see :class:`harness.communication.Communication`."""
     comm, ranks = oneflow.comm, rank_context.world_size
-    own = oneflow.tensor(array, dtype=getattr(oneflow, dtype), device=device)
-    held = own.clone()
+    contribution = oneflow.tensor(array, dtype=getattr(oneflow, dtype), device=device)
+    held = contribution.clone()
     length = {ALL_GATHER: ranks * len(array), REDUCE_SCATTER: len(array) // ranks}
-    received = oneflow.zeros(length.get(operation, len(array)), dtype=own.dtype, device=device)
+    received = oneflow.zeros(
+        length.get(operation, len(array)), dtype=contribution.dtype, device=device
+    )
     if operation == ALL_TO_ALL:
         outgoing, incoming = list(held.chunk(ranks)), list(received.chunk(ranks))
 
@@ -54,7 +56,7 @@ def collective(
     in_place = operation in (ALL_REDUCE, REDUCE, BROADCAST)
 
     def reset() -> None:
-        held.copy_(own)
+        held.copy_(contribution)
         received.zero_()
 
     def result() -> Any:

@@ -25,8 +25,8 @@ def collective(
 ) -> CollectiveOperation:
     """Prepare a collective; see :class:`harness.communication.Communication`."""
     ranks = rank_context.world_size
-    own = paddle.to_tensor(array).astype(dtype)
-    held = own.clone()
+    contribution = paddle.to_tensor(array).astype(dtype)
+    held = contribution.clone()
     length = {ALL_GATHER: ranks * len(array), REDUCE_SCATTER: len(array) // ranks}
     received = paddle.zeros([length.get(operation, len(array))], dtype)
 
@@ -59,7 +59,7 @@ def collective(
     in_place = operation in (ALL_REDUCE, REDUCE, BROADCAST)
 
     def reset() -> None:
-        held.copy_(own, True)
+        held.copy_(contribution, True)
         received.zero_()
 
     def result() -> Any:

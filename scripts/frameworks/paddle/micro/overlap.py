@@ -21,8 +21,8 @@ def overlapped(
     """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`."""
     function = function_of(name)
     tensors = [paddle.to_tensor(array).astype(dtype) for array in arrays]
-    own = paddle.to_tensor(message)
-    held, computed = own.clone(), function(*tensors)
+    buffer = paddle.to_tensor(message)
+    held, computed = buffer.clone(), function(*tensors)
 
     def compute() -> None:
         nonlocal computed
@@ -38,6 +38,6 @@ def overlapped(
         work.wait()
 
     return Overlapped(
-        compute, communicate, both, lambda: held.copy_(own, True),
+        compute, communicate, both, lambda: held.copy_(buffer, True),
         lambda: computed.astype("float32").numpy(), held.numpy, computed.dtype.name.lower(),
     )  # fmt: skip

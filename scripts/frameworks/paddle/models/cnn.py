@@ -149,9 +149,9 @@ class CNN(nn.Layer):
         initials: Dict[str, Initials] = {}
         for name, weight in networks.weights(network).items():
             if weight.trained:
-                holder, _, own = name.rpartition(".")
+                holder, _, attribute = name.rpartition(".")
                 distribution, value = weight.initial
-                initials.setdefault(holder, {})[own] = INITIALIZERS[distribution](value)
+                initials.setdefault(holder, {})[attribute] = INITIALIZERS[distribution](value)
         operations: Dict[str, Operation] = {}
         for layer in network.layers:
             operation = OPERATIONS[layer.op](layer, initials.get(layer.name, {}))

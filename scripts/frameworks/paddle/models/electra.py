@@ -45,11 +45,13 @@ class Generator(nn.Layer):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        own = {**hyper, **hyper["generator"]}
-        self.heads = own["heads"]
-        self.project = dense(hyper["hidden"], own["hidden"], hyper)
-        self.layers = nn.LayerList([Layer(own) for _ in range(own["layers"])])
-        self.transform = dense(own["hidden"], hyper["hidden"], hyper)
+        generator_hyper = {**hyper, **hyper["generator"]}
+        self.heads = generator_hyper["heads"]
+        self.project = dense(hyper["hidden"], generator_hyper["hidden"], hyper)
+        self.layers = nn.LayerList(
+            [Layer(generator_hyper) for _ in range(generator_hyper["layers"])]
+        )
+        self.transform = dense(generator_hyper["hidden"], hyper["hidden"], hyper)
         self.transform_norm = normalization(hyper)
         self.decoder_bias = self.create_parameter([hyper["vocabulary"]], is_bias=True)
 

@@ -25,10 +25,10 @@ def collective(
 ) -> CollectiveOperation:
     """Prepare a collective; see :class:`harness.communication.Communication`."""
     ranks = rank_context.world_size
-    own = torch.from_numpy(array).to(device, getattr(torch, dtype))
-    held = own.clone()
-    length = {ALL_GATHER: ranks * len(own), REDUCE_SCATTER: len(own) // ranks}
-    received = own.new_zeros(length.get(operation, len(own)))
+    contribution = torch.from_numpy(array).to(device, getattr(torch, dtype))
+    held = contribution.clone()
+    length = {ALL_GATHER: ranks * len(contribution), REDUCE_SCATTER: len(contribution) // ranks}
+    received = contribution.new_zeros(length.get(operation, len(contribution)))
 
     def send_and_receive() -> None:
         sent = dist.P2POp(dist.isend, held, (rank_context.rank + 1) % ranks)
@@ -48,7 +48,7 @@ def collective(
     result = held if operation in (ALL_REDUCE, REDUCE, BROADCAST) else received
 
     def reset() -> None:
-        held.copy_(own)
+        held.copy_(contribution)
         if result is received:
             received.zero_()
 

@@ -23,8 +23,8 @@ def overlapped(
     """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`."""
     function = FUNCTIONS[name]
     tensors = [torch.from_numpy(array).to(device, dtype) for array in arrays]
-    own = torch.from_numpy(message).to(device)
-    held, computed = own.clone(), function(*tensors)
+    buffer = torch.from_numpy(message).to(device)
+    held, computed = buffer.clone(), function(*tensors)
 
     def compute() -> None:
         for _ in range(count):
@@ -39,7 +39,7 @@ def overlapped(
         work.wait()
 
     return Overlapped(
-        compute, communicate, both, lambda: held.copy_(own),
+        compute, communicate, both, lambda: held.copy_(buffer),
         lambda: computed.float().cpu().numpy(), lambda: held.cpu().numpy(),
         str(computed.dtype).replace("torch.", ""),
     )  # fmt: skip

@@ -41,10 +41,10 @@ class ConvolutionalNetwork(nn.Module):
         tensors: List[Any] = [None] * places
         tensors[0] = images
         for run, inputs, output, freed in calls:
-            tensors[output] = run(*[tensors[place] for place in inputs])
-            for place in freed:
-                tensors[place] = None
-        return tuple([tensors[place] for place in outputs])
+            tensors[output] = run(*[tensors[name] for name in inputs])
+            for name in freed:
+                tensors[name] = None
+        return tuple([tensors[name] for name in outputs])
 
 
 Prepared = Tuple[List[Tuple[Any, ...]], int, Tuple[int, ...]]
@@ -84,12 +84,12 @@ def _split(sizes: List[int], first: Call, second: Call) -> List[Tuple[Any, ...]]
 
 
 def _nest(root: nn.Module, name: str, module: nn.Module) -> None:
-    *parents, own = name.split(".")
+    *parents, attribute = name.split(".")
     for parent in parents:
         if parent not in root._modules:
             root.add_module(parent, nn.Module())
         root = root._modules[parent]
-    root.add_module(own, module)
+    root.add_module(attribute, module)
 
 
 def _convolution(layer: Layer) -> nn.Module:

@@ -41,11 +41,13 @@ class Generator(nn.Module):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        own = {**hyper, **hyper["generator"]}
+        generator_hyper = {**hyper, **hyper["generator"]}
         hidden, epsilon = hyper["hidden"], hyper["layer_norm_epsilon"]
-        self.project = nn.Linear(hidden, own["hidden"])
-        self.layers = nn.ModuleList(Layer(own) for _ in range(own["layers"]))
-        self.transform = nn.Linear(own["hidden"], hidden)
+        self.project = nn.Linear(hidden, generator_hyper["hidden"])
+        self.layers = nn.ModuleList(
+            Layer(generator_hyper) for _ in range(generator_hyper["layers"])
+        )
+        self.transform = nn.Linear(generator_hyper["hidden"], hidden)
         self.transform_norm = nn.LayerNorm(hidden, eps=epsilon)
         self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
 

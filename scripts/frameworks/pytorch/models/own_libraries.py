@@ -21,9 +21,13 @@ TOKENS, SOUND = 128, 16_000
 _OTHER_LABELS = re.compile("CTC|Detection|Segmentation|MultipleChoice")
 
 
-def library_model(own: Dict[str, Any], train: bool) -> Any:
+def library_model(declaration: Dict[str, Any], train: bool) -> Any:
     """Return an object with the function ``make`` of a user's file, and a memory format."""
-    return TransformersModel(own, train) if own["library"] == "transformers" else Classifier(own)
+    return (
+        TransformersModel(declaration, train)
+        if declaration["library"] == "transformers"
+        else Classifier(declaration)
+    )
 
 
 class Classifier:
@@ -31,11 +35,11 @@ class Classifier:
 
     MEMORY_FORMAT = torch.channels_last
 
-    def __init__(self, own: Dict[str, Any]) -> None:
-        self._name = own["source"].partition(":")[2]
+    def __init__(self, declaration: Dict[str, Any]) -> None:
+        self._name = declaration["source"].partition(":")[2]
         self._models = torchvision.models()  # timm imports it, too
         self._new = self._of_torchvision
-        if own["library"] == "timm":
+        if declaration["library"] == "timm":
             self._models, self._new = _imported("timm"), self._of_timm
 
     def make(self, batch_size: int) -> Any:
@@ -71,10 +75,12 @@ class TransformersModel:
 
     MEMORY_FORMAT = torch.contiguous_format
 
-    def __init__(self, own: Dict[str, Any], train: bool) -> None:
-        self._own, self._train = own, train
-        values = json.loads(own["text"]) if own["text"] else {}
-        self._name = values["architectures"][0] if values else own["source"].partition(":")[2]
+    def __init__(self, declaration: Dict[str, Any], train: bool) -> None:
+        self._own, self._train = declaration, train
+        values = json.loads(declaration["text"]) if declaration["text"] else {}
+        self._name = (
+            values["architectures"][0] if values else declaration["source"].partition(":")[2]
+        )
         self._class = getattr(_imported("transformers"), self._name)
         self._values = values
 

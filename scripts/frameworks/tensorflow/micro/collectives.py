@@ -36,17 +36,17 @@ def collective(
     operation: str, array: Any, dtype: str, strategy: tf.distribute.Strategy
 ) -> CollectiveOperation:
     """Prepare a collective; see :class:`harness.communication.Communication`."""
-    own = tf.cast(tf.constant(array), dtype)
-    exchanging = program(strategy, lambda value: exchanged(operation, value), own)
-    held = own
+    contribution = tf.cast(tf.constant(array), dtype)
+    exchanging = program(strategy, lambda value: exchanged(operation, value), contribution)
+    held = contribution
 
     def reset() -> None:
         nonlocal held
-        held = own
+        held = contribution
 
     def run() -> None:
         nonlocal held
-        held = exchanging(held if operation == ALL_REDUCE else own)
+        held = exchanging(held if operation == ALL_REDUCE else contribution)
 
     return CollectiveOperation(reset, run, lambda: held.numpy().astype("float32"))
 

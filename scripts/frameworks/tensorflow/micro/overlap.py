@@ -23,7 +23,7 @@ def overlapped(
     """Prepare computation and all-reduce; see :class:`harness.overlapping.Overlapping`."""
     function = function_of(name)
     a, b = (tf.cast(tf.constant(array), dtype) for array in arrays)
-    own = tf.constant(message)
+    buffer = tf.constant(message)
 
     def repeated(a: tf.Tensor, b: tf.Tensor) -> Tuple[tf.Tensor, tf.Tensor]:
         """Return the last result, and a sum that needs all: TensorFlow drops a result that nothing
@@ -40,9 +40,9 @@ def overlapped(
         return exchanged(ALL_REDUCE, value)
 
     computing = program(strategy, repeated, a, b)
-    communicating = program(strategy, summed, own)
-    together = program(strategy, lambda value, a, b: (summed(value), repeated(a, b)), own, a, b)
-    held, (computed, _) = own, computing(a, b)
+    communicating = program(strategy, summed, buffer)
+    together = program(strategy, lambda value, a, b: (summed(value), repeated(a, b)), buffer, a, b)
+    held, (computed, _) = buffer, computing(a, b)
 
     def compute() -> None:
         nonlocal computed
@@ -58,7 +58,7 @@ def overlapped(
 
     def reset() -> None:
         nonlocal held
-        held = own
+        held = buffer
 
     return Overlapped(
         compute, communicate, both, reset,

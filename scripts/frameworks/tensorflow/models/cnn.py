@@ -56,8 +56,8 @@ class CNN(keras.Model):
         super().__init__()
         initials: Dict[str, Initials] = {}
         for name, weight in networks.weights(network).items():
-            holder, _, own = name.rpartition(".")
-            initials.setdefault(holder, {})[own] = weight.initial
+            holder, _, attribute = name.rpartition(".")
+            initials.setdefault(holder, {})[attribute] = weight.initial
         self.holders = {
             layer.name: HOLDERS[layer.op](layer, initials.get(layer.name, {}))
             for layer in network.layers
@@ -73,9 +73,9 @@ class CNN(keras.Model):
         plan = self.plans[training]
         values: Any = [tf.cast(images, self.compute_dtype)] + [None] * (plan.places - 1)
         for call in plan.calls:
-            layer, inputs = call.layer, [values[place] for place in call.inputs]
+            layer, inputs = call.layer, [values[name] for name in call.inputs]
             values[call.output] = self._computed(layer, inputs, training)
-        return tuple(tf.cast(values[place], tf.float32) for place in plan.outputs)
+        return tuple(tf.cast(values[name], tf.float32) for name in plan.outputs)
 
     def _computed(self, layer: Layer, inputs: Tensors, training: bool) -> tf.Tensor:
         if layer.op not in HOLDERS:
@@ -195,7 +195,7 @@ def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) 
         pairs = zip(
             tf.split(x, attributes["groups"], -1), tf.split(kernel, attributes["groups"], -1)
         )
-        y = tf.concat([tf.nn.conv2d(part, own, stride, padding) for part, own in pairs], -1)
+        y = tf.concat([tf.nn.conv2d(part, kernel, stride, padding) for part, kernel in pairs], -1)
     else:
         y = tf.nn.conv2d(x, kernel, stride, padding)
     return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if attributes["bias"] else y

@@ -27,13 +27,13 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
     sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1 where
     a token is replaced, else 0 (batch, sequence)."""
     hyper = model_config["hyperparameters"]
-    own = {**hyper, **hyper["generator"]}
+    generator_hyper = {**hyper, **hyper["generator"]}
     inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
     tokens, segments, mask, positions, _, draws = inputs.values()
     embeddings = Embeddings(hyper, name="embeddings")  # both have it
     shown = Masked(hyper)([tokens, positions, inputs["mask_draws"]])
-    x = dense(own["hidden"], hyper, "generator.project")(embeddings([shown, segments]))
-    x = encoded(x, mask, own, "generator.")
+    x = dense(generator_hyper["hidden"], hyper, "generator.project")(embeddings([shown, segments]))
+    x = encoded(x, mask, generator_hyper, "generator.")
     logits = masked_words(x, positions, hyper, embeddings, "generator.")
     corrupted = Replaced()([tokens, positions, Sampled()([logits, draws])])
     x = encoded(embeddings([corrupted, segments]), mask, hyper, "discriminator.")

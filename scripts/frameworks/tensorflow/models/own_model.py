@@ -48,8 +48,8 @@ class Classifier:
     """A classifier of images from keras.applications without trained weights, with a batch and a
     loss as a user's file has them."""
 
-    def __init__(self, own: Dict[str, Any]) -> None:
-        self._name = own["source"].partition(":")[2]
+    def __init__(self, declaration: Dict[str, Any]) -> None:
+        self._name = declaration["source"].partition(":")[2]
 
     def make(self, batch_size: int) -> Any:
         new = getattr(keras.applications, self._name)
@@ -64,8 +64,10 @@ class Definition:
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self._case, self._model_config = case, model_config
-        own = model_config["own"]
-        self._module = Classifier(own) if own["library"] else own_module(model_config)
+        declaration = model_config["own"]
+        self._module = (
+            Classifier(declaration) if declaration["library"] else own_module(model_config)
+        )
 
     def _made(self) -> Tuple[Any, Any, Any, Any]:
         parts = self._module.make(self._case.batch_per_device)

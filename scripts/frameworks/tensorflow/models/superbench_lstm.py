@@ -21,12 +21,12 @@ class LSTM(layers.LSTM):
         )
 
     def inner_loop(self, *arguments: Any, **options: Any) -> Any:
-        cell, own = self.cell, self.cell.bias
-        cell.bias = tf.convert_to_tensor(own) + tf.convert_to_tensor(self.recurrent_bias)
+        cell, bias = self.cell, self.cell.bias
+        cell.bias = tf.convert_to_tensor(bias) + tf.convert_to_tensor(self.recurrent_bias)
         try:
             return super().inner_loop(*arguments, **options)
         finally:
-            cell.bias = own
+            cell.bias = bias
 
 
 class Classifier(keras.Model):

@@ -136,7 +136,7 @@ def check(
     ):
         samples.check_shape(array, extents, f"{part} of a convolution")
         places = [random.randint(0, extent, samples.SAMPLE) for extent in extents]
-        expected = np.array([exact_element(*map(int, place)) for place in zip(*places)])
+        expected = np.array([exact_element(*map(int, indices)) for indices in zip(*places)])
         name = f"{part} of a convolution of {_text(shape.images_shape)}"
         errors.append(samples.check(array[tuple(places)], expected, dtype, name))
     return max(errors)

@@ -34,22 +34,22 @@ def measure_network(addresses: Sequence[str], parameters: Mapping[str, Any]) -> 
 
     Returns the seconds of each connection and of each round trip, and iperf3's results of each
     direction. Raises Mismatch where iperf3 fails."""
-    own, remote = map(_split, addresses)
-    with _ControlConnection(_connected(own[0], remote)) as control:
+    local, remote = map(_split, addresses)
+    with _ControlConnection(_connected(local[0], remote)) as control:
         results: Dict[str, Any] = {}
         control.say({"connections": parameters["connections"]})
         host, port = remote[0], control.hear()["port"]
         results["connect_seconds"] = [
-            _connect_seconds(own[0], (host, port)) for _ in range(parameters["connections"])
+            _connect_seconds(local[0], (host, port)) for _ in range(parameters["connections"])
         ]
         control.say({"round_trips": parameters["round_trips"]})
-        with _connected(own[0], (host, control.hear()["port"])) as connection:
+        with _connected(local[0], (host, control.hear()["port"])) as connection:
             results["round_trip_seconds"] = _round_trips(connection, parameters["round_trips"])
         for direction, options in DIRECTIONS.items():
             control.say({"iperf3": direction})
             command = [
-                PROGRAM, "--client", host, "--port", str(control.hear()["port"]), "--bind", own[0],
-                "--json", "--time", f"{max(1, round(parameters['seconds']))}",
+                PROGRAM, "--client", host, "--port", str(control.hear()["port"]),
+                "--bind", local[0], "--json", "--time", f"{max(1, round(parameters['seconds']))}",
                 "--parallel", str(parameters["streams"]), *options,
             ]  # fmt: skip
             results[direction] = parse_iperf3(_finished(command, parameters["seconds"] + PATIENCE))
@@ -60,8 +60,8 @@ def measure_network(addresses: Sequence[str], parameters: Mapping[str, Any]) -> 
 
 def serve_measurements(addresses: Sequence[str]) -> Dict[str, Any]:
     """Serve the measurements of the other rank, and return the results that it sends at the end."""
-    own = _split(addresses[1])
-    with _listening(own[0], own[1]) as server:
+    local = _split(addresses[1])
+    with _listening(local[0], local[1]) as server:
         control = _ControlConnection(server.accept()[0])
     with control:
         while True:
@@ -69,12 +69,12 @@ def serve_measurements(addresses: Sequence[str]) -> Dict[str, Any]:
             if "found" in request:
                 return dict(request["found"])
             if "iperf3" in request:
-                with _iperf3_server(own[0]) as (process, port):
+                with _iperf3_server(local[0]) as (process, port):
                     control.say({"port": port})
                     process.wait(PATIENCE + 3600)
                 control.say({"done": request["iperf3"]})
                 continue
-            with _listening(own[0], 0) as server:
+            with _listening(local[0], 0) as server:
                 control.say({"port": server.getsockname()[1]})
                 for _ in range(request.get("connections", 1)):
                     with server.accept()[0] as connection:
@@ -142,12 +142,12 @@ def _listening(host: str, port: int) -> socket.socket:
     return server
 
 
-def _connected(own: str, remote: Tuple[str, int]) -> socket.socket:
+def _connected(address: str, remote: Tuple[str, int]) -> socket.socket:
     """Connect, retrying until the other listens. Raises Mismatch where it never does."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            connection = socket.create_connection(remote, PATIENCE, (own, 0))
+            connection = socket.create_connection(remote, PATIENCE, (address, 0))
         except OSError as error:
             if time.monotonic() > end:
                 raise Mismatch(f"no connection to {remote[0]}: {error}") from error
@@ -158,10 +158,10 @@ def _connected(own: str, remote: Tuple[str, int]) -> socket.socket:
         return connection
 
 
-def _connect_seconds(own: str, remote: Tuple[str, int]) -> float:
+def _connect_seconds(address: str, remote: Tuple[str, int]) -> float:
     family = socket.AF_INET6 if ":" in remote[0] else socket.AF_INET
     with socket.socket(family) as connection:
-        connection.bind((own, 0))
+        connection.bind((address, 0))
         start = time.perf_counter()
         connection.connect(remote)
         return time.perf_counter() - start

@@ -216,17 +216,17 @@ def test_what_is_a_name(text: str, expected: str) -> None:
 
 def test_a_folder_that_a_kind_was_given_is_somebodys() -> None:
     """Fail if a benchmark's folder is not redacted, also with a blank in it."""
-    given = {
+    options = {
         "folder": f"{HOME}/big disk",
         "data": "/usr/share/x",
         "operation": "all_reduce",
         "n": 3,
     }
-    record = {"parameters": given, "command": [f"folder={HOME}/big disk"]}
+    record = {"parameters": options, "command": [f"folder={HOME}/big disk"]}
     redaction = Redaction()
     redaction.learn(record)
     assert redaction.record(record) == {
-        "parameters": {**given, "folder": "path-1"},
+        "parameters": {**options, "folder": "path-1"},
         "command": ["folder=path-1"],
     }
 

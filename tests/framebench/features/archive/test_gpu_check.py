@@ -70,8 +70,8 @@ def measure(suite: Path, results: Path, config: Sequence[str], arguments: Sequen
             continue
         path = results / "runs" / folder / "r1.json"
         path.parent.mkdir(parents=True)
-        asked = {**case.to_record(["framework", *case._fields[1:9]]), "mode": case.mode}
-        path.write_text(json.dumps(record_of(rng, asked, 1, **how)))
+        options = {**case.to_record(["framework", *case._fields[1:9]]), "mode": case.mode}
+        path.write_text(json.dumps(record_of(rng, options, 1, **how)))
     calls.note(results, suite.stem, "snakemake")
     raise snakemake_calls.MeasuringFailed("measuring ended with 1")
 
@@ -152,8 +152,8 @@ def test_a_failed_verification_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
             return gpu_check.verified.Flag("incorrect", "gradients differ by 3 %")
 
     monkeypatch.setattr(gpu_check.verified, "VerificationFlags", Failed)
-    given = {**CONFIG, "accelerator": "cuda", "frameworks": "pytorch", "results": "out"}
-    settings = load_settings({**given, "suite": str(gpu_check.SUITE)}, CATALOG)
+    config = {**CONFIG, "accelerator": "cuda", "frameworks": "pytorch", "results": "out"}
+    settings = load_settings({**config, "suite": str(gpu_check.SUITE)}, CATALOG)
     with pytest.raises(snakemake_calls.MeasuringFailed):
         measure(gpu_check.SUITE, Path("out"), ["accelerator=cuda", "frameworks=pytorch"], [])
     plan = make_plan(settings, CATALOG, local.detect(), None)

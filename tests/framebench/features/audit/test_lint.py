@@ -545,15 +545,15 @@ def test_tables_written_elsewhere_are_found_by_their_fingerprint(
     results: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "elsewhere"
-    given = ["--results", str(other)]
+    arguments = ["--results", str(other)]
     shutil.rmtree(results / "tables")
     with without_charts():
-        assert cli.main(["report", "--records", str(results / "runs"), *given]) == 0
+        assert cli.main(["report", "--records", str(results / "runs"), *arguments]) == 0
     path = other / "tables" / "summary.csv"
     listed = read_rows(path)
     next(row for row in listed if row["throughput_max"])["throughput_max"] = "1"
     write(path, listed)
-    assert cli.main(["lint", "--sources", str(results / "runs"), *given]) == 1
+    assert cli.main(["lint", "--sources", str(results / "runs"), *arguments]) == 1
     assert [row["check"] for row in read_rows(other / "tables" / "lint.csv")] == ["throughput"]
 
 
@@ -592,7 +592,7 @@ def test_published_tables_and_own_records_are_checked_by_default(
 
 def test_what_holds_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "none").mkdir()
-    given = ["--sources", str(tmp_path / "none"), "--results", str(tmp_path / "out")]
-    assert cli.main(["lint", *given]) == 1
+    arguments = ["--sources", str(tmp_path / "none"), "--results", str(tmp_path / "out")]
+    assert cli.main(["lint", *arguments]) == 1
     assert "holds no record of a run and no published table" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

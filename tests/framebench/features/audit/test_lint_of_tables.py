@@ -66,10 +66,10 @@ def test_records_that_cannot_be_read_are_named(
 ) -> None:
     runs = write_odd_results(tmp_path_factory.mktemp("odd")) / "runs"
     assert cli.main(["lint", "--sources", str(runs), "--results", str(tmp_path)]) == 1
-    told = capsys.readouterr()
-    assert "findings in results of our own" in told.err
+    printed = capsys.readouterr()
+    assert "findings in results of our own" in printed.err
     for problem in record_sets.load(runs).problems:
-        assert problem.origin in told.out
+        assert problem.origin in printed.out
 
 
 def found_by_lint(tmp_path: Path, samples: int) -> list[Any]:

@@ -47,10 +47,10 @@ def test_every_cell_of_every_table_is_what_it_was(
     for table, were in expected.items():
         are = actual[table]
         assert len(are) == len(were), table
-        for place, (now, then) in enumerate(zip(are, were, strict=True)):
+        for index, (now, then) in enumerate(zip(are, were, strict=True)):
             assert [*now] == [*then], f"{table}: other columns"
             for column, value in then.items():
-                assert agree(value, now[column]), f"{table}: row {place}: {column}"
+                assert agree(value, now[column]), f"{table}: row {index}: {column}"
 
 
 def test_every_table_has_rows_to_compare(kept: Path) -> None:

@@ -43,8 +43,8 @@ def test_the_same_call_makes_the_same_bytes_and_goes_on_where_it_was(tmp_path: P
     for name in sorted(first)[3:7]:
         (again / name).unlink()
     (again / "train/n00000000/.n00000000_1.JPEG.0123").write_bytes(b"half")
-    asked = {**json.loads(first[MANIFEST]), "made": None}
-    (again / MANIFEST).write_text(json.dumps(asked))
+    options = {**json.loads(first[MANIFEST]), "made": None}
+    (again / MANIFEST).write_text(json.dumps(options))
     assert make(again, 12, seed=5) == manifest
     assert contents(again) == first
     other = pictures.make(6, 0).content
@@ -140,7 +140,7 @@ def test_a_record_is_cut_where_it_looks_like_the_beginning_of_one(tmp_path: Path
     assert actual.labels == {0: 0, 1: 1, 2: 2}
     assert [loader.content_of(f"{tmp_path}/train.rec/{n}") for n in range(3)] == images
     content = (tmp_path / "train.rec").read_bytes()
-    found_at = [place for place in range(0, len(content), 4) if content[place : place + 4] == magic]
+    found_at = [index for index in range(0, len(content), 4) if content[index : index + 4] == magic]
     assert len(found_at) == 2 + 3 + 1, "at the beginning of each piece, and nowhere else"
 
 
@@ -205,11 +205,12 @@ def test_a_call_goes_on_where_one_was_that_was_killed(tmp_path: Path) -> None:
 def test_texts_and_tokens_are_the_same_and_good_utf8(tmp_path: Path) -> None:
     first, other = (texts.make(tmp_path / form, 150_000, 5, form) for form in texts.FORMATS)
     assert first["made"] == other["made"]
-    own = tmp_path / "own"
-    own.mkdir()
+    folder = tmp_path / "own"
+    folder.mkdir()
     for split in folders.SPLITS:
         text, flat = (
-            tokens.scan(str(tmp_path / form), split, "refuse", str(own)) for form in texts.FORMATS
+            tokens.scan(str(tmp_path / form), split, "refuse", str(folder))
+            for form in texts.FORMATS
         )
         assert text.length == flat.length == first["made"][split]
         assert Path(text.path).read_bytes() == Path(flat.path).read_bytes()

@@ -31,8 +31,8 @@ def test_files_of_records_are_shuffled_and_records_in_them_not(tmp_path: Path) -
     assert [len(part) for part in parts] == [2, 2, 2]
     assert len(set(np.concatenate(parts).tolist())) == 6
     assert order.epoch(actual, VALIDATION, 0, 3, 0, 1, most=2).tolist() == [0, 1]
-    asked = order.loads(actual, parts[0], TRAIN, 0, 3, 2, 8, 0)
-    assert asked.format == TFRECORD
+    loads = order.loads(actual, parts[0], TRAIN, 0, 3, 2, 8, 0)
+    assert loads.format == TFRECORD
 
 
 def test_a_loader_that_reads_to_the_end_knows_what_it_was_not_asked_for() -> None:
@@ -50,9 +50,9 @@ def test_an_indexed_file_is_fed_in_any_order(tmp_path: Path) -> None:
     assert sorted(places) == list(range(7)) != places
 
 
-def _flip(root: Path, name: str, place: int) -> None:
+def _flip(root: Path, name: str, offset: int) -> None:
     content = bytearray((root / name).read_bytes())
-    content[place] ^= 255
+    content[offset] ^= 255
     (root / name).write_bytes(content)
 
 

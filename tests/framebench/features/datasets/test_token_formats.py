@@ -52,19 +52,19 @@ def copied(made: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
 
 
 def scanned(root: Path, bad: str = REFUSE, most: int = tokens.NO_LIMIT) -> tokens.Tokens:
-    own = root.parent / f"own-{root.name}"
-    own.mkdir(exist_ok=True)
-    return tokens.scan(str(root), TRAIN, bad, str(own), most)
+    folder = root.parent / f"own-{root.name}"
+    folder.mkdir(exist_ok=True)
+    return tokens.scan(str(root), TRAIN, bad, str(folder), most)
 
 
 def loaded(actual: tokens.Tokens, form: str, batch: int = 4, number: int = 0) -> Any:
     """Return all rows that a loader gives in an epoch."""
     flags, beyond = (0, 1) if form == RUNNING else (masking.MARKS, 0)
-    asked = tokens.loads(
+    loads = tokens.loads(
         actual, VALIDATION, number, SEED, 0, 1, LENGTH - flags, batch, 0, beyond=beyond
     )
-    tokens.checked(NumpyTokenLoader(), asked, actual.vocabulary)
-    return np.concatenate([token.tokens for token in NumpyTokenLoader().load_tokens(asked)])
+    tokens.checked(NumpyTokenLoader(), loads, actual.vocabulary)
+    return np.concatenate([token.tokens for token in NumpyTokenLoader().load_tokens(loads)])
 
 
 def batch_of(root: Path, form: str, seed: int = 1) -> dict[str, Any]:
@@ -100,8 +100,8 @@ def test_megatron_has_tokens_of_several_types(tmp_path: Path, code: int, dtype: 
     (tmp_path / "train_text_document.idx").write_bytes(index)
     actual = scanned(tmp_path)
     assert (actual.length, actual.vocabulary, actual.format) == (100, 100, "megatron")
-    asked = tokens.loads(actual, VALIDATION, 0, SEED, 0, 1, 9, 2, 0)
-    assert next(NumpyTokenLoader().load_tokens(asked)).tokens.tolist() == [
+    loads = tokens.loads(actual, VALIDATION, 0, SEED, 0, 1, 9, 2, 0)
+    assert next(NumpyTokenLoader().load_tokens(loads)).tokens.tolist() == [
         [*range(10)],
         [*range(9, 19)],
     ]
@@ -244,10 +244,10 @@ def test_what_does_not_fit_the_model_is_refused(made: dict[str, Path], tmp_path:
 # ---- bad files ----------------------------------------------------------------------------------
 
 
-def _index(root: Path, place: int, content: bytes) -> None:
+def _index(root: Path, offset: int, content: bytes) -> None:
     path = root / "train.idx"
     whole = bytearray(path.read_bytes())
-    whole[place : place + len(content)] = content
+    whole[offset : offset + len(content)] = content
     path.write_bytes(whole)
 
 
@@ -310,10 +310,10 @@ def _written(root: Path, change: Callable[[dict[str, list[int]]], object], which
             record_files.write_framed(file, content)
 
 
-def _flip(root: Path, place: int) -> None:
+def _flip(root: Path, offset: int) -> None:
     path = root / PART
     whole = bytearray(path.read_bytes())
-    whole[place] ^= 255
+    whole[offset] ^= 255
     path.write_bytes(whole)
 
 
@@ -400,7 +400,7 @@ def test_too_few_records_and_none_at_all_are_refused(
 
 def test_records_that_vanish_meanwhile_end_the_run(copied: Callable[[str], Path]) -> None:
     root = copied("electra")
-    asked = tokens.loads(scanned(root), TRAIN, 0, SEED, 0, 1, LENGTH, 4, 0)
+    loads = tokens.loads(scanned(root), TRAIN, 0, SEED, 0, 1, LENGTH, 4, 0)
 
     def vanishing(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
         yield next(batch)
@@ -408,7 +408,7 @@ def test_records_that_vanish_meanwhile_end_the_run(copied: Callable[[str], Path]
         yield from batch
 
     with pytest.raises(BadData, match=r"tfrecord is not there any more; .* behind 4 sequences"):
-        list(tokens.batches(NumpyTokenLoader(vanishing), asked))
+        list(tokens.batches(NumpyTokenLoader(vanishing), loads))
 
 
 def test_another_vocabulary_is_another_data_set(copied: Callable[[str], Path]) -> None:

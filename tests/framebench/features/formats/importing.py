@@ -12,7 +12,7 @@ from framebench.records import record_sets
 from framebench.records.record_sets import RecordSet
 from framebench.records.run import Run
 
-READ = [name for name, one in registry.known().items() if one.read]
+READ = [name for name, form in registry.known().items() if form.read]
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -28,19 +28,19 @@ def brought(
     return actual
 
 
-def figures(found: RecordSet) -> dict[tuple[Any, ...], float | None]:
+def figures(record_set: RecordSet) -> dict[tuple[Any, ...], float | None]:
     """Return figures by mode, model, parameters, metric and repeat."""
     return {
         (run.case.mode, run.case.model, *dict(run.case.parameters).values(), run.metrics[0].name,
          run.repeat): run.figure
-        for run in found.runs
+        for run in record_set.runs
     }  # fmt: skip
 
 
-def one(found: RecordSet, **wanted: Any) -> Run:
+def one(record_set: RecordSet, **wanted: Any) -> Run:
     (run,) = (
         run
-        for run in found.runs
+        for run in record_set.runs
         if all(
             wanted[name] == (run.metrics[0].name if name == "metric" else getattr(run.case, name))
             for name in wanted

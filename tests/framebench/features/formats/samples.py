@@ -67,8 +67,8 @@ def dllogger() -> str:
         }  # fmt: skip
         return f"DLLL {json.dumps(entry)}\n"
 
-    def unit(metric: str, of: str) -> str:
-        metadata = {"unit": of, "format": ":.1f"}
+    def unit(metric: str, quantity: str) -> str:
+        metadata = {"unit": quantity, "format": ":.1f"}
         entry = {"type": "METADATA", "metric": metric, "metadata": metadata}
         return f"DLLL {json.dumps(entry)}\n"
 

@@ -36,13 +36,13 @@ def test_google_benchmarks_compare_py_tests_ours_against_each_other(
     paths = []
     for name, factor in (("base", 1.0), ("slower", 0.8)):
         (tmp_path / name).mkdir()
-        of = [*map(with_step_times, repeats(*(factor * value for value in CLEAN)))]
-        paths.append(str(save_export("google-benchmark", tmp_path / name, of)))
-    told = str(tmp_path / "told.json")
-    arguments = [str(google_benchmark / "compare.py"), "-d", told, "benchmarks", *paths]
+        runs = [*map(with_step_times, repeats(*(factor * value for value in CLEAN)))]
+        paths.append(str(save_export("google-benchmark", tmp_path / name, runs)))
+    file = str(tmp_path / "told.json")
+    arguments = [str(google_benchmark / "compare.py"), "-d", file, "benchmarks", *paths]
     ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    actual = {load["name"]: load for load in json.loads(Path(told).read_text())}[CASE_NAME]
+    actual = {load["name"]: load for load in json.loads(Path(file).read_text())}[CASE_NAME]
     assert [measurement["time"] for measurement in actual["measurements"]] == pytest.approx(
         [0.25] * len(CLEAN)
     )

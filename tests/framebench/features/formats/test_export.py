@@ -37,15 +37,15 @@ from .exporting import (
     with_step_times,
 )
 
-WRITTEN = [name for name, one in registry.known().items() if one.write]
+WRITTEN = [name for name, form in registry.known().items() if form.write]
 MIDDLE = median(CLEAN)
 INTERVAL = median_interval(CLEAN)
 assert INTERVAL
 LOW, HIGH = INTERVAL
 
 
-def text(name: str, of: list[Run] | None = None) -> str:
-    content = exported(name, of).content
+def text(name: str, runs: list[Run] | None = None) -> str:
+    content = exported(name, runs).content
     return content if isinstance(content, str) else content.decode()
 
 
@@ -80,7 +80,7 @@ def test_github_action_benchmark_has_one_direction_a_file() -> None:
     assert "flags: disturbed few" in bigger[f"{CASE_NAME[:-4]}amp throughput"]["extra"]
     assert [entry["name"] for entry in smaller] == ["copy/1n1g/bytes=64 latency"]
     assert any(
-        "latency: lower is better" in one for one in exported("github-action-benchmark").left_out
+        "latency: lower is better" in text for text in exported("github-action-benchmark").left_out
     )
 
 
@@ -258,7 +258,7 @@ def test_google_benchmark_has_a_row_for_each_repeat() -> None:
     labels = {row["run_name"]: row.get("label") for row in document["benchmarks"]}
     assert labels[CASE_NAME] is None
     assert labels[CASE_NAME[:-4] + "amp"] == "disturbed few"
-    assert any(ODD in one for one in exported("google-benchmark").left_out)
+    assert any(ODD in text for text in exported("google-benchmark").left_out)
 
 
 # ---- back and forth -----------------------------------------------------------------------------
@@ -325,8 +325,8 @@ def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
     for word in ("xla", "peak", "amp", "b512/"):
         # In typed columns a number is no text.
         word = "oom" if name == "parquet" and word == "b512/" else word
-        told = word in said or word.strip("b/").encode() in content
-        assert told, f"{word} is neither in the file nor among what is not"
+        is_mentioned = word in said or word.strip("b/").encode() in content
+        assert is_mentioned, f"{word} is neither in the file nor among what is not"
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -427,7 +427,7 @@ def test_the_table_of_formats_in_the_documentation_is_what_they_declare() -> Non
 
 
 def test_a_format_says_what_becomes_of_marks_and_what_is_lost() -> None:
-    for one in registry.known().values():
-        assert one.read or one.write
-        assert not one.write or (one.flags and one.lost)
-        assert not one.read or one.missing
+    for form in registry.known().values():
+        assert form.read or form.write
+        assert not form.write or (form.flags and form.lost)
+        assert not form.read or form.missing

@@ -172,7 +172,7 @@ def optimum(value: float, backend: Mapping[str, Any] = {}, **shapes: int) -> dic
 
 
 def test_optimum_benchmark_keeps_configurations_apart(tmp_path: Path) -> None:
-    given = {
+    options = {
         "plain": optimum(0.1),
         "again": optimum(0.15),
         "int4": optimum(0.2, {"quantization_config": {"bits": 4}}),
@@ -180,8 +180,8 @@ def test_optimum_benchmark_keeps_configurations_apart(tmp_path: Path) -> None:
         "threads": optimum(0.4, {"inter_op_num_threads": 4}),
         "long": optimum(0.5, sequence_length=1024),
     }
-    files = {f"{name}/benchmark.json": json.dumps(entry) for name, entry in given.items()}
-    report = json.dumps(given["plain"]["report"])
+    files = {f"{name}/benchmark.json": json.dumps(entry) for name, entry in options.items()}
+    report = json.dumps(options["plain"]["report"])
     runs, said = imported("optimum-benchmark", {**files, "plain/benchmark_report.json": report},
                           tmp_path)  # fmt: skip
     assert values_by_case(runs, "latency") == [[0.15, 0.1], [0.2], [0.3], [0.4], [0.5]]

@@ -39,13 +39,13 @@ def mllog(seconds: float = 10.0, *, prefix: str = "", stop: bool = True, **told:
 
 
 def test_mllog_keeps_apart_whatever_was_logged_before_the_run(tmp_path: Path) -> None:
-    told = {"submission_benchmark": "bert", "submission_platform": "1xA"}
+    values = {"submission_benchmark": "bert", "submission_platform": "1xA"}
     files = {
-        "a/result_0.txt": mllog(10, **told),
-        "a/result_1.txt": mllog(11, **told),
-        "b/result_0.log": mllog(20, **{**told, "submission_platform": "1xB"}),
-        "c/result_0.out": mllog(30, **told, submission_division="open"),
-        "d/result_0.txt": mllog(40, **told, opt_name="lamb"),
+        "a/result_0.txt": mllog(10, **values),
+        "a/result_1.txt": mllog(11, **values),
+        "b/result_0.log": mllog(20, **{**values, "submission_platform": "1xB"}),
+        "c/result_0.out": mllog(30, **values, submission_division="open"),
+        "d/result_0.txt": mllog(40, **values, opt_name="lamb"),
     }
     runs, said = imported("mllog", files, tmp_path)
     assert values_by_case(runs, "time_to_train") == [[10, 11], [20], [30], [40]]
@@ -54,9 +54,9 @@ def test_mllog_keeps_apart_whatever_was_logged_before_the_run(tmp_path: Path) ->
 
 
 def test_mllogs_of_two_systems_of_a_submission_are_two_cases(tmp_path: Path) -> None:
-    told = {"submission_benchmark": "bert", "submission_platform": "DGX"}
+    values = {"submission_benchmark": "bert", "submission_platform": "DGX"}
     files = {
-        f"results/{system}/bert/result_{number}.txt": mllog(seconds + number, **told)
+        f"results/{system}/bert/result_{number}.txt": mllog(seconds + number, **values)
         for system, seconds in (("dgx_n1", 10), ("dgx_n8", 20))
         for number in (0, 1)
     }

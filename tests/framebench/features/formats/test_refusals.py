@@ -137,14 +137,14 @@ def altered(value: Any) -> Iterator[Any]:
             yield {name: entry for name, entry in value.items() if name != key}
             yield from ({**value, key: entry} for entry in altered(part))
     if isinstance(value, list):
-        for place, part in enumerate(value):
-            yield from ([*value[:place], entry, *value[place + 1 :]] for entry in altered(part))
+        for index, part in enumerate(value):
+            yield from ([*value[:index], entry, *value[index + 1 :]] for entry in altered(part))
 
 
 def lines_altered(text: str) -> Iterator[str]:
     """Yield a file with one value of another type, or one line missing or garbled."""
     documents = [text] if text.startswith("{\n") else text.splitlines(keepends=True)
-    for place, document in enumerate(documents):
+    for index, document in enumerate(documents):
         start, brace, rest = document.partition("{")
         actual = [document[: len(document) // 2] + "\n", "", "\n", "| : | (ms): nan |\n"]
         if brace:
@@ -152,7 +152,7 @@ def lines_altered(text: str) -> Iterator[str]:
                 f"{start}{json.dumps(entry)}\n" for entry in altered(json.loads(brace + rest))
             ]
         for name in actual:
-            yield "".join([*documents[:place], name, *documents[place + 1 :]])
+            yield "".join([*documents[:index], name, *documents[index + 1 :]])
 
 
 @pytest.mark.parametrize("name", READ)

@@ -118,25 +118,25 @@ def test_a_figure_that_is_not_taken_is_named_with_its_reason(
 
 
 def test_a_return_code_and_a_negative_time_are_failures(tmp_path: Path) -> None:
-    given = {
+    options = {
         "cudnn-function/return_code": 0,
         "nccl-bw/return_code": 36,
         "cudnn-function/name_conv_time": -1,
     }
-    runs, _ = read(tmp_path, {"node": "n", **given})
-    told = {name_of(run.key): (run.status, run.figure, run.reason) for run in runs}
-    assert told["cudnn-function/return_code"] == ("ok", 0.0, "")
-    assert told["nccl-bw/return_code"] == ("failed", None, "return code 36")
-    status, figure, reason = told["cudnn-function/name_conv_time"]
+    runs, _ = read(tmp_path, {"node": "n", **options})
+    results = {name_of(run.key): (run.status, run.figure, run.reason) for run in runs}
+    assert results["cudnn-function/return_code"] == ("ok", 0.0, "")
+    assert results["nccl-bw/return_code"] == ("failed", None, "return code 36")
+    status, figure, reason = results["cudnn-function/name_conv_time"]
     assert (status, figure) == ("failed", None)
     assert "-1" in reason
 
 
 def test_a_value_that_is_no_number_is_a_failure_of_its_figure_alone(tmp_path: Path) -> None:
-    given = {"mem-bw/h2d_bw:0": math.nan, "mem-bw/d2h_bw:0": None, "mem-bw/d2d_bw:0": 25.5}
-    runs, _ = read(tmp_path, {"node": "n", **given})
-    told = {run.metrics[0].name: (run.status, run.figure) for run in runs}
-    assert told == {
+    options = {"mem-bw/h2d_bw:0": math.nan, "mem-bw/d2h_bw:0": None, "mem-bw/d2d_bw:0": 25.5}
+    runs, _ = read(tmp_path, {"node": "n", **options})
+    results = {run.metrics[0].name: (run.status, run.figure) for run in runs}
+    assert results == {
         "h2d_bw": ("failed", None), "d2h_bw": ("failed", None), "d2d_bw": ("ok", 25.5),
     }  # fmt: skip
 

@@ -140,11 +140,11 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
     kind: str, parameters: dict[str, Any], metric: MetricValue, case: dict[str, str], key: str,
     value: float,
 ) -> None:  # fmt: skip
-    given = {"framework": "pytorch", **case}
+    options = {"framework": "pytorch", **case}
     one = measured(kind, [metric], **parameters)
-    if accelerator := given.pop("accelerator", ""):
+    if accelerator := options.pop("accelerator", ""):
         one = replace(one, conditions=Conditions(accelerator))
-    one = replace(one, case=one.case._replace(**given), matmul_dtypes=("bfloat16",))
+    one = replace(one, case=one.case._replace(**options), matmul_dtypes=("bfloat16",))
     actual = summary(one)
     assert actual[key] == pytest.approx(value)
     benchmark, _, name = key.partition("/")

@@ -40,21 +40,21 @@ def bisections(random: np.random.Generator, sampled: Bisections, count: int) -> 
     (``nothing``), and that cannot tell (``open``), and the mean number of pairs."""
     actual = {"right": 0.0, "wrong": 0.0, "nothing": 0.0, "open": 0.0, "pairs": 0.0}
     for _ in range(count):
-        place = int(random.integers(1, len(VERSIONS)))
-        ending, pairs = _bisection(random, sampled, place)
+        index = int(random.integers(1, len(VERSIONS)))
+        ending, pairs = _bisection(random, sampled, index)
         actual[ending] += 1 / count
         actual["pairs"] += pairs / count
     return actual
 
 
-def _bisection(random: np.random.Generator, sampled: Bisections, place: int) -> tuple[str, int]:
-    """Return how a bisection ends in which version ``place`` is changed, and its pairs."""
+def _bisection(random: np.random.Generator, sampled: Bisections, index: int) -> tuple[str, int]:
+    """Return how a bisection ends in which version ``index`` is changed, and its pairs."""
     margin, slower = MARGIN, None
     known: dict[str, str] = {}
     pairs = 0
     while (now := search(VERSIONS, known)).following:
         runs = NOISES[sampled.noise](random, (1, PAIRS, 1, 2))[0, :, 0]
-        ratio = sampled.ratio if int(now.following) >= place else 1.0
+        ratio = sampled.ratio if int(now.following) >= index else 1.0
         step = _judged(now.following, ratio * runs[:, 1] / runs[:, 0], margin, slower)
         known[step.version] = step.state
         pairs += step.pairs
@@ -64,7 +64,7 @@ def _bisection(random: np.random.Generator, sampled: Bisections, place: int) -> 
         return "open", pairs
     if not now.changed:
         return "nothing", pairs
-    return ("right" if int(now.changed) == place else "wrong"), pairs
+    return ("right" if int(now.changed) == index else "wrong"), pairs
 
 
 def _judged(version: str, ratios: np.ndarray, margin: float, slower: bool | None) -> BisectStep:

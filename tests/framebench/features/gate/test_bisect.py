@@ -60,10 +60,10 @@ def looked(states: Sequence[str]) -> tuple[Any, list[str]]:
 @pytest.mark.parametrize("count", range(2, 18))
 def test_every_place_of_a_change_is_found_in_the_fewest_steps(count: int) -> None:
     names = [str(number) for number in range(count)]
-    for place in range(1, count):
-        states = [UNCHANGED] * place + [CHANGED] * (count - place)
+    for index in range(1, count):
+        states = [UNCHANGED] * index + [CHANGED] * (count - index)
         actual, path = looked(states)
-        assert (actual.before, actual.changed) == (str(place - 1), str(place))
+        assert (actual.before, actual.changed) == (str(index - 1), str(index))
         assert path[0] == str(count - 1), "first of all there must be a change"
         assert len(path) <= most_steps(names)
     assert most_steps([str(number) for number in range(9)]) == 4
@@ -301,9 +301,9 @@ def test_versions_are_those_between_both() -> None:
     ]
 
 
-def git(folder: Path, *given: str) -> None:
-    own = ("-c", "user.name=a", "-c", "user.email=a@b")
-    subprocess.run(["git", *own, *given], cwd=folder, check=True, capture_output=True)
+def git(folder: Path, *arguments: str) -> None:
+    options = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *options, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 MODEL = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
@@ -406,8 +406,8 @@ def test_a_folder_is_of_one_bisection(tmp_path: Path, capsys: pytest.CaptureFixt
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "bisect.json").write_text('{"framework": "jax"}')
-    given = [*USUAL, "--case", CASE, "--versions", "1,2,3", "--results", str(folder)]
-    assert command.main(given) == 4
+    arguments = [*USUAL, "--case", CASE, "--versions", "1,2,3", "--results", str(folder)]
+    assert command.main(arguments) == 4
     assert "of another bisection" in capsys.readouterr().err
 
 
@@ -437,10 +437,10 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
         settings = load_settings(
             {**CONFIG, **changed, "suite": str(suite), "results": str(folder)}, CATALOG
         )
-        known = CATALOG
+        catalog = CATALOG
         for model in settings.own_models:
-            known = model.among(known)
-        cases = matrix.narrow(matrix.cases(settings.suite, known, "fp32"), settings)
+            catalog = model.among(catalog)
+        cases = matrix.narrow(matrix.cases(settings.suite, catalog, "fp32"), settings)
         actual.extend(case.variant for case in cases)
         raise snakemake_calls.MeasuringFailed("no more")
 

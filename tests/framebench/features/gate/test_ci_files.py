@@ -34,11 +34,11 @@ def calls() -> dict[str, str]:
 def test_the_gate_understands_how_it_is_called(name: str) -> None:
     words = shlex.split(calls()[name])
     assert words[1].endswith("workflow/framebench")
-    given = command.parser().parse_args(words[words.index("gate") + 1 :])
-    assert (given.fail_on, given.pairs) == (0.05, 40)
-    assert given.base.endswith(":my_model.py")
-    assert given.candidate == "my_model.py"
-    assert [word.partition("=")[0] for word in given.config] == ["suite", "environments"]
+    options = command.parser().parse_args(words[words.index("gate") + 1 :])
+    assert (options.fail_on, options.pairs) == (0.05, 40)
+    assert options.base.endswith(":my_model.py")
+    assert options.candidate == "my_model.py"
+    assert [word.partition("=")[0] for word in options.config] == ["suite", "environments"]
 
 
 def test_what_the_gate_writes_is_kept_whatever_it_ends_with() -> None:

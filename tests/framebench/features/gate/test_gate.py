@@ -183,8 +183,8 @@ def test_the_note_and_junit_name_flags() -> None:
     assert "flags: disturbed (candidate r4)" in (case.findtext("system-out") or "")
 
 
-def gate(*given: str, results: Path) -> int:
-    return command.main([*given, "--results", str(results)])
+def gate(*arguments: str, results: Path) -> int:
+    return command.main([*arguments, "--results", str(results)])
 
 
 def test_records_that_there_are_need_no_measuring(
@@ -301,9 +301,9 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
 def test_a_model_of_a_commit_is_what_git_has_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def git(*given: str) -> None:
-        own = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *own, *given], cwd=tmp_path, check=True, capture_output=True)
+    def git(*arguments: str) -> None:
+        options = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *options, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
     git("init", "-q")
     file = tmp_path / "my.py"

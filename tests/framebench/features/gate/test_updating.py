@@ -22,8 +22,8 @@ def test_what_follows_tests_the_framework_and_compares_both_environments(tmp_pat
     ).values()
     assert testing[-2:] == ["-k", "jax"]
     assert (ROOT / testing[-3]).is_file()
-    given = command.parser().parse_args(gate[3:])
-    base, candidate = sides.both(given.base, given.candidate, {}, ["jax"], CATALOG)
+    options = command.parser().parse_args(gate[3:])
+    base, candidate = sides.both(options.base, options.candidate, {}, ["jax"], CATALOG)
     assert {*base.settings["environments"]} == {*candidate.settings["environments"]} == {"jax"}
-    assert given.config == ["frameworks=jax", "accelerator=cpu", "suite=micro"]
-    assert given.pairs == 8
+    assert options.config == ["frameworks=jax", "accelerator=cpu", "suite=micro"]
+    assert options.pairs == 8

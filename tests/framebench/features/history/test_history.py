@@ -343,8 +343,8 @@ def test_few_sets_are_shown_and_said_to_be_too_few(
 ) -> None:
     for number in range(3):
         write_set(tmp_path / "sets" / str(number), 1 - 0.3 * (number == 2), number, repeats=7)
-    given = ["--sets", *map(str, sorted((tmp_path / "sets").iterdir()))]
-    assert cli.main(["history", *given, "--results", str(tmp_path / "out")]) == 0
+    arguments = ["--sets", *map(str, sorted((tmp_path / "sets").iterdir()))]
+    assert cli.main(["history", *arguments, "--results", str(tmp_path / "out")]) == 0
     assert "1 series have fewer than 10 sets" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "out" / "tables" / "history.csv")
     assert table["median_ci_low"].notna().all(), "a point with seven repeats has no interval"

@@ -204,9 +204,9 @@ def test_the_exit_status_says_what_is_worst(
 ) -> None:
     judged = list(judge(runs_of(nodes)).values())
     if status:
-        with pytest.raises(gate.NotPassed) as told:
+        with pytest.raises(gate.NotPassed) as error:
             node_health.check(judged, fail_on)
-        assert told.value.status == status
+        assert error.value.status == status
     else:
         node_health.check(judged, fail_on)
 

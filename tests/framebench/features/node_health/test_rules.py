@@ -113,7 +113,7 @@ DEEP = 3000 * "(" + 3000 * ")"
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         (("lambda x:x>0.05", "lambda x:__import__('os').system('x')"), "rule0.criteria: found"),
         (("lambda x:x>0.05", "lambda x:x.real>0"), "allowed: a lambda of one name"),
@@ -128,12 +128,12 @@ DEEP = 3000 * "(" + 3000 * ")"
     ],
 )
 def test_a_superbench_file_is_refused_by_the_place_that_is_wrong(
-    changed: tuple[str, str], told: str, tmp_path: Path
+    changed: tuple[str, str], message: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "rules.yaml"
     assert changed[0] in THEIRS
     file.write_text(THEIRS.replace(*changed))
-    with pytest.raises(ConfigError, match=f"rules.yaml: .*{told}"):
+    with pytest.raises(ConfigError, match=f"rules.yaml: .*{message}"):
         health.read_rules(file)
 
 
@@ -148,7 +148,7 @@ def test_criteria_are_read_and_never_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "message"),
     [
         ({}, "key rules is missing"),
         ({"rules": {}}, "rules: found {}"),
@@ -165,17 +165,17 @@ def test_criteria_are_read_and_never_run() -> None:
     ],
 )
 def test_a_file_of_ours_is_refused_by_the_place_that_is_wrong(
-    written: dict[str, Any], told: str, tmp_path: Path
+    written: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(yaml.safe_dump(written))
-    with pytest.raises(ConfigError, match=f"rules.yaml: .*{told}"):
+    with pytest.raises(ConfigError, match=f"rules.yaml: .*{message}"):
         health.read_rules(file)
 
 
 def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
-    for text, told in (
+    for text, message in (
         ("[1]", "allowed: a baseline of ours"),
         ("{}", "allowed: a baseline of ours"),
         ('{"a": "1"}', "a: found '1'; allowed: a number"),
@@ -184,7 +184,7 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
         ("{", "cannot be read as JSON"),
     ):
         file.write_text(text)
-        with pytest.raises(ConfigError, match=told):
+        with pytest.raises(ConfigError, match=message):
             health.read_baseline(file)
     file.write_text('{"a": 1}')
     with pytest.raises(ConfigError, match=r"node_baseline: found .*numbers without repeats"):

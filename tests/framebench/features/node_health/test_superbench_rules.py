@@ -43,8 +43,10 @@ def judge(
     """Judge nodes, each of which has GOOD with some changes; None leaves a metric out."""
     lines = []
     for name, changes in nodes.items():
-        given = {"node": name, **GOOD, **changes}
-        lines.append(json.dumps({key: entry for key, entry in given.items() if entry is not None}))
+        options = {"node": name, **GOOD, **changes}
+        lines.append(
+            json.dumps({key: entry for key, entry in options.items() if entry is not None})
+        )
     results = folder / "results-summary.jsonl"
     results.write_text("\n".join(lines) + "\n")
     transfer.import_files("superbench", results, {}, folder / "set")
@@ -55,10 +57,10 @@ def judge(
         yaml.safe_dump({"version": "v0.12", "superbench": {"rules": known}}, sort_keys=False)
     )
     files[1].write_text(json.dumps(baseline))
-    given = health.health_of(
+    options = health.health_of(
         health.read_rules(files[0]), health.read_baseline(files[1]), node_health.SHIPPED
     )
-    actual = judging.judge(figures.measured(grouping.group(runs, None)), given)
+    actual = judging.judge(figures.measured(grouping.group(runs, None)), options)
     return {node.name: node for node in actual}
 
 
@@ -101,7 +103,7 @@ def test_a_figure_that_no_baseline_has_is_not_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "told"),
+    ("rules", "expected"),
     [
         ({"kept": COPIES, "m": multi('bool(min(label["kept"].values())<22)')}, ["c"]),
         ({"kept": COPIES, "m": multi(f'bool(label["kept"]["{COPY}:0"]<22)')}, ["c"]),
@@ -119,10 +121,10 @@ def test_a_figure_that_no_baseline_has_is_not_recorded(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_rules_of_several_read_what_others_stored(
-    rules: dict[str, Any], told: list[str], tmp_path: Path
+    rules: dict[str, Any], expected: list[str], tmp_path: Path
 ) -> None:
     nodes = judge(tmp_path, rules, a={f"{LAUNCH}:0": 0.1}, b={}, c={f"{COPY}:0": 20.0})
-    assert defective(nodes) == told
+    assert defective(nodes) == expected
 
 
 def test_a_failure_check_finds_codes_and_missing_tests(tmp_path: Path) -> None:

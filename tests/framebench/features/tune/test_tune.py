@@ -105,10 +105,10 @@ def test_the_best_is_told_as_a_call_and_as_lines_of_a_script(tmp_path: Path) -> 
     machine = Machine(figure)
     actual = Search(machine.begin, machine.measure, lambda: machine.now, 150).run([1])
     declaration = load_catalog(ROOT).frameworks["pytorch"]
-    own = OwnModel("my_model.py", {"name": "my_model@1"})
+    own_model = OwnModel("my_model.py", {"name": "my_model@1"})
     config = ["packages={pytorch: [timm==1.0.31]}", f"cases={actual[0].case}"]
     again = snakemake_calls.command(tmp_path / "suite.yaml", config, ["--rerun-incomplete"])
-    lines = command.report(actual, own, declaration, again)
+    lines = command.report(actual, own_model, declaration, again)
     (call,) = [line for line in lines if "snakemake" in line]
     assert shlex.split(call) == again, "it is quoted"
     assert again[again.index("--config") + 1 :] == [*config, f"suite={tmp_path / 'suite.yaml'}"]
@@ -153,8 +153,8 @@ def test_batches_that_were_not_tried_are_named_with_the_reason() -> None:
 def test_lines_of_a_script_stand_in_the_order_in_which_they_run() -> None:
     declaration = load_catalog(ROOT).frameworks["pytorch"]
     actual = grouping.group([run(1.0, precision="amp", compiler="inductor")], None).values()
-    own = OwnModel("my_model.py", {"name": "my_model@1"})
-    *_, before, step = command.report([*actual], own, declaration, [])
+    own_model = OwnModel("my_model.py", {"name": "my_model@1"})
+    *_, before, step = command.report([*actual], own_model, declaration, [])
     assert before == "    model.compile()"
     assert step.startswith("    with torch.autocast(")
 
@@ -167,8 +167,8 @@ def test_a_model_is_tried_as_it_is_trained_and_compiled(
     framework: str, compilers: list[str]
 ) -> None:
     declaration = load_catalog(ROOT).frameworks[framework]
-    given = command.parser().parse_args(["--model", "my_model.py"])
-    axes = command.suite_of(given, declaration, [1, 2], 1)["axes"]
+    options = command.parser().parse_args(["--model", "my_model.py"])
+    axes = command.suite_of(options, declaration, [1, 2], 1)["axes"]
     assert axes["compiler"] == compilers
     assert axes["precision"][0] == "fp32"
     assert {*axes["precision"]} == {*declaration["precisions"]}
@@ -187,9 +187,9 @@ def test_a_model_is_tried_as_it_is_trained_and_compiled(
 )
 def test_what_the_framework_does_not_have_is_refused(option: str, name: str, said: str) -> None:
     declaration = load_catalog(ROOT).frameworks["pytorch"]
-    given = command.parser().parse_args(["--model", "my_model.py", option, name])
+    options = command.parser().parse_args(["--model", "my_model.py", option, name])
     with pytest.raises(ConfigError, match=said):
-        command.suite_of(given, declaration, [1], 1)
+        command.suite_of(options, declaration, [1], 1)
 
 
 def test_an_interrupted_search_shows_what_it_has(

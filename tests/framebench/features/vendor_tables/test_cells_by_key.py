@@ -33,16 +33,16 @@ def layout_rows(tables: Mapping[Table, Any], name: str) -> Iterator[dict[str, st
 def test_nvidias_layout_of_training_has_both_precisions_of_one_case(made: Any) -> None:
     known, _, tables = made
     actual = list(layout_rows(tables, "nvidia_training"))
-    amps = [of for of in known if of.precision == "amp" and of.mode == "train"]
+    amps = [axes for axes in known if axes.precision == "amp" and axes.mode == "train"]
     assert len(actual) == 2 * len(amps)
     for row in actual:
         framework, _, *compiler = row["Framework"].split()
-        of = Of(framework, "train", "amp", bool(compiler), int(row["GPUs"]))
-        full = of.but(precision="fp32")
-        assert close(row["Throughput - mixed precision"], known[of]), row
+        axes = Of(framework, "train", "amp", bool(compiler), int(row["GPUs"]))
+        full = axes.but(precision="fp32")
+        assert close(row["Throughput - mixed precision"], known[axes]), row
         assert close(row["Throughput - FP32"], known[full]), row
-        assert close(row["Throughput speedup (FP32 - mixed precision)"], ratio(known, of, full))
-        weak = ratio(known, of, of.but(devices=1))
+        assert close(row["Throughput speedup (FP32 - mixed precision)"], ratio(known, axes, full))
+        weak = ratio(known, axes, axes.but(devices=1))
         assert close(row.get("Weak scaling - mixed precision", ""), weak), row
 
 

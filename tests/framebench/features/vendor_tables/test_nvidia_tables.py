@@ -33,8 +33,8 @@ GPU: dict[str, Any] = {"accelerator": "cuda"}
 
 
 def tables_of(inputs: Inputs) -> dict[str, list[dict[str, Any]]]:
-    known = registry.known()
-    made = {name: frames.frame(known[name], known[name].rows(inputs)) for name in NAMES}
+    tables = registry.known()
+    made = {name: frames.frame(tables[name], tables[name].rows(inputs)) for name in NAMES}
     return {name: [dict(row) for row in view.records(frame)] for name, frame in made.items()}
 
 

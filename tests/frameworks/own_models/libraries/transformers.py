@@ -9,8 +9,8 @@ from torch import nn
 
 class Config:
     def __init__(self, **values):
-        given = {"hidden_size": 8, "vocab_size": 50, "dropout": 0.5, "pad_token_id": None}
-        vars(self).update({**given, "is_encoder_decoder": False, **values})
+        options = {"hidden_size": 8, "vocab_size": 50, "dropout": 0.5, "pad_token_id": None}
+        vars(self).update({**options, "is_encoder_decoder": False, **values})
 
     from_dict = classmethod(lambda kind, values: kind(**values))
 

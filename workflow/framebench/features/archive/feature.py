@@ -10,19 +10,19 @@ from ...config.arguments import suite
 from ...feature_registry import Feature
 
 
-def _archive(given: argparse.Namespace) -> None:
+def _archive(options: argparse.Namespace) -> None:
     from . import command, contents
 
-    suite = contents.measured_suite(given.results, given.suite)
-    environments = contents.environments_of(given.results, suite)
-    source = contents.ArchiveSource(given.results, suite, environments)
-    command.make_archive(source, given.redact)
+    suite = contents.measured_suite(options.results, options.suite)
+    environments = contents.environments_of(options.results, suite)
+    source = contents.ArchiveSource(options.results, suite, environments)
+    command.make_archive(source, options.redact)
 
 
-def _check_gpus(given: argparse.Namespace) -> None:
+def _check_gpus(options: argparse.Namespace) -> None:
     from . import gpu_check
 
-    gpu_check.check(given.frameworks, given.results, given.config, given.images)
+    gpu_check.check(options.frameworks, options.results, options.config, options.images)
 
 
 def _add_commands(commands: Any) -> None:

@@ -103,16 +103,16 @@ def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Ou
     return made | {left_out.case: Outcome(NOT_TRIED, left_out.reason) for left_out in plan.left_out}
 
 
-def lines(found: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]:
+def lines(outcomes: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]:
     """Return a table with a row for each path and a column for each framework, then the reasons."""
     cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for case, outcome in found.items():
+    for case, outcome in outcomes.items():
         path = _path(case, known)
         cells[path][case.framework].append(outcome.word)
         if outcome.reason:
             reasons[outcome.word, case.framework, outcome.reason].append(path)
-    frameworks = sorted({case.framework for case in found})
+    frameworks = sorted({case.framework for case in outcomes})
     rows = [["path", *frameworks]]
     rows += [[path, *(_worst(row[name]) for name in frameworks)] for path, row in cells.items()]
     explained = [""] if reasons else []

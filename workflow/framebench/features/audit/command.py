@@ -25,9 +25,9 @@ from . import findings, lint, lint_results
 
 def sources_of(results: Path) -> list[Path]:
     """Return published tables of the project, and the records in ``results`` if there are any."""
-    published, own = PROJECT / "results" / "published", results / "runs"
-    found = [path for path in (values.from_here(published), own) if path.is_dir()]
-    return found or [own]
+    published, own_folder = PROJECT / "results" / "published", results / "runs"
+    found = [path for path in (values.from_here(published), own_folder) if path.is_dir()]
+    return found or [own_folder]
 
 
 def make_lint(sources: Sequence[Path], results: Path) -> None:

@@ -20,10 +20,10 @@ SOURCES = (
 )
 
 
-def _lint(given: argparse.Namespace) -> None:
+def _lint(options: argparse.Namespace) -> None:
     from . import command
 
-    command.make_lint(given.sources or command.sources_of(given.results), given.results)
+    command.make_lint(options.sources or command.sources_of(options.results), options.results)
 
 
 def _written_tables() -> Sequence[Table]:

@@ -47,7 +47,7 @@ Found = tuple[str, str, str, str, str, str]
 
 
 def check_results(
-    found: RecordSet,
+    record_set: RecordSet,
     recomputed: Mapping[Table, pd.DataFrame],
     source: str,
     made: Path | None,
@@ -57,12 +57,13 @@ def check_results(
     ``recomputed``: the tables of these records; ``stale``: those in ``made`` are of other records.
     """
     findings: list[Found] = [
-        ("records", problem.origin, "record", "", "", problem.message) for problem in found.problems
+        ("records", problem.origin, "record", "", "", problem.message)
+        for problem in record_set.problems
     ]
-    for run in found.runs:
+    for run in record_set.runs:
         findings += record_agrees(run)
-    findings += repeats_complete(found.runs)
-    count = len(found.runs) + len(found.problems)
+    findings += repeats_complete(record_set.runs)
+    count = len(record_set.runs) + len(record_set.problems)
     if made is not None:
         if stale:
             note = "made of other records than these: make them again with the target report"
@@ -219,15 +220,15 @@ def _cell_agrees(
     recomputed = other.get(column)
     if printed == recomputed:
         return
-    place = f"{label}: {column}"
+    location = f"{label}: {column}"
     if printed is None or recomputed is None:
         note = "a column that the table lacks" if printed is None else "a column of no such table"
-        yield table.name, place, "columns", "", "", note
+        yield table.name, location, "columns", "", "", note
         return
     check = table.by_name[column].checked_as
     if figures.half_unit(printed) is None or figures.half_unit(recomputed) is None:
         lost = check == "ratio" and not recomputed
         note = other["reason"] if lost else "the records give another"
-        yield table.name, place, "baseline" if lost else check, printed, recomputed, note
+        yield table.name, location, "baseline" if lost else check, printed, recomputed, note
     elif figures.apart(figures.stands_for(printed), (float(recomputed), float(recomputed))):
-        yield table.name, place, check, printed, recomputed, "the records give another"
+        yield table.name, location, check, printed, recomputed, "the records give another"

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class PublishedFigures(ReportPart):
     """Comparison of published figures with the runs next to them."""
 
-    def inputs(self, found: RecordSet, cases: CaseResults, results: Path) -> Mapping[str, Any]:
+    def inputs(self, record_set: RecordSet, cases: CaseResults, results: Path) -> Mapping[str, Any]:
         """Return a function that reads the printed cells next to the runs, or else shipped ones."""
-        return {"printed": cache(partial(_printed, found.root))}
+        return {"printed": cache(partial(_printed, record_set.root))}
 
-    def tables(self, found: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
+    def tables(self, record_set: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
         """Return the compared figures; {} without runs or published figures."""
-        reference = found.root / PUBLISHED_NAME
-        if not found.runs or not reference.is_file():
+        reference = record_set.root / PUBLISHED_NAME
+        if not record_set.runs or not reference.is_file():
             return {}
         return {published.TABLE: published.compare_published(inputs.cases, reference)}
 

@@ -10,10 +10,10 @@ from ...config.arguments import whole
 from ...feature_registry import Feature
 
 
-def _make_data(given: argparse.Namespace) -> None:
+def _make_data(options: argparse.Namespace) -> None:
     from . import command
 
-    command.make_data(given.folder, given.images, given.tokens, given.format, given.seed)
+    command.make_data(options.folder, options.images, options.tokens, options.format, options.seed)
 
 
 def _add_commands(commands: Any) -> None:

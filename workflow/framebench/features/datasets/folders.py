@@ -50,9 +50,9 @@ def claimed(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> 
         os.close(handle)
 
 
-def write_manifest(folder: Path, asked: Mapping[str, Any], made: Any) -> dict[str, Any]:
+def write_manifest(folder: Path, arguments: Mapping[str, Any], made: Any) -> dict[str, Any]:
     """Write and return the manifest. ``made``: summary of the files, None until complete."""
-    manifest = {"format": FORMAT, "asked": asked, "made": made}
+    manifest = {"format": FORMAT, "asked": arguments, "made": made}
     write_whole(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     return manifest
 

@@ -173,10 +173,10 @@ def _write_pieces(file: BinaryIO, content: bytes) -> None:
 
 def _cut(content: bytes) -> Sequence[bytes]:
     found: list[bytes] = []
-    first, place = 0, content.find(_MAGIC)
-    while place >= 0:
-        if place % 4 == 0:
-            found.append(content[first:place])
-            first = place + 4
-        place = content.find(_MAGIC, place + (4 if place % 4 == 0 else 1))
+    first, offset = 0, content.find(_MAGIC)
+    while offset >= 0:
+        if offset % 4 == 0:
+            found.append(content[first:offset])
+            first = offset + 4
+        offset = content.find(_MAGIC, offset + (4 if offset % 4 == 0 else 1))
     return [*found, content[first:]]

@@ -59,13 +59,13 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
         raise DataSetError(
             f"tokens: found {count}; allowed: more than {_EACH}, a text of each split"
         )
-    asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
+    options = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
     held_out = max(1, documents // _HELD_OUT)
     numbers = {"train": range(documents - held_out), "val": range(documents - held_out, documents)}
     names = {split: _names(form, split, numbers[split]) for split in SPLITS}
     known = vocabulary(seed)
     digest, made = hashlib.sha256(), {}
-    with claimed(folder, asked, {VOCABULARY, *names["train"], *names["val"]}):
+    with claimed(folder, options, {VOCABULARY, *names["train"], *names["val"]}):
         write_whole(folder / VOCABULARY, "".join(f"{token}\n" for token in known))
         for split in SPLITS:
             whole = [document(seed, number, known) for number in numbers[split]]
@@ -75,7 +75,7 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
                 write_whole_bytes(folder / name, content)
             made[split] = _EACH * len(whole)
         found = {**made, "texts": documents, "vocabulary": len(known), "digest": digest.hexdigest()}
-        return write_manifest(folder, asked, found)
+        return write_manifest(folder, options, found)
 
 
 def vocabulary(seed: int) -> list[str]:
@@ -86,7 +86,7 @@ def vocabulary(seed: int) -> list[str]:
 
 def document(seed: int, number: int, known: Sequence[str]) -> Any:
     """Return the tokens of document ``number`` of ``seed``, int64 (_EACH,)."""
-    places = {token: place for place, token in enumerate(known)}
+    places = {token: index for index, token in enumerate(known)}
     words = [token for token in known[len(_BEGINNING) :] if token.islower()]
     small = np.array([places[word] for word in words])
     large = np.array([places[word.capitalize()] for word in words])

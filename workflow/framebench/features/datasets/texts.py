@@ -41,7 +41,7 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
         raise DataSetError(
             f"tokens: found {count}; allowed: more than {_EACH}, a text of each split"
         )
-    asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
+    options = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
     held_out = max(1, texts // _HELD_OUT)
     numbers = {"train": range(texts - held_out), "val": range(texts - held_out, texts)}
     paths = {
@@ -51,7 +51,7 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
     if form == TOKENS:
         wanted = {f"{split}{suffix}" for split in SPLITS for suffix in (".bin", ".json")}
     digest, made = hashlib.sha256(), {}
-    with claimed(folder, asked, wanted):
+    with claimed(folder, options, wanted):
         for split in SPLITS:
             whole = [text(seed, number) for number in numbers[split]]
             for path, content in zip(paths[split], whole, strict=True):
@@ -64,7 +64,7 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
                 said = {"dtype": "uint16", "vocabulary": _VOCABULARY, "tokenizer": "bytes"}
                 write_whole(folder / f"{split}.json", json.dumps(said) + "\n")
         found = {**made, "texts": texts, "vocabulary": _VOCABULARY, "digest": digest.hexdigest()}
-        return write_manifest(folder, asked, found)
+        return write_manifest(folder, options, found)
 
 
 def text(seed: int, number: int) -> bytes:

@@ -22,11 +22,11 @@ def text_of(run: Run, key: Key, flags: Iterable[str]) -> str:
     return json.dumps({name: cell for name, cell in row.items() if cell}, ensure_ascii=False)
 
 
-def figure_of(text: object, source: ImportedFile, place: int | Keys) -> ImportedFigure:
+def figure_of(text: object, source: ImportedFile, location: int | Keys) -> ImportedFigure:
     """Return the figure of a row that :func:`text_of` wrote.
 
-    ``place``: line, or keys of the row, as for :meth:`ImportedFile.refuse`. Raises FormatError for
-    text that is no such row."""
+    ``location``: line, or keys of the row, as for :meth:`ImportedFile.refuse`. Raises FormatError
+    for text that is no such row."""
     columns = (*tidy_csv.COLUMNS, *tidy_csv.OF_METRIC, *tidy_csv.OPTIONAL_COLUMNS)
     try:
         row = json.loads(str(text))
@@ -35,4 +35,4 @@ def figure_of(text: object, source: ImportedFile, place: int | Keys) -> Imported
         full = {name: str(row.get(name, "")) for name in columns if name != "throughput"}
         return ImportedFigure(tidy_csv.run_of(full, ""))
     except ValueError as error:
-        source.refuse(f"{KEY}: {error}", place)
+        source.refuse(f"{KEY}: {error}", location)

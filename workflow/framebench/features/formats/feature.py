@@ -11,24 +11,24 @@ from ...feature_registry import Feature
 from .facts import FACTS, fact
 
 
-def _export(given: argparse.Namespace) -> None:
+def _export(options: argparse.Namespace) -> None:
     from ...config.values import RecordSource
     from ...tables.judged import grouped
     from . import registry, transfer
 
-    registry.writer(given.format)  # refused before any record is read
-    cases = grouped(RecordSource(given.records or given.results / "runs", ""))
-    print("\n".join(transfer.export_cases(cases, given.format, given.to, given.results)))
+    registry.writer(options.format)  # refused before any record is read
+    cases = grouped(RecordSource(options.records or options.results / "runs", ""))
+    print("\n".join(transfer.export_cases(cases, options.format, options.to, options.results)))
 
 
-def _import(given: argparse.Namespace) -> None:
+def _import(options: argparse.Namespace) -> None:
     from . import transfer
 
-    facts = dict(given.facts)
-    print("\n".join(transfer.import_files(given.format, given.source, facts, given.results)))
+    facts = dict(options.facts)
+    print("\n".join(transfer.import_files(options.format, options.source, facts, options.results)))
 
 
-def _print_formats(given: argparse.Namespace) -> None:
+def _print_formats(options: argparse.Namespace) -> None:
     from . import page
 
     print(page.text(), end="")

@@ -212,22 +212,27 @@ def _of_steps(run: Run, tool: str) -> Run:
     A total number of devices is divided by the number of nodes. Steps have no parameters: these go
     to ``source_variant``. Raises FormatError if devices are not divisible by nodes."""
     case = run.case
-    given = dict(case.parameters)
-    if case.nodes and "devices" in given:
-        devices = given.pop("devices")
+    parameters = dict(case.parameters)
+    if case.nodes and "devices" in parameters:
+        devices = parameters.pop("devices")
         per_node = case.devices_per_node or devices // case.nodes
         if per_node * case.nodes != devices:
             raise FormatError(
                 f"import: facts: nodes: found {case.nodes}, but the file has {devices} "
                 "devices; allowed: as many on each node"
             )
-        case = case._replace(devices_per_node=per_node, parameters=tuple(sorted(given.items())))
+        case = case._replace(
+            devices_per_node=per_node, parameters=tuple(sorted(parameters.items()))
+        )
     needed = (case.framework, case.model, *(getattr(case, name) for name in COUNTS))
     is_step = run.metrics[0].name == THROUGHPUT and all(needed)
     if case.mode not in MODES:
         return replace(run, case=case)
     if not is_step:
         return replace(run, case=case._replace(mode=f"{tool.replace('-', '_')}_{case.mode}"))
-    parts = (run.conditions.source_variant, *(f"{name}={value}" for name, value in given.items()))
+    parts = (
+        run.conditions.source_variant,
+        *(f"{name}={value}" for name, value in parameters.items()),
+    )
     conditions = replace(run.conditions, source_variant=" ".join(filter(None, parts)))
     return replace(run, case=case._replace(parameters=()), conditions=conditions)

@@ -54,14 +54,14 @@ class ImportedFile:
         """File name as a setting, for formats without settings: two files are two cases."""
         return {"file": "/".join(self.path.absolute().parts[-2:])}
 
-    def refuse(self, message: str, place: int | Keys | None = None) -> NoReturn:
+    def refuse(self, message: str, location: int | Keys | None = None) -> NoReturn:
         """Raise :class:`FormatError`.
 
-        ``place``: number of a line or, in a JSON file, the keys of a value."""
-        if isinstance(place, tuple):
+        ``location``: number of a line or, in a JSON file, the keys of a value."""
+        if isinstance(location, tuple):
             text = self.content.decode("utf-8")
-            self._refuse_at(message, text, place_of(text, place))
-        where = f"{self.path}, line {place}" if place else f"{self.path}"
+            self._refuse_at(message, text, place_of(text, location))
+        where = f"{self.path}, line {location}" if location else f"{self.path}"
         raise FormatError(f"import: {where}: {_cut(message)}")
 
     def _refuse_at(self, message: str, text: str, index: int) -> NoReturn:
@@ -145,18 +145,18 @@ class ImportedFile:
             self.refuse(f"is of another format: {', '.join(wrong)} missing or of another type "
                         f"(it has {keys})", (wrong[0],))  # fmt: skip
 
-    def number(self, value: Any, what: str, place: int | Keys | None = None) -> float:
+    def number(self, value: Any, what: str, location: int | Keys | None = None) -> float:
         """Return a finite number. Raises FormatError for any other value.
 
-        ``place``: as for :meth:`refuse`."""
+        ``location``: as for :meth:`refuse`."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.refuse(f"{what}: found {_shown(value)}; allowed: a number", place)
+            self.refuse(f"{what}: found {_shown(value)}; allowed: a number", location)
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            self.refuse(f"{what}: found {number}; allowed: a finite number", place)
+            self.refuse(f"{what}: found {number}; allowed: a finite number", location)
         return number
 
     @cached_property

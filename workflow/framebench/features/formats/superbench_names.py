@@ -59,63 +59,63 @@ def names_of(case: CaseResult) -> list[Name]:
     naming = _NAMINGS.get(case.case.mode)
     if naming is None:
         return []
-    given = {**dict(case.case.parameters), **dict(case.key.point)}
-    name = naming(case, case.key.metric, given)
+    parameters = {**dict(case.case.parameters), **dict(case.key.point)}
+    name = naming(case, case.key.metric, parameters)
     named = [name] if name else []
-    return [*named, *_whole_product(case, given)]
+    return [*named, *_whole_product(case, parameters)]
 
 
 def _launch(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
     return Name("kernel-launch", "wall_time", 1e-3) if metric == "time" else None
 
 
-def _matmul(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
+def _matmul(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
     dtype = _dtype(case)
     if metric in ("highest_rate", "peak"):
         return Name("gemm-flops", f"{_PEAKS[dtype]}_flops", 1000) if dtype in _PEAKS else None
-    if metric != "rate" or not dtype or not all(given.get(name) for name in "mkn"):
+    if metric != "rate" or not dtype or not all(parameters.get(name) for name in "mkn"):
         return None
-    batch = given.get("batch", 1)
+    batch = parameters.get("batch", 1)
     # SuperBench writes batch 0 for a single matmul.
-    size = f"{0 if batch == 1 else batch}_{given['m']}_{given['n']}_{given['k']}"
+    size = f"{0 if batch == 1 else batch}_{parameters['m']}_{parameters['n']}_{parameters['k']}"
     return Name("cublaslt-gemm", f"{dtype}_{size}_flops")
 
 
-def _whole_product(case: CaseResult, given: Mapping[str, Any]) -> list[Name]:
+def _whole_product(case: CaseResult, parameters: Mapping[str, Any]) -> list[Name]:
     """Return the name of SuperBench's default matmul, timed in ms; [] for other shapes."""
-    if case.case.mode != "matmul" or case.key.metric != "rate" or given.get("batch", 1) != 1:
+    if case.case.mode != "matmul" or case.key.metric != "rate" or parameters.get("batch", 1) != 1:
         return []
-    if tuple(given.get(name) for name in "mkn") != _WHOLE:
+    if tuple(parameters.get(name) for name in "mkn") != _WHOLE:
         return []
     teraflops = 2e-12 * _WHOLE[0] * _WHOLE[1] * _WHOLE[2]
     return [Name(f"{case.case.framework}-matmul", "nosharding_time", 1e3 * teraflops, True)]
 
 
-def _sharded(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
-    collective = _COLLECTIVES.get(str(given.get("sharded")))
-    is_default = tuple(given.get(name) for name in "mkn") == _WHOLE
+def _sharded(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
+    collective = _COLLECTIVES.get(str(parameters.get("sharded")))
+    is_default = tuple(parameters.get(name) for name in "mkn") == _WHOLE
     if metric != "both_time" or collective is None or not is_default:
         return None
     return Name(f"{case.case.framework}-sharding-matmul", f"{collective}_time")
 
 
-def _overlap(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
+def _overlap(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
     """Return the name of an overlap benchmark's time per step.
 
     SuperBench's step has 100 all-reduces, each with its computations."""
-    kernel = _KERNELS.get(str(given.get("operation")))
-    is_default = all(given.get(name) == value for name, value in _OVERLAP.items())
+    kernel = _KERNELS.get(str(parameters.get("operation")))
+    is_default = all(parameters.get(name) == value for name, value in _OVERLAP.items())
     if metric != "both_time" or kernel is None or not is_default:
         return None
     return Name(f"{case.case.framework}-computation-communication-overlap", f"{kernel}_time", 100)
 
 
-def _collective(case: CaseResult, metric: str, given: Mapping[str, Any]) -> Name | None:
-    operation = _OPERATIONS.get(str(given.get("operation")))
-    if operation is None or metric not in _COLLECTIVE or "bytes" not in given:
+def _collective(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
+    operation = _OPERATIONS.get(str(parameters.get("operation")))
+    if operation is None or metric not in _COLLECTIVE or "bytes" not in parameters:
         return None
     library = "rccl-bw" if case.conditions.accelerator.startswith("AMD") else "nccl-bw"
-    return Name(library, f"{operation}_{given['bytes']}_{_COLLECTIVE[metric]}")
+    return Name(library, f"{operation}_{parameters['bytes']}_{_COLLECTIVE[metric]}")
 
 
 def _memory(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:

@@ -48,17 +48,17 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
     content = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     known = results / FOLDER / _WRITTEN
     ours = _ours(known)
-    place, digest = str(path.absolute()), hashlib.sha256(content).hexdigest()
+    location, digest = str(path.absolute()), hashlib.sha256(content).hexdigest()
     if path.is_dir():
         raise RecordsError(f"export: {path} is a folder; allowed: the path of a file")
     if path.exists():
         found = hashlib.sha256(bounded.read_bytes(path)).hexdigest()
-        if found not in (ours.get(place), digest):
+        if found not in (ours.get(location), digest):
             raise RecordsError(
                 f"export: {path} is there and was not written by export, or was changed since; "
                 "allowed: a path where nothing is"
             )
-    noted = json.dumps({**ours, place: digest}, indent=1, sort_keys=True) + "\n"
+    noted = json.dumps({**ours, location: digest}, indent=1, sort_keys=True) + "\n"
     write_together({path: content, known: noted})
     lost = [f"never in it: {form.lost}"] if form.lost else []
     return [*missing, *lost, f"{form.tool}: {path}"]
@@ -72,10 +72,10 @@ def _missing(written: ExportedFile) -> Iterator[str]:
 
 def _ours(known: Path) -> dict[str, str]:
     try:
-        found = json_files.read(known)
+        content = json_files.read(known)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path) -> list[str]:

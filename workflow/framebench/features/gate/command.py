@@ -75,10 +75,12 @@ def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run the gate and return the exit status; any error is "broken", never a regression."""
 
-    def note(given: argparse.Namespace, message: str) -> None:
-        asked = summary.GateRequest(given.base, given.candidate, given.fail_on, measured=True)
-        keep(given.results / NOTE, summary.broken_note(message, asked))
-        keep(given.results / JUNIT, summary.broken_junit(message))
+    def note(options: argparse.Namespace, message: str) -> None:
+        request = summary.GateRequest(
+            options.base, options.candidate, options.fail_on, measured=True
+        )
+        keep(options.results / NOTE, summary.broken_note(message, request))
+        keep(options.results / JUNIT, summary.broken_junit(message))
 
     return run(parser(), arguments, run_gate, ERRORS, note)
 
@@ -88,19 +90,19 @@ def run(
     arguments: Sequence[str],
     act: Callable[[argparse.Namespace], int],
     errors: str,
-    note: Callable[[argparse.Namespace, str], None] = lambda given, message: None,
+    note: Callable[[argparse.Namespace, str], None] = lambda options, message: None,
 ) -> int:
     """Run a command that measures and return its exit status, FAULTY with a message for any error.
 
     ``errors``: file in the results folder for errors of our own. ``note``: is given the message,
     unless the results folder belongs to another gate."""
     try:
-        given = parser.parse_args(arguments)
+        options = parser.parse_args(arguments)
     except SystemExit as ended:
         return int(ended.code or 0)
     try:
         with snakemake_calls.without_traces():
-            return act(given)
+            return act(options)
     except KeyboardInterrupt:
         print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
         return snakemake_calls.INTERRUPTED
@@ -110,13 +112,13 @@ def run(
     except (ConfigError, RecordsError, MeasuringFailed) as error:
         message = str(error)
     except OSError as error:
-        message = f"{error.filename or given.results}: {error.strerror or error}"
+        message = f"{error.filename or options.results}: {error.strerror or error}"
     except Exception as error:
-        log = given.results / errors
+        log = options.results / errors
         message = f"{type(error).__name__}: {error} (an error of Framebench's own, see {log})"
         keep(log, traceback.format_exc())
     print(f"framebench: broken: {message}", file=sys.stderr)
-    note(given, message)
+    note(options, message)
     return decisions.FAULTY
 
 
@@ -128,12 +130,12 @@ def keep(path: Path, text: str) -> None:
         print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
 
 
-def run_gate(given: argparse.Namespace) -> int:
+def run_gate(options: argparse.Namespace) -> int:
     """Measure or read both sides, decide about every case and return the exit status."""
     known = catalog.load_catalog(PROJECT)
-    settings, suite = settings_of(given.config, known, RESERVED)
+    settings, suite = settings_of(options.config, known, RESERVED)
     base, candidate = sides.both(
-        given.base, given.candidate, suite.get("variants") or {}, settings.frameworks, known
+        options.base, options.candidate, suite.get("variants") or {}, settings.frameworks, known
     )
     if settings.model and isinstance(base, ModelSide):
         raise ConfigError(
@@ -141,22 +143,22 @@ def run_gate(given: argparse.Namespace) -> int:
             "none, or two variants or environments"
         )
     base, candidate = (
-        _in_environment(side, settings, known, given.results) for side in (base, candidate)
+        _in_environment(side, settings, known, options.results) for side in (base, candidate)
     )
     is_measured = not isinstance(base, RecordsSide)
-    asked = summary.GateRequest(given.base, given.candidate, given.fail_on, is_measured)
-    until_decided = {"margin": given.fail_on, "at_most": given.pairs}
-    models = [own.name for own in settings.own_models]
-    plan = Measuring(suite, until_decided, given.config, given.words, given.results, models)
+    request = summary.GateRequest(options.base, options.candidate, options.fail_on, is_measured)
+    until_decided = {"margin": options.fail_on, "at_most": options.pairs}
+    models = [own_model.name for own_model in settings.own_models]
+    plan = Measuring(suite, until_decided, options.config, options.words, options.results, models)
     found = _results(base, candidate, plan)
-    decided = decisions.decide(*found, given.fail_on, at_looks=is_measured)
+    decided = decisions.decide(*found, options.fail_on, at_looks=is_measured)
     status = decisions.status(decided)
-    frame = decisions.frame(decided, given.fail_on)
-    files = frames.files({decisions.TABLE: frame}, given.results / "tables")
-    files[given.results / JUNIT] = summary.junit(decided, asked)
-    files[given.results / NOTE] = note = summary.note(decided, status, asked)
+    frame = decisions.frame(decided, options.fail_on)
+    files = frames.files({decisions.TABLE: frame}, options.results / "tables")
+    files[options.results / JUNIT] = summary.junit(decided, request)
+    files[options.results / NOTE] = note = summary.note(decided, status, request)
     write_together(files)
-    print(f"\n{note}\nnote:  {given.results / NOTE}\ntable: {given.results}/tables/gate.csv")
+    print(f"\n{note}\nnote:  {options.results / NOTE}\ntable: {options.results}/tables/gate.csv")
     return status
 
 

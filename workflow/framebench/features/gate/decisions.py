@@ -152,12 +152,12 @@ def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
 
 def status(decisions: Sequence[Decision]) -> int:
     """Return the exit status; precedence: regression, then broken, then undecided."""
-    found = counted(decisions)
-    if found[REGRESSION]:
+    counts = counted(decisions)
+    if counts[REGRESSION]:
         return REGRESSED
-    if found[BROKEN]:
+    if counts[BROKEN]:
         return FAULTY
-    return PASSED if found[WITHIN] and not found[CANNOT_TELL] else OPEN
+    return PASSED if counts[WITHIN] and not counts[CANNOT_TELL] else OPEN
 
 
 def _sides(matched: Matched) -> tuple[CaseResult, CaseResult]:

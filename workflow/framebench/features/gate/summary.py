@@ -52,9 +52,9 @@ class GateRequest:
     measured: bool
 
 
-def note(decisions: Sequence[Decision], status: int, asked: GateRequest) -> str:
+def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> str:
     """Return a Markdown note of at most ten lines."""
-    lines = [_first(status, asked), "", _counts(decisions), *_then(decisions, status, asked)]
+    lines = [_first(status, request), "", _counts(decisions), *_then(decisions, status, request)]
     worst = _worst(decisions)
     lines += [f"- {_line(decision)}" for decision in worst[:NAMED]]
     left = len(worst) - NAMED
@@ -62,23 +62,23 @@ def note(decisions: Sequence[Decision], status: int, asked: GateRequest) -> str:
     return _text(lines)
 
 
-def broken_note(message: str, asked: GateRequest) -> str:
+def broken_note(message: str, request: GateRequest) -> str:
     """Return the note of a gate without a decision."""
-    return _text([_first(FAULTY, asked), "", message])
+    return _text([_first(FAULTY, request), "", message])
 
 
-def junit(decisions: Sequence[Decision], asked: GateRequest) -> str:
+def junit(decisions: Sequence[Decision], request: GateRequest) -> str:
     """Return JUnit XML with a test case for each decision.
     A regression is a failure and a broken case an error; undecided and uncompared cases are
     skipped."""
-    found = counted(decisions)
+    counts = counted(decisions)
     suite = ElementTree.Element(
         "testsuite",
         name="framebench gate",
         tests=str(len(decisions)),
-        failures=str(len(found[REGRESSION])),
-        errors=str(len(found[BROKEN])),
-        skipped=str(len(found[CANNOT_TELL]) + len(found[NOT_COMPARED])),
+        failures=str(len(counts[REGRESSION])),
+        errors=str(len(counts[BROKEN])),
+        skipped=str(len(counts[CANNOT_TELL]) + len(counts[NOT_COMPARED])),
     )
     names = _names(decisions)
     for decision, name in zip(decisions, names, strict=True):
@@ -87,10 +87,10 @@ def junit(decisions: Sequence[Decision], asked: GateRequest) -> str:
         )
         if decision.verdict != WITHIN:
             kind = {REGRESSION: "failure", BROKEN: "error"}.get(decision.verdict, "skipped")
-            message = f"{decision.verdict}: {_figures(decision, asked)}"
+            message = f"{decision.verdict}: {_figures(decision, request)}"
             ElementTree.SubElement(case, kind, message=message, type=decision.verdict)
         out = ElementTree.SubElement(case, "system-out")
-        out.text = _figures(decision, asked)
+        out.text = _figures(decision, request)
     return _xml(suite)
 
 
@@ -112,14 +112,14 @@ def _xml(suite: ElementTree.Element) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _first(status: int, asked: GateRequest) -> str:
-    sides = f"{escape(asked.candidate)} against {escape(asked.base)}"
-    return f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {asked.margin:.1%}"
+def _first(status: int, request: GateRequest) -> str:
+    sides = f"{escape(request.candidate)} against {escape(request.base)}"
+    return f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {request.margin:.1%}"
 
 
 def _counts(decisions: Sequence[Decision]) -> str:
-    found = {name: len(some) for name, some in counted(decisions).items() if some}
-    text = ", ".join(f"{count} {name}" for name, count in found.items())
+    counts = {name: len(some) for name, some in counted(decisions).items() if some}
+    text = ", ".join(f"{count} {name}" for name, count in counts.items())
     cases, runs = Counter[str](), Counter[str]()
     for decision in decisions:
         flags = _flags(decision)
@@ -149,8 +149,8 @@ def _flags(decision: Decision) -> dict[str, list[str]]:
 
 def _worst(decisions: Sequence[Decision]) -> list[Decision]:
     """Return the decisions that do not pass, worst first."""
-    found = counted(decisions)
-    some = [*found[REGRESSION], *found[BROKEN], *found[CANNOT_TELL]]
+    counts = counted(decisions)
+    some = [*counts[REGRESSION], *counts[BROKEN], *counts[CANNOT_TELL]]
 
     def place(decision: Decision) -> tuple[int, float]:
         order = (REGRESSION, BROKEN, CANNOT_TELL).index(decision.verdict)
@@ -166,17 +166,17 @@ def _line(decision: Decision) -> str:
     return f"{decision.verdict}: {escape(_name(_case(decision)))}: {escape(figures)}"
 
 
-def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> list[str]:
+def _then(decisions: Sequence[Decision], status: int, request: GateRequest) -> list[str]:
     """Return lines on what to do next and on caveats."""
     lines = []
-    found = counted(decisions)
+    counts = counted(decisions)
     if status == OPEN:
-        needed = [decision.needed for decision in found[CANNOT_TELL]]
-        known = [number for number in needed if number is not None]
-        if known and asked.measured:
-            lines.append(f"To decide: the same command with at least `--pairs {max(known)}`.")
-        elif known:
-            lines.append(f"To decide: {max(known)} pairs, measured by the gate itself.")
+        needed = [decision.needed for decision in counts[CANNOT_TELL]]
+        present = [number for number in needed if number is not None]
+        if present and request.measured:
+            lines.append(f"To decide: the same command with at least `--pairs {max(present)}`.")
+        elif present:
+            lines.append(f"To decide: {max(present)} pairs, measured by the gate itself.")
         if None in needed:
             lines.append("Pairs alone may not do: choose another margin, or a longer window.")
         if not needed:
@@ -187,13 +187,13 @@ def _then(decisions: Sequence[Decision], status: int, asked: GateRequest) -> lis
     return lines
 
 
-def _figures(decision: Decision, asked: GateRequest) -> str:
+def _figures(decision: Decision, request: GateRequest) -> str:
     parts = [_ratio(decision)] if decision.estimate else []
     flags = (
         f"{flag} ({', '.join(runs)})" if runs else flag for flag, runs in _flags(decision).items()
     )
     flagged = ", ".join(flags)
-    parts += [f"margin {asked.margin:.1%}", decision.reason, flagged and f"flags: {flagged}"]
+    parts += [f"margin {request.margin:.1%}", decision.reason, flagged and f"flags: {flagged}"]
     return printable("; ".join(filter(None, parts)))
 
 
@@ -218,12 +218,12 @@ def _case(decision: Decision) -> CaseResult:
 
 def _name(case: CaseResult) -> str:
     """Return the name of a case without its settings and environment."""
-    of = case.case
-    if of.mode not in MODES:
-        parts = (of.mode, case.key.metric, of.framework, topology_of(of))
-        return " ".join(filter(None, (*parts, measured.parameters_text(of))))
-    parts = (of.framework, of.model, of.mode, of.precision, of.compiler, topology_of(of))
-    return " ".join((*parts, f"batch {of.batch_per_device}"))
+    axes = case.case
+    if axes.mode not in MODES:
+        parts = [axes.mode, case.key.metric, axes.framework, topology_of(axes)]
+        return " ".join(filter(None, [*parts, measured.parameters_text(axes)]))
+    parts = [axes.framework, axes.model, axes.mode, axes.precision, axes.compiler]
+    return " ".join([*parts, topology_of(axes), f"batch {axes.batch_per_device}"])
 
 
 def _names(decisions: Sequence[Decision]) -> list[str]:

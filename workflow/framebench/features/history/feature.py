@@ -17,16 +17,16 @@ ORDERS = ("date", "commit", "version", "name")
 SETS = "folders of results, CSVs of runs, archives, or a folder of these"
 
 
-def _make_history(given: argparse.Namespace) -> None:
+def _make_history(options: argparse.Namespace) -> None:
     from ...records.run import RecordsError
     from . import command
 
-    for path in given.sets:
+    for path in options.sets:
         if not path.exists():
             raise RecordsError(f"sets: {path} does not exist; allowed: {SETS}")
-        if given.sets.count(path) > 1:
+        if options.sets.count(path) > 1:
             raise RecordsError(f"sets: found {path} twice; allowed: each once")
-    command.make(given.sets, given.by, given.results)
+    command.make(options.sets, options.by, options.results)
 
 
 def _written_tables() -> Sequence[Table]:

@@ -78,34 +78,34 @@ class MeasuredPoint:
     point: HistoryPoint
 
 
-def load(found: Sequence[ResultSet], file: Path) -> tuple[list[MeasuredPoint], list[Problem]]:
+def load(result_sets: Sequence[ResultSet], file: Path) -> tuple[list[MeasuredPoint], list[Problem]]:
     """Return the points of the sets, and problems with sets that could not be read.
     ``file``: the index, if its folder is writable. Raises RecordsError if no set can be read."""
     try:
         with closing(connected(file)) as kept:
-            return _load(kept, found)
+            return _load(kept, result_sets)
     except RecordsError:
         raise
     except _BROKEN:
         file.unlink(missing_ok=True)  # make a missing or broken index anew
     with closing(connected(file)) as kept:
-        return _load(kept, found)
+        return _load(kept, result_sets)
 
 
 def _load(
-    kept: sqlite3.Connection, found: Sequence[ResultSet]
+    kept: sqlite3.Connection, result_sets: Sequence[ResultSet]
 ) -> tuple[list[MeasuredPoint], list[Problem]]:
-    told = kept.execute("SELECT path, id, state FROM sets").fetchall()
-    known = {path: (number, state) for path, number, state in told}
+    rows = kept.execute("SELECT path, id, state FROM sets").fetchall()
+    known = {path: (number, state) for path, number, state in rows}
     failures: dict[str, Problem] = {}
-    for source in found:
+    for source in result_sets:
         number, before = known.get(name_of(source), (None, ""))
         if before != source.state:
             try:
                 _read(kept, source, number)
             except (RecordsError, OSError) as error:
                 failures[source.name] = Problem(source.name, str(error))
-    good = [source for source in found if source.name not in failures]
+    good = [source for source in result_sets if source.name not in failures]
     if not good:
         raise RecordsError(next(iter(failures.values())).message)
     measured, problems = _points(kept, good)
@@ -119,10 +119,10 @@ def _read(kept: sqlite3.Connection, source: ResultSet, before: int | None) -> No
         if before is not None:
             kept.execute("DELETE FROM points WHERE of_set = ?", (before,))
             kept.execute("DELETE FROM sets WHERE id = ?", (before,))
-        told = json.dumps([(problem.origin, problem.message) for problem in problems])
+        text = json.dumps([(problem.origin, problem.message) for problem in problems])
         number = kept.execute(
             "INSERT INTO sets (path, state, problems) VALUES (?, ?, ?)",
-            (name_of(source), source.state, told),
+            (name_of(source), source.state, text),
         ).lastrowid
         rows = [
             (
@@ -137,18 +137,18 @@ def _read(kept: sqlite3.Connection, source: ResultSet, before: int | None) -> No
 
 
 def _points(
-    kept: sqlite3.Connection, found: Iterable[ResultSet]
+    kept: sqlite3.Connection, result_sets: Iterable[ResultSet]
 ) -> tuple[list[MeasuredPoint], list[Problem]]:
     texts = dict(kept.execute("SELECT id, text FROM texts"))
-    by_name = {name_of(source): source for source in found}
+    by_name = {name_of(source): source for source in result_sets}
     keys: dict[int, Key] = {}
     facts: dict[int, Any] = {}
     measured, problems = [], []
-    for number, path, told in kept.execute("SELECT id, path, problems FROM sets").fetchall():
+    for number, path, text in kept.execute("SELECT id, path, problems FROM sets").fetchall():
         source = by_name.get(path)
         if source is None:
             continue
-        problems += [Problem(f"{source.name}: {entry}", why) for entry, why in json.loads(told)]
+        problems += [Problem(f"{source.name}: {entry}", why) for entry, why in json.loads(text)]
         for row in kept.execute(f"SELECT {_COLUMNS} FROM points WHERE of_set = ?", (number,)):
             key, fact, low, high, *others = row
             if key not in keys:

@@ -118,8 +118,8 @@ def _levels(series: CaseHistory) -> list[Level]:
 def _name(series: CaseHistory) -> str:
     case = series.key.case
     if case.mode not in MODES:
-        parts = (case.mode, series.key.metric, case.framework, topology_of(case))
+        parts = [case.mode, series.key.metric, case.framework, topology_of(case)]
         return ", ".join(filter(None, (*parts, measured.parameters_text(case))))
     compiler = "" if case.compiler == "none" else case.compiler
-    parts = (case.framework, compiler, case.model, case.mode, case.precision, topology_of(case))
+    parts = [case.framework, compiler, case.model, case.mode, case.precision, topology_of(case)]
     return ", ".join(filter(None, (*parts, f"batch {case.batch_per_device}")))

@@ -124,20 +124,20 @@ class CaseHistory:
     @property
     def values(self) -> list[float]:
         """Return the figures of all sets that have one."""
-        return [value for place in self.places if (value := self.measured[place].point.median)]
+        return [value for index in self.places if (value := self.measured[index].point.median)]
 
 
-def series_of(found: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
+def series_of(points: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
     """Return a series for each case, and a problem for each set without a position. ``by``: one of
     BY."""
     grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
     missing: dict[str, int] = defaultdict(int)
-    for measured_point in found:
-        place = _PLACES[by](measured_point)
-        if place is None:
+    for measured_point in points:
+        location = _PLACES[by](measured_point)
+        if location is None:
             missing[measured_point.source.name] += 1
         else:
-            grouped[measured_point.point.key].append((*place, measured_point))
+            grouped[measured_point.point.key].append((*location, measured_point))
     problems = [
         Problem(name, f"{count} cases are left out, of which no {by} is known")
         for name, count in missing.items()
@@ -166,7 +166,7 @@ def _series(
 ) -> CaseHistory:
     labels = _distinct([label for _, label, _ in some])
     found = [point for _, _, point in some]
-    values = [value for place in places if (value := found[place].point.median)]
+    values = [value for index in places if (value := found[index].point.median)]
     return CaseHistory(key, labels, found, places, change_points.changes(values, count))
 
 
@@ -273,7 +273,7 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
         both = intervals.ratio_interval(before, after)
     if series.measured[new].point.better == "lower":
         ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
-    one, other = (series.measured[place].point for place in (old, new))
+    one, other = (series.measured[index].point for index in (old, new))
     return {
         **_case_cells(series, other),
         "kind": change.kind,

@@ -63,9 +63,9 @@ def _figure(node: JudgedNode) -> str:
         return f": {figure.name}" + (
             f": {telling.reason}" if telling.reason else f", rule {telling.rule}"
         )
-    of = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()
+    text = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()
     side = OTHERS if telling.side == OTHERS else BASELINE_SIDE
-    return f": {figure.name}: {of} of the {side}, rule {telling.rule}"
+    return f": {figure.name}: {text} of the {side}, rule {telling.rule}"
 
 
 def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:

@@ -17,11 +17,11 @@ FAIL_ON_NODES = "5%%, or 0.05: what a node may be worse."
 NODE_STATUSES = "Ends with 3 for a slow node, 4 for a failed one, 5 if of none it can be told."
 
 
-def _judge(given: argparse.Namespace) -> None:
+def _judge(options: argparse.Namespace) -> None:
     from . import command
 
-    _keep_files(given.results, given.rules, given.baseline)
-    command.make(given.records or given.results / "runs", given.results, given.fail_on)
+    _keep_files(options.results, options.rules, options.baseline)
+    command.make(options.records or options.results / "runs", options.results, options.fail_on)
 
 
 def _check(settings: Settings) -> None:

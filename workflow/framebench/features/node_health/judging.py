@@ -298,8 +298,8 @@ def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNod
     telling = min(same, key=_nearness)
     reason = telling.reason
     if verdict == CANNOT_TELL and len(same) < len(judged):
-        of = f"of {len(same)} of {len(judged)} figures it cannot be told"
-        reason = f"{of} ({reason})" if reason else of
+        text = f"of {len(same)} of {len(judged)} figures it cannot be told"
+        reason = f"{text} ({reason})" if reason else text
     return JudgedNode(name, hardware, verdict, telling, judged, reason)
 
 

@@ -57,9 +57,9 @@ def _part(written: NodeRuleFile | None) -> dict[str, Any] | None:
 
 def _read(results: Path) -> tuple[NodeRuleFile | None, NodeRuleFile | None]:
     """Return the stored rules and baseline. Raises OSError, and ValueError for an invalid file."""
-    found = json_files.read(results / FILE)
+    content = json_files.read(results / FILE)
     try:
-        parts = (found["rules"], found["baseline"])
+        parts = (content["rules"], content["baseline"])
         rules, baseline = (
             NodeRuleFile(str(part["source"]), dict(part["content"])) if part else None
             for part in parts

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class NodeVerdicts(ReportPart):
     """Judged nodes, and the baseline of the healthy ones."""
 
-    def inputs(self, found: RecordSet, cases: CaseResults, results: Path) -> Mapping[str, Any]:
+    def inputs(self, record_set: RecordSet, cases: CaseResults, results: Path) -> Mapping[str, Any]:
         """Return the judged nodes of runs that name one."""
         return {"nodes": command.judged(cases, results)[0]}
 

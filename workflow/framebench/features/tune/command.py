@@ -57,10 +57,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the search and return the exit status: 0, or 4 without a combination that runs."""
-    given = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         with snakemake_calls.without_traces():
-            return _tune(given)
+            return _tune(options)
     except KeyboardInterrupt:
         print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
         return snakemake_calls.INTERRUPTED
@@ -71,45 +71,47 @@ def main(arguments: Sequence[str]) -> int:
     return FAULTY
 
 
-def _tune(given: argparse.Namespace) -> int:
+def _tune(options: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
-    snakemake_calls.settings_of(given.config, known, RESERVED)
-    config = [*given.config, f"model={given.model}"]
+    snakemake_calls.settings_of(options.config, known, RESERVED)
+    config = [*options.config, f"model={options.model}"]
     settings, _ = snakemake_calls.settings_of(config, known, {})
-    own = settings.model
-    assert own is not None, "the key is given"
-    declaration = known.frameworks[own.framework]
-    path = given.results / SUITE
+    own_model = settings.model
+    assert own_model is not None, "the key is given"
+    declaration = known.frameworks[own_model.framework]
+    path = options.results / SUITE
 
     def results() -> list[CaseResult]:
-        found = grouped(RecordSource(given.results / "runs", ""))
-        wanted = own.name, given.mode
+        found = grouped(RecordSource(options.results / "runs", ""))
+        wanted = own_model.name, options.mode
         return [
             result for key, result in found.items() if (key.case.model, key.case.mode) == wanted
         ]
 
     def begin(batch: int) -> None:
-        suite = suite_of(given, declaration, [batch], 1)
+        suite = suite_of(options, declaration, [batch], 1)
         for axis in ("precision", "compiler"):
             del suite["axes"][axis][1:]
         write_whole(path, yaml.safe_dump(suite, sort_keys=False))
-        write_whole(given.results / ".gitignore", "*\n")
-        snakemake_calls.measure(path, given.results, config, given.words)
+        write_whole(options.results / ".gitignore", "*\n")
+        snakemake_calls.measure(path, options.results, config, options.words)
 
     def measure(
         batches: Sequence[int], cases: Sequence[str], repeats: int, seconds: float | None
     ) -> list[CaseResult]:
-        suite = suite_of(given, declaration, batches, repeats)
+        suite = suite_of(options, declaration, batches, repeats)
         write_whole(path, yaml.safe_dump(suite, sort_keys=False))
         named = [f"cases={','.join(cases)}"] if cases else []
         if seconds is None or seconds > 0:
-            snakemake_calls.measure(path, given.results, [*config, *named], given.words, seconds)
+            snakemake_calls.measure(
+                path, options.results, [*config, *named], options.words, seconds
+            )
         return results()
 
-    batches = _numbers(given.batches) if given.batches else BATCHES
-    axes = suite_of(given, declaration, batches, 1)["axes"]
+    batches = _numbers(options.batches) if options.batches else BATCHES
+    axes = suite_of(options, declaration, batches, 1)["axes"]
     try:
-        found = Search(begin, measure, time.monotonic, 60.0 * given.budget).run(batches)
+        found = Search(begin, measure, time.monotonic, 60.0 * options.budget).run(batches)
         status = 0
     except KeyboardInterrupt:
         found = ranked(results())
@@ -119,17 +121,22 @@ def _tune(given: argparse.Namespace) -> int:
     tried = [
         batch for batch in batches if batch <= max(result.case.batch_per_device for result in found)
     ]
-    write_whole(path, yaml.safe_dump(suite_of(given, declaration, tried, REPEATS), sort_keys=False))
-    again = snakemake_calls.command(path, [*config, f"cases={found[0].case}"], given.words)
-    lines = report(found, own, declaration, again)
+    write_whole(
+        path, yaml.safe_dump(suite_of(options, declaration, tried, REPEATS), sort_keys=False)
+    )
+    again = snakemake_calls.command(path, [*config, f"cases={found[0].case}"], options.words)
+    lines = report(found, own_model, declaration, again)
     lines += not_tried(found, batches, len(axes["precision"]) * len(axes["compiler"]))
-    write_whole(given.results / NOTE, "\n".join(lines) + "\n")
+    write_whole(options.results / NOTE, "\n".join(lines) + "\n")
     print("\n" + "\n".join(lines))
     return status or (0 if found[0].throughput and WRONG not in found[0].flags else FAULTY)
 
 
 def suite_of(
-    given: argparse.Namespace, declaration: Mapping[str, Any], batches: Sequence[int], repeats: int
+    options: argparse.Namespace,
+    declaration: Mapping[str, Any],
+    batches: Sequence[int],
+    repeats: int,
 ) -> dict[str, Any]:
     """Return the suite of all combinations with ``batches``."""
     first = ["fp32"] if "fp32" in declaration["precisions"] else []
@@ -138,16 +145,16 @@ def suite_of(
     if declaration["trained_with"] in compilers:
         compilers = [declaration["trained_with"]]
     return {
-        "description": f"Combinations of {given.model} that framebench tune tried.",
+        "description": f"Combinations of {options.model} that framebench tune tried.",
         "repeats": repeats,
         "steps": {"warmup": 3, "timed": {"at_least": 5, "seconds": 3}},
         "axes": {
-            "mode": [given.mode],
+            "mode": [options.mode],
             "nodes": [1],
             "devices_per_node": [1],
             "batch_per_device": [*batches],
-            "precision": _chosen("--precisions", given.precisions, precisions) or precisions,
-            "compiler": _chosen("--compilers", given.compilers, declaration["compilers"])
+            "precision": _chosen("--precisions", options.precisions, precisions) or precisions,
+            "compiler": _chosen("--compilers", options.compilers, declaration["compilers"])
             or compilers,
         },
     }
@@ -172,25 +179,28 @@ def _numbers(text: str) -> list[int]:
 
 
 def report(
-    found: Sequence[CaseResult], own: OwnModel, declaration: Mapping[str, Any], again: Sequence[str]
+    results: Sequence[CaseResult],
+    own_model: OwnModel,
+    declaration: Mapping[str, Any],
+    again: Sequence[str],
 ) -> list[str]:
     """Return the combinations, best first, and how to use the best one; ``again``: the command that
     measures it."""
     base = min(
-        (result for result in found if result.throughput),
+        (result for result in results if result.throughput),
         key=lambda result: (result.case.precision != "fp32", result.case.compiler != "none",
                             result.case.batch_per_device),
         default=None,
     )  # fmt: skip
     lines = [
-        f"# {own.name}",
+        f"# {own_model.name}",
         "",
         "| batch | precision | compiler | samples/s | 95 % interval | times the first | "
         "memory GiB | verified | flags | status |",
         "|--:|---|---|--:|---|--:|--:|---|---|---|",
-        *(_row(case_result, base) for case_result in found),
+        *(_row(case_result, base) for case_result in results),
     ]
-    best = found[0]
+    best = results[0]
     if not best.throughput or WRONG in best.flags:
         return [*lines, "", "No combination runs and computes the model."]
     case = best.case
@@ -207,11 +217,13 @@ def report(
     ]  # fmt: skip
 
 
-def not_tried(found: Sequence[CaseResult], batches: Sequence[int], combinations: int) -> list[str]:
+def not_tried(
+    results: Sequence[CaseResult], batches: Sequence[int], combinations: int
+) -> list[str]:
     """Return lines that name batches, and how many of the ``combinations`` of precision and
     compiler, were not tried, and why; [] if all were."""
-    tried = sorted({case_result.case.batch_per_device for case_result in found})
-    first = sum(case_result.case.batch_per_device == tried[0] for case_result in found)
+    tried = sorted({case_result.case.batch_per_device for case_result in results})
+    first = sum(case_result.case.batch_per_device == tried[0] for case_result in results)
     if first < combinations:
         return [
             "",
@@ -221,7 +233,7 @@ def not_tried(found: Sequence[CaseResult], batches: Sequence[int], combinations:
     left = [batch for batch in batches if batch > tried[-1]]
     if not left:
         return []
-    why = "throughput no longer grows, or nothing fits" if is_over(found, tried) else _GOES_ON
+    why = "throughput no longer grows, or nothing fits" if is_over(results, tried) else _GOES_ON
     return ["", f"Not tried: batch {left[0]}{' and more' * (len(left) > 1)}: {why}."]
 
 

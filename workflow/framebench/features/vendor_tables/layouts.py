@@ -321,7 +321,9 @@ def _sides(full: str, lines: Sequence[LayoutRow], layout: str) -> str:
     """Return the order of the values in a cell, for the brackets of a heading.
 
     Printed tables use the heading of their accumulation steps."""
-    headings = [one for line in lines for name in _ACCUMULATION if (one := line.headings.get(name))]
+    headings = [
+        heading for line in lines for name in _ACCUMULATION if (heading := line.headings.get(name))
+    ]
     if headings:
         return headings[0].partition("(")[2].rpartition(")")[0]
     of_both = layout == TRAINING and any(line.values.get("accumulation_amp") for line in lines)

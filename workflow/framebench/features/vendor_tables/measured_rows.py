@@ -111,7 +111,7 @@ def seeds(inputs: Inputs) -> Iterator[Values]:
         for result in filter(None, pair):
             found = converged[result.key]
             row = _row(result, None, recipe(result))
-            row |= {name: _percent(found[of]) for of, name in _OVER_SEEDS.items()}
+            row |= {name: _percent(found[key]) for key, name in _OVER_SEEDS.items()}
             row[EACH] = _by_seed(converge.scores_of(result), _percent)
             row |= {"precision": result.case.precision, "score": score(*pair)}
             row |= {"recipe_epochs": str(found["epochs"]), "line": str(number)}
@@ -261,7 +261,9 @@ def _recipes(converged: Mapping[Key, Row]) -> Callable[..., str]:
         given |= {
             column.header: [converged[stage.key][column.name] for stage in some] for column in apart
         }
-        return ", ".join(f"{name} {text}" for name, of in given.items() if (text := _each(of)))
+        return ", ".join(
+            f"{name} {text}" for name, values in given.items() if (text := _each(values))
+        )
 
     return words
 

@@ -38,8 +38,8 @@ class TrainingPhases:
         if self.first is None and _begun(self.last) not in (None, NO_FILE):
             return None
         times = [median("time_to_train")(result) for result in (self.first, self.last) if result]
-        known = [entry for entry in times if entry is not None]
-        return sum(known) / _HOUR if len(known) == len(times) else None
+        present = [entry for entry in times if entry is not None]
+        return sum(present) / _HOUR if len(present) == len(times) else None
 
 
 def is_phase(result: CaseResult) -> bool:

@@ -54,14 +54,14 @@ def disturbed(record: Mapping[str, Any]) -> str:
     For concurrent runs only the run's own cores must be at rest, and on GPUs no cores. Load
     elsewhere is part of the conditions of such a run, and stays in the record.
     """
-    told = []
+    reasons = []
     for node, watch in by_node.parts(record, "watch"):
         why = "; ".join((*_load(watch, _quiet(record)), *_host(watch), *_gpus(watch)))
         if why:
-            told.append(f"node {node}: {why}" if node else why)
-    more = len(told) - NODES_NAMED
+            reasons.append(f"node {node}: {why}" if node else why)
+    more = len(reasons) - NODES_NAMED
     further = [f"{more} further nodes, see the record"] if more > 0 else []
-    return "; ".join([*told[:NODES_NAMED], *further])
+    return "; ".join([*reasons[:NODES_NAMED], *further])
 
 
 def _quiet(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -112,8 +112,10 @@ def _host(watch: Mapping[str, Any]) -> Iterator[str]:
 
 def _gpus(watch: Mapping[str, Any]) -> Iterator[str]:
     for index, gpu in enumerate(watch["gpus"]):
-        told = gpu["throttle_reasons"] or {}
-        found = [f"{name} in {told[name]:.0%} of samples" for name in THROTTLED if told.get(name)]
+        reasons = gpu["throttle_reasons"] or {}
+        found = [
+            f"{name} in {reasons[name]:.0%} of samples" for name in THROTTLED if reasons.get(name)
+        ]
         if found:
             yield f"GPU {index} was throttled: {', '.join(found)}"
         if gpu["other_processes"]:

@@ -56,20 +56,20 @@ def _vanished(record: Mapping[str, Any]) -> Iterator[Flag]:
 def _recompiled(record: Mapping[str, Any]) -> Iterator[Flag]:
     """Yield a flag if a compiler compiled anew in the timed region."""
     for rank in record["ranks"]:
-        if found := rank.get("compiled", {}).get("recompiled_in_window"):
-            times = "once" if found["count"] == 1 else f"{found['count']} times"
-            yield Flag(RECOMPILED, f"recompiled {times} while timed: {found['reasons'][0]}")
+        if compiled := rank.get("compiled", {}).get("recompiled_in_window"):
+            times = "once" if compiled["count"] == 1 else f"{compiled['count']} times"
+            yield Flag(RECOMPILED, f"recompiled {times} while timed: {compiled['reasons'][0]}")
             return
 
 
 def _broken(record: Mapping[str, Any]) -> Iterator[Flag]:
     """Yield a flag if parts of a model ran without the compiler."""
     for rank in record["ranks"]:
-        found = rank.get("compiled", {})
-        if breaks := found.get("breaks"):
-            yield Flag(BROKEN, f"{found['graph_breaks']} of them: {'; '.join(breaks)}")
-        elif (frames := found.get("frames", 0)) > found.get("frames_compiled", 0):
-            left = f"{frames - found['frames_compiled']} of {frames} functions"
+        compiled = rank.get("compiled", {})
+        if breaks := compiled.get("breaks"):
+            yield Flag(BROKEN, f"{compiled['graph_breaks']} of them: {'; '.join(breaks)}")
+        elif (frames := compiled.get("frames", 0)) > compiled.get("frames_compiled", 0):
+            left = f"{frames - compiled['frames_compiled']} of {frames} functions"
             yield Flag(BROKEN, f"compiled too often and left to eager mode: {left}")
         else:
             continue

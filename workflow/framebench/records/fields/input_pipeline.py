@@ -31,18 +31,18 @@ def input_pipeline_of(
 
     ``rank``: the slowest; ``samples``: of a step of all ranks. Raises ValueError for missing times.
     """
-    found = rank.get("input_pipeline")
-    if found is None:
+    pipeline = rank.get("input_pipeline")
+    if pipeline is None:
         return None
-    steps = found["compute_step_seconds"]
-    if not steps or not found["wait_seconds"] or not found["copy_seconds"]:
+    steps = pipeline["compute_step_seconds"]
+    if not steps or not pipeline["wait_seconds"] or not pipeline["copy_seconds"]:
         raise ValueError("holds steps that were given batches, and not how long that took")
     data_set = rank.get("data_set")
     return InputPipeline(
         compute=samples * len(steps) / sum(steps),
         loader=_loader(record["ranks"]),
-        wait=median(found["wait_seconds"]),
-        copy=median(found["copy_seconds"]),
+        wait=median(pipeline["wait_seconds"]),
+        copy=median(pipeline["copy_seconds"]),
         skipped=int(data_set["skipped"]) if data_set else None,
     )
 
@@ -51,8 +51,8 @@ def _loader(ranks: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the sum of the loaders' samples/s over all ranks; None if a rank has none."""
     rates = []
     for rank in ranks:
-        found = rank.get("input_pipeline", {})
-        if not found.get("loader_seconds"):
+        pipeline = rank.get("input_pipeline", {})
+        if not pipeline.get("loader_seconds"):
             return None
-        rates.append(found["loader_samples"] / found["loader_seconds"])
+        rates.append(pipeline["loader_samples"] / pipeline["loader_seconds"])
     return float(sum(rates))

@@ -22,8 +22,8 @@ class SampleWork(NamedTuple):
 def sample_work_of(ranks: Sequence[Mapping[str, Any]]) -> SampleWork | None:
     """Return the work of a sample; None for models of the project and in older records."""
     for rank in ranks[:1]:
-        if found := rank.get("sample_work"):
+        if work := rank.get("sample_work"):
             parameters = int(rank["trainable_parameters"])
-            read = int(found["read_parameters"])
-            return SampleWork(found["multiply_adds"], found["tokens"], parameters, read)
+            read = int(work["read_parameters"])
+            return SampleWork(work["multiply_adds"], work["tokens"], parameters, read)
     return None

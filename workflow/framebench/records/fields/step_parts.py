@@ -36,21 +36,21 @@ def step_parts_of(rank: Mapping[str, Any]) -> StepParts | None:
 
     Raises ValueError for parts that contradict each other.
     """
-    found = rank.get("step_breakdown")
-    if found is None:
+    breakdown = rank.get("step_breakdown")
+    if breakdown is None:
         return None
-    if found["reason"] or not found["parts"]:
-        return StepParts(reason=found["reason"] or "the framework told of no parts")
+    if breakdown["reason"] or not breakdown["parts"]:
+        return StepParts(reason=breakdown["reason"] or "the framework told of no parts")
     seconds: dict[str, float] = {}
     how: list[str] = []
-    for entry in found["parts"]:
+    for entry in breakdown["parts"]:
         name, contained = entry["part"], entry["contains"]
         if not entry["seconds"] or not set(contained) <= set(seconds) or name in seconds:
             raise ValueError(f"holds a step breakdown whose part {name} is not one of a step")
         seconds[name] = median(entry["seconds"]) - sum(seconds[other] for other in contained)
         how.append(f"{name} {_less(contained)}")
-    steps = min(len(entry["seconds"]) for entry in found["parts"])
-    ends = next((str(part["ends"]) for part in found["parts"] if part.get("ends")), "")
+    steps = min(len(entry["seconds"]) for entry in breakdown["parts"])
+    ends = next((str(part["ends"]) for part in breakdown["parts"] if part.get("ends")), "")
     return StepParts(tuple(seconds.items()), steps, "; ".join(how), forward_ends=ends)
 
 

@@ -45,9 +45,9 @@ def load(results: Path) -> tuple[Assumptions, list[Problem]]:
     """Return the stored assumptions; NONE with a problem if the file is invalid, NONE without a
     file."""
     try:
-        found = json_files.read(results / FILE)
-        price, currency, intensity, pue = (found[name] for name in _OF_COSTS)
-        margin = found.get("equivalence_margin")
+        content = json_files.read(results / FILE)
+        price, currency, intensity, pue = (content[name] for name in _OF_COSTS)
+        margin = content.get("equivalence_margin")
         numbers = [entry for entry in (price, intensity, pue, margin) if entry is not None]
         if not isinstance(currency, str) or not all(
             type(number) in (int, float) for number in numbers

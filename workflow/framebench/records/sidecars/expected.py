@@ -70,8 +70,8 @@ def load(results: Path) -> tuple[list[ExpectedCase], list[Problem]]:
     if not path.is_file():
         return [], []
     try:
-        found = json_files.read(path)
-        listed = found.get("cases") if isinstance(found, dict) else None
+        content = json_files.read(path)
+        listed = content.get("cases") if isinstance(content, dict) else None
         if not isinstance(listed, list):
             raise ValueError("has no list of cases")
         return [_read(entry) for entry in listed], []

@@ -116,8 +116,8 @@ def draw(
     high = 2 * _HIGH if above else _HIGH
     legend = ROW * len(columns)
     height = top + ROW * above + high * len(points) + 14 + legend
-    known = [value for column in columns for value in column.values if value is not None]
-    most = max(known)
+    present = [value for column in columns for value in column.values if value is not None]
+    most = max(present)
     parts = Parts()
 
     def drawing(figure: Figure) -> None:

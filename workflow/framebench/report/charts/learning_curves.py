@@ -53,9 +53,9 @@ def panels(inputs: Inputs, look: Look) -> list[Plot]:
     drawn: list[Plot] = []
     for (model, task, score, target), results in list(grouped.items())[:MAX_PANELS]:
         aim = "without a target" if target is None else f"to {target:g}"
-        of = f"{model}, {task}, {aim}"
-        drawn.append(_panel(f"{score} by epoch: {of}", score, results, look, target=target))
-        drawn.append(_panel(f"Loss of training by epoch: {of}", "", results, look))
+        title = f"{model}, {task}, {aim}"
+        drawn.append(_panel(f"{score} by epoch: {title}", score, results, look, target=target))
+        drawn.append(_panel(f"Loss of training by epoch: {title}", "", results, look))
     return drawn
 
 
@@ -103,12 +103,12 @@ def draw(
 
     def one(axes: Axes, line: SeedCurves, style: line_charts.Style, parts: Parts) -> None:
         for at, (seed, values) in enumerate(line.curves):
-            known = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
+            present = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
             axes.plot(
-                [epoch for epoch, _ in known], [value for _, value in known],
+                [epoch for epoch, _ in present], [value for _, value in present],
                 markersize=3, linewidth=1, alpha=0.75, label=None if at else line.label, **style,
             )  # fmt: skip
-            for epoch, value in known:
+            for epoch, value in present:
                 if epoch % every == 0 or epoch == len(values):
                     said = f"{line.label}, seed {seed}, epoch {epoch}: {number(value)}"
                     parts.point(style["gid"], axes, (epoch, value), said)

@@ -57,28 +57,28 @@ def draw(trend: Trend, look: Look) -> Markup:
 
     def drawing(figure: Figure) -> None:
         axes = figure.add_axes((70 / WIDTH, 40 / HEIGHT, 1 - 84 / WIDTH, 1 - 56 / HEIGHT))
-        for place in places:
-            if both := trend.intervals[place]:
-                axes.plot([place] * 2, both, color=colour, linewidth=1.4, alpha=0.5)
-        known = [value for value in trend.values if value is not None]
+        for position in places:
+            if both := trend.intervals[position]:
+                axes.plot([position] * 2, both, color=colour, linewidth=1.4, alpha=0.5)
+        present = [value for value in trend.values if value is not None]
         for filled in (True, False):
             some = [
-                (place, value)
-                for place, value in enumerate(trend.values)
-                if value is not None and (trend.intervals[place] is not None) == filled
+                (position, value)
+                for position, value in enumerate(trend.values)
+                if value is not None and (trend.intervals[position] is not None) == filled
             ]
             if some:
                 axes.plot(
                     *zip(*some, strict=True), color=colour, linestyle="", marker="o",
                     markersize=4.5, fillstyle="full" if filled else "none",
                 )  # fmt: skip
-        for place, value in zip(places, known, strict=True):
-            said = f"{trend.labels[place]}: {number(value)}"
-            if both := trend.intervals[place]:
+        for position, value in zip(places, present, strict=True):
+            said = f"{trend.labels[position]}: {number(value)}"
+            if both := trend.intervals[position]:
                 said += "; 95 % interval {} to {}".format(*map(number, both))
             else:
                 said += "; no interval"
-            parts.point("", axes, (place, value), said)
+            parts.point("", axes, (position, value), said)
         for level in trend.levels:
             axes.plot([level.start, level.end], [level.first, level.last], color=MUTED)
             if level.changed:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # slow to import, and plans need only names
 THROUGHPUT = replace(COLUMNS["throughput_median"], flagged=False)
 
 
-def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> Row | None:
+def _cells(lookup: AllReduceLookup, others: CaseResults, result: CaseResult) -> Row | None:
     """Return the figures of a training case with gradient all-reduce.
 
     None for other cases, and if no collective was measured.
@@ -50,11 +50,11 @@ def _cells(found: AllReduceLookup, others: CaseResults, result: CaseResult) -> R
     3. lost: total batch x (1 / throughput - 1 / throughput of the control), whose devices train at
        the same time without communication."""
     case = result.case
-    if not (found and case.mode == "train" and case.devices > 1 and case.parallelism == DATA):
+    if not (lookup and case.mode == "train" and case.devices > 1 and case.parallelism == DATA):
         return None
     control = losses.control_of(result, others)
     run = (result.ok or result.runs)[0]
-    measured = found.for_run(run)
+    measured = lookup.for_run(run)
     sizes = run.gradient_all_reduce.sizes if run.gradient_all_reduce else ()
     alone = [
         1000 * descriptive.median(run.gradient_all_reduce.seconds)
@@ -86,8 +86,8 @@ def _expected(measured: CaseResult | None, sizes: Sequence[int]) -> list[float]:
     [] if a message is larger than all measured sizes."""
     runs = measured.ok if measured else ()
     seconds = [collectives.expected(collectives.times_of(run), sizes) for run in runs]
-    known = [1000 * value for value in seconds if value is not None]
-    return known if len(known) == len(seconds) else []
+    present = [1000 * value for value in seconds if value is not None]
+    return present if len(present) == len(seconds) else []
 
 
 def _with_interval(name: str, values: Sequence[float]) -> dict[str, float | None]:
@@ -153,9 +153,9 @@ def _milliseconds(name: str, meaning: str, title: str, **shown: Any) -> Column:
     )
 
 
-def _interval(name: str, of: str, **shown: Any) -> list[Column]:
-    given = {"why": why_no_interval(f"{name}_ms"), "title": "interval ms", **shown}
-    return interval(f"{name}_ms", of, "ms", form=THREE_DIGITS, **given)
+def _interval(name: str, quantity: str, **shown: Any) -> list[Column]:
+    options = {"why": why_no_interval(f"{name}_ms"), "title": "interval ms", **shown}
+    return interval(f"{name}_ms", quantity, "ms", form=THREE_DIGITS, **options)
 
 
 def _why_not_lost(row: Row) -> str:

@@ -84,7 +84,7 @@ def _of_curves(
     Repeats without the figure are left out; the function returns None if all are."""
 
     def value(result: CaseResult) -> Any:
-        found = [one for curve in curves(result) if (one := figure(curve)) is not None]
+        found = [value for curve in curves(result) if (value := figure(curve)) is not None]
         return reduce(found) if found else None
 
     return value
@@ -370,7 +370,8 @@ EQUIVALENCE = Table(
     group="Other measurements",
     heading="Training to a target",
     lead=lead,
-    keys=(*_IN_COMMON, *CONDITIONS, *training.NAMES[1:], *_APART, *(one.name for one in _OTHER)),
+    keys=(*_IN_COMMON, *CONDITIONS, *training.NAMES[1:], *_APART,
+          *(column.name for column in _OTHER)),
     answers=("equivalence", "difference"),
     axes=("framework", "model", "precision", "devices", "compiler"),
 )  # fmt: skip

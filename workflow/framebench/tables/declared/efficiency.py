@@ -66,7 +66,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
     own = inputs.peaks.for_run(run, run.case.framework)
     mfu = _part(achieved, peak)
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
-    known = operations_per_sample(run, inputs.models) is not None
+    present = operations_per_sample(run, inputs.models) is not None
     return {
         ACHIEVED.name: achieved,
         "peak_tflops": peak and peak.tflops,
@@ -77,7 +77,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "mfu": mfu,
         "energy_sources": " or ".join(sorted(sources)),
         "flags": _flags(result, mfu),
-        "reason": _reason(result, known, peak is not None),
+        "reason": _reason(result, present, peak is not None),
     }
 
 

@@ -64,10 +64,10 @@ def _over_repeats(
     independent, so the interval is computed from one figure per repeat (independent replications:
     Law, *Simulation Modeling and Analysis*, 5th ed., 2015, chapter 9). None if a repeat has no
     figure."""
-    known = [figure for figure in figures if figure is not None]
-    if not known or len(known) < len(figures):
+    present = [figure for figure in figures if figure is not None]
+    if not present or len(present) < len(figures):
         return None, None
-    return descriptive.median(known), median_interval(known)
+    return descriptive.median(present), median_interval(present)
 
 
 def _note(result: CaseResult, repeats: Sequence[Sequence[float]], missing: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ _TOO_MUCH = 1.001
 _NAMED = 12
 
 
-def _cells(found: Operations, models: Mapping[str, Any], result: CaseResult) -> Row | None:
+def _cells(operations: Operations, models: Mapping[str, Any], result: CaseResult) -> Row | None:
     """Return the figures of a case whose matmuls or convolutions were or could be measured.
 
     1. covered: measured operations (see :mod:`..expectation.alone`) / model FLOPs of a step on a
@@ -29,8 +29,8 @@ def _cells(found: Operations, models: Mapping[str, Any], result: CaseResult) -> 
     2. alone: their time, if covered is at least LEAST_COVERED.
     3. rest: step time - alone."""
     run = (result.ok or result.runs)[0]
-    per_sample = operations_per_sample(run, models) if found else None
-    alone = found.of_step(run, models[run.case.model]) if per_sample else None
+    per_sample = operations_per_sample(run, models) if operations else None
+    alone = operations.of_step(run, models[run.case.model]) if per_sample else None
     if not (per_sample and alone and (alone.results or alone.missing)):
         return None
     covered = alone.operations / (per_sample * run.case.samples_of_replica)

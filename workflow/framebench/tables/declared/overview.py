@@ -88,11 +88,11 @@ def by_model(rows: Sequence[Row]) -> list[Crosstab]:
     return _tables(rows, "model", "framework")
 
 
-def _tables(rows: Sequence[Row], of: str, down: str) -> list[Crosstab]:
+def _tables(rows: Sequence[Row], group: str, down: str) -> list[Crosstab]:
     parameters_of = own_parameters(rows)
     parts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        title = [row[of], row["mode"], parameters_of(row)]
+        title = [row[group], row["mode"], parameters_of(row)]
         parts[f"{', '.join(filter(None, title))} ({row['unit']})"].append(row)
     return [_crosstab(title, some, down) for title, some in parts.items()]
 
@@ -104,9 +104,9 @@ def _crosstab(title: str, rows: Sequence[Row], down: str) -> Crosstab:
         settings.setdefault(name(row), row)
     cells: dict[tuple[str, str], Row] = {}
     for row in rows:
-        place = (row[down], name(row))
-        if place not in cells or _is_better(row, cells[place]):
-            cells[place] = row
+        cell = (row[down], name(row))
+        if cell not in cells or _is_better(row, cells[cell]):
+            cells[cell] = row
     compares = down == "framework"
     return Crosstab(
         title,

@@ -97,10 +97,10 @@ def _about(
     if memory := best["peak_device_memory_bytes"] or best["peak_host_memory_bytes"]:
         figures.append(f"{memory / 2**30:.3g} GiB of memory")
     verified = "verified" if best["verification"] == "passed" else "not verified"
-    of = f" of {len(rows)} combinations" if len(rows) > 1 else ""
+    text = f" of {len(rows)} combinations" if len(rows) > 1 else ""
     flags = " ".join(flag for flag in best["flags"].split() if flag not in (OWN, UNVERIFIED))
     ends = f" [{flags}]" if flags else ""
-    yield f"best{of}: {_combination(best, rows)}: {', '.join(figures)} ({verified}){ends}"
+    yield f"best{text}: {_combination(best, rows)}: {', '.join(figures)} ({verified}){ends}"
     yield from _batches(best, rows)
     of_best = {table: entry.get(_key(best), {}) for table, entry in beside.items()}
     yield from _time(of_best.get(STEP_BREAKDOWN, {}))

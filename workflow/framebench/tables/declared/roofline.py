@@ -41,19 +41,19 @@ _MEASURE = {
 }
 
 
-def _cells(inputs: Inputs, found: RoofLookup, result: CaseResult) -> Row | None:
+def _cells(inputs: Inputs, lookup: RoofLookup, result: CaseResult) -> Row | None:
     """Return the figures of a case; None if no memory bandwidth was measured.
 
     1. intensity: model FLOPs of a step on a device / least bytes that it moves.
     2. bound: lower one of peak and bandwidth x intensity.
     3. reached: FLOP/s of a device / bound."""
-    if not found.has_memory:
+    if not lookup.has_memory:
         return None
     run = (result.ok or result.runs)[0]  # all runs share model, precision and device
     moved = traffic.of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
     attained = tflops_per_device(result, inputs.models)
-    compute, memory = found.compute(run), found.memory(run)
+    compute, memory = lookup.compute(run), lookup.memory(run)
     intensity = None
     if operations is not None and moved.moved:
         samples = run.case.samples_of_replica

@@ -41,8 +41,8 @@ def tokens_per_second(result: CaseResult) -> float | None:
 
 
 def _why_no_tokens(row: Row) -> str:
-    known = row["throughput_median"] is None or row["sequence_length"] is not None
-    return "" if known else "its samples are no sequences"
+    present = row["throughput_median"] is None or row["sequence_length"] is not None
+    return "" if present else "its samples are no sequences"
 
 
 TOKENS = Column(

@@ -111,7 +111,7 @@ class Operations:
         return fastest
 
 
-def _add_points(found: Alone, points: list[CaseResult], passes: tuple[str, ...]) -> None:
+def _add_points(alone: Alone, points: list[CaseResult], passes: tuple[str, ...]) -> None:
     """Add each operation of a model's passes, as often as the model has it."""
     figures = {(point.key.metric, point.key.point): point for point in points}
     for (metric, point), taken in figures.items():
@@ -119,7 +119,7 @@ def _add_points(found: Alone, points: list[CaseResult], passes: tuple[str, ...])
         rate = figures.get((f"{name}_rate", point))
         if what == "time" and name in passes and rate:
             seconds = 1e-6 * (taken.throughput or 0.0) * float(dict(point)[_TIMES])
-            found.add(1e12 * (rate.throughput or 0.0) * seconds, seconds, taken)
+            alone.add(1e12 * (rate.throughput or 0.0) * seconds, seconds, taken)
 
 
 def _place(run: Run) -> tuple[Any, ...]:

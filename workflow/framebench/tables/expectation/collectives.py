@@ -88,10 +88,10 @@ def expected(times: Times, sizes: Sequence[int]) -> float | None:
 
 
 def _between(times: Times, size: int) -> float:
-    place = bisect_left([measured for measured, _ in times], size)
-    if place == 0:
+    index = bisect_left([measured for measured, _ in times], size)
+    if index == 0:
         return times[0][1]
-    (below, short), (above, long) = times[place - 1], times[place]
+    (below, short), (above, long) = times[index - 1], times[index]
     return short + (long - short) * (size - below) / (above - below)
 
 

@@ -108,15 +108,15 @@ def _place(run: Run) -> tuple[Any, ...]:
 
 
 def _is_of(result: CaseResult, source: RoofMetric) -> bool:
-    given = dict(result.case.parameters).get(source.parameter, 0)
-    is_large = not source.parameter or (isinstance(given, int) and given >= source.least)
+    value = dict(result.case.parameters).get(source.parameter, 0)
+    is_large = not source.parameter or (isinstance(value, int) and value >= source.least)
     return (result.case.mode, result.key.metric) == source[:2] and is_large
 
 
-def _on_the_same_machine(run: Run, found: Iterable[CaseResult]) -> Iterator[CaseResult]:
+def _on_the_same_machine(run: Run, results: Iterable[CaseResult]) -> Iterator[CaseResult]:
     if run.case.source == OURS and run.hardware:
         yield from (
-            case_result for case_result in found if same(case_result.ok[0].machine, run.machine)
+            case_result for case_result in results if same(case_result.ok[0].machine, run.machine)
         )
 
 

@@ -90,8 +90,8 @@ def _bytes_of(name: str) -> tuple[int | None, int | None]:
         return None, None
     stored = precisions.BYTES.get(precision.storage)
     sizes = [precisions.BYTES.get(dtype) for dtype in precision.dtypes]
-    known = [size for size in (*sizes, stored) if size is not None]
-    return stored, min(known) if len(known) == len(sizes) + 1 else None
+    present = [size for size in (*sizes, stored) if size is not None]
+    return stored, min(present) if len(present) == len(sizes) + 1 else None
 
 
 def _looked_up(model_config: Mapping[str, Any]) -> int:

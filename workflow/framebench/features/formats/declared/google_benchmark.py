@@ -95,31 +95,31 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     source.need(document, {"context": dict, "benchmarks": list})
     ours = document["context"].get(carried.KEY)
     benchmarks = document["benchmarks"]
-    for place, row in enumerate(benchmarks):
+    for index, row in enumerate(benchmarks):
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
             allowed = "allowed: an object with a name"
-            found = f"benchmarks[{place}]: found {row!r:.60}; {allowed}"
-            source.refuse(found, ("benchmarks", place))
+            found = f"benchmarks[{index}]: found {row!r:.60}; {allowed}"
+            source.refuse(found, ("benchmarks", index))
     counts = Counter(row["name"] for row in benchmarks)
-    aggregates = {place: _statistic(row, counts) for place, row in enumerate(benchmarks)}
+    aggregates = {index: _statistic(row, counts) for index, row in enumerate(benchmarks)}
     # A file of aggregates only has no better figure than the median.
     has_repeats = not all(aggregates.values())
     settings = rows.settings_of(document["context"], _INCIDENTAL)
-    for place, row in enumerate(benchmarks):
-        statistic = aggregates[place]
+    for index, row in enumerate(benchmarks):
+        statistic = aggregates[index]
         if statistic and (has_repeats or statistic != "median"):
             why = "is an aggregate of repeats" if has_repeats else "is an aggregate; taken: _median"
             source.leave_out(row["name"], why)
         elif isinstance(ours, dict):
             key = f"{row['name']}#{row.get('repetition_index')}"
             if key not in ours:
-                lacking = f"benchmarks[{place}]: context.{carried.KEY} has no {key!r}"
-                source.refuse(lacking, ("benchmarks", place))
+                lacking = f"benchmarks[{index}]: context.{carried.KEY} has no {key!r}"
+                source.refuse(lacking, ("benchmarks", index))
             figure = carried.figure_of(ours[key], source, ("context", carried.KEY, key))
-            _check(source, figure.run, row, place)
+            _check(source, figure.run, row, index)
             yield figure
         else:
-            yield _foreign(source, row, place, statistic, settings)
+            yield _foreign(source, row, index, statistic, settings)
 
 
 def _statistic(row: Mapping[str, Any], counts: Mapping[str, int]) -> str:
@@ -138,13 +138,13 @@ def _statistic(row: Mapping[str, Any], counts: Mapping[str, int]) -> str:
     return statistic if is_known or is_own else ""
 
 
-def _check(source: ImportedFile, run: Run, row: dict[str, Any], place: int) -> None:
+def _check(source: ImportedFile, run: Run, row: dict[str, Any], index: int) -> None:
     """Raise FormatError if the row's step rate differs from that of the embedded row."""
     if run.case.is_step and row.get("items_per_second") != run.throughput:
         source.refuse(
-            f"benchmarks[{place}]: items_per_second: found {row.get('items_per_second')}, but "
+            f"benchmarks[{index}]: items_per_second: found {row.get('items_per_second')}, but "
             f"{run.throughput} in context.{carried.KEY}: the file was changed",
-            ("benchmarks", place, "items_per_second"),
+            ("benchmarks", index, "items_per_second"),
         )
 
 
@@ -165,7 +165,7 @@ def _foreign(
             f"benchmarks[{place}].time_unit: found {unit!r}; allowed: {allowed}",
             ("benchmarks", place, "time_unit"),
         )
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "model": str(name),
         "variant": str(row.get("label", "")),
         "repeat": index + 1 if type(index) is int and index >= 0 else 0,
@@ -176,14 +176,14 @@ def _foreign(
         why = str(row.get("error_message") or row.get("skip_message") or "")
         return rows.figure(
             "google-benchmark", "google_benchmark", "real_time", None, unit, "lower",
-            status="failed", reason=why, **given,
+            status="failed", reason=why, **options,
         )  # fmt: skip
     for key, entry in row.items():
         if key not in _PLACES and isinstance(entry, (int, float)) and not isinstance(entry, bool):
             source.leave_out(key, "of a row only real_time is taken")
     value = source.number(row.get("real_time"), where, ("benchmarks", place, "real_time"))
     return rows.figure(
-        "google-benchmark", "google_benchmark", "real_time", value, unit, "lower", **given
+        "google-benchmark", "google_benchmark", "real_time", value, unit, "lower", **options
     )
 
 

@@ -61,8 +61,8 @@ def _properties(case: CaseResult) -> dict[str, str]:
 def _figure(case: CaseResult) -> str:
     if case.throughput is None:
         return f"{case.status}: {case.reason}"
-    of = f"{case.throughput:.6g} {case.unit}, median of {len(case.values)}"
-    return "; ".join(filter(None, (of, notes(case))))
+    summary = f"{case.throughput:.6g} {case.unit}, median of {len(case.values)}"
+    return "; ".join(filter(None, (summary, notes(case))))
 
 
 FORMATS = [

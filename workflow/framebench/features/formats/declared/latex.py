@@ -22,10 +22,10 @@ def _row(name: str, case: CaseResult) -> tuple[str, ...]:
     if case.throughput is None:
         return (name, devices, case.key.metric, case.status, "", "", str(len(case.runs)), "")
     low, high = (f"{value:.4g}" for value in case.interval) if case.interval else ("", "")
-    of = f"{low} to {high}" if low else "none"
+    text = f"{low} to {high}" if low else "none"
     figure = f"{case.throughput:.4g}"
     return (
-        name, devices, case.key.metric, figure, of, case.unit, str(len(case.values)), flags(case),
+        name, devices, case.key.metric, figure, text, case.unit, str(len(case.values)), flags(case),
     )  # fmt: skip
 
 

@@ -123,11 +123,11 @@ def _figures(source: ImportedFile, run: MegatronRun) -> Iterator[rows.ImportedFi
         case["global_batch_size"] = batch
     settings = {name: value for name, value in arguments.items() if value not in _NOTHING}
     settings |= {name: last[name] for name in _LENGTHS if name in last}
-    told = rows.settings_of(settings, _INCIDENTAL) if arguments else source.its_name
+    model = rows.settings_of(settings, _INCIDENTAL) if arguments else source.its_name
     for metric, value, unit, better in _measured(source, steady, batch):
         yield rows.figure(
             "Megatron", "megatron", metric, value, unit, better, parameters=case,
-            settings=told, precision=_precision(arguments),
+            settings=model, precision=_precision(arguments),
             framework="pytorch", status="failed" if reason else "ok", reason=reason,
         )  # fmt: skip
 
@@ -223,8 +223,10 @@ def _precision(arguments: Mapping[str, str]) -> str:
     """Return the precision from the arguments; "" if the log does not print them."""
     if arguments.get("fp8", "None") not in _NOTHING:
         return "fp8"
-    told = [name for name in ("bf16", "fp16") if name in arguments]
-    return next((name for name in told if arguments[name] == "True"), "fp32" if told else "")
+    precisions = [name for name in ("bf16", "fp16") if name in arguments]
+    return next(
+        (name for name in precisions if arguments[name] == "True"), "fp32" if precisions else ""
+    )
 
 
 FORMATS = [

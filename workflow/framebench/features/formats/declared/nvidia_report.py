@@ -36,8 +36,8 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     for index, key in enumerate(report["metric_keys"]):
         if not isinstance(key, str) or key not in _KEYS:
             allowed = ", ".join(_KEYS)
-            place = ("metric_keys", index)
-            source.refuse(f"metric_keys: found {key!r}; allowed: {allowed}", place)
+            keys = ("metric_keys", index)
+            source.refuse(f"metric_keys: found {key!r}; allowed: {allowed}", keys)
     for gpus in report["ngpus"]:
         for batch in report["bs"]:
             for key in report["metric_keys"]:
@@ -46,14 +46,14 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _at(source: ImportedFile, metrics: dict[str, Any], gpus: str, batch: str, key: str) -> float:
-    where, place = f"metrics.{gpus}.{batch}.{key}", ("metrics", gpus, batch, key)
+    where, keys = f"metrics.{gpus}.{batch}.{key}", ("metrics", gpus, batch, key)
     try:
         value = metrics[gpus][batch][key]
     except (KeyError, TypeError):
-        source.refuse(f"{where} is missing, though ngpus, bs and metric_keys name it", place)
+        source.refuse(f"{where} is missing, though ngpus, bs and metric_keys name it", keys)
     if isinstance(value, float) and math.isnan(value):
         return value
-    return source.number(value, where, place)
+    return source.number(value, where, keys)
 
 
 def _figure(

@@ -72,56 +72,56 @@ def _figures(
     for name, part in measured.items():
         if not isinstance(part, dict):
             continue
-        unit, place = str(part.get("unit", "")), (*within, name)
+        unit, keys = str(part.get("unit", "")), (*within, name)
         if name == "latency":
-            yield from _latency(source, place, part, unit)
+            yield from _latency(source, keys, part, unit)
         elif name == "throughput" and target in _WRONG:
             why = "is the samples of all steps over the time of one"
             source.leave_out(f"{target}.throughput", why)
         elif name in ("throughput", "efficiency"):
             metric = "rate" if name == "throughput" else name
-            yield from _numbers(source, place, {"value": metric}, unit, "higher", part)
+            yield from _numbers(source, keys, {"value": metric}, unit, "higher", part)
         elif name == "memory":
             names = {entry: entry for entry in part if entry.startswith("max_")}
-            yield from _numbers(source, place, names, unit, "lower", part)
+            yield from _numbers(source, keys, names, unit, "lower", part)
         elif name == "energy":
             names = {
                 "total": "energy",
                 **{text: f"energy_{text}" for text in ("cpu", "gpu", "ram")},
             }
-            yield from _numbers(source, place, names, unit, "lower", part)
+            yield from _numbers(source, keys, names, unit, "lower", part)
         else:
             source.leave_out(f"{target}.{name}", "is not known")
 
 
 def _latency(
-    source: ImportedFile, place: Keys, part: Mapping[str, Any], unit: str
+    source: ImportedFile, keys: Keys, part: Mapping[str, Any], unit: str
 ) -> Iterator[tuple[str, float, str, str]]:
     values = part.get("values")
     if isinstance(values, list) and values:
-        what = f"{place[-2]}.latency.values"
+        what = f"{keys[-2]}.latency.values"
         numbers = [
-            source.number(value, what, (*place, "values", index))
+            source.number(value, what, (*keys, "values", index))
             for index, value in enumerate(values)
         ]
         yield "latency", descriptive.median(numbers), unit, "lower"
     else:
-        yield from _numbers(source, place, {"p50": "latency"}, unit, "lower", part)
+        yield from _numbers(source, keys, {"p50": "latency"}, unit, "lower", part)
 
 
 def _numbers(
     source: ImportedFile,
-    place: Keys,
+    keys: Keys,
     names: Mapping[str, str],
     unit: str,
     better: str,
     part: Mapping[str, Any],
 ) -> Iterator[tuple[str, float, str, str]]:
     """Yield the figures of a part. ``names``: metric by key of the part."""
-    what = ".".join(map(str, place[-2:]))
+    what = ".".join(map(str, keys[-2:]))
     for key, metric in names.items():
         if part.get(key) is not None:
-            value = source.number(part[key], f"{what}.{key}", (*place, key))
+            value = source.number(part[key], f"{what}.{key}", (*keys, key))
             yield metric, value, unit, better
     for key, value in part.items():
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -69,13 +69,13 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     is_old = type(version) is int and version in _OLD_VERSIONS
     source.need(document, {"version": int if is_old else str, "benchmarks": list})
     for index, benchmark in enumerate(document["benchmarks"]):
-        place = ("benchmarks", index)
+        keys = ("benchmarks", index)
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("runs"), list):
             allowed = "allowed: an object with runs"
-            source.refuse(f"{_shown(place)}: found {benchmark!r:.60}; {allowed}", place)
+            source.refuse(f"{_shown(keys)}: found {benchmark!r:.60}; {allowed}", keys)
         repeat = 0
         for number, run in enumerate(benchmark["runs"]):
-            of_run = (*place, "runs", number)
+            of_run = (*keys, "runs", number)
             if not isinstance(run, dict):
                 found = f"{_shown(of_run)}: found {run!r:.60}; allowed: an object"
                 source.refuse(found, of_run)
@@ -83,7 +83,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             values = run.get(key)
             if not isinstance(values, list) or not values:
                 continue  # calibration run
-            metadata = _metadata({(): document, place: benchmark, of_run: run})
+            metadata = _metadata({(): document, keys: benchmark, of_run: run})
             if carried.KEY in metadata:
                 yield carried.figure_of(metadata[carried.KEY][0], source, metadata[carried.KEY][1])
                 continue
@@ -91,9 +91,9 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             yield _foreign(source, metadata, values, (*of_run, key), repeat)
 
 
-def _shown(place: Keys) -> str:
+def _shown(keys: Keys) -> str:
     """Return a place as text: ``benchmarks[0].runs[1]``."""
-    return "".join(f"[{number}]" if isinstance(number, int) else f".{number}" for number in place)[
+    return "".join(f"[{number}]" if isinstance(number, int) else f".{number}" for number in keys)[
         1:
     ]
 
@@ -113,11 +113,11 @@ def _foreign(
     source: ImportedFile,
     metadata: Mapping[str, tuple[Any, Keys]],
     values: list[Any],
-    place: Keys,
+    keys: Keys,
     repeat: int,
 ) -> rows.ImportedFigure:
-    """Return the median of a run's values, which are at ``place``, as a figure."""
-    of_run = place[:-1]
+    """Return the median of a run's values, which are at ``keys``, as a figure."""
+    of_run = keys[:-1]
     name, stands = metadata.get("name", (None, of_run))
     if not isinstance(name, str):
         source.refuse(f"{_shown(of_run)}: name: found {name!r:.60}; allowed: a text", stands)
@@ -126,7 +126,7 @@ def _foreign(
         allowed = f"allowed: {', '.join(UNITS)}"
         source.refuse(f"{_shown(of_run)}: unit: found {unit!r:.60}; {allowed}", stands)
     numbers = [
-        source.number(value, _shown(place), (*place, index)) for index, value in enumerate(values)
+        source.number(value, _shown(keys), (*keys, index)) for index, value in enumerate(values)
     ]
     told = {key: value for key, (value, _) in metadata.items()}
     return rows.figure(

@@ -61,8 +61,8 @@ def write(results: Results) -> ExportedFile:
         assert match, "every drawing has one"
         height += TITLE + float(match[1])
     for top, drawing in drawings:
-        place = f'<svg x="{beyond}" y="{top + TITLE:g}" overflow="visible" '
-        parts.append(drawing.replace("<svg ", place, 1))
+        opening = f'<svg x="{beyond}" y="{top + TITLE:g}" overflow="visible" '
+        parts.append(drawing.replace("<svg ", opening, 1))
     width = plots.WIDTH + beyond
     whole = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" '

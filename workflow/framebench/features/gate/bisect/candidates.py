@@ -69,7 +69,9 @@ class PackageVersions(Candidates):
 
     def moved(self, name: str) -> str:
         changes = other_version.moved(self._file(self.names[0]), self._file(name)).items()
-        return "; ".join(f"{package} {way}" for package, way in changes if package != self.subject)
+        return "; ".join(
+            f"{package} {version}" for package, version in changes if package != self.subject
+        )
 
     def _file(self, version: str) -> EnvironmentFile:
         path = self.folder / "environments" / f"{self.subject}-{version}.yaml"

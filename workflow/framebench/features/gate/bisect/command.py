@@ -69,51 +69,53 @@ def main(arguments: Sequence[str]) -> int:
     return gate.run(parser(), arguments, _bisect, ERRORS)
 
 
-def _bisect(given: argparse.Namespace) -> int:
+def _bisect(options: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
-    with _model_file(given) as config:
+    with _model_file(options) as config:
         settings, suite = settings_of(config, known, RESERVED)
         for model in settings.own_models:
             known = model.among(known)
-        framework = _framework(given.framework, settings, known)
-        if given.package:  # a wrong one is told before the index is asked
-            gate.own_environment(framework, settings, known).pin(given.package)
-        case = _case(given.case, framework, settings, known)
-    found = _candidates(given, framework, settings, known)
-    _claim(given, found, case)
-    asked = messages.BisectRequest(
-        found.subject, found.names[0], found.names[-1], case, given.margin
+        framework = _framework(options.framework, settings, known)
+        if options.package:  # a wrong one is told before the index is asked
+            gate.own_environment(framework, settings, known).pin(options.package)
+        case = _case(options.case, framework, settings, known)
+    found = _candidates(options, framework, settings, known)
+    _claim(options, found, case)
+    request = messages.BisectRequest(
+        found.subject, found.names[0], found.names[-1], case, options.margin
     )
-    config = [*given.config, *([] if _is_file(given) else [f"frameworks={framework}"])]
+    config = [*options.config, *([] if _is_file(options) else [f"frameworks={framework}"])]
     bench = BisectSetup(
-        found, case, suite, given.margin, given.pairs, config, given.words, given.results
+        found, case, suite, options.margin, options.pairs, config, options.words, options.results
     )
     print(
-        f"{found.subject}: {len(found.names)} from {given.good} to {given.bad}, of which at most "
-        f"{most_steps(found.names)} are measured, each in at most {given.pairs} pairs with the "
-        "first",
+        f"{found.subject}: {len(found.names)} from {options.good} to {options.bad}, of which "
+        f"at most {most_steps(found.names)} are measured, each in at most {options.pairs} pairs "
+        "with the first",
         flush=True,
     )
-    return go(bench, found.names, asked)
+    return go(bench, found.names, request)
 
 
-def _is_file(given: argparse.Namespace) -> bool:
+def _is_file(options: argparse.Namespace) -> bool:
     """Return whether versions of a user's own model are asked for."""
-    return not given.package and str(given.good).endswith(".py")
+    return not options.package and str(options.good).endswith(".py")
 
 
 @contextlib.contextmanager
-def _model_file(given: argparse.Namespace) -> Iterator[list[str]]:
+def _model_file(options: argparse.Namespace) -> Iterator[list[str]]:
     """Yield the configuration, with the good version of the model, if versions of one are asked
     for."""
-    if not _is_file(given):
-        yield given.config
+    if not _is_file(options):
+        yield options.config
         return
-    if taken := [word for word in given.config if word.startswith("model=")]:
-        raise ConfigError(f"--config: found {taken[0]!r} beside --good {given.good}; allowed: none")
+    if taken := [word for word in options.config if word.startswith("model=")]:
+        raise ConfigError(
+            f"--config: found {taken[0]!r} beside --good {options.good}; allowed: none"
+        )
     with temporary.folder() as folder:
-        side = sides.model("--good", given.good).in_file(folder)
-        yield [*given.config, f"model={side.settings['model']}"]
+        side = sides.model("--good", options.good).in_file(folder)
+        yield [*options.config, f"model={side.settings['model']}"]
 
 
 def _framework(name: str | None, settings: Settings, known: catalog.Catalog) -> str:
@@ -127,27 +129,29 @@ def _framework(name: str | None, settings: Settings, known: catalog.Catalog) -> 
 
 
 def _candidates(
-    given: argparse.Namespace, framework: str, settings: Settings, known: catalog.Catalog
+    options: argparse.Namespace, framework: str, settings: Settings, known: catalog.Catalog
 ) -> Candidates:
-    good, bad = given.good, given.bad
-    if given.package:
-        own = gate.own_environment(framework, settings, known)
-        package = own.pin(given.package).partition("==")[0]
-        names = _versions(given, package, own)
-        return PackageVersions(package, names, own, framework, settings, given.results)
-    if given.versions and not _is_file(given):
+    good, bad = options.good, options.bad
+    if options.package:
+        environment_file = gate.own_environment(framework, settings, known)
+        package = environment_file.pin(options.package).partition("==")[0]
+        names = _versions(options, package, environment_file)
+        return PackageVersions(
+            package, names, environment_file, framework, settings, options.results
+        )
+    if options.versions and not _is_file(options):
         raise ConfigError("--versions: found without --package; allowed: with it, or with files")
-    if _is_file(given):
-        between = given.versions.split(",") if given.versions else ()
+    if _is_file(options):
+        between = options.versions.split(",") if options.versions else ()
         return candidates.models(good, bad, between, known)
     if good.endswith((".yaml", ".yml")) and bad.endswith((".yaml", ".yml")):
-        return candidates.environments(good, bad, framework, settings, given.results)
+        return candidates.environments(good, bad, framework, settings, options.results)
     if "=" in good + bad:
         return candidates.variables(good, bad)
     raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
 
 
-def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) -> int:
+def go(bench: BisectSetup, names: Sequence[str], request: messages.BisectRequest) -> int:
     """Measure versions until the search ends. Returns the exit status."""
     steps: dict[str, BisectStep] = {}
     slower: bool | None = None
@@ -157,22 +161,25 @@ def go(bench: BisectSetup, names: Sequence[str], asked: messages.BisectRequest) 
         if slower is None and step.state == CHANGED:
             slower = step.slower
             bench = replace(bench, margin=halfway(step, bench.margin))
-            asked = replace(asked, between=bench.margin)
+            request = replace(request, between=bench.margin)
         print(f"\n{messages.line(step)}\n", flush=True)
-        _write(bench.folder, steps, [f"looked at {len(steps)}"], asked)
-    lines = messages.ending(now, steps, asked)
-    _write(bench.folder, steps, lines, asked)
+        _write(bench.folder, steps, [f"looked at {len(steps)}"], request)
+    lines = messages.ending(now, steps, request)
+    _write(bench.folder, steps, lines, request)
     print("\n".join(lines))
     print(f"note:  {bench.folder / NOTE}\ntable: {bench.folder}/tables/bisect.csv")
     return messages.status(now)
 
 
 def _write(
-    folder: Path, steps: dict[str, BisectStep], lines: Sequence[str], asked: messages.BisectRequest
+    folder: Path,
+    steps: dict[str, BisectStep],
+    lines: Sequence[str],
+    request: messages.BisectRequest,
 ) -> None:
     looked = [*steps.values()]
     files = frames.files({messages.TABLE: messages.frame(looked)}, folder / "tables")
-    write_together({**files, folder / NOTE: messages.note(lines, looked, asked)})
+    write_together({**files, folder / NOTE: messages.note(lines, looked, request)})
 
 
 def _case(named: str | None, framework: str, settings: Settings, known: catalog.Catalog) -> str:
@@ -192,35 +199,42 @@ def _case(named: str | None, framework: str, settings: Settings, known: catalog.
     )
 
 
-def _versions(given: argparse.Namespace, package: str, own: EnvironmentFile) -> list[str]:
+def _versions(
+    options: argparse.Namespace, package: str, environment_file: EnvironmentFile
+) -> list[str]:
     """Return the versions to search; those of the index are fixed by the first call into the
     folder."""
-    if given.versions:
-        known, where = versions.listed(given.versions), "--versions"
-    elif stored := _stored(given.results / STATE, given):
+    if options.versions:
+        known, where = versions.listed(options.versions), "--versions"
+    elif stored := _stored(options.results / STATE, options):
         return stored
     else:
-        early = any(map(versions.is_early, (given.good, given.bad)))
-        known = versions.in_index(package, own.python, early)
-        where = f"{package} for Python {own.python}"
-    return versions.between(given.good, given.bad, known, where)
+        early = any(map(versions.is_early, (options.good, options.bad)))
+        known = versions.in_index(package, environment_file.python, early)
+        where = f"{package} for Python {environment_file.python}"
+    return versions.between(options.good, options.bad, known, where)
 
 
-def _stored(path: Path, given: argparse.Namespace) -> list[str]:
+def _stored(path: Path, options: argparse.Namespace) -> list[str]:
     """Return the candidates of an earlier call between the same versions; [] without one."""
     try:
         there = json_files.read(path)
         names = [str(name) for name in there["names"]]
     except (OSError, ValueError, TypeError, KeyError):
         return []
-    return names if (names[0], names[-1]) == (given.good, given.bad) else []
+    return names if (names[0], names[-1]) == (options.good, options.bad) else []
 
 
-def _claim(given: argparse.Namespace, found: Candidates, case: str) -> None:
+def _claim(options: argparse.Namespace, candidates: Candidates, case: str) -> None:
     """Write STATE. Raises :class:`ConfigError` for a folder of another bisection."""
-    path = given.results / STATE
-    own = found.own.digest if isinstance(found, PackageVersions) else ""
-    stated = {"subject": found.subject, "names": [*found.names], "case": case, "environment": own}
+    path = options.results / STATE
+    own = candidates.own.digest if isinstance(candidates, PackageVersions) else ""
+    stated = {
+        "subject": candidates.subject,
+        "names": [*candidates.names],
+        "case": case,
+        "environment": own,
+    }
     if path.exists():
         try:
             if json_files.read(path) == stated:
@@ -228,7 +242,7 @@ def _claim(given: argparse.Namespace, found: Candidates, case: str) -> None:
         except (OSError, ValueError):
             pass
         raise ConfigError(
-            f"--results: found {given.results}, which is of another bisection ({path}); allowed: "
+            f"--results: found {options.results}, which is of another bisection ({path}); allowed: "
             "another folder, or that one once it is removed"
         )
     write_whole(path, json.dumps(stated, indent=1) + "\n")

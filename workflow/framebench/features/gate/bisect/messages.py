@@ -107,45 +107,47 @@ def ratio(step: BisectStep) -> str:
     return f"{text} [{step.interval[0]:.3f}, {step.interval[1]:.3f}]" if step.interval else text
 
 
-def status(found: BisectState) -> int:
+def status(state: BisectState) -> int:
     """Return the exit status of a bisection without faults."""
-    if found.open or found.following or found.skipped:
+    if state.open or state.following or state.skipped:
         return UNDECIDED
-    return FOUND if found.changed else NOTHING
+    return FOUND if state.changed else NOTHING
 
 
-def ending(found: BisectState, steps: Mapping[str, BisectStep], asked: BisectRequest) -> list[str]:
+def ending(
+    state: BisectState, steps: Mapping[str, BisectStep], request: BisectRequest
+) -> list[str]:
     """Return the result of a bisection that has ended or needs more pairs, and what to do next."""
-    margin = f"{asked.margin:.1%}"
-    if found.open:
-        step = steps[found.open]
+    margin = f"{request.margin:.1%}"
+    if state.open:
+        step = steps[state.open]
         lines = [f"cannot tell of {line(step)}"]
         if step.needed:
             return [*lines, f"The same command with --pairs {step.needed} goes on from here."]
         return [*lines, "Pairs alone may not do: choose another margin, or a longer window."]
-    if not found.changed:
-        step = steps[asked.bad]
+    if not state.changed:
+        step = steps[request.bad]
         if step.state == SKIPPED:
             return [f"{line(step)}: choose a bad version that runs."]
-        return [f"not changed: {asked.bad} is within {margin} of {asked.good}: {ratio(step)}"]
-    changed = steps[found.changed]
-    if found.skipped:
-        some = ", ".join(found.skipped)
+        return [f"not changed: {request.bad} is within {margin} of {request.good}: {ratio(step)}"]
+    changed = steps[state.changed]
+    if state.skipped:
+        some = ", ".join(state.skipped)
         lines = [f"changed in {some} or {line(changed)}"]
-        lines += [f"- {line(steps[version])}" for version in found.skipped]
+        lines += [f"- {line(steps[version])}" for version in state.skipped]
     else:
         lines = [f"first changed in {line(changed)}"]
-    if found.before == asked.good:
-        return [*lines, f"{found.before} before it is the good version."]
-    return [*lines, f"{line(steps[found.before])}: the last version without the change."]
+    if state.before == request.good:
+        return [*lines, f"{state.before} before it is the good version."]
+    return [*lines, f"{line(steps[state.before])}: the last version without the change."]
 
 
-def note(lines: Sequence[str], steps: Sequence[BisectStep], asked: BisectRequest) -> str:
+def note(lines: Sequence[str], steps: Sequence[BisectStep], request: BisectRequest) -> str:
     """Return a Markdown note."""
-    subject, good, bad = (escape(text) for text in (asked.subject, asked.good, asked.bad))
-    head = f"**Framebench bisect: {subject} {good} to {bad}**, {escape(asked.case)}, "
-    head += f"margin {asked.margin:.1%}"
-    if asked.between > asked.margin:
-        head += f", and {asked.between:.1%} for versions between them"
+    subject, good, bad = (escape(text) for text in (request.subject, request.good, request.bad))
+    head = f"**Framebench bisect: {subject} {good} to {bad}**, {escape(request.case)}, "
+    head += f"margin {request.margin:.1%}"
+    if request.between > request.margin:
+        head += f", and {request.between:.1%} for versions between them"
     looked = [f"- {escape(line(step))}" for step in steps]
     return "\n".join([head, "", *map(escape, lines), "", "Looked at:", "", *looked]) + "\n"

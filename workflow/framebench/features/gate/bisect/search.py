@@ -71,17 +71,17 @@ def search(versions: Sequence[str], known: Mapping[str, str]) -> BisectState:
         opened_last = last if known[last] == OPEN else ""
         return BisectState(first, skipped=skipped_last, open=opened_last, path=(last,))
     low, high, path, skipped = 0, len(versions) - 1, [last], set[int]()
-    while places := [place for place in range(low + 1, high) if place not in skipped]:
-        place = min(places, key=lambda place: (abs(2 * place - low - high), place))
-        version = versions[place]
+    while places := [index for index in range(low + 1, high) if index not in skipped]:
+        index = min(places, key=lambda index: (abs(2 * index - low - high), index))
+        version = versions[index]
         state = known.get(version, "")
         path += [version] if state else []
         if state == CHANGED:
-            high = place
+            high = index
         elif state == UNCHANGED:
-            low = place
+            low = index
         elif state == SKIPPED:
-            skipped.add(place)
+            skipped.add(index)
         else:
             now = BisectState(versions[low], versions[high], path=tuple(path))
             opened = state == OPEN

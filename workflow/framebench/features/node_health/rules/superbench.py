@@ -119,24 +119,24 @@ def rules_of(written: Mapping[str, Any], source: str) -> TheirRules:
     return TheirRules(tuple(known))
 
 
-def _rule(name: str, keys: Any, place: str, before: list[TheirRule]) -> TheirRule:
+def _rule(name: str, keys: Any, where: str, before: list[TheirRule]) -> TheirRule:
     if not isinstance(keys, Mapping):
-        raise ConfigError(f"{place}: found {show(keys)}; allowed: a mapping")
+        raise ConfigError(f"{where}: found {show(keys)}; allowed: a mapping")
     for key in keys:
         if key not in _KEYS:
             hint = did_you_mean(key, _KEYS)
-            raise ConfigError(f"{place}: unknown key {key}{hint}; allowed: {', '.join(_KEYS)}")
+            raise ConfigError(f"{where}: unknown key {key}{hint}; allowed: {', '.join(_KEYS)}")
     category = str(keys.get("categories", name))
     stores = keys.get("store", False)
     if not isinstance(stores, bool):
-        raise ConfigError(f"{place}.store: found {show(stores)}; allowed: true, false")
+        raise ConfigError(f"{where}.store: found {show(stores)}; allowed: true, false")
     function, text = keys.get("function"), keys.get("criteria")
     if stores and text is None and function in (None, *FUNCTIONS):
-        metrics = _metrics(keys.get("metrics"), place)
+        metrics = _metrics(keys.get("metrics"), where)
         return TheirRule(name, STORED, lambda _: False, category, metrics, stores)
     if function not in FUNCTIONS:
         raise ConfigError(
-            f"{place}.function: found {show(function)}; allowed: {', '.join(FUNCTIONS)}, or none "
+            f"{where}.function: found {show(function)}; allowed: {', '.join(FUNCTIONS)}, or none "
             "with store: true and without criteria"
         )
     try:
@@ -144,28 +144,28 @@ def _rule(name: str, keys: Any, place: str, before: list[TheirRule]) -> TheirRul
         meets = kind(text if isinstance(text, str) else "")
     except criteria.Unreadable:
         raise ConfigError(
-            f"{place}.criteria: found {show(text)}; allowed: {criteria.ALLOWED}"
+            f"{where}.criteria: found {show(text)}; allowed: {criteria.ALLOWED}"
         ) from None
     if function != MULTI:
-        metrics = _metrics(keys.get("metrics"), place)
+        metrics = _metrics(keys.get("metrics"), where)
         return TheirRule(name, function, meets, category, metrics, stores)
     reads = criteria.names(str(text))
     stored = [rule.name for rule in before if rule.stores]
     for label in reads:
         if label not in stored:
             raise ConfigError(
-                f"{place}.criteria: found label {label!r}{did_you_mean(label, stored)}; "
+                f"{where}.criteria: found label {label!r}{did_you_mean(label, stored)}; "
                 "allowed: rules before it with store: true "
                 f"({', '.join(stored) or 'there is none'})"
             )
     return TheirRule(name, function, meets, category, (), stores, tuple(reads))
 
 
-def _metrics(written: Any, place: str) -> tuple[Metrics, ...]:
+def _metrics(written: Any, where: str) -> tuple[Metrics, ...]:
     texts = [written] if isinstance(written, str) else written
     if not isinstance(texts, list) or not texts:
         raise ConfigError(
-            f"{place}.metrics: found {show(written)}; allowed: a list of regular expressions"
+            f"{where}.metrics: found {show(written)}; allowed: a list of regular expressions"
         )
     found = []
     for text in map(str, texts):
@@ -175,6 +175,6 @@ def _metrics(written: Any, place: str) -> tuple[Metrics, ...]:
             found.append(Metrics(text, benchmark, compile_pattern(text)))
         except ValueError as error:
             raise ConfigError(
-                f"{place}.metrics: found {show(text)}; allowed: a regular expression ({error})"
+                f"{where}.metrics: found {show(text)}; allowed: a regular expression ({error})"
             ) from None
     return tuple(found)
