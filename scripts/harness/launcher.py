@@ -412,5 +412,5 @@ def main(arguments: Sequence[str]) -> int:
         print(f"a run of the search left no record (exit status {error.status})", file=sys.stderr)
         return error.status
     except Interrupted as interrupted:
-        print(f"interrupted by signal {interrupted.number}: no record", file=sys.stderr)
+        print(f"interrupted by signal {interrupted.number}: no record was written", file=sys.stderr)
         return 128 + interrupted.number

@@ -75,5 +75,5 @@ def test_a_model_that_was_not_narrowed_is_a_mismatch(pytorch_run: ForkServer) ->
 @pytest.mark.parametrize("precision", HALVES)
 def test_jax_refuses_what_xla_would_widen(jax_run: ForkServer, precision: str) -> None:
     (actual,) = jax_run("common.refuse", compiler="jit", precision=precision)
-    assert f"{precision} would be without effect" in str(actual["reason"])
+    assert f"{precision} would have no effect" in str(actual["reason"])
     assert HALVES[precision] in str(actual["reason"])

@@ -41,7 +41,7 @@ def test_what_paddles_kernel_cannot_leave_out_is_unsupported(paddle: ForkServer)
         no_trust_ratio=["bias"],
     )
     assert actual["reason"] == (
-        "PaddlePaddle's Lamb scales by the ratio of norms what decays, or all: not "
+        "PaddlePaddle's Lamb applies trust ratios to what decays or to everything: not "
         "no_trust_ratio ['bias'] with no_weight_decay ['norm']"
     )
 

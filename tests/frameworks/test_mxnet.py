@@ -22,7 +22,7 @@ def bfloat16(run: ForkServer) -> None:
         return
     (actual,) = run("common.refuse", precision="amp")
     assert NO_BFLOAT16 in actual["reason"]
-    pytest.skip("MXNet has bfloat16 on processors with AVX-512 alone, and refuses it here")
+    pytest.skip("MXNet has bfloat16 only on processors with AVX-512")
 
 
 def test_optimizers_follow_torch(run: ForkServer) -> None:

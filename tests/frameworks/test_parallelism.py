@@ -209,7 +209,7 @@ def test_what_cannot_be_shared_out_is_unsupported(pytorch: ForkServer) -> None:
     (answer, _) = pytorch("parallelism.refuse", ranks=2, model_config=model_config, chain=chain)
     heads, inputs, compiler, layers, rounds, chain, few = answer["reasons"]
     assert heads == "3 attention heads cannot be sharded over 2 ranks"
-    assert inputs == "65 inputs of feed_forward.down are not cut into 2 parts"
+    assert inputs == "65 inputs of feed_forward.down cannot be divided among 2 ranks"
     assert compiler == "with fsdp a step runs without a compiler here"
     assert layers == "1 layers cannot be divided into 2 stages"
     wanted = "interleaved 1F1B of 2 ranks takes a multiple of 2 micro-steps here, not 5"
@@ -223,6 +223,6 @@ def test_what_no_shardings_can_do_is_unsupported(jax: ForkServer) -> None:
     (answer,) = jax("parallelism.refuse_by_jax", model_config=MODEL_CONFIGS["gpt2_small"])
     assert answer["order"] == [0, 1, 2, 3, 8, 9, 12, 13, 4, 5, 6, 7, 10, 11, 14, 15]
     compiler, heads, sequence = answer["reasons"]
-    assert compiler == "fsdp is of programs that JAX compiles: with jit alone"
+    assert compiler == "fsdp needs the compiler jit"
     assert heads == "3 attention heads cannot be sharded over 2 ranks"
-    assert sequence == "sequences of 15 tokens are not cut into 2 parts"
+    assert sequence == "sequences of 15 tokens cannot be divided among 2 ranks"

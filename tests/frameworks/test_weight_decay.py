@@ -50,7 +50,7 @@ def test_nor_where_layers_have_rates_of_their_own(by_layer: ForkServer) -> None:
 def test_a_graph_that_clips_each_part_by_itself_is_unsupported(oneflow: ForkServer) -> None:
     hyper = {"no_weight_decay": ["norm"], "clip_global_norm": 1.0}
     (actual,) = oneflow("updates.refuse", model_config=model_config(), compiler="graph", **hyper)
-    assert actual["reason"] == "nn.Graph clips what decays and what does not by norms of their own"
+    assert actual["reason"] == "nn.Graph clips parameters with and without weight decay separately"
 
 
 @pytest.mark.parametrize("model", ["bert_base_squad", "electra_base_squad"])

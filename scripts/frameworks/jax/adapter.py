@@ -78,9 +78,7 @@ class JaxAdapter(
 
         case = self.case
         if case.compiler != "jit":
-            raise Unsupported(
-                f"{case.parallelism} is of programs that JAX compiles: with jit alone"
-            )
+            raise Unsupported(f"{case.parallelism} needs the compiler jit")
         self._sharded = sharded
         hyper = self.model_config["hyperparameters"]
         return sharded.Sharding(case.layout, self._definition, hyper, case.sequence_length)

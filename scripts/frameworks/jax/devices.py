@@ -80,7 +80,7 @@ def compute_dtype(precision: str, device: jax.Device) -> Any:
     widened = [form for form, executed in probe(dtype).items() if "float32" in executed]
     if widened:
         raise Unsupported(
-            f"{precision} would be without effect in {', '.join(widened)}: there, XLA for "
+            f"{precision} would have no effect in {', '.join(widened)}: there, XLA for "
             f"{device.device_kind} converts {dtype.__name__} to float32 and multiplies in it"
         )
     return dtype

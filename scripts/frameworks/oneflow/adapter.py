@@ -118,7 +118,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         super().require_resumable()
         if self._graph_mode:
             raise Unsupported(
-                "nn.Graph keeps the state of its optimizer: checkpoints are of eager mode"
+                "nn.Graph does not expose its optimizer's state: checkpoints need eager mode"
             )
 
     def _build_eager(self) -> None:

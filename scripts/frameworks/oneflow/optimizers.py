@@ -25,7 +25,7 @@ def from_model_config(
     limit = hyper.get("clip_global_norm")
     if clips and limit is not None:
         if len(groups) > 1:
-            raise Unsupported("nn.Graph clips what decays and what does not by norms of their own")
+            raise Unsupported("nn.Graph clips parameters with and without weight decay separately")
         groups[0].update(clip_grad_max_norm=limit, clip_grad_norm_type=2.0)
     common = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": fused}
     if hyper["optimizer"] == "sgd":

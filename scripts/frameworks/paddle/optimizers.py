@@ -54,7 +54,7 @@ def _lamb(
     unscaled = left_out(hyper, NO_TRUST_RATIO, names)
     if unscaled and unscaled != undecayed:
         raise Unsupported(
-            "PaddlePaddle's Lamb scales by the ratio of norms what decays, or all: not "
+            "PaddlePaddle's Lamb applies trust ratios to what decays or to everything: not "
             f"{NO_TRUST_RATIO} {hyper[NO_TRUST_RATIO]} with {NO_DECAY} {hyper[NO_DECAY]}"
         )
     without = {names[name] for name in undecayed}

@@ -26,7 +26,7 @@ def require(device: torch.device, train: bool) -> None:
     import zentorch._C
 
     if not zentorch._C.is_avx512_supported():
-        raise Unsupported("zentorch optimizes on processors with AVX-512 alone")
+        raise Unsupported("zentorch needs a processor with AVX-512")
 
 
 def compile_module(model: nn.Module, whole: bool) -> None:

@@ -139,7 +139,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     def inference_adapter(self) -> Any:
         if self._server:
             raise Unsupported(
-                "a server keeps a variable by its name: two models in a process would share theirs"
+                "a server finds variables by name: two models in a process would share them"
             )
         return super().inference_adapter()
 

@@ -83,7 +83,7 @@ def default_bytes(cache: int, devices: int) -> int:
     """Return the bytes of an array of each of a node's ``devices``. Raises Mismatch where the size
     of the last-level ``cache`` is unknown."""
     if not cache:
-        raise Mismatch("the kernel does not tell the size of the caches: say array_bytes")
+        raise Mismatch("the kernel does not report the size of the caches: set array_bytes")
     return -(-TIMES_CACHE * cache // devices)
 
 

@@ -50,7 +50,7 @@ class MemoryLatency(Kind):
         fields, parameters = context.fields, context.workload.parameters
         cache = fields["last_cache_bytes"] = stream.largest_cache()
         if not (cache or parameters["largest_bytes"]):
-            raise Mismatch("the kernel does not tell the size of the caches: say largest_bytes")
+            raise Mismatch("the kernel does not report the size of the caches: set largest_bytes")
         sizes = _sizes(context.workload)
         kernels = context.phase("compile", chase.kernels)
         room = stream.aligned(sizes[-1] // 8)

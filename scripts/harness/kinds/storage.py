@@ -214,7 +214,7 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
         for percent in PERCENTILES:
             figures[f"p{percent}"] = side["clat_ns"].get("percentile", {}).get(f"{percent:.6f}")
     except (ValueError, KeyError, TypeError) as error:
-        raise Mismatch(f"fio's answer is no result of one job: {error!r}") from None
+        raise Mismatch(f"fio's output is not the result of one job: {error!r}") from None
     if figures["error"]:
         raise Mismatch(f"fio reports error {figures['error']}")
     if not figures["total_ios"]:

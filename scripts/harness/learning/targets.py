@@ -37,9 +37,7 @@ def softening(
     classes = model_config.get("hyperparameters", {}).get("classes")
     if not {"images", "labels"} <= names or not classes:
         name = model_config["name"]
-        raise Unsupported(
-            f"label smoothing and mixup are of images with a class each, not of {name}"
-        )
+        raise Unsupported(f"label smoothing and mixup need images with one class each, not {name}")
     return Softening(smoothing, mixup, int(classes))
 
 

@@ -191,7 +191,7 @@ class Loading(Capability):
         """Return the framework's function FROM_DLPACK. Raises :class:`Unsupported` where it has
         none, or where there is no GPU."""
         if self.rank_context.accelerator != "cuda":
-            raise Unsupported("dali_gpu decodes on a GPU, here is a CPU")
+            raise Unsupported("dali_gpu decodes on a GPU, but this run uses a CPU")
         try:
             function = operator.attrgetter(self.FROM_DLPACK)(importlib.import_module(self.MODULE))
         except AttributeError as error:

@@ -63,7 +63,7 @@ def on_numa_node(number: int, root: str = "/sys/devices/system/node") -> Iterato
         os.sched_setaffinity(0, known[number])
     except OSError as error:
         raise Unsupported(
-            f"the cores of NUMA node {number} are not for this run: {error.strerror}"
+            f"this run may not use the cores of NUMA node {number}: {error.strerror}"
         ) from error
     try:
         yield

@@ -143,7 +143,7 @@ def check_same_counts(ranks: Sequence[Mapping[str, Any]], *names: str) -> None:
         tuple(tuple(block[name] for name in names) for block in rank["blocks"]) for rank in ranks
     }
     if len(numbers) > 1:
-        raise Mismatch(f"the ranks had other {' and '.join(names)} in a block: {sorted(numbers)}")
+        raise Mismatch(f"ranks differ in {' and '.join(names)} of a block: {sorted(numbers)}")
 
 
 def operation_seconds(rank: Mapping[str, Any], at: Mapping[str, Any]) -> float:

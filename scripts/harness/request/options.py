@@ -130,7 +130,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "--data",
         metavar="FOLDER",
         type=os.path.abspath,
-        help=f"of what --input {', '.join(inputs.READING)} reads",
+        help=f"for --input {', '.join(inputs.READING)}",
     )
     measuring = parser.add_argument_group("measuring")
     measuring.add_argument(
@@ -171,7 +171,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         type=_saying_why(parse_limit),
         default=DEFAULT,
         metavar="LIMIT",
-        help="of all ranks on this node together: 16GiB, or a share of the node's memory "
+        help="limit for all ranks on this node together: 16GiB, or a share of the node's memory "
         "(default: %(default)s)",
     )
     measuring.add_argument(
@@ -191,7 +191,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     measuring.add_argument(
         "--node",
         metavar="NAME",
-        help="the node that is measured: a run that finds itself on another one has failed",
+        help="the node to measure; a run on another node fails",
     )
     measuring.add_argument(
         "--variable",
@@ -207,7 +207,7 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         dest="variables_file",
         metavar="FILE",
         type=os.path.abspath,
-        help="such variables, as a JSON object in a file that nobody else can read",
+        help="environment variables, as a JSON object in a file that only you can read",
     )
     measuring.add_argument(
         "--preload",

@@ -121,7 +121,7 @@ def _of_file(path: str, vocab: Optional[Vocabulary]) -> Tokens:
         )
     size, each = os.path.getsize(path), np.dtype(dtype).itemsize
     if size % each or not size:
-        raise BadData(f"{path}: is truncated: {size} bytes are no whole number of {dtype}")
+        raise BadData(f"{path}: is truncated: {size} bytes are not a whole number of {dtype}")
     _behind_largest(path, dtype, vocabulary, beside)
     _check_vocabulary(path, vocabulary, vocab)
     return Tokens(path, dtype, size // each, vocabulary, "", [], TOKENS, vocab)

@@ -346,7 +346,7 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
             repeats(60.0, 61.0),
             0.05,
             5,
-            "it can be told of none of 1 cases whether it is more than 5.0% slower",
+            "none of 1 cases shows whether it is more than 5.0% slower",
         ),
         (repeats(100.0, 101.0), repeats(60.0, 61.0), None, 0, ""),
         (

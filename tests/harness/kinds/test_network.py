@@ -78,7 +78,7 @@ esac
     ("client", "reason"),
     [
         ('echo \'{"error": "unable to connect"}\'; exit 1', "iperf3 failed: unable to connect"),
-        ("echo 'it is broken'", "iperf3's answer is no result"),
+        ("echo 'it is broken'", "iperf3's output is not a result"),
     ],
 )
 def test_an_iperf3_that_fails_is_quoted(

@@ -150,8 +150,8 @@ def answer(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "fio's answer is no result of one job"),
-        ('{"jobs": []}', "fio's answer is no result of one job"),
+        ("", "fio's output is not the result of one job"),
+        ('{"jobs": []}', "fio's output is not the result of one job"),
         (answer(total_ios=0), "fio has done no read at all"),
     ],
 )

@@ -130,7 +130,7 @@ def test_what_it_does_not_read_is_unsupported(found: dict[str, Any]) -> None:
 
 def test_images_of_a_gpu_are_refused_without_one(found: dict[str, Any]) -> None:
     assert found["refused"] == [
-        "Unsupported: dali_gpu decodes on a GPU, here is a CPU",
+        "Unsupported: dali_gpu decodes on a GPU, but this run uses a CPU",
         "Unsupported: any takes no images from DALI's GPU memory: module 'json' has no attribute "
         "'from_dlpack'",
     ]

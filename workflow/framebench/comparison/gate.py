@@ -52,5 +52,5 @@ def check(frame: pd.DataFrame, fail_on: float | None) -> None:
     if len(undecided) == both.sum() and (undecided["verdict"] == verdicts.CANNOT_TELL).all():
         raise NotPassed(
             NOTHING,
-            f"it can be told of none of {cases} cases whether it is more than {fail_on:.1%} slower",
+            f"none of {cases} cases shows whether it is more than {fail_on:.1%} slower",
         )

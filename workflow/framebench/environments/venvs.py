@@ -142,7 +142,7 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
     loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
     if not python or loose:
         found = show(loose) if loose else "none"
-        raise ConfigError(f"{path}: python=X.Y and exact pins are wanted; found {found}")
+        raise ConfigError(f"{path}: found {found}; allowed: python=X.Y and exact pins")
     known = hashes.read(path) if hashed else None
     return EnvironmentFile(path, python, tuple(packages), indexes, sources, known)
 

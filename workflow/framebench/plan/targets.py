@@ -157,8 +157,9 @@ def check_runs(plan: Plan) -> None:
         known = planning.costs(plan)
         shortest = plan.settings.budget - known.left + budget.least(known)
         raise ConfigError(
-            f"time_budget: found {plan.settings.budget:g} s, in which no run ends; allowed: more "
-            f"than the {math.ceil(shortest)} s of the shortest, with its verification and a page"
+            f"time_budget: found {plan.settings.budget:g} s, which is too short for any run; "
+            f"allowed: more than the {math.ceil(shortest)} s of the shortest, "
+            "with its verification and a page"
         )
     if plan.cases:
         return

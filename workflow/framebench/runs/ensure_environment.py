@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         default=[],
         help="of the user's own: what it imports is tried there",
     )
-    parser.add_argument("--log", type=Path, help="for what is printed; shown where it fails")
+    parser.add_argument("--log", type=Path, help="file for the output, which is shown on failure")
     split = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:split])
     command = arguments[split + 1 :]

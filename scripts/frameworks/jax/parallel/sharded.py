@@ -124,7 +124,7 @@ class Sharding(Arrangement):
             axes[0] = TENSOR
             if array.shape[0] % ranks:
                 inputs = f"{array.shape[0]} inputs of {projection}"
-                raise Unsupported(f"{inputs} are not cut into {ranks} parts")
+                raise Unsupported(f"{inputs} cannot be divided among {ranks} ranks")
         if self._layout.fsdp > 1:
             free = (n for n, extent in enumerate(array.shape) if not extent % self._layout.fsdp)
             axis = next((n for n in free if axes[n] is None), None)
@@ -251,7 +251,7 @@ def require_multiples(
         if heads % ranks:
             raise Unsupported(f"{heads} attention heads cannot be sharded over {ranks} ranks")
     if length is not None and length % ranks:
-        raise Unsupported(f"sequences of {length} tokens are not cut into {ranks} parts")
+        raise Unsupported(f"sequences of {length} tokens cannot be divided among {ranks} ranks")
 
 
 def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:

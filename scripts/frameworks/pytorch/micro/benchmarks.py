@@ -95,4 +95,4 @@ class MicroBenchmarks(Rounding, CommonCapabilities, Transfers, PairTransfers):
     def _refuse_float8(self) -> None:
         """Raise :class:`Unsupported` for float8: operands outside a layer have no scales."""
         if self._in_float8:
-            raise Unsupported("PyTorch multiplies in float8 in the linear layers of a model alone")
+            raise Unsupported("PyTorch multiplies in float8 only in the linear layers of a model")

@@ -288,7 +288,9 @@ def share_layers(
     ranks, randomness = mesh.size(), OwnRandomness(device)
     orders: Dict[str, Tensor] = {}
     if sequence_length % ranks:
-        raise Unsupported(f"sequences of {sequence_length} tokens are not cut into {ranks} parts")
+        raise Unsupported(
+            f"sequences of {sequence_length} tokens cannot be divided among {ranks} ranks"
+        )
     for place, chain in model.named_modules():
         layers = list(chain.children()) if isinstance(chain, nn.ModuleList) else []
         if not layers or not isinstance(layers[0], definition.LAYER):
@@ -321,7 +323,7 @@ def _require_multiples(layer: nn.Module, definition: Any, ranks: int) -> None:
     for name in definition.ROWS:
         features = layer.get_submodule(name).in_features
         if features % ranks:
-            raise Unsupported(f"{features} inputs of {name} are not cut into {ranks} parts")
+            raise Unsupported(f"{features} inputs of {name} cannot be divided among {ranks} ranks")
     for heads in definition.heads_of(layer):
         if heads % ranks:
             raise Unsupported(f"{heads} attention heads cannot be sharded over {ranks} ranks")

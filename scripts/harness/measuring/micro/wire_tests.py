@@ -97,7 +97,7 @@ def parse_iperf3(text: str) -> Dict[str, Any]:
             "retransmits": output["end"]["sum_sent"].get("retransmits"),
         }
     except (ValueError, KeyError, TypeError) as error:
-        raise Mismatch(f"iperf3's answer is no result: {error!r}") from None
+        raise Mismatch(f"iperf3's output is not a result: {error!r}") from None
     if not results["bytes_per_second"] > 0:
         raise Mismatch("iperf3 has transferred nothing")
     return results
@@ -124,7 +124,7 @@ class _ControlConnection:
         """Return the next message. Raises Mismatch where the other rank has gone."""
         line = self._lines.readline()
         if not line:
-            raise Mismatch("the other rank has gone while the network was measured")
+            raise Mismatch("the other rank ended while the network was measured")
         return dict(json.loads(line))
 
 

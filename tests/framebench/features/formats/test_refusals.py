@@ -81,7 +81,7 @@ def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     ("name", "old", "new", "expected"),
     [
         ("superbench", "83.9", '"83.9"', "line 1: key '.*fp16_train_step_time': found '83.9'"),
-        ("superbench", '"sb-02"', '"sb-01"', "line 2: node 'sb-01' stands in line 1 too"),
+        ("superbench", '"sb-02"', '"sb-01"', "line 2: node 'sb-01' is also in line 1"),
         (
             "nvidia-report",
             "410.5",

@@ -176,8 +176,8 @@ def test_a_file_of_ours_is_refused_by_the_place_that_is_wrong(
 def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
     for text, message in (
-        ("[1]", "allowed: a baseline of ours"),
-        ("{}", "allowed: a baseline of ours"),
+        ("[1]", "allowed: a baseline of Framebench"),
+        ("{}", "allowed: a baseline of Framebench"),
         ('{"a": "1"}', "a: found '1'; allowed: a number"),
         ('{"format": "other", "figures": {}}', "format: found 'other'"),
         ('{"format": "framebench-node-baseline-1", "figures": {"a": {}}}', "figures.a: found {}"),
@@ -212,7 +212,7 @@ def test_rules_and_baseline_are_kept_with_the_results(tmp_path: Path) -> None:
     kept, problems = node_health.load(tmp_path)
     assert isinstance(kept.rules, OwnRules)
     assert len(kept.rules.rules) > 1
-    assert [problem.message for problem in problems] == ["is no such file of ours"]
+    assert [problem.message for problem in problems] == ["is not a file that Framebench wrote"]
 
 
 def test_the_file_that_ships_is_one_of_ours() -> None:

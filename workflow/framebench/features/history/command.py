@@ -35,5 +35,5 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     if not len(changes):
         print(trends.nothing_changed(every))
     if any(len(history.places) > change_points.MOST for history in every):
-        print(f"changes are looked for in the latest {change_points.MOST} sets of a series")
+        print(f"only the latest {change_points.MOST} sets of a series are searched for changes")
     print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")

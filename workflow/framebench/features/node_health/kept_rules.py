@@ -65,5 +65,5 @@ def _read(results: Path) -> tuple[NodeRuleFile | None, NodeRuleFile | None]:
             for part in parts
         )
     except (KeyError, TypeError, ValueError):
-        raise ValueError("is no such file of ours") from None
+        raise ValueError("is not a file that Framebench wrote") from None
     return rules, baseline

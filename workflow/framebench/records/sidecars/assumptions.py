@@ -52,12 +52,12 @@ def load(results: Path) -> tuple[Assumptions, list[Problem]]:
         if not isinstance(currency, str) or not all(
             type(number) in (int, float) for number in numbers
         ):
-            raise ValueError("is no such file of ours")
+            raise ValueError("is not a file that Framebench wrote")
         return Assumptions(price, currency, intensity, pue, margin), []
     except FileNotFoundError:
         return NONE, []
     except (KeyError, TypeError):
-        return NONE, [Problem(FILE, "is no such file of ours")]
+        return NONE, [Problem(FILE, "is not a file that Framebench wrote")]
     except (OSError, ValueError) as error:
         return NONE, [Problem(FILE, cause(error))]
 

@@ -185,7 +185,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
                 "is of another format: 'node' missing (results-summary.jsonl has one a line)", line
             )
         if node in nodes:
-            source.refuse(f"node {node!r} stands in line {nodes[node]} too", line)
+            source.refuse(f"node {node!r} is also in line {nodes[node]}", line)
         nodes[node] = line
         for key, value in entry.items():
             if key != "node":

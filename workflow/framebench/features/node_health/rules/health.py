@@ -18,7 +18,9 @@ from .superbench import TheirRules
 
 #: Format of our baseline files.
 FORMAT = "framebench-node-baseline-1"
-_BASELINES = "a baseline of ours (tables/node_baseline.json), or SuperBench's: metrics and numbers"
+_BASELINES = (
+    "a baseline of Framebench (tables/node_baseline.json), or SuperBench's: metrics and numbers"
+)
 
 
 class NodeRuleFile(NamedTuple):
@@ -107,7 +109,7 @@ def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped
     if baseline is not None and is_bare and isinstance(known, OwnRules):
         raise ConfigError(
             f"config: node_baseline: found {baseline.source}, numbers without repeats, for rules "
-            "that test repeats; allowed: a baseline of ours (tables/node_baseline.json), or "
+            "that test repeats; allowed: a baseline of Framebench (tables/node_baseline.json), or "
             "node_rules=FILE with rules of SuperBench's"
         )
     if isinstance(known, TheirRules) and baseline is None and known.needs_baseline:
