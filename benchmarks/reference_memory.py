@@ -42,7 +42,7 @@ def measure(model: str, tokens: int | None, steps: int) -> None:
 
 
 def measured(model: str, tokens: int | None, steps: int) -> tuple[float, float]:
-    """Return GiB and seconds of a reference in a separate process."""
+    """Return the peak memory in GiB, and the seconds, of a reference in a separate process."""
     arguments = [sys.executable, __file__, "--worker", model, "--steps", str(steps)]
     arguments += ["--tokens", str(tokens)] if tokens else []
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Layers of a network, and what a family adds them with."""
+"""Layers of a network, and the methods by which a family adds them."""
 
 from __future__ import annotations
 

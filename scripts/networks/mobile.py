@@ -61,9 +61,9 @@ def mobilenet_v2(add: Layers) -> str:
 def mnasnet(add: Layers) -> str:
     """Add an MNASNet; return the name of its last layer.
 
-    ``stages``: kernel, stride, expansion, blocks and channels of each;
-    ``width``: a factor of all channels but the ``channels``' last, those of the last convolution;
-    its first two: those of the stem."""
+    ``stages``: kernel, stride, expansion, blocks and channels of each; ``channels``: two of the
+    stem, and that of the last convolution; ``width``: a factor of all channels but the last
+    convolution's."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, linear=lecun_uniform_out, linear_bias=constant(0.0))
     stem, separated, last = hyper["channels"]

@@ -186,7 +186,7 @@ def batch_norm(
 
 
 def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
-    """Normalise the last axis."""
+    """Return ``x`` normalised over its last axis, scaled and shifted."""
     x = stored(x)
     centred = x - np.mean(x, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
@@ -253,8 +253,8 @@ def softmax(x: Array) -> Array:
 
 
 def cross_entropy(logits: Array, labels: Array) -> Array:
-    """Return the mean over all labels; ``logits`` have one more axis, the classes. ``labels`` may
-    have it, too: probabilities of all of them."""
+    """Return the mean cross-entropy over all labels. ``logits``: one axis more than the samples,
+    the classes. ``labels``: class indices, or probabilities of all classes."""
     flat = np.reshape(logits, (-1, logits.shape[-1]))
     shifted = flat - np.max(flat, axis=1, keepdims=True)
     normal = np.log(np.sum(np.exp(shifted), axis=1))

@@ -93,7 +93,8 @@ class AdamW:
 
 
 class LAMB(AdamW):
-    """The decay is part of what the ratio of norms scales."""
+    """LAMB (You et al. 2019, arXiv:1904.00962), whose ratio of norms scales the weight decay
+    too."""
 
     def step(self, weights: Arrays, gradients: Arrays) -> None:
         self.steps += 1

@@ -1,5 +1,5 @@
-"""MindSpore's own: which code oneDNN runs for its convolutions, what graphs are, and how ranks
-leave."""
+"""Tests of MindSpore alone: the code that oneDNN runs for its convolutions, the content of graphs,
+and the end of ranks."""
 
 from __future__ import annotations
 

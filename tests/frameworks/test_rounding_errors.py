@@ -1,4 +1,5 @@
-"""Compare what the reference says that rounding to half precision explains with right code."""
+"""Errors that the reference attributes to rounding in half precision, compared with those of
+correct code."""
 
 from __future__ import annotations
 

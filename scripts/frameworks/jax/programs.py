@@ -124,8 +124,8 @@ def _matmuls(
 
 
 def all_reduces(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> int:
-    """Return arrays that ``function``, which is not run, reduces over the ranks; those in a loop as
-    often as they are."""
+    """Return the number of arrays that ``function`` reduces over the ranks; those in a loop count
+    as often as it runs. The function is traced, not run."""
     equations = _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr)
     return sum(
         times * len(equation.invars)

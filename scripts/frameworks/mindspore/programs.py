@@ -14,9 +14,11 @@ OF_OPTIMIZERS = ("mindspore.nn.optim.", "mindspore.experimental.optim.")
 
 
 class Programs:
-    """Functions of a batch: ``forward``, and ``gradients``, which takes the share of the loss, too,
-    and is None without ``parameters``. They are graphs if ``is_compiled``; those that are
-    ``uncompiled`` never are."""
+    """Forward pass, and loss with gradients, of a model as functions of a batch; compiled to graphs
+    if ``is_compiled``.
+
+    ``gradients`` also takes the factor of the loss, and is None without ``parameters``.
+    ``uncompiled_forward`` and ``uncompiled_gradients`` are never compiled."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The device a rank computes on, its precision, and what is set for MXNet there."""
+"""Device of a rank, its precision, and the settings of MXNet for both."""
 
 from __future__ import annotations
 

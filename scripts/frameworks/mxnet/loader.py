@@ -30,8 +30,8 @@ FORMATS = (FOLDER, RECORDIO)
 
 
 def decode(content: bytes) -> Any:
-    """Return the bytes of a file as an array of uint8 (height, width, 3). OpenCV fills up what a
-    truncated file lacks, and says nothing."""
+    """Decode an image file to uint8 (height, width, 3). Raises ValueError for a truncated file,
+    which OpenCV would fill up silently."""
     return mx.image.imdecode(whole_image(content))
 
 

@@ -46,8 +46,9 @@ def gradients(
     sum_over_ranks: Optional[Callable[[List[Any]], None]],
     gradients: List[Any],
 ) -> Callable[[], Any]:
-    """Return the step until its update: it returns the loss and leaves in ``gradients``, their
-    arrays, the sum over all ranks. ``gradient_scale`` makes them the true ones."""
+    """Return the step's part before the update: a function that returns the loss and leaves in
+    ``gradients`` the sums over all ranks. :func:`gradient_scale` gives the factor to the true
+    gradients."""
 
     def differentiate() -> Any:
         value, scaled = evaluate()
@@ -65,8 +66,8 @@ def accumulated(
     sum_over_ranks: Optional[Callable[[List[Any]], None]],
     gradients: List[Any],
 ) -> Callable[[], Any]:
-    """Run several micro-steps, each of which adds to the gradients of ``parameters``; return the
-    mean loss.
+    """Return a function that runs several micro-steps, each of which adds to the gradients of
+    ``parameters``, and returns the mean loss.
 
     ``grad_req`` is "add". Ranks sum their gradients once, after the last micro-step."""
 

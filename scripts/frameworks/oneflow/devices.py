@@ -40,9 +40,9 @@ def take(rank_context: RankContext) -> oneflow.device:
 
 
 def copied(array: Any, device: oneflow.device) -> oneflow.Tensor:
-    """Return a copy on the device; to a GPU from page-locked memory, which OneFlow's virtual
-    machine copies by a stream of its own while the step before runs. A tensor lies there already.
-    """
+    """Return a copy of ``array`` on the device; a tensor is returned as it is. To a GPU it goes
+    from page-locked memory, which OneFlow's virtual machine copies by a stream of its own while the
+    previous step runs."""
     if isinstance(array, oneflow.Tensor):
         return array
     if device.type == "cuda":

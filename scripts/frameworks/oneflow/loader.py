@@ -16,8 +16,8 @@ MODULES = {OFRECORD: "ofrecord_loader"}
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
     """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
-    Workers give numpy arrays: OneFlow's virtual machine does not live on in a process that was
-    forked, and makes no tensor there."""
+    Workers return numpy arrays, because OneFlow's virtual machine does not survive a fork and could
+    make no tensor."""
     yield from DataLoader(
         samples,
         batch_size=batch,

@@ -35,7 +35,8 @@ def backward(losses: Outputs) -> None:
 
 
 def gradients(evaluate: Step) -> Step:
-    """Return the step until its update: it returns the losses and leaves the gradients."""
+    """Return the step's part before the update: a function that returns the losses and leaves the
+    gradients in the parameters."""
 
     def differentiate() -> Outputs:
         losses = evaluate()

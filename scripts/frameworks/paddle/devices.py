@@ -1,4 +1,4 @@
-"""The device a rank computes on, the precision of its matmuls, and what is set for both."""
+"""Device of a rank, the precision of its matmuls, and the settings of Paddle for both."""
 
 from __future__ import annotations
 

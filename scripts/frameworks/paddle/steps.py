@@ -27,8 +27,8 @@ def evaluation(
 def gradients(
     evaluate: Callable[[], Tensor], scaler: paddle.amp.GradScaler
 ) -> Callable[[], Tensor]:
-    """Return the step until its update: it returns the loss and leaves the gradients, scaled, in
-    the parameters. A disabled ``scaler`` passes everything through."""
+    """Return the step's part before the update: a function that returns the loss and leaves the
+    gradients, scaled, in the parameters. A disabled ``scaler`` passes everything through."""
 
     def differentiate() -> Tensor:
         value = evaluate()

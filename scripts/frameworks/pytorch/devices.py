@@ -73,8 +73,8 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
 
 
 class Copies:
-    """Copy arrays to the device; to a GPU by a stream of its own, so that a copy takes place while
-    the step before it runs. Tensors lie on the device already."""
+    """Copy arrays to the device, except tensors, which are there already. A GPU has a stream for
+    copies, so that one takes place while the previous step runs."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -113,8 +113,9 @@ def real(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """``model`` with its parameters in ``dtype``, but in a half precision for normalisations with
-    running statistics: these are sums of many batches, and their kernels take them in float32."""
+    """Convert the parameters of ``model`` to ``dtype``, in place, and return it. In a half
+    precision, normalisations with running statistics stay in float32: these are sums of many
+    batches, and their kernels take them in float32."""
     model._apply(lambda tensor: tensor.to(dtype_of(tensor, dtype)))
     for module in model.modules():
         if dtype.itemsize < 4 and isinstance(module, nn.modules.batchnorm._BatchNorm):

@@ -15,7 +15,8 @@ Step = Callable[[], Outputs]
 def evaluation(
     loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer
 ) -> Callable[[], Tensor]:
-    """Return the step's first part: it drops the gradients and returns the loss, a scalar."""
+    """Return the step's first part: a function that drops the gradients and returns the loss, a
+    scalar."""
 
     def evaluate() -> Tensor:
         optimizer.zero_grad(set_to_none=True)
@@ -25,8 +26,8 @@ def evaluation(
 
 
 def gradients(evaluate: Callable[[], Tensor], scaler: torch.amp.GradScaler) -> Callable[[], Tensor]:
-    """Return the step until its update: it returns the loss and leaves the gradients, scaled, in
-    the parameters. A disabled ``scaler`` passes everything through."""
+    """Return the step's part before the update: a function that returns the loss and leaves the
+    gradients, scaled, in the parameters. A disabled ``scaler`` passes everything through."""
 
     def differentiate() -> Tensor:
         value = evaluate()

@@ -1,5 +1,5 @@
-"""A training on disk: a ``tf.train.Checkpoint`` of all variables, those of the model, among which
-are the states of dropout's random numbers, and those of the optimizer, in their order."""
+"""Checkpoints of a training: a ``tf.train.Checkpoint`` of all variables, in their order: those of
+the model, including the states of dropout's random numbers, and those of the optimizer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Text, token by token: the pass over the prompts and that over one token are a graph each, whose
-shapes are fixed."""
+"""Generate text token by token: the pass over the prompts and the pass over one token are one graph
+each, with fixed shapes."""
 
 from __future__ import annotations
 

@@ -109,9 +109,9 @@ class LayerwiseAdamW(AdamW):
 
 
 class Lamb(keras.optimizers.Lamb):
-    """Keras's with the decay within the ratio of norms, as You et al. 2019 (arXiv:1904.00962) and
-    TensorFlow Addons have it, and with parameters that neither is of. Clipping by global norm is
-    that of the base class."""
+    """Keras's Lamb with the decay within the ratio of norms, as in You et al. 2019
+    (arXiv:1904.00962) and TensorFlow Addons, and with parameters that are excluded from decay or
+    ratio. Clipping by global norm is that of the base class."""
 
     def __init__(self, hyper: Dict[str, Any], name_of: NameOf, **arguments: Any) -> None:
         super().__init__(**arguments)

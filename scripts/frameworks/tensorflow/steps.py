@@ -11,8 +11,8 @@ Batch = Dict[str, tf.Tensor]
 
 
 def traced(function: Callable[..., Any], xla: bool = False) -> Any:
-    """Return a tf.function. Nothing here or in the models branches on a tensor, so that AutoGraph
-    would only cost its time: most of that of tracing."""
+    """Return ``function`` as a tf.function without AutoGraph. Nothing here or in the models
+    branches on a tensor, and AutoGraph would take most of the time of tracing."""
     return tf.function(function, jit_compile=xla, autograph=False)
 
 

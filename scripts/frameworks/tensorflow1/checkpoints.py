@@ -15,7 +15,8 @@ def save(path: str, variables: Sequence[tf.Variable], session: tf.Session) -> No
 
 
 def load(path: str, variables: Sequence[tf.Variable], session: tf.Session) -> None:
-    """Raise ValueError for a file of another training."""
+    """Load the ``variables`` of a training from the file ``path``. Raises ValueError for a file of
+    another training."""
     with np.load(path) as kept:
         arrays: Any = [kept[f"arr_{number}"] for number in range(len(kept.files))]
     if len(arrays) != len(variables):

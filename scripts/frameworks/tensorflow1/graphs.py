@@ -44,7 +44,8 @@ def optimized(config: tf.ConfigProto, operations: Iterable[tf.Operation]) -> Lis
 
 
 def matmuls(nodes: Iterable[Any]) -> List[ExecutedMatmul]:
-    """Return the matmuls and convolutions by their dtypes alone."""
+    """Return the matmuls and convolutions among ``nodes``, with their dtypes but not their
+    sizes."""
     dtypes = (node.attr["T"].type for node in nodes if node.op in MATMULS)
     return [ExecutedMatmul(tf.as_dtype(dtype).name) for dtype in dtypes]
 

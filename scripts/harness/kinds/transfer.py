@@ -100,7 +100,8 @@ def _host_memory(node: str) -> ContextManager[None]:
 
 
 def sizes_to(largest: int) -> List[int]:
-    """Return the sizes in bytes, whole numbers of float32."""
+    """Return the sizes in bytes, from SMALLEST to ``largest``, each TIMES the one before; all are
+    whole numbers of float32."""
     sizes = [SMALLEST]
     while TIMES * sizes[-1] <= largest:
         sizes.append(TIMES * sizes[-1])

@@ -195,7 +195,8 @@ def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str,
 
 
 def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return the errors of the worst output, and of the worst token of outputs for each token."""
+    """Return the errors of the worst output and, of outputs with a value per token, of the worst
+    token."""
     expected = reference.arrays("outputs")
     first = adapter.case.parts_of(_replica(adapter))[0]
     rounding = reference.rounding("outputs", adapter.case.precision)
@@ -213,8 +214,8 @@ def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
 
 
 def compare_initial(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return how far mean, deviation and kurtosis of the values that a parameter starts training
-    with are off, or two parameters are correlated, in standard errors."""
+    """Return how far initial parameters are off, in standard errors: the mean, deviation and
+    kurtosis of their values, or the correlation of two parameters."""
     known = reference.expected["initial"]
     found = {**adapter.weights(), **adapter.statistics()}
     errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]

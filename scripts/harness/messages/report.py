@@ -109,7 +109,7 @@ class Saved(NamedTuple):
 
 
 def read(folder: str, rank: int, number: int = 0) -> Saved:
-    """Return what a rank last saved. ``number``: as in :func:`path_of`."""
+    """Return the last saved report of a rank. ``number``: as in :func:`path_of`."""
     try:
         content = bounded.read_json(path_of(folder, rank, number))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Files of text that somebody else made: what is wrong with one is said with its place."""
+"""Text files from users: defects are reported with their position."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ class Piece(NamedTuple):
 
 
 class WordPiece:
-    """Tokenizer of BERT. ``cased``: whether letters keep their case and accents, as those of a
-    vocabulary do that has capital letters."""
+    """Tokenizer of BERT. ``cased``: whether letters keep their case and accents, which is so if the
+    vocabulary has capital letters."""
 
     def __init__(self, numbers: Dict[str, int], path: str = "vocab.txt") -> None:
         """Create the tokenizer. ``numbers``: number of each token; ``path``: file that they are

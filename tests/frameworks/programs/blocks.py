@@ -1,4 +1,5 @@
-"""Comparison of networks' blocks without what the two whole networks compare."""
+"""Compare the blocks of networks with the reference. Slow frameworks leave out the training steps,
+which the two whole networks compare."""
 
 import types
 

@@ -1,4 +1,4 @@
-"""What the programs of adapters' tests share, in the environment of ``FRAMEWORK``."""
+"""Common part of the programs of adapters' tests, which run in the environment of ``FRAMEWORK``."""
 
 import contextlib
 import functools

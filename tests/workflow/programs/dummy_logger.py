@@ -1,4 +1,4 @@
-"""Logger plugin of somebody else."""
+"""Logger plugin of a third party."""
 
 from __future__ import annotations
 

@@ -60,9 +60,9 @@ class Jobs:
 
     @for_rules
     def before(self, wildcards: Wildcards) -> list[str]:
-        """Return what a job waits for: its environment if that is to be built, a run for the
-        references of the verifications that follow it in its process, and such a check for the
-        record of its run."""
+        """Return the files that a job waits for: the marker of its environment, if that is to be
+        built; for a run, the references of the verifications that follow it in its process; for
+        such a verification, the record of its run."""
         self._call.check_measurement()
         work, job = self._work, self._job(wildcards)
         if work.is_measured(job):

@@ -71,7 +71,8 @@ def _asked(case: Case, settings: Settings, catalog: Catalog) -> str:
 
 @cache
 def counts_of(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong | None]:
-    """Return what each data set holds, by the harness; None for one that is not there."""
+    """Return the numbers of samples in each data set, counted by the harness: its fault if it
+    cannot be counted, None if it does not exist."""
     if not texts:
         return []
     command = [sys.executable, str(root / "scripts" / "harness" / "describe.py"), "data"]

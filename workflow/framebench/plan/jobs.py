@@ -87,8 +87,8 @@ def record_of(results: str | Path, kind: str, path: str) -> str:
 
 
 def beside_run(results: str | Path, kind: str, path: str) -> str:
-    """Return the file in which a run leaves the record of a check that it made behind its own, for
-    the job of that check."""
+    """Return the file in which a run leaves the record of the check that followed it, for the job
+    of that check."""
     return f"{results}/logs/checks/{FOLDERS[kind][0]}/{path}.json"
 
 

@@ -112,8 +112,8 @@ def first_line(entries: bytes) -> bytes:
 
 
 def code_digest(packages: Sequence[str], *files: Path) -> str:
-    """Return a digest of code that decides what is kept: ``packages`` of the driver, ``core``,
-    a user's axes, Python and further ``files``."""
+    """Return a digest of the code that determines the index's content: ``packages`` of the driver,
+    ``core``, a user's axes, Python and further ``files``."""
     digest = hashlib.sha256(sys.version.encode())
     folders = [*(_PACKAGE / name for name in packages), Path(axes.__file__).parent]
     digest.update(repr([(axis.name, axis.default) for axis in axes.further()]).encode())

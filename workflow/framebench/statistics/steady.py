@@ -96,10 +96,9 @@ def change(seconds: Sequence[float]) -> StepTimeChange | None:
        more than any slow step, and stalls all over the timed region are no change.
     2. Without a change, the steps are a first-order series: neighbours are correlated, with a
        coefficient from 0 to TOGETHER.
-    3. With a change, they are such a series around a step, a line, a decaying start, or a
-       part that differs from the rest. The size is
-       estimated by least squares, and the coefficient from the residuals (Cochrane & Orcutt), so
-       that a drift is not attributed to correlated steps.
+    3. With a change, they are such a series around a step, a line, a decaying start, or a part that
+       differs from the rest. The size is estimated by least squares, and the coefficient from the
+       residuals (Cochrane & Orcutt), so that a drift is not attributed to correlated steps.
     4. The p-value is that of the largest likelihood ratio of 3 and 2 (Andrews). It assumes normal
        noise, so random stalls that happen to lie together look like a change.
     5. So the normal scores of the ranks (van der Waerden) must show the change, too (Lombard).

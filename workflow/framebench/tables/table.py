@@ -150,10 +150,8 @@ class Crosstab:
 
 @dataclass(frozen=True)
 class PublishedLayout:
-    """Rows in somebody else's layout.
-
-    ``header``: column titles. ``rows``: row of the table, and its cells by title. ``notes``:
-    remarks below."""
+    """Rows in the layout of published tables. ``header``: column titles. ``rows``: row of the
+    table, and its cells by title. ``notes``: remarks below."""
 
     title: str
     header: Sequence[str]

@@ -16,8 +16,8 @@ from .layers import Arrays, batch_norm, convolution, cross_entropy, dense, dropo
 
 
 class Model(NamedTuple):
-    """The layers by whether they are trained; ``auxiliary_weight``: in the loss, of each output but
-    the first."""
+    """Schedules of a network's layers, in training (True) and inference (False).
+    ``auxiliary_weight``: weight in the loss of each output but the first."""
 
     schedules: Dict[bool, Schedule]
     auxiliary_weight: float

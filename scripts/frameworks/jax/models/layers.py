@@ -25,7 +25,7 @@ def hyperparameters(model_config: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def dense(parameters: Arrays, name: str, x: Array) -> Array:
-    """Map (.., in) to (.., out), with a bias where there is one."""
+    """Return the linear layer of ``x`` (.., in), (.., out), with a bias if there is one."""
     y = jnp.matmul(x, parameters[f"{name}.weight"].astype(x.dtype))
     bias = parameters.get(f"{name}.bias")
     return y if bias is None else y + bias.astype(x.dtype)
@@ -88,7 +88,8 @@ def batch_norm(
 
 
 def layer_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
-    """Normalise the last axis."""
+    """Return ``x`` normalised over its last axis, scaled and shifted; computed in float32, in the
+    dtype of ``x``."""
     wide = x.astype(jnp.float32)
     centred = wide - wide.mean(-1, keepdims=True)
     scale = lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + epsilon)

@@ -134,7 +134,7 @@ class Arrangement:
         return first, (self.own(side_by_side(parts)) if len(parts) > 1 else first)
 
     def gathering(self, forward: Function) -> Function:
-        """Return ``forward`` from the parameters as they are kept."""
+        """Return ``forward`` as a function of the parameters as they are stored."""
         return forward
 
     def sharing(self, differentiate: Function) -> Function:
@@ -146,8 +146,8 @@ class Arrangement:
         return None
 
     def named(self, arrays: Dict[str, Any]) -> Dict[str, Any]:
-        """Return parameters, or their gradients, as what an adapter makes whole arrays of numpy
-        of."""
+        """Return parameters, or their gradients, by name, in a form that an adapter converts to
+        whole numpy arrays."""
         return arrays
 
     def vary(self, tree: Any) -> Any:

@@ -169,8 +169,7 @@ class Sharding(Arrangement):
     def moments(
         self, init: Callable[[Arrays], Any], parameters: Dict[str, np.ndarray], shared: Arrays
     ) -> Any:
-        """Return the optimizer's state, sharded as the parameters are, by a program that makes it
-        so."""
+        """Return the optimizer's state, sharded like the parameters."""
         return jax.jit(init, out_shardings=self.results(init, (shared,)))(shared)
 
     def results(self, function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:

@@ -66,9 +66,9 @@ def max_pool(layer: Layer) -> Operation:
 
 
 def max_pool_of_repeated(layer: Layer) -> Operation:
-    """Return a max pool of values of which several may be equal.
+    """Return a max pool that passes the gradient to one of several equal values.
 
-    ``F.max_pool2d`` would give the whole gradient to each of them (1.13.0)."""
+    ``F.max_pool2d`` would pass the whole gradient to each of them (1.13.0)."""
     kernel, stride, padding, extra = (
         layer.attributes[name] for name in ("kernel", "stride", "padding", "extra")
     )
@@ -221,8 +221,8 @@ def build(model_config: Dict[str, Any]) -> M.Module:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """Return a vector, (batch,), of the logits, and one of each auxiliary head, times its weight;
-    the loss is the sum of their means."""
+    """Return the cross-entropies of the logits, (batch,), and those of each auxiliary head, times
+    its weight; the loss is the sum of their means."""
     logits, *heads = (_cross_entropies(output, batch["labels"]) for output in outputs)
     return (logits, *(model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads))
 

@@ -1,4 +1,4 @@
-"""Single operations, called eagerly, the results kept until the next."""
+"""Single operations, called eagerly; each result is kept until the next."""
 
 from __future__ import annotations
 

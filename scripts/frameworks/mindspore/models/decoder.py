@@ -49,9 +49,9 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 def positions(where: Tensor, seen: int, hyper: Dict[str, Any]) -> List[Tensor]:
-    """Return what all layers need of the positions ``where`` (sequence,), which see ``seen`` ones:
-    scores to add (sequence, seen), so that each sees itself and earlier ones, and, if rotary,
-    cosine and sine (sequence, size / 2)."""
+    """Return what all layers need of the positions ``where`` (sequence,), which attend to ``seen``
+    ones: the causal mask that is added to scores (sequence, seen) and, if rotary, cosine and sine
+    (sequence, size / 2)."""
     later = (ops.arange(seen) > where[:, None]).astype(float32) * MASKED_SCORE
     if hyper["position"] != "rotary":
         return [later]
@@ -217,7 +217,7 @@ class LanguageModel(nn.Cell):
         return (self.logits(x),)
 
     def logits(self, x: Tensor) -> Tensor:
-        """Return logits (batch, sequence, vocabulary or classes) of what the layers return."""
+        """Return logits (batch, sequence, vocabulary or classes) from the output of the layers."""
         x = self.norm(x)
         if not self.hyper["tied"]:
             return self.head(x)

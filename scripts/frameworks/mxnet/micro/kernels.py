@@ -1,5 +1,5 @@
-"""Forward and backward pass of a convolution, as the models here call it; each writes where the one
-before did, so that MXNet's engine does not begin it sooner."""
+"""Forward and backward pass of a convolution, as the models here call it. Each run writes to the
+arrays of the previous one, so that MXNet's engine runs them in order."""
 
 from __future__ import annotations
 

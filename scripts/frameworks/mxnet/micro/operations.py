@@ -1,5 +1,5 @@
-"""Single operations, called imperatively; each writes where the one before did, so that MXNet's
-engine does not begin it sooner."""
+"""Single operations, called imperatively. Each run writes to the array of the previous one, so that
+MXNet's engine runs them in order."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Several ranks: MXNet's parameter server sums the gradients (kvstore ``dist_sync``).
 
-Beside the ranks, which are its workers, it wants one scheduler, and one server on each host, as
-MXNet's guide to distributed training says; the first rank of each host starts what belongs
-there. They are Python processes that import MXNet and do not come back from it. They run on the
-cores of the rank that started them, whose gradients they wait for.
-"""
+Besides the ranks, which are its workers, it needs one scheduler, and one server on each host, as
+MXNet's guide to distributed training says. The first rank of each host starts them, as Python
+processes that import MXNet and never return from it. They run on the cores of the rank that started
+them, whose gradients they wait for."""
 
 from __future__ import annotations
 
@@ -89,8 +88,8 @@ class Group:
         }
 
     def sum_gradients(self, gradients: List[Any]) -> None:
-        """Replace each array by its sum over all ranks. Not waited for: each is on its way as
-        soon as the backward pass has written it, the first layers' before the others'."""
+        """Replace each array by its sum over all ranks, without waiting. Each is sent as soon as
+        the backward pass has written it, those of the first layers with priority."""
         keys = range(self.SUM_KEY + 1, self.SUM_KEY + 1 + len(gradients))
         if not self._initialised:
             # With gradients: weights are in oneDNN's own layout behind a forward pass in

@@ -214,7 +214,7 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
-    """Return a vector, (batch,), of the logits, and one of each auxiliary head, times its weight;
-    the loss is the sum of their means."""
+    """Return the cross-entropies of the logits, (batch,), and those of each auxiliary head, times
+    its weight; the loss is the sum of their means."""
     logits, *heads = (cross_entropies(output.float(), batch["labels"]) for output in outputs)
     return (logits, *(model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads))

@@ -174,8 +174,9 @@ class BertPretraining(Pooled):
 
 
 def added_to_scores(attention_mask: Tensor, x: Tensor, heads: int) -> Tensor:
-    """Map (batch, sequence) to (batch, 1, 1, sequence), in the dtype of ``x``; to (batch, heads,
-    sequence, sequence) where attention does not broadcast."""
+    """Return what is added to attention scores, from ``attention_mask`` (batch, sequence): (batch,
+    1, 1, sequence) in the dtype of ``x``, or (batch, heads, sequence, sequence) where attention
+    does not broadcast."""
     scores = ((1.0 - attention_mask.astype(x.dtype)) * MASKED_SCORE).unsqueeze([1, 2])
     if not without_broadcast():
         return scores
@@ -193,14 +194,15 @@ def without_broadcast() -> bool:
 
 
 def at(positions: Tensor, x: Tensor) -> Tensor:
-    """Map (batch, sequence, hidden) to (batch x predictions, hidden)."""
+    """Return the rows of ``x`` (batch, sequence, hidden) at ``positions`` (batch, predictions):
+    (batch x predictions, hidden)."""
     rows = positions + x.shape[1] * paddle.arange(x.shape[0]).unsqueeze(1)
     return paddle.gather(x.flatten(0, 1), rows.flatten())
 
 
 def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
-    """Map (batch x predictions, hidden) to (batch, predictions, vocabulary), by the token
-    embedding."""
+    """Return logits (batch, predictions, vocabulary) of ``x`` (batch x predictions, hidden), by the
+    token embedding."""
     logits = paddle.matmul(x, tokens, transpose_y=True)
     return (logits + bias).reshape([batch, -1, logits.shape[-1]])
 

@@ -1,5 +1,5 @@
-"""Single operations, called eagerly; each writes where the one before did. An array made anew for
-each would on a CPU be pages that the kernel fills with zeros, in some of the calls or in all."""
+"""Single operations, called eagerly. Each run writes to the array of the previous one. On a CPU a
+new array would be pages that the kernel fills with zeros, in some of the calls or in all."""
 
 from __future__ import annotations
 

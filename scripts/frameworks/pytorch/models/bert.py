@@ -78,8 +78,9 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Token and segment ids and a mask, (batch, sequence) each, and what else the head takes ->
-    what :meth:`finish` makes of (batch, sequence, hidden)."""
+    """Base of the BERT models: from token ids, segment ids and a mask, (batch, sequence) each, and
+    further inputs of the head, to the outputs that :meth:`finish` computes from (batch, sequence,
+    hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -187,12 +188,14 @@ def tied(model: Encoder) -> List[str]:
 
 
 def attendable(attention_mask: Tensor) -> Tensor:
-    """Map (batch, sequence) to (batch, 1, 1, sequence); True: may be attended to."""
+    """Return a mask (batch, 1, 1, sequence) from ``attention_mask`` (batch, sequence); True: may be
+    attended to."""
     return attention_mask.bool()[:, None, None, :]
 
 
 def at(positions: Tensor, x: Tensor) -> Tensor:
-    """Map (batch, sequence, hidden) to (batch, predictions, hidden)."""
+    """Return the rows of ``x`` (batch, sequence, hidden) at ``positions``, (batch, predictions,
+    hidden)."""
     return x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
 
 

@@ -280,7 +280,7 @@ class Pipeline:
         return torch.empty(shape, dtype=weight.dtype, device="meta", requires_grad=True)
 
     def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        """Return the logits, in every rank, of one stage after the other."""
+        """Return the logits in every rank, after running the stages one by one."""
         x: Any = None
         outputs: Tuple[Tensor, ...] = ()
         last = self._count - 1

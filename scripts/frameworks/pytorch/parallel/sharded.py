@@ -44,8 +44,8 @@ SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is sharde
 
 
 class Whole:
-    """A parameter, or the gradient of one, as it is in the model before it is sharded.
-    ``order``: of its rows, where they stand in another one since."""
+    """A sharded parameter, or its gradient, that can be gathered to its shape in the model.
+    ``order``: position in the model of each of its rows; None where unchanged."""
 
     def __init__(self, tensor: Tensor, order: Optional[Tensor]) -> None:
         self._tensor, self._order = tensor, order

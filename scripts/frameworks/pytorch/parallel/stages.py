@@ -36,7 +36,7 @@ def _pruned(module: nn.Module, kept: Set[str], prefix: str = "") -> nn.Module:
 
 
 def register(model: nn.Module, name: str, parameter: nn.Parameter) -> None:
-    """Put ``parameter`` in the place of the one of this name."""
+    """Replace the parameter of this ``name`` in the model by ``parameter``."""
     module, _, leaf = name.rpartition(".")
     model.get_submodule(module).register_parameter(leaf, parameter)
 

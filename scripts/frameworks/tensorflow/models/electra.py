@@ -66,7 +66,7 @@ def loss(
 
 
 def at(positions: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
-    """Map (batch, sequence) to (batch, predictions)."""
+    """Return the ``tokens`` (batch, sequence) at ``positions``, (batch, predictions)."""
     return tf.gather(tokens, positions, axis=1, batch_dims=1)
 
 

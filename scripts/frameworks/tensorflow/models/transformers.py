@@ -18,7 +18,8 @@ def initializer(deviation: float) -> keras.initializers.Initializer:
 def tied_logits(
     x: tf.Tensor, token: keras.layers.Embedding, bias: Optional[keras.Variable] = None
 ) -> tf.Tensor:
-    """Map (batch, positions, hidden) to (batch, positions, vocabulary), by the token embedding."""
+    """Return logits (batch, positions, vocabulary) of ``x`` (batch, positions, hidden), by the
+    token embedding."""
     flat = tf.reshape(x, (-1, x.shape[-1]))
     logits = tf.matmul(flat, tf.cast(token.embeddings, x.dtype), transpose_b=True)
     if bias is not None:  # next to the matmul, with which TensorFlow fuses it

@@ -12,7 +12,7 @@ MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits floa
 
 
 def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
-    """Map (rows, in) to (rows, out), with a bias where there is one."""
+    """Return the linear layer of ``x`` (rows, in), (rows, out), with a bias if there is one."""
     y = tf.matmul(x, variables[f"{name}.weight"])
     bias = variables.get(f"{name}.bias")
     return y if bias is None else tf.nn.bias_add(y, bias)
@@ -21,8 +21,8 @@ def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
 def batch_norm(
     x: tf.Tensor, variables: Variables, name: str, epsilon: float, training: bool
 ) -> Tuple[tf.Tensor, Dict[str, tf.Tensor]]:
-    """Normalise the last axis of images. In training, return the batch's mean and variance too, by
-    the names of their running statistics."""
+    """Return ``x``, images, batch-normalised over all but the last axis. In training, return the
+    batch's mean and variance too, by the names of their running statistics."""
     means = (f"{name}.running_mean", f"{name}.running_var")
     # Fused, as TensorFlow's performance guide recommends; not tf.nn.fused_batch_norm, which
     # raises an epsilon below 1.001e-5 to that.
@@ -39,7 +39,7 @@ def batch_norm(
 
 
 def layer_norm(x: tf.Tensor, variables: Variables, name: str, epsilon: float) -> tf.Tensor:
-    """Normalise the last axis."""
+    """Return ``x`` normalised over its last axis, scaled and shifted."""
     mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
     scale, offset = variables[f"{name}.weight"], variables[f"{name}.bias"]
     return tf.nn.batch_normalization(x, mean, variance, offset, scale, epsilon)

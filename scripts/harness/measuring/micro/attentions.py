@@ -109,6 +109,7 @@ def check(
 
 
 def at(shape: AttentionShape, times: int) -> Dict[str, Any]:
-    """Return the point of a run that the shape is."""
+    """Return the point of a run for a shape: its extents by name, and ``times``, how often the
+    model has it."""
     named = dict(shape._asdict(), causal="yes" if shape.causal else "no")
     return {**named, "times": times}

@@ -143,7 +143,8 @@ def check(
 
 
 def at(shape: ConvolutionShape, times: int) -> Dict[str, Any]:
-    """Return the point of a run that the shape is."""
+    """Return the point of a run for a shape: its extents by name, and ``times``, how often the
+    model has it."""
     return {
         "images": _text(shape.images_shape),
         "kernel": _text((*shape.kernel, shape.filters)),

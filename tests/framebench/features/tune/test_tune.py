@@ -1,4 +1,5 @@
-"""Tuning: which combinations are tried within a budget, their order, and how the best is told."""
+"""Tuning: which combinations are tried within a budget, their order, and the message about the
+best."""
 
 from __future__ import annotations
 

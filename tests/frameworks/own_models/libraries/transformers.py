@@ -1,4 +1,4 @@
-"""Library with the functions of transformers that a model of it needs."""
+"""Double of the library transformers, with the functions that the tests' models need."""
 
 import collections
 import dataclasses

@@ -151,7 +151,8 @@ def variables(key: str, text: str) -> dict[str, str]:
 
 
 def model(key: str, text: str) -> ModelSide:
-    """Return the model at a path, or of a commit in the notation of ``git show``."""
+    """Return the model at a path, or of a commit in the notation of ``git show``. Raises
+    ConfigError if it cannot be read."""
     path = Path(text)
     _, separator, name = text.partition(":")
     if separator and not path.exists():

@@ -43,7 +43,8 @@ class Candidates(ABC):
         """Return a candidate as a side of a measurement. Raises :class:`Absent`."""
 
     def moved(self, name: str) -> str:
-        """Return what else differs from the good one, or is to be known; "" for nothing."""
+        """Return further facts about a candidate, such as what else differs from the good one; ""
+        for none."""
         return ""
 
     def case(self, name: str, case: str) -> str:
