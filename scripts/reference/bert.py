@@ -147,7 +147,7 @@ def forward(
 ) -> list[Array]:
     """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
     sentence (batch, 2); or those of the classes alone; or of each token how well an answer begins
-    and ends with it (batch, sequence, 2). ``dropout``: None is none."""
+    and ends with it (batch, sequence, 2). ``dropout``: None for no dropout."""
     drop = dropping(training, dropout, hyper)
     x = embedded(batch["token_ids"], weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop)

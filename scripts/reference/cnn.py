@@ -208,7 +208,7 @@ def forward(
     dropout: Dropout | None = None,
 ) -> list[Array]:
     """Return logits (batch, classes), in training with those of the auxiliary heads. ``dropout``:
-    None is none."""
+    None for no dropout."""
     return run_layers(_network(batch, hyper), weights, batch, training, dropout)
 
 

@@ -1,9 +1,9 @@
 """Causal language models in float64: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
 arXiv:2302.13971; grouped queries as in Llama 3, arXiv:2407.21783). Normalisation before each
 residual branch. The model config tells them apart: ``norm`` (``layer`` or ``rms``), ``position``
-(``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``, ``tied``. One
-with ``classes`` is SuperBench's GPT-2: a linear head of so many on every position, of which the
-loss sees the last."""
+(``learned`` or ``rotary``), ``activation`` (``gelu_tanh`` or ``swiglu``), ``bias``, ``tied``. A
+model config with ``classes`` is SuperBench's GPT-2: a linear head with that many outputs on every
+position; the loss uses the last position."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def forward(
 ) -> list[Array]:
     """Return logits that a token is replaced (batch, sequence), the generator's of the masked
     positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
-    sequence). ``dropout``: None is none."""
+    sequence). ``dropout``: None for no dropout."""
     drop = dropping(training, dropout, hyper)
     tokens, positions = batch["token_ids"], batch["masked_positions"]
     masked = batch["mask_draws"] < hyper["masked_percent"]

@@ -69,8 +69,8 @@ def updating(
     scaler: torch.amp.GradScaler,
     clip: Optional[Callable[[], Any]],
 ) -> Callable[[], None]:
-    """Return the step's last part. ``clip``: scales gradients down where their norm is too
-    large."""
+    """Return the step's last part, a function that updates the parameters. ``clip``: scales
+    gradients down where their norm is too large."""
 
     def update() -> None:
         if clip is not None:

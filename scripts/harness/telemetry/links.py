@@ -28,7 +28,7 @@ class Links:
         self.absent: Dict[str, str] = {}
 
     def to_host(self, index: int) -> Dict[str, Any]:
-        """Return generation and lanes of PCI Express as they are now."""
+        """Return the current PCI Express generation and number of lanes of GPU ``index``."""
 
         def asked(name: str, function: str) -> Any:
             return self._asked(

@@ -138,8 +138,8 @@ def concatenate(layer: Layer) -> Operation:
 
 
 def widened(layer: Layer) -> Operation:
-    """Concatenate under AMP where some parts are slices, which AMP keeps in float32: MXNet refuses
-    parts of different types."""
+    """Return a concatenation for AMP where some parts are slices. AMP keeps slices in float32, and
+    MXNet refuses to concatenate parts of different types."""
 
     axis = _channel_axis()
 

@@ -102,7 +102,7 @@ class Stage(nn.Module):
         return self.part.finish(x, *inputs) if self._is_last else x
 
     def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
-        """Evaluate the stages for a caller that is no schedule."""
+        """Evaluate the stage outside of a schedule."""
         return self._compute(x, *inputs)
 
     def forward(self, *received: Tensor, number: Tensor) -> Tensor:

@@ -34,8 +34,8 @@ def attended(
     added: Optional[tf.Tensor],
     dropped: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tf.Tensor:
-    """Return the attention, in the shape (batch, heads, sequence, size). ``added`` to the scores:
-    what keeps a token from others; ``dropped``: dropout of the probabilities.
+    """Return the attention, in the shape (batch, heads, sequence, size). ``added``: to the scores,
+    to mask tokens; ``dropped``: dropout of the probabilities.
 
     The heads of queries that share one of keys stand one below the other, as more rows of the same
     matmul, so that nothing is copied for them."""

@@ -41,9 +41,9 @@ def network(name: str, classes: int) -> nn.Module:
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
-    """Build a model from Images (batch, 3, h, w) -> logits (batch, classes), in training followed
-    by those of the auxiliary heads, with the hyper-parameters of the model config. Raises
-    Unsupported for a network that is not torchvision's, one that was made small for example."""
+    """Build torchvision's network with the hyper-parameters of the model config: images (batch, 3,
+    height, width) -> logits (batch, classes), in training followed by those of the auxiliary heads.
+    Raises Unsupported for a network that torchvision lacks, for example one that was made small."""
     described = describe(model_config)
     model = network(model_config["name"], model_config["hyperparameters"]["classes"])
     adapt(model, described)
