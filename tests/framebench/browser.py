@@ -37,10 +37,11 @@ def make(
     actual = record_sets.load(source)
     grouped = group(actual.runs, None)
     inputs = Inputs(grouped)
-    html_report.write(
-        actual, inputs, frames.build(inputs), target, "A report", further, calls=calls
+    text = html_report.render(
+        actual, inputs, frames.build(inputs), target.parent, "A report", further, calls=calls
     )
-    return target.read_text()
+    target.write_text(text, encoding="utf-8")
+    return text
 
 
 class Browser:

@@ -35,7 +35,6 @@ def trained(
         target=target,
         scores=scores,
         losses=tuple(1.0 / (n + 1) for n in range(len(scores))),
-        held_out_losses=tuple(0.5 for _ in scores),
         seconds=tuple(float(n + 1) for n in range(len(scores))),
         samples=360,
         seed=seed,

@@ -23,7 +23,7 @@ from .formats import samples
 
 
 def _rules(folder: Path) -> Said:
-    health.health_of(health.read_rules(folder / "rules.yaml"), None, node_health.SHIPPED)
+    health.health_of(health.read_rules(folder / "rules.yaml"), None)
     return ()
 
 
@@ -79,14 +79,14 @@ def _archive(suffix: str) -> bytes:
 
 HEALTH = json.dumps(
     {
-        "rules": {"source": "x", "content": read_mapping(node_health.SHIPPED)},
+        "rules": {"source": "x", "content": read_mapping(health.SHIPPED)},
         "baseline": None,
     }
 ).encode()
 #: File that history keeps, and target of a link in its place.
 KEPT = (".history.sqlite", "nothing-there")
 TARGETS: tuple[Target, ...] = (
-    Target("node rules", "rules.yaml", node_health.SHIPPED.read_bytes(), _rules,
+    Target("node rules", "rules.yaml", health.SHIPPED.read_bytes(), _rules,
            structured="yaml", weight=2),
     Target("node baseline", "baseline.json", b'{"figures of nodes": 1.5, "another": 2}', _baseline,
            structured="json"),

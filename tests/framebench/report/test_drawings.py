@@ -229,7 +229,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
         models=ROOFLINE_MODELS,
         others={key: result for key, result in judged.items() if not key.case.is_step},
     )
-    html_report.write(actual, inputs, frames.build(inputs), target, "A report")
+    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
+    target.write_text(text, encoding="utf-8")
     return target
 
 
@@ -353,7 +354,8 @@ def test_of_a_long_label_the_beginning_is_seen(
     actual = RecordSet(tuple(runs), (), tmp_path, 0)
     inputs = Inputs({}, others=group(runs, None))
     page = tmp_path / "report.html"
-    html_report.write(actual, inputs, frames.build(inputs), page, "A report")
+    text = html_report.render(actual, inputs, frames.build(inputs), page.parent, "A report")
+    page.write_text(text, encoding="utf-8")
     browser.open(page, width=width)
     assert browser.evaluate(CUT) == []
     shown = browser.evaluate(

@@ -101,7 +101,8 @@ def test_variants_stand_on_the_first_screen(browser: Browser, tmp_path: Path, wi
     inputs = Inputs(group(runs, None))
     target = tmp_path / "report.html"
     actual = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
-    html_report.write(actual, inputs, frames.build(inputs), target, "A report")
+    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
+    target.write_text(text, encoding="utf-8")
     browser.open(target, width=width, query="?mode=train")
     shown = [
         lines
@@ -125,7 +126,8 @@ def test_a_page_of_variants_without_any_ratio_says_why(tmp_path: Path) -> None:
     inputs = Inputs(group(runs, None))
     target = tmp_path / "report.html"
     actual = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
-    html_report.write(actual, inputs, frames.build(inputs), target, "A report")
+    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
+    target.write_text(text, encoding="utf-8")
     html = target.read_text()
     first = html[html.index('class="contest"') :]
     assert "failed" in first[: first.index("</section>")]

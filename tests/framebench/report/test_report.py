@@ -397,18 +397,3 @@ def test_depends_on_the_records_alone(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "PYTHONHASHSEED": "5"},
     )
     assert (tmp_path / "second.html").read_text() == first
-
-
-def test_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = write_records(tmp_path / "runs", repeats=1, frameworks=("jax",))
-    target = tmp_path / "report.html"
-    target.write_text("the one before")
-
-    def full(*_: object, **__: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        make(source, target)
-    assert target.read_text() == "the one before"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "runs"]

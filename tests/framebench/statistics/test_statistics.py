@@ -29,21 +29,6 @@ def test_no_values_have_no_median_rather_than_zero() -> None:
         descriptive.median([])
 
 
-def test_throughput_is_samples_over_time_and_not_the_mean_of_rates() -> None:
-    # SuperBench's defect: one stalled step of ten hardly changes the mean of per-step rates.
-    batch, steps = 8, [0.4] * 9 + [6.48]
-    right = descriptive.throughput(batch * len(steps), math.fsum(steps))
-    mean_of_rates = sum(batch / step for step in steps) / len(steps)
-    assert right == pytest.approx(7.936, abs=1e-3)
-    assert mean_of_rates > 2 * right
-
-
-@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf])
-def test_no_time_gives_no_throughput(seconds: float) -> None:
-    with pytest.raises(ValueError, match="no throughput"):
-        descriptive.throughput(10, seconds)
-
-
 @pytest.mark.parametrize(
     ("fraction", "count"), [(0.5, 11), (0.9, 64), (0.95, 130), (0.99, 662), (0.999, 6636)]
 )

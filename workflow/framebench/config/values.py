@@ -119,14 +119,6 @@ def existing_folder(text: str) -> Path:
     return named
 
 
-def existing(text: str) -> Path:
-    """Return the path of a file or a folder. Raises :class:`NotAllowed` if there is none."""
-    named = path(text)
-    if not named.exists():
-        raise NotAllowed("the path of a file or a folder that exists")
-    return named
-
-
 def existing_file(text: str) -> Path:
     """Return the path of a file. Raises :class:`NotAllowed` if there is none."""
     named = path(text)

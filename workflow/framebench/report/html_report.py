@@ -19,7 +19,6 @@ from markupsafe import Markup
 
 from ..comparison import compare
 from ..config.catalog import load_catalog
-from ..files.whole_files import write_whole
 from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
@@ -47,23 +46,6 @@ STEPS = "steps"  # key of the step-time plots, which belong to no table
 #: Parts of every page's script, in order.
 SCRIPTS = ("data.js", "tables.js", "charts.js", "downloads.js", "ask.js", "answers.js", "page.js")
 NO_HARDWARE = "not recorded (imported without its hardware)"
-
-
-def write(
-    record_set: RecordSet,
-    inputs: Inputs,
-    tables: Mapping[Table, pd.DataFrame],
-    path: Path,
-    title: str,
-    further: Mapping[Table, pd.DataFrame] | None = None,
-    interrupted: Sequence[Interruption] = (),
-    calls: Sequence[CallEntry] = (),
-) -> None:
-    """Write the report to ``path`` atomically.
-
-    Links to records are relative to the folder of ``path``. Raises OSError if writing fails."""
-    text = render(record_set, inputs, tables, path.parent, title, further, interrupted, calls=calls)
-    write_whole(path, text)
 
 
 def render_comparison(

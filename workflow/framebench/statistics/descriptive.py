@@ -5,7 +5,6 @@ Sources named below:
 - David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1 (the sample median).
 - Hyndman & Fan, "Sample Quantiles in Statistical Packages", *The American Statistician* 50(4), 1996
   (definitions of the percentile).
-- Jain, *The Art of Computer Systems Performance Analysis*, 1991, chapter 12 (means of rates).
 - MLCommons, *MLPerf Inference Rules*, appendix on early stopping (samples that a percentile needs).
 """
 
@@ -18,17 +17,6 @@ from functools import lru_cache
 
 #: Confidence in :func:`samples_needed` that samples lie above a percentile; the value of MLPerf.
 CONFIDENCE = 0.99
-
-
-def throughput(samples: int, seconds: float) -> float:
-    """Return the samples per second of a timed region: total work / total time.
-
-    Not the mean of per-step rates: that weighs fast and slow steps alike, so a single stalled step
-    hardly shows (Jain, chapter 12). Raises ValueError for an empty region.
-    """
-    if samples <= 0 or not (seconds > 0 and math.isfinite(seconds)):
-        raise ValueError(f"no throughput for {samples} samples in {seconds} s")
-    return samples / seconds
 
 
 def median(values: Sequence[float]) -> float:

@@ -178,11 +178,6 @@ def _place(contest: tuple[Key, Identity, int]) -> tuple[Any, ...]:
     return (case.model, mode, precisions.baseline(case.precision) is not None, *key.order, machine)
 
 
-def best(results: Sequence[CaseResult]) -> CaseResult | None:
-    """Return the fastest result; None if none has a figure."""
-    return next(iter(ranked(results)), None)
-
-
 def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return results with a figure, fastest first."""
     return sorted((result for result in results if result.throughput is not None), key=_speed)

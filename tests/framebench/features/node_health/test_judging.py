@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from framebench.comparison import gate
 from framebench.features.node_health import command as node_health
 from framebench.features.node_health import figures, judging
 from framebench.features.node_health.judging import JudgedNode
-from framebench.features.node_health.kept_rules import SHIPPED
 from framebench.features.node_health.rules import health
 from framebench.features.node_health.rules.health import NodeRuleFile
 from framebench.machine.identities import Identity
@@ -42,14 +40,14 @@ def judge(
 ) -> dict[str, JudgedNode]:
     assert isinstance(rules, dict)
     kept = NodeRuleFile("base.json", baseline) if isinstance(baseline, dict) else None
-    given = health.health_of(NodeRuleFile("rules.yaml", rules), kept, Path("none"))
+    given = health.health_of(NodeRuleFile("rules.yaml", rules), kept)
     nodes = judging.judge(figures.measured(grouping.group(runs, None)), given)
     return {node.name: node for node in nodes}
 
 
 def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
     """Return the nodes that the shipped rules name."""
-    given = health.health_of(None, None, SHIPPED)
+    given = health.health_of(None, None)
     nodes = judging.judge(figures.measured(grouping.group(runs_of(made), None)), given)
     return [node for node in nodes if node.verdict in judging.NAMED]
 
@@ -155,7 +153,7 @@ def test_nodes_of_other_hardware_are_held_against_their_own_kind() -> None:
 
 def test_a_fault_of_all_nodes_shows_against_a_kept_baseline() -> None:
     good = figures.measured(grouping.group(runs_of(four()), None))
-    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None, Path("none"))
+    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None)
     baseline = json.loads(judging.baseline_text(judging.judge(good, given), good))
     worse = {node: [0.8 * value for value in apart(HEALTHY, n)] for n, node in enumerate(NODES)}
     today = runs_of({"memory/triad": worse})
@@ -179,7 +177,7 @@ def test_a_node_alone_is_held_against_the_baseline() -> None:
 
 def test_bad_nodes_make_no_baseline() -> None:
     good = figures.measured(grouping.group(runs_of(four(n3=SLOW)), None))
-    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None, Path("none"))
+    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None)
     text = judging.baseline_text(judging.judge(good, given), good)
     (figure,) = json.loads(text)["figures"].values()
     assert len(figure["values"]) == 15

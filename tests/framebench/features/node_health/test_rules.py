@@ -73,9 +73,7 @@ def by_theirs(lines: list[str], tmp_path: Path) -> dict[str, judging.JudgedNode]
     rules, baseline = tmp_path / "rules.yaml", tmp_path / "baseline.json"
     rules.write_text(THEIRS)
     baseline.write_text(json.dumps(BASELINE))
-    given = health.health_of(
-        health.read_rules(rules), health.read_baseline(baseline), node_health.SHIPPED
-    )
+    given = health.health_of(health.read_rules(rules), health.read_baseline(baseline))
     runs = record_sets.load(actual.root).runs
     nodes = judging.judge(figures.measured(grouping.group(runs, None)), given)
     return {node.name: node for node in nodes}
@@ -188,14 +186,14 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
             health.read_baseline(file)
     file.write_text('{"a": 1}')
     with pytest.raises(ConfigError, match=r"node_baseline: found .*numbers without repeats"):
-        health.health_of(None, health.read_baseline(file), node_health.SHIPPED)
+        health.health_of(None, health.read_baseline(file))
 
 
 def test_rules_that_need_a_baseline_say_so(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(THEIRS)
     with pytest.raises(ConfigError, match=r"node_rules: found .*variance.*node_baseline"):
-        health.health_of(health.read_rules(file), None, node_health.SHIPPED)
+        health.health_of(health.read_rules(file), None)
 
 
 def test_rules_and_baseline_are_kept_with_the_results(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 import yaml
 from framebench.features.formats import transfer
 from framebench.features.node_health import figures, judging
-from framebench.features.node_health import kept_rules as node_health
 from framebench.features.node_health.rules import health
 from framebench.records import record_sets
 from framebench.tables import grouping
@@ -57,9 +56,7 @@ def judge(
         yaml.safe_dump({"version": "v0.12", "superbench": {"rules": known}}, sort_keys=False)
     )
     files[1].write_text(json.dumps(baseline))
-    options = health.health_of(
-        health.read_rules(files[0]), health.read_baseline(files[1]), node_health.SHIPPED
-    )
+    options = health.health_of(health.read_rules(files[0]), health.read_baseline(files[1]))
     actual = judging.judge(figures.measured(grouping.group(runs, None)), options)
     return {node.name: node for node in actual}
 

@@ -34,7 +34,6 @@ NOBODY = frozenset({"root", "user", "runner", "ubuntu", "debian", "git"})
 _HARNESS = "/scripts/harness"
 _SCHEMA = PROJECT / "workflow" / "schemas" / "record.schema.json"
 _NUMBER = re.compile(r"[\d.,+-]+|true|false|none|null|found|of", re.IGNORECASE)
-_RANGE = re.compile(r"^(.*?)\[")
 
 
 class Redaction:

@@ -40,8 +40,6 @@ from ...tables.table import Table
 from .index import MeasuredPoint
 from .sources import HistoryPoint
 
-#: Orders of the sets, and sources of their labels.
-BY = ("date", "commit", "version", "name")
 BETTER, WORSE = "better", "worse"
 _FOUR_DIGITS = Form(spec=".4g")
 _DIRECTION = Form(looks={BETTER: "ok", WORSE: "failed"})
@@ -128,8 +126,8 @@ class CaseHistory:
 
 
 def series_of(points: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
-    """Return a series for each case, and a problem for each set without a position. ``by``: one of
-    BY."""
+    """Return a series for each case, and a problem for each set without a position. ``by``:
+    ``date``, ``commit``, ``version`` or ``name``."""
     grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
     missing: dict[str, int] = defaultdict(int)
     for measured_point in points:

@@ -10,7 +10,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ... import PROJECT
 from ...config.validation import ConfigError
 from ...files import json_files
 from ...files.whole_files import write_whole
@@ -18,19 +17,17 @@ from ...records.run import Problem, cause
 from .rules.health import Health, NodeRuleFile, health_of
 
 FILE = "node_health.json"
-#: Default rules.
-SHIPPED = PROJECT / "config" / "node_rules.yaml"
 
 
 def load(results: Path) -> tuple[Health, list[Problem]]:
     """Return stored rules and baseline; the shipped rules without a valid file, and the problem."""
     try:
         rules, baseline = _read(results)
-        return health_of(rules, baseline, SHIPPED), []
+        return health_of(rules, baseline), []
     except FileNotFoundError:
-        return health_of(None, None, SHIPPED), []
+        return health_of(None, None), []
     except (OSError, ValueError, ConfigError) as error:
-        return health_of(None, None, SHIPPED), [Problem(FILE, cause(error))]
+        return health_of(None, None), [Problem(FILE, cause(error))]
 
 
 def keep(results: Path, rules: NodeRuleFile | None, baseline: NodeRuleFile | None) -> None:
@@ -45,7 +42,7 @@ def keep(results: Path, rules: NodeRuleFile | None, baseline: NodeRuleFile | Non
     except (OSError, ValueError):
         kept = None, None
     rules, baseline = rules or kept[0], baseline or kept[1]
-    health_of(rules, baseline, SHIPPED)
+    health_of(rules, baseline)
     if (rules, baseline) != kept:
         content = {"rules": _part(rules), "baseline": _part(baseline)}
         write_whole(results / FILE, json.dumps(content, indent=1) + "\n")

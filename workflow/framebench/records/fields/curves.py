@@ -19,11 +19,10 @@ class LearningCurve:
     """Learning curve of a training, converged or not; None stands for values that are no numbers.
 
     ``score``: name of the task's principal score; ``scores``: its values by epoch; ``losses``: of
-    training; ``held_out_losses``: of the held-out set; ``seconds``: of all steps including input,
-    until the end of each epoch; ``target``: None without one; ``samples``: of the held-out set;
-    ``seed``: of weights and order; ``others``: other scores after the last epoch, by name;
-    ``resumed_after``: epochs trained by an earlier, killed process; ``before``: score before
-    training.
+    training; ``seconds``: of all steps including input, until the end of each epoch; ``target``:
+    None without one; ``samples``: of the held-out set; ``seed``: of weights and order; ``others``:
+    other scores after the last epoch, by name; ``resumed_after``: epochs trained by an earlier,
+    killed process; ``before``: score before training.
     """
 
     task: str
@@ -31,7 +30,6 @@ class LearningCurve:
     target: float | None
     scores: tuple[float | None, ...]
     losses: tuple[float | None, ...]
-    held_out_losses: tuple[float | None, ...]
     seconds: tuple[float, ...]
     samples: int
     seed: int
@@ -69,7 +67,6 @@ def curve_of(record: Mapping[str, Any]) -> LearningCurve | None:
         target=None if target == NO_TARGET else float(target),
         scores=tuple(epoch["held_out"].get(score) for epoch in epochs),
         losses=tuple(epoch["loss"] for epoch in epochs),
-        held_out_losses=tuple(epoch["held_out"].get(LOSS) for epoch in epochs),
         seconds=_running([epoch["train_seconds"] for epoch in epochs]),
         samples=int(task.get("held_out", 0)),
         seed=int(record["settings"]["seed"]),

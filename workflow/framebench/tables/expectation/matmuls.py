@@ -44,10 +44,6 @@ def of_step(
     return results
 
 
-def multiply_adds(matmuls: Mapping[MatmulShape, int]) -> int:
-    return sum(shape.multiply_adds * count for shape, count in matmuls.items())
-
-
 def _layers(hyper: Mapping[str, Any], batch: int, length: int, widenings: int) -> Counted:
     """Yield the matmuls of all layers, without attention scores.
 

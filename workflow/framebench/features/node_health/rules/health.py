@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .... import PROJECT
 from ....config.validation import ConfigError, show
 from ....config.yaml_files import read_mapping
 from ....files import json_files
@@ -16,6 +17,8 @@ from . import own, superbench
 from .own import OwnRules
 from .superbench import TheirRules
 
+#: Default rules.
+SHIPPED = PROJECT / "config" / "node_rules.yaml"
 #: Format of our baseline files.
 FORMAT = "framebench-node-baseline-1"
 _BASELINES = (
@@ -40,16 +43,10 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """Rules and baseline.
-
-    ``baseline``: by the name of a figure; ``rules_file``, ``baseline_file``: sources to be kept
-    with the results; None for the shipped rules, and without a baseline.
-    """
+    """Rules and baseline. ``baseline``: by the name of a figure."""
 
     rules: OwnRules | TheirRules
     baseline: Mapping[str, Kept] = field(default_factory=dict)
-    rules_file: NodeRuleFile | None = None
-    baseline_file: NodeRuleFile | None = None
 
 
 def read_rules(path: Path) -> NodeRuleFile:
@@ -99,12 +96,12 @@ def baseline_of(written: NodeRuleFile) -> dict[str, Kept]:
     return results
 
 
-def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped: Path) -> Health:
-    """Return rules and baseline; ``shipped``: file of the default rules.
+def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None) -> Health:
+    """Return rules and baseline, by default the shipped rules.
 
     Raises ConfigError if rules and baseline do not fit each other.
     """
-    known = rules_of(rules or read_rules(shipped))
+    known = rules_of(rules or read_rules(SHIPPED))
     is_bare = baseline is not None and "format" not in baseline.content
     if baseline is not None and is_bare and isinstance(known, OwnRules):
         raise ConfigError(
@@ -118,7 +115,7 @@ def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None, shipped
             f"config: node_rules: found {source}, which has rules of function variance; allowed: "
             "with node_baseline=FILE"
         )
-    return Health(known, baseline_of(baseline) if baseline else {}, rules, baseline)
+    return Health(known, baseline_of(baseline) if baseline else {})
 
 
 def baseline_text(figures: Mapping[str, Kept]) -> str:
