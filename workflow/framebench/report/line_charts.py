@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -20,29 +21,28 @@ LEFT, RIGHT, BELOW, HIGH = 84, 14, 52, 300
 _AXES = 232
 
 
-class ChartLine(Protocol):
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class ChartLine(Generic[P]):
     """A case drawn as a line. ``axes``: values that the page's filter matches."""
 
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def framework(self) -> str: ...
-
-    @property
-    def axes(self) -> Mapping[str, str]: ...
+    label: str
+    framework: str
+    points: Sequence[P]
+    axes: Mapping[str, str] = field(default_factory=dict)
 
 
-L = TypeVar("L", bound=ChartLine)
 #: Matplotlib's keywords for a line's style and the ``gid`` of its part.
 Style = Mapping[str, Any]
 
 
 def draw(
-    lines: Sequence[L],
+    lines: Sequence[ChartLine[P]],
     look: Look,
     width: int,
-    line_of: Callable[[Axes, L, Style, Parts], None],
+    line_of: Callable[[Axes, ChartLine[P], Style, Parts], None],
     finish: Callable[[Axes], None],
 ) -> Markup:
     """Return a line chart as SVG.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -34,14 +33,8 @@ NO_RATIOS = (
 )
 
 
-@dataclass(frozen=True)
-class SeedCurves:
-    """Curves of one case: seed, and value by epoch."""
-
-    label: str
-    framework: str
-    curves: Sequence[tuple[int, Sequence[float | None]]]
-    axes: Mapping[str, str] = field(default_factory=dict)
+#: Curves of one case: seed, and value by epoch.
+SeedCurves = line_charts.ChartLine[tuple[int, Sequence[float | None]]]
 
 
 def panels(inputs: Inputs, look: Look) -> list[Plot]:
@@ -73,7 +66,7 @@ def _panel(
         )
         for result in chosen
     ]
-    seeds = sum(len(line.curves) for line in lines)
+    seeds = sum(len(line.points) for line in lines)
     what = f"{score} of held-out data" if score else "mean loss of the steps of an epoch"
     return Plot(
         title=title[:1].upper() + title[1:],
@@ -98,11 +91,11 @@ def draw(
     """Return learning curves as SVG.
 
     ``score``: name of the score; "" for losses, which have a logarithmic axis."""
-    points = sum(len(values) for line in lines for _, values in line.curves)
+    points = sum(len(values) for line in lines for _, values in line.points)
     every = -(-points // MAX_POINTS)
 
     def one(axes: Axes, line: SeedCurves, style: line_charts.Style, parts: Parts) -> None:
-        for at, (seed, values) in enumerate(line.curves):
+        for at, (seed, values) in enumerate(line.points):
             present = [(epoch, value) for epoch, value in enumerate(values, 1) if value is not None]
             axes.plot(
                 [epoch for epoch, _ in present], [value for _, value in present],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -35,14 +35,8 @@ class BatchPoint:
     fits: bool
 
 
-@dataclass(frozen=True)
-class MemoryCurve:
-    """Points of one search, by rising batch size."""
-
-    label: str
-    framework: str
-    points: Sequence[BatchPoint]
-    axes: Mapping[str, str] = field(default_factory=dict)
+#: Points of one search, by rising batch size.
+MemoryCurve = line_charts.ChartLine[BatchPoint]
 
 
 def panels(attempts: pd.DataFrame, look: Look) -> list[Plot]:

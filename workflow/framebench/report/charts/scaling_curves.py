@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...cases.conditions import CONDITIONS
 from ...cases.names import topology
 from ...tables.declared.scaling import ScalingKind
 from ...tables.formatting import number
+from ..line_charts import ChartLine
 from ..parts import Parts
 from ..plots import DASHES, ROW, WIDTH, Look, Plot
 from ..selection import (
@@ -49,13 +50,8 @@ class ScalingPoint:
 
 
 @dataclass(frozen=True)
-class ScalingLine:
+class ScalingLine(ChartLine[ScalingPoint]):
     """Points of one setting, by number of devices, then nodes."""
-
-    label: str
-    framework: str
-    points: Sequence[ScalingPoint]
-    axes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def on_fewest_nodes(self) -> list[ScalingPoint]:

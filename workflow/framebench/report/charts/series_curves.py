@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -23,14 +22,8 @@ MAX_LINES = 8
 _DECADES = 20
 
 
-@dataclass(frozen=True)
-class SizeLine:
-    """Points of one case by rising size: size, median, interval or None."""
-
-    label: str
-    framework: str
-    points: Sequence[tuple[float, float, tuple[float, float] | None]]
-    axes: Mapping[str, str] = field(default_factory=dict)
+#: Points of one case by rising size: size, median, interval or None.
+SizeLine = line_charts.ChartLine[tuple[float, float, tuple[float, float] | None]]
 
 
 def has_sizes(result: CaseResult) -> bool:
