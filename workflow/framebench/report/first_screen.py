@@ -19,6 +19,7 @@ from ..tables.columns import Row
 from ..tables.contests import Contest, ranked
 from ..tables.measured import runs_in
 from ..tables.results import CaseResult, flags_of, other_flags
+from .page_data import short
 from .panels import STATUS_WORDS
 from .selection import axes_of
 
@@ -220,8 +221,8 @@ def data(
             "flags": number([other_flags(flags_of(result), everywhere) for _, result in entrants]),
             "peak": number([peak for peak, _ in peaks]),
             "slow": number([slow for _, slow in peaks]),
-            "low": number([end and _short(end[0]) for end in ends]),
-            "high": number([end and _short(end[1]) for end in ends]),
+            "low": number([end and short(end[0]) for end in ends]),
+            "high": number([end and short(end[1]) for end in ends]),
         },
         "pairs": pairs,
         "status": STATUS_WORDS,
@@ -248,8 +249,4 @@ def _ratio_interval(
     below, above = (slower, faster) if faster.better == "higher" else (faster, slower)
     method = repeated_intervals if is_budgeted else intervals
     ends = method.ratio_interval(below.values, above.values)
-    return ends and (_short(ends[0]), _short(ends[1]))
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.7g}")
+    return ends and (short(ends[0]), short(ends[1]))

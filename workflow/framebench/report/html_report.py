@@ -57,13 +57,17 @@ def render_comparison(
     counted = Counter(frame["verdict"])
     look = Look(sorted({*frame["framework"]} - {""}))
     shown = html_tables.of_frame(compare.TABLE, frame)
+    plots = panels.ratios(
+        frame[frame["framework"] != ""], look, "Candidate over base", "ratio",
+        "ratio (1 = the same)", "Right of the line the candidate is faster.",
+    )  # fmt: skip
     return template("compare.html.j2").render(
         **page_parts(),
         base=base,
         candidate=candidate,
         threshold=f"{threshold:.1%}",
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
-        plots=[(plot, ()) for plot in panels.comparison(frame[frame["framework"] != ""], look)],
+        plots=[(plot, ()) for plot in plots],
         table=shown,
         data=page_data.page_data([shown], RowLinks.none(), (), series_of(look)),
         flags=explanations([frame]),

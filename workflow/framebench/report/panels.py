@@ -96,33 +96,15 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
     return drawn
 
 
-def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
-    """Return the strip plot of a table of speed-ups; [] without ratios."""
-    return _ratios(
-        table,
-        look,
-        name,
-        column="speedup",
-        axis="speed-up (1 = no gain)",
-        caption="Ratio of medians of the same devices and batch; right of the line is faster.",
-    )
-
-
-def comparison(table: pd.DataFrame, look: Look) -> list[Plot]:
-    """Return the strip plot of candidate over base; [] without ratios."""
-    return _ratios(
-        table,
-        look,
-        "Candidate over base",
-        column="ratio",
-        axis="ratio (1 = the same)",
-        caption="Right of the line the candidate is faster.",
-    )
-
-
-def _ratios(
-    table: pd.DataFrame, look: Look, name: str, column: str, axis: str, caption: str
+def ratios(
+    table: pd.DataFrame,
+    look: Look,
+    name: str,
+    column: str = "speedup",
+    axis: str = "speed-up (1 = no gain)",
+    caption: str = "Ratio of medians of the same devices and batch; right of the line is faster.",
 ) -> list[Plot]:
+    """Return the strip plot of the ratios in a column; [] without ratios."""
     rows = rows_of(table)
     with_ratio = [row for row in rows if is_known(getattr(row, column))]
     if not with_ratio:

@@ -149,12 +149,6 @@ def strips(
         if reference is not None:
             axes.axvline(reference, color=MUTED, linewidth=1.2)
 
-        def write(text: str, side: int, position: float, offset: float, **style: Any) -> None:
-            axes.annotate(
-                text, (side, position), xycoords=axes.get_yaxis_transform(), va="center",
-                textcoords="offset points", xytext=(offset, 0), **style,
-            )  # fmt: skip
-
         for name in dict.fromkeys(names):
             some = [(at, row) for row, (_, at), own in zip(rows, places, names, strict=True)
                     if row.values and own == name]  # fmt: skip
@@ -162,21 +156,29 @@ def strips(
         for row, (label, dots), name in zip(rows, places, names, strict=True):
             if not row.framework:
                 size = FONT * min(1.0, NARROW_BOLD / len(row.label)) if narrow else FONT
-                write(row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name,
+                write(axes, row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name,
                       fontsize=size)  # fmt: skip
                 continue
             side: dict[str, Any] = {"ha": "left" if narrow else "right", "gid": name}
-            write(fitting(row.label, narrow), 0, label, -6 if narrow else -10, **side)
+            write(axes, fitting(row.label, narrow), 0, label, -6 if narrow else -10, **side)
             if row.values:
                 middle = f"{descriptive.median(row.values):.{digits}f}"
-                write(middle, 1, label, 6 if narrow else 74, ha="right", gid=name)
+                write(axes, middle, 1, label, 6 if narrow else 74, ha="right", gid=name)
             elif row.note:
-                write(row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
+                write(axes, row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
             if name:
                 top, rows_high = TOP + ROW * (label - 0.5), dots - label + 1
                 parts.row(name, top, width, ROW * rows_high, row.said)
 
     return svg(draw, width, height, parts)
+
+
+def write(axes: Axes, text: str, side: int, position: float, offset: float, **style: Any) -> None:
+    """Write beside a row, at the left (0) or right (1) edge of the axes."""
+    axes.annotate(
+        text, (side, position), xycoords=axes.get_yaxis_transform(), va="center",
+        textcoords="offset points", xytext=(offset, 0), **style,
+    )  # fmt: skip
 
 
 def fitting(label: str, narrow: bool) -> str:

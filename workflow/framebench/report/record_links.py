@@ -39,10 +39,7 @@ class RowLinks:
 
     def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
         self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
-        for (
-            key,
-            result,
-        ) in cases.items():  # some tables have no column for the unit
+        for key, result in cases.items():  # some tables have no column for the unit
             if key == result.runs[0].key:  # once per case, not once per metric
                 self._runs[_cells_of(key.row)] += result.runs
         self._link = link

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..tables.formatting import number
 from .parts import Parts
-from .plots import NARROW, ROW, TOP, WIDTH, Plot
+from .plots import NARROW, ROW, TOP, WIDTH, Plot, write
 from .selection import training_first
 from .svg import FONT, MUTED, SERIES, svg
 
@@ -93,13 +93,15 @@ def draw(bars: Sequence[Bar], parts: Sequence[str], unit: str, narrow: bool = Fa
         for bar in bars:
             if not bar.values:
                 gid = known.add(bar.axes) if bar.axes else None
-                _write(axes, bar.label, at + 0.6, 8 - left, color=MUTED, fontweight="bold", gid=gid)
+                write(
+                    axes, bar.label, 0, at + 0.6, 8 - left, color=MUTED, fontweight="bold", gid=gid
+                )
                 at += 1.15
                 continue
             middle = at + (1.3 if narrow else 0.5)
             name = known.add(bar.axes)
-            _write(axes, bar.label, at + 0.5, -6 if narrow else -10,
-                   ha="left" if narrow else "right", gid=name)  # fmt: skip
+            write(axes, bar.label, 0, at + 0.5, -6 if narrow else -10,
+                  ha="left" if narrow else "right", gid=name)  # fmt: skip
             _stack(axes, bar, middle, name)
             known.row(name, TOP + ROW * at, width, ROW * high, _tooltip(bar, parts, unit))
             at += high
@@ -127,10 +129,3 @@ def _stack(axes: Axes, bar: Bar, at: float, name: str) -> None:
         start += value
     axes.annotate(bar.end, (start, at), textcoords="offset points", xytext=(6, 0), va="center",
                   annotation_clip=False, gid=name)  # fmt: skip
-
-
-def _write(axes: Axes, text: str, at: float, offset: float, **style: Any) -> None:
-    axes.annotate(
-        text, (0, at), xycoords=axes.get_yaxis_transform(), va="center",
-        textcoords="offset points", xytext=(offset, 0), **style,
-    )  # fmt: skip

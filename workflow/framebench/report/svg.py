@@ -57,9 +57,7 @@ _STYLE: Any = {
 }
 
 
-def svg(
-    draw: Callable[[Figure], None], width: float, height: float, parts: Parts | None = None
-) -> Markup:
+def svg(draw: Callable[[Figure], None], width: float, height: float, parts: Parts) -> Markup:
     """Return a drawing as inline SVG.
 
     ``draw``: draws on an empty figure. ``parts``: parts that ``draw`` fills."""
@@ -72,12 +70,12 @@ def svg(
             axes.tick_params(length=0, pad=6)
             axes.get_xlim()  # Matplotlib computes limits on request
             axes.get_ylim()
-        over = parts.markup(height) if parts else ""
+        over = parts.markup(height)
         buffer = io.StringIO()
         FigureCanvasSVG(figure).print_svg(  # type: ignore[no-untyped-call]
             buffer, metadata={"Date": None}
         )
-    return _inline(buffer.getvalue(), width, height, over, parts.attribute() if parts else "")
+    return _inline(buffer.getvalue(), width, height, over, parts.attribute())
 
 
 def legend_of(figure: Figure, **words: Any) -> None:

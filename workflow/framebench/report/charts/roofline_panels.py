@@ -71,11 +71,8 @@ class RooflinePoint:
 
     @property
     def name(self) -> str:
-        return (
-            self.framework
-            if self.compiler in ("", "none")
-            else f"{self.framework} + {self.compiler}"
-        )
+        compiler = f" + {self.compiler}" if self.compiler not in ("", "none") else ""
+        return self.framework + compiler
 
 
 @dataclass(frozen=True)
@@ -200,23 +197,12 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
         below = _LINE * -(-len(settings) // columns) / height
         legend_of(figure, handles=handles, bbox_to_anchor=(0.02, below), handlelength=1.6, **style)
         named = [
-            Line2D(
-                [],
-                [],
-                linestyle="none",
-                label=f"{at}: {setting.name}",
-                gid=together(setting.points),
-            )
+            Line2D([], [], linestyle="none", label=f"{at}: {setting.name}",
+                   gid=together(setting.points))
             for at, setting in enumerate(settings, 1)
-        ]
-        legend_of(
-            figure,
-            handles=named,
-            bbox_to_anchor=(0.02, 0),
-            handlelength=0,
-            handletextpad=0,
-            **style,
-        )
+        ]  # fmt: skip
+        style |= {"bbox_to_anchor": (0.02, 0), "handlelength": 0, "handletextpad": 0}
+        legend_of(figure, handles=named, **style)
 
     return svg(drawing, width, height, parts)
 
