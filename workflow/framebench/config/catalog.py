@@ -100,27 +100,25 @@ def load_catalog(root: Path) -> Catalog:
     )
 
 
-def read_model_config(path: Path) -> dict[str, Any]:
-    """Return a model config merged over its ``base`` in the folder ``bases``, as the harness does.
+def read_model_config(path: Path, bases: Path | None = None) -> dict[str, Any]:
+    """Return a model config merged over its ``base``, as the harness does.
 
-    A base may have its own base.
+    A base may have its own base. ``bases``: their folder, by default that next to the file.
     """
-    return _with_base(path, path.parent / "bases")
-
-
-def _with_base(path: Path, bases: Path) -> dict[str, Any]:
-    try:
-        model_config = json_files.read(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read as JSON: {cause(error)}") from None
+    model_config = _read_json(path, str(path))
     if not isinstance(model_config, dict):
         raise ConfigError(f"{path}: found {show(model_config)}; allowed: a JSON object")
-    base = model_config.pop("base", None)
-    return (
-        merge_patch(_with_base(bases / f"{base}.json", bases), model_config)
-        if base
-        else model_config
-    )
+    if not (base := model_config.pop("base", None)):
+        return model_config
+    bases = bases or path.parent / "bases"
+    return merge_patch(read_model_config(bases / f"{base}.json", bases), model_config)
+
+
+def _read_json(path: Path, shown: str) -> Any:
+    try:
+        return json_files.read(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{shown}: cannot be read as JSON: {cause(error)}") from None
 
 
 def _missing(folder: Path) -> str:
@@ -131,10 +129,7 @@ def _missing(folder: Path) -> str:
 
 def _framework(root: Path, name: str) -> dict[str, Any]:
     shown = f"scripts/frameworks/{name}/framework.json"
-    try:
-        declaration = json_files.read(root / shown)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{shown}: cannot be read as JSON: {cause(error)}") from None
+    declaration = _read_json(root / shown, shown)
     try:
         return framework_keys.checked(declaration, name)
     except ValueError as error:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from .fields import AllowedValues, each_once
+from .fields import AllowedValues, each_once, split
 
 ALL = "all"
 _WORDS = "all, or a list of at least 1 name of a node, each name once"
-
-
-def _listed(value: Any) -> Any:
-    """Return the list [a, b] for the command-line text ``a,b``."""
-    if not isinstance(value, str) or value == ALL:
-        return value
-    return [part.strip() for part in value.split(",")]
 
 
 _Name = Annotated[
@@ -25,4 +18,8 @@ _Name = Annotated[
     AllowedValues("the name of a node: letters, digits, '_', '.' and '-', at most 253"),
 ]
 _Names = Annotated[list[_Name], Field(min_length=1), AfterValidator(each_once)]
-NodesNamed = Annotated[Literal["all"] | _Names, BeforeValidator(_listed), AllowedValues(_WORDS)]
+NodesNamed = Annotated[
+    Literal["all"] | _Names,
+    BeforeValidator(lambda value: value if value == ALL else split(value)),
+    AllowedValues(_WORDS),
+]

@@ -201,7 +201,7 @@ def _from_text(value: Any) -> Any:
     return value
 
 
-def _split(value: Any) -> Any:
+def split(value: Any) -> Any:
     """Return the list [a, b] for the command-line text ``a,b``."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
@@ -282,7 +282,7 @@ class ScalarAsList:
 
 #: Value that is text on the command line.
 FromText = BeforeValidator(_from_text)
-FromList = BeforeValidator(_split)
+FromList = BeforeValidator(split)
 
 Text = Annotated[str, StringConstraints(min_length=1), AllowedValues("a text that is not empty")]
 #: Value or null, which is text on the command line.

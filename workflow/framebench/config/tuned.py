@@ -128,14 +128,6 @@ def applies(cases: Axes | None, case: Case) -> bool:
     return all(getattr(case, axis) in values for axis, values in (cases or {}).items())
 
 
-def of_case(
-    settings: Iterable[TunedSetting], case: Case, accelerator: str, vendor: str = ""
-) -> dict[str, str]:
-    """Return the variables for a case. ``vendor``: see :func:`variables`."""
-    own = [setting for setting in settings if applies(setting.cases, case)]
-    return variables(own, accelerator, case.compiler, vendor)
-
-
 def variables(
     settings: Iterable[TunedSetting], accelerator: str, compiler: str, vendor: str = ""
 ) -> dict[str, str]:

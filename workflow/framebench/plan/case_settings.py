@@ -36,7 +36,8 @@ def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> M
     if not variant:
         return {}
     settings = suite.tuned[variant.tuned].settings(case.framework) if variant.tuned else ()
-    return {**tuned.of_case(settings, case, accelerator, vendor), **variant.variables}
+    own = [setting for setting in settings if tuned.applies(setting.cases, case)]
+    return {**tuned.variables(own, accelerator, case.compiler, vendor), **variant.variables}
 
 
 def misfit(case: Case, suite: Suite, accelerator: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from ..files.whole_files import write_whole
 from ..records.run import Run
 from ..records.sidecars import interruptions
 from . import estimates
+from .pairing import by_folder
 
 #: Time limit of a run over the median of the runs of its case.
 _SLACK = 3.0
@@ -58,9 +58,7 @@ def minutes_of_cases(
         return {}
     if written is not None:
         return {case: written[folder] for case, folder in folders.items() if folder in written}
-    runs: dict[str, list[Run]] = defaultdict(list)
-    for run in latest:
-        runs[os.path.dirname(run.origin)].append(run)
+    runs = by_folder(latest)
     ended = _ended_by_scheduler(settings.results)
     results = {}
     for case, folder in folders.items():
