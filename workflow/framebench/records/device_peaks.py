@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..cases.conditions import OURS, of_settings
-from ..files import json_files
 from ..machine.identities import UNKNOWN, Identity, identity, same
 from . import gpu_kernels
-from .record_files import hardware_label, read
-from .run import Problem, Run, cause
+from .record_files import hardware_label, read_below
+from .run import Problem, Run
 
 KIND = "peak_flops"
 #: Tolerance between stated and computed peak: one program writes both from the same floats.
@@ -111,16 +110,7 @@ def _is_alike(peak_flops: PeakFlops, other: PeakFlops) -> bool:
 
 def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
     """Return the peaks below ``folder``, and the files that cannot be read."""
-    found = []
-    files, problems = json_files.below(folder)
-    for path in files:
-        try:
-            found.append(_peak(read(path, KIND)))
-        except (OSError, ValueError) as error:
-            problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
-    return found, [
-        Problem(f"{folder.name}/{problem.origin}", problem.message) for problem in problems
-    ]
+    return read_below(folder, KIND, _peak)
 
 
 def _peak(record: Mapping[str, Any]) -> PeakFlops:

@@ -8,12 +8,12 @@ import math
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jsonschema_rs
 from core import RECORD_FORMAT, bounded, parallelism
@@ -43,6 +43,7 @@ from .run import (
     cause,
 )
 
+T = TypeVar("T")
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Fields of an environment that its packages are built on.
 _PROVIDED = ("image", "image_digest", "modules")
@@ -130,6 +131,23 @@ def read(path: Path, kind: str = "") -> dict[str, Any]:
     return parse(bounded.read_bytes(path), kind)
 
 
+def read_below(
+    folder: Path, kind: str, result_of: Callable[[Mapping[str, Any]], T]
+) -> tuple[list[T], list[Problem]]:
+    """Return what ``result_of`` makes of the records of a kind below ``folder``, and the files that
+    cannot be read."""
+    found = []
+    files, problems = json_files.below(folder)
+    for path in files:
+        try:
+            found.append(result_of(read(path, kind)))
+        except (OSError, ValueError) as error:
+            problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
+    return found, [
+        Problem(f"{folder.name}/{problem.origin}", problem.message) for problem in problems
+    ]
+
+
 def parse(content: bytes, kind: str = "") -> dict[str, Any]:
     """Return the record in ``content``. Raises ValueError with the fault and its place."""
     record = json_files.decode(content)
@@ -195,6 +213,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     if repeat != record["repeat"]:
         raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
     is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
+    ok_ranks = record["ranks"] if is_ok else ()
     slowest = _slowest(record["ranks"])
     steps = _steps_of(slowest, "step_seconds")
     waited, waited_in = _waited(slowest)
@@ -218,19 +237,17 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         environment=environment_digest(environment),
         record=file,
         flags=flags.flags_of(record),
-        peak_device_memory=_most(record["ranks"], "peak_device_memory_bytes") if is_ok else None,
-        allocated_memory=_most(record["ranks"], "allocated_memory_bytes") if is_ok else None,
-        peak_reserved_memory=_most(record["ranks"], "peak_reserved_memory_bytes")
-        if is_ok
-        else None,
-        peak_host_memory=_most(record["ranks"], "peak_host_memory_bytes") if is_ok else None,
+        peak_device_memory=_most(ok_ranks, "peak_device_memory_bytes"),
+        allocated_memory=_most(ok_ranks, "allocated_memory_bytes"),
+        peak_reserved_memory=_most(ok_ranks, "peak_reserved_memory_bytes"),
+        peak_host_memory=_most(ok_ranks, "peak_host_memory_bytes"),
         joules=energy.joules(record) if is_ok else None,
         joules_per_sample=energy.joules_per_sample(record) if is_ok else None,
         energy_sources=energy.sources(record) if is_ok else "",
         step_breakdown=step_parts_of(slowest) if is_ok else None,
         phases=phases_of(record, slowest) if is_ok else None,
-        all_reduce=all_reduce_of(record["ranks"]) if is_ok and by_data else None,
-        gradient_all_reduce=gradient_all_reduce_of(record["ranks"]) if is_ok else None,
+        all_reduce=all_reduce_of(ok_ranks) if by_data else None,
+        gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
         started=_moment(record["started"]),
         time_limit=record["settings"].get("time_limit"),
         machine=machine_of(record),

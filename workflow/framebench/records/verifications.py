@@ -13,10 +13,9 @@ from core import axes, precisions
 from core.case import Case
 from core.precisions import Precision
 
-from ..files import json_files
 from ..machine.identities import Identity
-from .record_files import computation_of, environment_digest, machine_of, read, variables_of
-from .run import Problem, cause
+from .record_files import computation_of, environment_digest, machine_of, read_below, variables_of
+from .run import Problem
 
 KIND = "verification"
 #: Scale of the compared model: its own size, or the small one of its config. A model that is too
@@ -133,18 +132,7 @@ def folder_for(source: Path) -> Path:
 
 def load(folder: Path) -> tuple[list[VerificationResult], list[Problem]]:
     """Return the verification results below ``folder``, and the files that cannot be read."""
-    found = []
-    files, problems = json_files.below(folder)
-    for path in files:
-        try:
-            verification = _result_of(read(path, KIND))
-        except (OSError, ValueError) as error:
-            problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
-            continue
-        found.append(verification)
-    return found, [
-        Problem(f"{folder.name}/{problem.origin}", problem.message) for problem in problems
-    ]
+    return read_below(folder, KIND, _result_of)
 
 
 def latest(verification_results: Iterable[VerificationResult]) -> list[VerificationResult]:

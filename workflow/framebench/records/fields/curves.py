@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 #: Benchmark that trains to a target.
@@ -67,18 +68,10 @@ def curve_of(record: Mapping[str, Any]) -> LearningCurve | None:
         target=None if target == NO_TARGET else float(target),
         scores=tuple(epoch["held_out"].get(score) for epoch in epochs),
         losses=tuple(epoch["loss"] for epoch in epochs),
-        seconds=_running([epoch["train_seconds"] for epoch in epochs]),
+        seconds=tuple(accumulate(float(epoch["train_seconds"]) for epoch in epochs)),
         samples=int(task.get("held_out", 0)),
         seed=int(record["settings"]["seed"]),
         others=tuple((n, v) for n, v in epochs[-1]["held_out"].items() if n not in (LOSS, score)),
         resumed_after=int(ranks[0].get("resumed_after") or 0),
         before=ranks[0].get("untrained", {}).get(score),
     )
-
-
-def _running(seconds: Sequence[float]) -> tuple[float, ...]:
-    total, sums = 0.0, []
-    for value in seconds:
-        total += value
-        sums.append(total)
-    return tuple(sums)
