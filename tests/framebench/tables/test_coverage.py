@@ -160,8 +160,8 @@ def test_a_whole_suite_says_so_and_a_set_without_one_says_nothing(
 ) -> None:
     runs = record_sets.load(whole / "runs").runs
     inputs = Inputs(group(runs, None), expected=expected_of(whole / "runs"))
-    rows = view.records(inputs.made(COVERAGE))
-    assert sentences(rows) == ["16 of 16 cases of suite small measured, 4 without a figure"]
+    said = sentences({COVERAGE: inputs.made(COVERAGE)})
+    assert said == ["16 of 16 cases of suite small measured, 4 without a figure"]
     results = without(whole, tmp_path / "results", "tensorflow")
     (results / expected.FILE).unlink()
     lines, page = report(results, capsys)

@@ -193,7 +193,7 @@ def write_overview(source: Path, into: Path | None) -> None:
     tables = frames.build(inputs)
     table = registry.known()["overview"]
     origin_text = origin.describe_origin(record_set.runs, sidecars.called)
-    covered = coverage.sentences(coverage.rows_of(tables))
+    covered = coverage.sentences(tables)
     text = markdown.crosstabs(table, tables[table], ". ".join([origin_text.caption, *covered]))
     if into is None:
         print(text, end="")

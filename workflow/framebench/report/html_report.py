@@ -107,8 +107,7 @@ def render(
     answered = [*zip(found.fastest, inputs.once(contests.find_contests), strict=True)]
     own_peak = partial(own_peaks.relate_to_peak, inputs)
     shown_answers = _with_axes(found, tables)
-    variants = view.records(tables[VARIANTS]) if VARIANTS in tables else []
-    of_variants = [*zip(found.variants, variants, strict=True)]
+    of_variants = [*zip(found.variants, view.rows_of(tables, VARIANTS), strict=True)]
     plots = _plots(inputs, tables, look, link)
     sections = _sections(inputs, tables, links)
     shown_further = [html_tables.of_frame(*item) for item in (further or {}).items()]

@@ -182,14 +182,14 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
     parameters_of = formatting.own_parameters(rows)
     name = contests.named(rows, lambda row: _case(row, parameters_of(row)))
     return Answers(
-        _variants(view.records(tables[VARIANTS]) if VARIANTS in tables else [], everywhere),
+        _variants(view.rows_of(tables, VARIANTS), everywhere),
         [_answer(row, name(row), everywhere) for row in rows],
         [_gain(row, everywhere) for row in gains],
         [_gain(row, everywhere) for row in gains if row is first[row["of_table"]]],
         [*_failures(failed)],
         _counted(failed),
         everywhere,
-        coverage.sentences(coverage.rows_of(tables)),
+        coverage.sentences(tables),
         own_peaks.sentences(tables),
         own_model.sentences(tables),
     )

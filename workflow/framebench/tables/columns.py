@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -184,9 +185,8 @@ def why_no_interval(
     return why
 
 
-def why_no_ratio_interval(figure: str, **further: Any) -> Callable[[Row], str]:
-    """Return a function that says why the ratio in a column has no interval."""
-    return why_no_interval(figure, is_ratio=True, **further)
+#: As :func:`why_no_interval`, of the ratio in a column.
+why_no_ratio_interval = partial(why_no_interval, is_ratio=True)
 
 
 def why_no_spread(row: Row) -> str:

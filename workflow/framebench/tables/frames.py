@@ -44,7 +44,7 @@ def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") 
 
     ``origin``: origin of the figures, for readers."""
     texts = {}
-    covered = ". ".join(filter(None, (origin, *coverage.sentences(coverage.rows_of(tables)))))
+    covered = ". ".join(filter(None, (origin, *coverage.sentences(tables))))
     for table, rows in tables.items():
         about = covered if table.group == coverage.COVERAGE.group else origin
         texts[folder / f"{table.name}.csv"] = csv_text(rows)

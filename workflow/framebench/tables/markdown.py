@@ -23,10 +23,7 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     """Return the Markdown file of a table. ``origin``: origin of the figures."""
     seen = view.view_table(table, frame, narrow=False)
     notes = Footnotes()
-    common = ", ".join(f"{title} {value}" for title, value in seen.shared)
-    lines = [f"# {table.title}", "", table.explanation, ""]
-    lines += [f"Measured: {escape(origin)}.", ""] if origin else []
-    lines += [f"All rows: {escape(common)}.", ""] if common else []
+    lines = [f"# {table.title}", "", table.explanation, "", *_about(seen, origin)]
     for paragraph in seen.lead:
         lines += [escape(paragraph), ""]
     if not seen.rows:
@@ -55,14 +52,19 @@ def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     """Return the crosstabs of a table as Markdown, for a page with its own headings."""
     seen = view.view_table(table, frame, narrow=False)
     notes = Footnotes()
-    common = ", ".join(f"{title} {value}" for title, value in seen.shared)
-    lines = [f"Measured: {escape(origin)}.", ""] if origin else []
-    lines += [f"All rows: {escape(common)}.", ""] if common else []
+    lines = _about(seen, origin)
     for crosstab in seen.crosstabs:
         lines += [*_crosstab(crosstab, notes, "###"), ""]
     for text in notes.lines():
         lines += [text, ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _about(seen: TableView, origin: str) -> list[str]:
+    """Return the origin of the figures, and what all rows share."""
+    common = ", ".join(f"{title} {value}" for title, value in seen.shared)
+    lines = [f"Measured: {escape(origin)}.", ""] if origin else []
+    return lines + ([f"All rows: {escape(common)}.", ""] if common else [])
 
 
 def _rows(seen: TableView) -> list[str]:

@@ -17,17 +17,9 @@ from .table import Inputs, Table
 
 #: Groups in page order; other groups follow. Within a group, modules determine the order.
 GROUPS = (
-    *(
-        "Answers",
-        "Results",
-        "Scaling",
-        "Speed-ups",
-        "Where the time goes",
-        "Memory",
-        "Verification",
-    ),
+    "Answers", "Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Verification",
     "Nodes",
-)
+)  # fmt: skip
 #: Tables in the same folder that need more than records.
 ELSEWHERE = ("compare",)
 

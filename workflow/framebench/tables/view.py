@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -119,6 +119,11 @@ def records(frame: pd.DataFrame) -> list[Row]:
     """Return the rows of a frame with Python's own types, and None for any missing value."""
     columns = {str(name): _values(values) for name, values in frame.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def rows_of(tables: Mapping[Table, pd.DataFrame], table: Table) -> list[Row]:
+    """Return the rows of a table; [] if it is not among ``tables``."""
+    return records(tables[table]) if table in tables else []
 
 
 def _values(series: pd.Series[Any]) -> list[Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ..columns import TEXT, WHOLE, Column, Row, shared
+from ..columns import TEXT, WHOLE, Column, shared
 from ..measured import NO_FRAMEWORK
 from ..results import CaseResult
 from ..table import Inputs, Table
@@ -53,18 +53,13 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     return counted.assign(missing_cases=missing)
 
 
-def rows_of(tables: Mapping[Table, pd.DataFrame]) -> Sequence[Row]:
-    """Return the rows of this table; [] if no suite is known."""
-    from .. import view  # slow to import, and plans need only names
-
-    return view.records(tables[COVERAGE]) if COVERAGE in tables else []
-
-
-def sentences(rows: Sequence[Row]) -> list[str]:
-    """Return how many cases of each suite are measured, as sentences.
+def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
+    """Return how many cases of each suite are measured, as sentences; [] if no suite is known.
 
     A second sentence names the frameworks with unmeasured cases."""
-    lines = []
+    from .. import view  # slow to import, and plans need only names
+
+    rows, lines = view.rows_of(tables, COVERAGE), []
     for row in rows:
         if row["framework"] != ALL:
             continue

@@ -46,7 +46,11 @@ def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]
     """Return the model's TFLOP/s per device.
 
     None without a throughput or if :func:`operations_per_sample` is None."""
-    operations = operations_per_sample((result.ok or result.runs)[0], models)
+    return per_device(result, operations_per_sample((result.ok or result.runs)[0], models))
+
+
+def per_device(result: CaseResult, operations: float | None) -> float | None:
+    """Return the TFLOP/s per device with so many operations of a sample."""
     if result.throughput is None or operations is None:
         return None
     return result.throughput * operations / result.case.devices / 1e12

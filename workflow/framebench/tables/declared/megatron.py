@@ -23,7 +23,7 @@ from typing import Any
 from ..columns import COUNT, GIBIBYTES, NUMBER, RESULT_COLUMNS, THREE_DIGITS, Column, Row, shared
 from ..results import CaseResult, highest
 from ..table import Table
-from .efficiency import ACHIEVED, tflops, tflops_per_device
+from .efficiency import ACHIEVED, per_device, tflops, tflops_per_device
 from .summary import TOKENS
 
 #: Megatron's default: each rank's vocabulary is padded to a multiple of this.
@@ -102,7 +102,7 @@ def _cells(result: CaseResult, models: Mapping[str, ModelConfig]) -> Row | None:
             "deepspeed": deepspeed(model_config, length, tensor),
             "torchtitan": torchtitan(model_config, length),
         }
-    by_tool = {_column_of(tool): _per_device(result, counted[tool]) for tool in counted}
+    by_tool = {_column_of(tool): per_device(result, counted[tool]) for tool in counted}
     return {
         **by_tool,
         ACHIEVED.name: tflops_per_device(result, models),
@@ -116,12 +116,6 @@ def _step_seconds(case: CaseResult) -> float | None:
 
 def _column_of(tool: str) -> str:
     return f"{tool}_tflops_per_device"
-
-
-def _per_device(result: CaseResult, operations: float | None) -> float | None:
-    if result.throughput is None or operations is None:
-        return None
-    return result.throughput * operations / result.case.devices / 1e12
 
 
 def _by(tool: str, title: str, **shown: Any) -> Column:

@@ -56,16 +56,13 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     where its time goes, and the largest batch."""
     from .. import view  # slow to import, and plans need only names
 
-    if OWN_MODEL not in tables:
-        return []
     found: dict[tuple[str, str], list[Row]] = {}
-    for row in view.records(tables[OWN_MODEL]):
+    for row in view.rows_of(tables, OWN_MODEL):
         found.setdefault((row["model"], row["mode"]), []).append(row)
     names = {model for model, _ in found}
     beside = {
-        table: {_key(row): row for row in view.records(tables[table])}
+        table: {_key(row): row for row in view.rows_of(tables, table)}
         for table in (EFFICIENCY, ROOFLINE, STEP_BREAKDOWN)
-        if table in tables
     }
     said = []
     for (model, mode), some in found.items():
@@ -75,9 +72,7 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
             said.append(f"{about}: best: none, as no combination that runs passes verification")
             continue
         said += [f"{about}: {text}" for text in _about(usable, beside)]
-    if LARGEST in tables:
-        said += _largest(view.records(tables[LARGEST]), names)
-    return said
+    return [*said, *_largest(view.rows_of(tables, LARGEST), names)]
 
 
 def _key(row: Row) -> tuple[object, ...]:
@@ -103,8 +98,8 @@ def _about(
     yield f"best{text}: {_combination(best, rows)}: {', '.join(figures)} ({verified}){ends}"
     yield from _batches(best, rows)
     of_best = {table: entry.get(_key(best), {}) for table, entry in beside.items()}
-    yield from _time(of_best.get(STEP_BREAKDOWN, {}))
-    yield from _roof(of_best.get(EFFICIENCY, {}), of_best.get(ROOFLINE, {}))
+    yield from _time(of_best[STEP_BREAKDOWN])
+    yield from _roof(of_best[EFFICIENCY], of_best[ROOFLINE])
 
 
 def _combination(row: Row, among: Sequence[Row]) -> str:

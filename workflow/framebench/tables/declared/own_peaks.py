@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ...statistics.verdicts import FASTER
-from ..columns import TEXT, WHOLE, Column, Row, shared
+from ..columns import TEXT, WHOLE, Column, shared
 from ..results import CaseResult
 from ..table import Inputs, Table
 from .efficiency import OWN_PEAK_SHARE, tflops, tflops_per_device
@@ -70,9 +70,8 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     """Return a sentence per framework whose peak on one device is below SLOW of the best."""
     from .. import view  # slow to import, and plans need only names
 
-    found: Sequence[Row] = view.records(tables[OWN_PEAKS]) if OWN_PEAKS in tables else []
     said = []
-    for row in found:
+    for row in view.rows_of(tables, OWN_PEAKS):
         if row[OWN_PEAK_SHARE.name] >= SLOW or row["busy_devices"] > 1:
             continue
         own, best = (f"{row[name]:.3g}" for name in ("own_peak_tflops", "best_tflops"))

@@ -6,12 +6,10 @@ are upper bounds."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from .. import formatting
 from ..columns import (
-    COLUMNS,
     NUMBER,
     PERCENT,
     RESULT_COLUMNS,
@@ -26,13 +24,12 @@ from ..expectation import roofs, traffic
 from ..expectation.roofs import Roof, RoofLookup
 from ..results import CaseResult, flags_of
 from ..table import Drawing, Inputs, Table
+from .communication import THROUGHPUT
 from .efficiency import DOUBTED, EFFICIENCY, HIGHEST_MFU, operations_per_sample, tflops_per_device
 
 COMPUTE, MEMORY = "compute", "memory"
 #: Flag for a memory roof that may not be a bound.
 LOW = "roof"
-#: Without flags, because the row's flags include those of the roofs.
-_THROUGHPUT = replace(COLUMNS["throughput_median"], flagged=False)
 _GIGABYTES = Form(1e-9, ".3g")
 #: Benchmark of memory bandwidth by accelerator.
 _MEASURE = {
@@ -148,7 +145,7 @@ ROOFLINE = Table(
     "docs/roofline.md.",
     columns=(
         *RESULT_COLUMNS,
-        _THROUGHPUT,
+        THROUGHPUT,
         *shared("unit"),
         Column(
             "bytes_moved", NUMBER,
