@@ -24,6 +24,7 @@ from ...files.whole_files import write_whole
 FORMAT = "framebench-data-1"
 MANIFEST = "framebench-data.json"
 SPLITS = ("train", "val")
+_HELD_OUT = 10
 
 
 class DataSetError(Exception):
@@ -55,6 +56,20 @@ def write_manifest(folder: Path, arguments: Mapping[str, Any], made: Any) -> dic
     manifest = {"format": FORMAT, "asked": arguments, "made": made}
     write_whole(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     return manifest
+
+
+def split_texts(tokens: int, each: int) -> dict[str, range]:
+    """Return the numbers of the texts of each split, for so many tokens in texts of ``each``.
+
+    One of _HELD_OUT texts, at least one, is for validation. Raises :class:`DataSetError` for fewer
+    than two texts."""
+    count = -(-tokens // each)
+    if count < 2:
+        raise DataSetError(
+            f"tokens: found {tokens}; allowed: more than {each}, a text of each split"
+        )
+    held_out = max(1, count // _HELD_OUT)
+    return {"train": range(count - held_out), "val": range(count - held_out, count)}
 
 
 def _claim(folder: Path, asked: Mapping[str, Any], wanted: Collection[str]) -> None:

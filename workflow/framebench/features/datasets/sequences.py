@@ -10,20 +10,20 @@ from __future__ import annotations
 import hashlib
 import io
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from ...files.whole_files import write_whole, write_whole_bytes
 from . import record_files, texts
-from .folders import SPLITS, DataSetError, claimed, write_manifest
+from .folders import SPLITS, claimed, split_texts, write_manifest
 
 WORDPIECE, MEGATRON, BERT, ELECTRA, OFRECORD = FORMATS = (
-    *("wordpiece", "megatron", "bert", "electra", "ofrecord"),
-)
+    "wordpiece", "megatron", "bert", "electra", "ofrecord",
+)  # fmt: skip
 VOCABULARY = "vocab.txt"
 #: First tokens, as in BERT's vocabularies.
 _BEGINNING = (
@@ -39,8 +39,6 @@ _PADDING, _BEGIN, _END, _MASK = 0, 101, 102, 103
 #: Sentences and tokens of a document, including its end.
 _SENTENCES = 273
 _EACH = _SENTENCES * (texts.SENTENCE + 1) + 1
-#: One of this many documents is for validation, at least one.
-_HELD_OUT = 10
 #: Tokens of a recorded sequence, and its most masked words, as in NVIDIA's phase 1.
 LENGTH, HIDDEN = 128, 20
 #: Records per file.
@@ -54,14 +52,8 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
     """Make ``count`` tokens, up to whole documents, in ``folder``, in one of FORMATS.
     Returns the manifest. Raises :class:`DataSetError` for a folder with other content, and OSError.
     """
-    documents = -(-count // _EACH)
-    if documents < 2:
-        raise DataSetError(
-            f"tokens: found {count}; allowed: more than {_EACH}, a text of each split"
-        )
+    numbers = split_texts(count, _EACH)
     options = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
-    held_out = max(1, documents // _HELD_OUT)
-    numbers = {"train": range(documents - held_out), "val": range(documents - held_out, documents)}
     names = {split: _names(form, split, numbers[split]) for split in SPLITS}
     known = vocabulary(seed)
     digest, made = hashlib.sha256(), {}
@@ -74,8 +66,8 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
             for name, content in zip(names[split], contents, strict=True):
                 write_whole_bytes(folder / name, content)
             made[split] = _EACH * len(whole)
-        found = {**made, "texts": documents, "vocabulary": len(known), "digest": digest.hexdigest()}
-        return write_manifest(folder, options, found)
+        found = {**made, "texts": sum(map(len, numbers.values())), "vocabulary": len(known)}
+        return write_manifest(folder, options, {**found, "digest": digest.hexdigest()})
 
 
 def vocabulary(seed: int) -> list[str]:
@@ -121,8 +113,7 @@ def _contents(
     cut = [tokens[n : n + LENGTH - 3] for tokens in whole for n in _begins(len(tokens))]
     random = np.random.RandomState([seed, 3, SPLITS.index(split)])
     made = _plain(cut) if form == ELECTRA else _hidden(cut, len(known), random)
-    write = _write_oneflow if form == OFRECORD else _write_tensorflow
-    return _in_files([*made], write)
+    return _in_files([*made], form == OFRECORD)
 
 
 def _text(tokens: Any, known: Sequence[str]) -> bytes:
@@ -144,20 +135,15 @@ def _begins(tokens: int) -> range:
     return range(0, tokens - 1, LENGTH - 3)
 
 
-def _in_files(made: list[_Numbers], write: Callable[[BinaryIO, _Numbers], None]) -> Iterator[bytes]:
+def _in_files(made: list[_Numbers], is_oneflow: bool) -> Iterator[bytes]:
     for first in range(0, len(made), _RECORDS):
         file = io.BytesIO()
         for numbers in made[first : first + _RECORDS]:
-            write(file, numbers)
+            if is_oneflow:
+                record_files.write_plain(file, record_files.of_oneflow(numbers))
+            else:
+                record_files.write_framed(file, record_files.of_numbers(numbers))
         yield file.getvalue()
-
-
-def _write_tensorflow(file: BinaryIO, numbers: _Numbers) -> None:
-    record_files.write_framed(file, record_files.of_numbers(numbers))
-
-
-def _write_oneflow(file: BinaryIO, numbers: _Numbers) -> None:
-    record_files.write_plain(file, record_files.of_oneflow(numbers))
 
 
 def _pair(first: Any, second: Any) -> dict[str, Any]:

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...files.whole_files import write_whole, write_whole_bytes
-from .folders import SPLITS, DataSetError, claimed, write_manifest
+from .folders import SPLITS, claimed, split_texts, write_manifest
 
 TEXT, TOKENS = "text", "tokens"
 FORMATS = (TEXT, TOKENS)
 #: Default number of tokens, and tokens of a text including its end.
 COUNT, _EACH = 1_000_000, 65536
-#: One of this many texts is for validation, at least one.
-_HELD_OUT = 10
 #: Token that ends a text, and number of tokens: a token is a byte or this end.
 _END, _VOCABULARY = 256, 257
 _ONSETS = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "ß", "č")
@@ -36,14 +34,8 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
     """Make ``count`` tokens, up to whole texts, in ``folder``: texts, or a token file per split.
     Returns the manifest. Raises :class:`DataSetError` for a folder with other content, and OSError.
     """
-    texts = -(-count // _EACH)
-    if texts < 2:
-        raise DataSetError(
-            f"tokens: found {count}; allowed: more than {_EACH}, a text of each split"
-        )
+    numbers = split_texts(count, _EACH)
     options = {"tokens": count, "seed": seed, "numpy": version("numpy"), "format": form}
-    held_out = max(1, texts // _HELD_OUT)
-    numbers = {"train": range(texts - held_out), "val": range(texts - held_out, texts)}
     paths = {
         split: [f"{split}/{number:06d}.txt" for number in own] for split, own in numbers.items()
     }
@@ -63,8 +55,8 @@ def make(folder: Path, count: int, seed: int, form: str) -> dict[str, Any]:
                 write_whole_bytes(folder / f"{split}.bin", b"".join(map(_tokens, whole)))
                 said = {"dtype": "uint16", "vocabulary": _VOCABULARY, "tokenizer": "bytes"}
                 write_whole(folder / f"{split}.json", json.dumps(said) + "\n")
-        found = {**made, "texts": texts, "vocabulary": _VOCABULARY, "digest": digest.hexdigest()}
-        return write_manifest(folder, options, found)
+        found = {**made, "texts": sum(map(len, numbers.values())), "vocabulary": _VOCABULARY}
+        return write_manifest(folder, options, {**found, "digest": digest.hexdigest()})
 
 
 def text(seed: int, number: int) -> bytes:
