@@ -16,6 +16,7 @@ from core.text import shorten
 
 from .. import PROJECT
 from ..files.problem import cause
+from ..files.text import cut
 from .validation import ConfigError
 
 #: Bytes; the longest suite has 8,000.
@@ -114,7 +115,7 @@ class _StrictLoader(yaml.SafeLoader):
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         text = str(node.value)
-        shown = text if len(text) <= 40 else text[:37] + "..."
+        shown = cut(text, 40)
         if _OCTAL.fullmatch(text) and node.tag.endswith(":int"):
             raise _error(node, f"found {shown}, which YAML reads as octal; allowed: no leading 0")
         if _SEXAGESIMAL.fullmatch(text):

@@ -20,6 +20,7 @@ from core import bounded
 from core.text import printable
 
 from .problem import cause
+from .text import cut
 
 #: Limits in bytes of an archive and of its content; a set of 10,000 runs has 150 MB of content.
 LARGEST_ARCHIVE = 512 * 2**20
@@ -195,5 +196,4 @@ def _too_large(most: int) -> BadArchive:
 
 
 def _shown(name: str) -> str:
-    text = printable(name).replace("\n", "\\n")
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    return cut(printable(name).replace("\n", "\\n"), 100)

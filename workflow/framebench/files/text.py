@@ -43,6 +43,11 @@ class PrintableStream(TextIOBase):
         return self._stream.isatty()
 
 
+def cut(text: str, most: int = 60) -> str:
+    """Return a text of at most ``most`` characters, longer ones cut at the end."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def no_formula(text: str) -> str:
     """Return a text for a CSV cell, with an apostrophe before anything a spreadsheet would compute.
     Numbers, and the dash for none, stay as they are. :func:`from_cell` undoes it."""

@@ -23,6 +23,7 @@ from core.parallelism import DATA
 from ..cases.conditions import MODES, THROUGHPUT, of_record
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
+from ..files.text import cut
 from ..machine.identities import Identity, identity, same
 from .fields import energy, flags
 from .fields.communication import all_reduce_of, gradient_all_reduce_of
@@ -153,18 +154,18 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
     record = json_files.decode(content)
     form = record.get("format") if isinstance(record, dict) else None
     if form != RECORD_FORMAT:
-        shown = _shortened(repr(form))
+        shown = cut(repr(form))
         raise ValueError(f"is no Framebench record: format is {shown}; allowed: {RECORD_FORMAT!r}")
     try:
         _validator().validate(record)
     except jsonschema_rs.ValidationError as error:
         location = ".".join(map(str, error.instance_path)) or "record"
-        shown, options = _shortened(repr(error.instance)), getattr(error.kind, "options", ())
+        shown, options = cut(repr(error.instance)), getattr(error.kind, "options", ())
         message = f"allowed: {', '.join(map(repr, options))}" if options else error.message
         raise ValueError(
-            f"breaks the record schema: {location}: found {shown}; {_shortened(message, 300)}"
+            f"breaks the record schema: {location}: found {shown}; {cut(message, 300)}"
         ) from error
-    shown = _shortened(repr(record["kind"]))
+    shown = cut(repr(record["kind"]))
     if kind and record["kind"] != kind:
         raise ValueError(f"is of kind {shown}; allowed here: {kind}")
     if not kind and not record["metrics"]:
@@ -193,10 +194,6 @@ def _check_case(record: Mapping[str, Any]) -> None:
         parallelism.checked(record["case"]["parallelism"])
     if missing:
         raise ValueError(f"is of kind {record['kind']!r}, but has no {', '.join(missing)}")
-
-
-def _shortened(text: str, longest: int = 60) -> str:
-    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 @cache

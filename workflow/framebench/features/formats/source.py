@@ -17,6 +17,7 @@ from core.text import printable
 
 from ...files import json_files
 from ...files.problem import cause
+from ...files.text import cut
 from ...records.run import RecordsError
 from .json_places import Keys, place_of, place_of_refused
 
@@ -62,12 +63,14 @@ class ImportedFile:
             text = self.content.decode("utf-8")
             self._refuse_at(message, text, place_of(text, location))
         where = f"{self.path}, line {location}" if location else f"{self.path}"
-        raise FormatError(f"import: {where}: {_cut(message)}")
+        raise FormatError(f"import: {where}: {cut(message, 1000)}")
 
     def _refuse_at(self, message: str, text: str, index: int) -> NoReturn:
         line = text.count("\n", 0, index) + 1
         column = index - text.rfind("\n", 0, index)
-        raise FormatError(f"import: {self.path}, line {line}, column {column}: {_cut(message)}")
+        raise FormatError(
+            f"import: {self.path}, line {line}, column {column}: {cut(message, 1000)}"
+        )
 
     def lines(self, of_log: bool = False) -> Iterator[tuple[int, str]]:
         """Yield number and text of each line that is not blank.
@@ -107,7 +110,7 @@ class ImportedFile:
         except (ValueError, RecursionError) as error:
             self.refuse(f"is no JSON object ({error})", line)
         if not isinstance(value, dict):
-            self.refuse(f"found {_shown(value)}; allowed: a JSON object", line)
+            self.refuse(f"found {cut(repr(value))}; allowed: a JSON object", line)
         return value
 
     def json(self, constants: bool = False) -> dict[str, Any]:
@@ -120,7 +123,7 @@ class ImportedFile:
         except (ValueError, RecursionError) as error:
             self._refuse_json(content, error)
         if not isinstance(value, dict):
-            self.refuse(f"found {_shown(value)}; allowed: a JSON object", ())
+            self.refuse(f"found {cut(repr(value))}; allowed: a JSON object", ())
         return value
 
     def _refuse_json(self, content: bytes, error: ValueError | RecursionError) -> NoReturn:
@@ -150,7 +153,7 @@ class ImportedFile:
 
         ``location``: as for :meth:`refuse`."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.refuse(f"{what}: found {_shown(value)}; allowed: a number", location)
+            self.refuse(f"{what}: found {cut(repr(value))}; allowed: a number", location)
         try:
             number = float(value)
         except OverflowError:
@@ -216,12 +219,3 @@ def sources(path: Path, suffixes: Sequence[str]) -> list[ImportedFile]:
     if not files:
         raise FormatError(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")
     return [ImportedFile(file, is_one_of_many=True) for file in files]
-
-
-def _cut(message: str) -> str:
-    return message if len(message) <= 1000 else f"{message[:997]}..."
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

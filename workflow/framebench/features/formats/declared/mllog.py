@@ -118,7 +118,7 @@ class Log:
             yield from self._start(event)
         elif event.key == "run_stop":
             yield from self._stop(event)
-        elif event.key in (*_CASE, *_COUNTS, *_INCIDENTAL):
+        elif event.key in _INCIDENTAL:
             (self.behind if self.run and self.run.is_over else self.logged)[event.key] = event.value
         elif self.run is None and isinstance(event.value, (str, int, float)):
             self.logged[event.key] = event.value
