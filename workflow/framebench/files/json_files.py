@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +187,12 @@ def decode_slowly(content: bytes, decoder: json.JSONDecoder = _DECODER) -> Any:
         raise ValueError(f"is nested too deeply; allowed: {DEEPEST} levels") from error
     _check_depth(value)
     return _printable(value)
+
+
+def object_at(within: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the object at a key; {} if there is none."""
+    value = within.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _check_depth(value: Any) -> None:

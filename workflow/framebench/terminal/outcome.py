@@ -39,17 +39,15 @@ def outcome_of(path: Path) -> RunOutcome:
     except (OSError, ValueError) as error:
         return RunOutcome("failed", f"{path} cannot be read: {error}")
     record: dict[str, Any] = content if isinstance(content, dict) else {}
-    metrics = record.get("metrics")
-    name, first = (
-        next(iter(metrics.items()), ("", None)) if isinstance(metrics, dict) else ("", None)
-    )
-    value = first.get("value") if isinstance(first, dict) else None
-    wall = record.get("wall_seconds")
+    metrics = json_files.object_at(record, "metrics")
+    name = next(iter(metrics), "")
+    first = json_files.object_at(metrics, name)
+    value, wall = first.get("value"), record.get("wall_seconds")
     return RunOutcome(
         str(record.get("status") or "failed"),
         printable(str(record.get("reason") or "")),
         float(value) if isinstance(value, (int, float)) else None,
-        printable(str(first.get("unit") or "")) if isinstance(first, dict) else "",
+        printable(str(first.get("unit") or "")),
         printable(name),
         float(wall) if isinstance(wall, (int, float)) else None,
         _note(record.get("ranks")),

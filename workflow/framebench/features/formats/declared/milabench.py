@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....files.json_files import object_at
 from ....statistics import descriptive
 from .. import rows
 from ..format import Format
@@ -103,8 +104,7 @@ def _why(process: Process) -> str:
 
 def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
     config, reason = process.config, process.reason or _why(process)
-    arguments = config.get("argv")
-    given = arguments if isinstance(arguments, dict) else {}
+    given = object_at(config, "argv")
     tags, devices = config.get("tag"), config.get("devices")
     # Tags D0, D1, ..: processes of one benchmark that run at the same time, one per device.
     parameters = {}
@@ -120,7 +120,7 @@ def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
         yield rows.figure(
             "milabench", "milabench", "rate", None if reason else descriptive.median(rates), unit,
             "higher", model=config["name"], precision=str(precision or ""),
-            accelerator=str(config.get("arch") or _mapping(config, "system").get("arch") or ""),
+            accelerator=str(config.get("arch") or object_at(config, "system").get("arch") or ""),
             parameters=parameters, settings=rows.settings_of(logged, _INCIDENTAL),
             status="failed" if reason else "ok", reason=reason,
         )  # fmt: skip
@@ -128,19 +128,14 @@ def _figures(process: Process) -> Iterator[rows.ImportedFigure]:
 
 def _machine(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return devices and software versions from the meta event."""
-    gpus = _mapping(_mapping(meta, "accelerators"), "gpus")
+    gpus = object_at(object_at(meta, "accelerators"), "gpus")
     products = sorted(str(gpu.get("product")) for gpu in gpus.values() if isinstance(gpu, dict))
     return {
         "gpus": products,
-        "cpu": _mapping(meta, "cpu").get("brand"),
-        "torch": _mapping(meta, "pytorch").get("torch"),
-        "milabench": _mapping(meta, "milabench").get("tag"),
+        "cpu": object_at(meta, "cpu").get("brand"),
+        "torch": object_at(meta, "pytorch").get("torch"),
+        "milabench": object_at(meta, "milabench").get("tag"),
     }
-
-
-def _mapping(within: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = within.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 FORMATS = [

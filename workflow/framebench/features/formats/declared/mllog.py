@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ....files.json_files import object_at
 from ....records.run import Run
 from ....tables.results import CaseResult
 from .. import carried, rows
@@ -230,10 +231,9 @@ def _events_of(source: ImportedFile) -> Iterator[Event]:
                 time = source.number(_numeric(event["time_ms"]), "time_ms", line)
             else:
                 time = math.nan
-            metadata = event.get("metadata")
             yield Event(
                 line, f"{prefix}{event.get('namespace')}", str(event["key"]), event.get("value"),
-                metadata if isinstance(metadata, dict) else {}, time,
+                object_at(event, "metadata"), time,
             )  # fmt: skip
 
 

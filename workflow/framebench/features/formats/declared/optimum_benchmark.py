@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ....files.json_files import object_at
 from ....statistics import descriptive
 from .. import rows
 from ..format import Format
@@ -132,23 +133,19 @@ def _numbers(
 
 
 def _case(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    backend = _mapping(config.get("backend"))
+    backend = object_at(config, "backend")
     # Versions before 0.3 call the scenario "benchmark".
-    scenario = _mapping(config.get("scenario")) or _mapping(config.get("benchmark"))
+    scenario = object_at(config, "scenario") or object_at(config, "benchmark")
     texts = {
         "framework": backend.get("name"), "framework_version": backend.get("version"),
         "model": backend.get("model"), "precision": backend.get("torch_dtype"),
     }  # fmt: skip
     case = {name: str(text) for name, text in texts.items() if text}
     parts = ("input_shapes", "generate_kwargs")
-    told = [_mapping(scenario.get(name)) for name in parts]
+    told = [object_at(scenario, name) for name in parts]
     told.append({name: backend.get(name) for name in _BACKEND})
     parameters = {name: value for part in told for name, value in rows.settings_of(part).items()}
     return {**case, "accelerator": str(backend.get("device") or "")}, parameters
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 FORMATS = [
