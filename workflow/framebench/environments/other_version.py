@@ -14,6 +14,7 @@ from ..config.yaml_files import read_mapping
 from ..files import temporary
 from ..files.whole_files import write_whole
 from . import locking
+from .trying import bare
 from .venvs import EnvironmentFile, read_environment_file
 
 COMPILE = (
@@ -54,8 +55,8 @@ def mix(
 ) -> None:
     """Write ``target``: the file ``good`` with the pins that ``bad`` has of the packages
     ``changed``. Nothing else changes."""
-    kept = [entry for entry in good.packages if _name_of(entry) not in changed]
-    entries = [*kept, *(entry for entry in bad.packages if _name_of(entry) in changed)]
+    kept = [entry for entry in good.packages if bare(entry) not in changed]
+    entries = [*kept, *(entry for entry in bad.packages if bare(entry) in changed)]
     _write(bad, "\n".join(entries), target)  # with its options, such as indexes
 
 
@@ -98,14 +99,4 @@ def moved(environment_file: EnvironmentFile, other: EnvironmentFile) -> dict[str
 
 def pins(file: EnvironmentFile) -> dict[str, str]:
     """Return the version of each package."""
-    pairs = (entry.partition("==") for entry in file.packages)
-    return {bare(head): version for head, _, version in pairs}
-
-
-def _name_of(entry: str) -> str:
-    return bare(entry.partition("==")[0])
-
-
-def bare(head: str) -> str:
-    """Return a package's name without extras, in the spelling of indexes."""
-    return re.sub(r"[-_.]+", "-", head.partition("[")[0]).lower()
+    return {bare(entry): entry.partition("==")[2] for entry in file.packages}

@@ -36,10 +36,10 @@ def modules(folder: Path, packages: Iterable[str]) -> list[str]:
 
     Without ``top_level.txt``, these are modules and folders with ``__init__.py`` in ``RECORD``.
     A file that is a program, like ``isympy.py``, may need packages that nobody asked for."""
-    wanted = {_normal(name) for name in packages}
+    wanted = {bare(name) for name in packages}
     found = []
     for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info")):
-        if _normal(path.name.partition("-")[0]) in wanted:
+        if bare(path.name.partition("-")[0]) in wanted:
             named = path / "top_level.txt"
             names = bounded.read_text(named).split() if named.is_file() else _recorded(path)
             own = _programs(path)
@@ -60,8 +60,9 @@ def _programs(metadata: Path) -> set[str]:
     return {name for name in named if (metadata.parent / f"{name}.py").is_file()}
 
 
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name.partition("[")[0]).lower()
+def bare(pin: str) -> str:
+    """Return a package's name without extras and version, in the spelling of indexes."""
+    return re.sub(r"[-_.]+", "-", re.split(r"\[|==", pin)[0]).lower()
 
 
 def _json_of(command: Sequence[str]) -> dict[str, str]:

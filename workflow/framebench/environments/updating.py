@@ -16,6 +16,7 @@ from ..config.validation import ConfigError
 from ..files import temporary
 from ..files.whole_files import write_whole
 from . import locking, other_version
+from .trying import bare
 from .venvs import EnvironmentFile, read_environment_file
 
 #: Environments whose pins stay, with date, reason and source of the reason.
@@ -93,7 +94,7 @@ def _move(
             if not (change.startswith(other_version.NONE) and _OF_CUDA.match(name))
         }
     pins = [
-        pin for pin in other.packages if pin in environment_file.packages or _name(pin) in changes
+        pin for pin in other.packages if pin in environment_file.packages or bare(pin) in changes
     ]
     text = bounded.read_text(environment_file.path).replace(
         f"- python={environment_file.python}", f"- python={wanted.python}"
@@ -108,10 +109,6 @@ def _move(
     return Moved(environment_file.path, before, changes)
 
 
-def _name(pin: str) -> str:
-    return other_version.bare(pin.partition("==")[0])
-
-
 def with_pins(text: str, pins: Sequence[str]) -> str:
     """Return the text of an environment file with other pins, each on a line; the rest stays."""
     lines = text.splitlines()
@@ -119,5 +116,5 @@ def with_pins(text: str, pins: Sequence[str]) -> str:
     indent = _PIN.match(lines[places[0]])
     assert indent
     rest = [line for line in lines[places[0] :] if not _PIN.match(line)]
-    made = [*lines[: places[0]], *(f"{indent[1]}{pin}" for pin in sorted(pins, key=_name)), *rest]
+    made = [*lines[: places[0]], *(f"{indent[1]}{pin}" for pin in sorted(pins, key=bare)), *rest]
     return "\n".join(made) + "\n"
