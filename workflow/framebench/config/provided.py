@@ -99,10 +99,6 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def _modules(written: list[str] | Modules) -> Modules:
-    return Modules(load=written) if isinstance(written, list) else written
-
-
 Interpreter = Annotated[str, ReadAs(Text, _interpreter)]
 ImageEntry = Annotated[
     Image,
@@ -126,6 +122,6 @@ ModulesEntry = Annotated[
                 "a list of names of modules, at least 1 and each once, or {load: [..], python: ..}"
             ),
         ],
-        _modules,
+        lambda written: Modules(load=written) if isinstance(written, list) else written,
     ),
 ]

@@ -59,12 +59,14 @@ def detect() -> Machine:
     # Rounded: kernels reserve different amounts of a few MiB.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
+    flags = _entry("/proc/cpuinfo", "flags") or _entry("/proc/cpuinfo", "Features")  # x86 or ARM
+    node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()  # as the harness reports it
     threads = threads_of_cores(cores)
     return Machine(
         len(cores), len(devices), memory,
         threads_per_core=max(threads), physical_cores=len(threads),
-        identity=_identity(kinds), named={_node(): ""}, memory_bytes=pages,
-        instruction_sets=frozenset(_instruction_sets().split()),
+        identity=_identity(kinds), named={node: ""}, memory_bytes=pages,
+        instruction_sets=frozenset(flags.split()),
         vendor=_entry("/proc/cpuinfo", "vendor_id"),
         devices=devices, hidden=hidden, fault=fault,
     )  # fmt: skip
@@ -78,16 +80,6 @@ def _identity(kinds: list[str]) -> Identity:
     # In an allocation the scheduler chose the node; records omit the host then, too.
     host = "" if "SLURM_JOB_ID" in os.environ else socket.gethostname()
     return Identity(", ".join([*kinds, cpu]), "", identities.memory(int(size) * 1024), host)
-
-
-def _instruction_sets() -> str:
-    """Return all flags of the processor, in the names of x86 or ARM."""
-    return _entry("/proc/cpuinfo", "flags") or _entry("/proc/cpuinfo", "Features")
-
-
-def _node() -> str:
-    """Return this node's name, as the harness reports it."""
-    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def _entry(path: str, key: str) -> str:

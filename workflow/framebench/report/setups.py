@@ -92,33 +92,23 @@ def _facts(record: Mapping[str, Any]) -> tuple[str, Pairs, list[tuple[str, Pairs
     way = ways[environment["install_method"]] + (f" ({brought})" if brought else "")
     made = f"{way}, Python {environment['python']}"
     facts = [*_flat(environment["hardware"]), *_flat(environment["system"])]
+    watched = {key: value for key, value in record.get("watch", {}).items() if key != "raw"}
+    rank = record["ranks"][0] if record["ranks"] else {}
+    libraries = rank.get("libraries", {}).items()
     details: list[tuple[str, Pairs]] = [
         ("Command of one run", [("", shlex.join(record["command"]))]),
         ("Job of one run", _flat(environment.get("scheduler"))),
-        ("While it was timed", _flat(_watched(record))),
-        ("Settings", [*_flat(record["settings"]), *_rank_settings(record)]),
+        ("While it was timed", _flat(watched)),
+        ("Settings", [*_flat(record["settings"]), *_flat(rank.get("settings", {}))]),
         (
             "Libraries of linear algebra and threads, with the code path that each tells",
-            _libraries(record),
+            [(name, code_path or "does not tell") for name, code_path in libraries],
         ),
         ("Code", _flat(environment["code"])),
         ("Variables", _flat(environment["variables"])),
         ("Packages", _flat(environment["packages"])),
     ]
     return made, facts, [(name, pairs) for name, pairs in details if pairs]
-
-
-def _watched(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.get("watch", {}).items() if key != "raw"}
-
-
-def _rank_settings(record: Mapping[str, Any]) -> Pairs:
-    return _flat(record["ranks"][0].get("settings", {})) if record["ranks"] else []
-
-
-def _libraries(record: Mapping[str, Any]) -> Pairs:
-    found = record["ranks"][0].get("libraries", {}) if record["ranks"] else {}
-    return [(name, code_path or "does not tell") for name, code_path in found.items()]
 
 
 def _flat(facts: Any) -> Pairs:

@@ -117,15 +117,11 @@ def advice(
     shorter = sorted(
         (less for less in other if less.seconds <= DAY), key=lambda less: -less.seconds
     )
-    found = [f"  {less.words}  {_about(less.seconds)}" for less in shorter]
+    found = [f"  {less.words}  {time_left(Left(*[less.seconds] * 3))}" for less in shorter]
     return [
         *([f"most of the time: {largest}"] if largest else []),
         *(["under a day:", *found] if found else ["no suite of these workloads takes less here"]),
     ]
-
-
-def _about(seconds: float) -> str:
-    return time_left(Left(seconds, seconds, seconds))
 
 
 def _parts(plan: Plan, value_of: Callable[[Case], str]) -> dict[str, float]:

@@ -204,7 +204,9 @@ def cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator
     if column.form is TOPOLOGY:
         return map(_topology, rows)
     if column.note:
-        return (Cell(text, _note(text)) for text in map(plain, values))
+        return (
+            Cell(text, "note" + " long" * (len(text) > LONG_NOTE)) for text in map(plain, values)
+        )
     if column.is_number:
         return _numbers(column, rows, notes)
     if column.form is PRINTED:  # as printed, even if it is no number
@@ -231,10 +233,6 @@ def _printed(column: Column, row: Row) -> Cell:
     if column.name in plain(row.get(CONTRADICTED)).split():
         flags.append(LINT)
     return Cell(text, "number", _sort_key(text), flags=" ".join(flags))
-
-
-def _note(text: str) -> str:
-    return "note long" if len(text) > LONG_NOTE else "note"
 
 
 def _status(look: str) -> str:

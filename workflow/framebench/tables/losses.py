@@ -71,7 +71,8 @@ def cells(
         return {column.name: "" if column.type == TEXT else None for column in COLUMNS}
     from ..statistics import intervals  # slow to import, and plans make no rows
 
-    devices, waiting = result.case.devices, _exposed(result)
+    devices = result.case.devices
+    waiting = [part for run in result.ok if (part := _exposed(run)) is not None]
     singles = [devices * value for value in base.values]
     apart = control.throughput / (devices * base.throughput)
     together = apart - result.throughput / (devices * base.throughput)
@@ -106,12 +107,8 @@ def _extremes(
     return min(corners), max(corners)
 
 
-def _exposed(result: CaseResult) -> list[float]:
-    """Return, per repeat with a step breakdown, the fraction of a step that is all-reduce only."""
-    return [part for run in result.ok if (part := _exposed_in(run)) is not None]
-
-
-def _exposed_in(run: Run) -> float | None:
+def _exposed(run: Run) -> float | None:
+    """Return the fraction of a step that is all-reduce only; None without a step breakdown."""
     seconds = dict(run.step_breakdown.seconds).get("all_reduce") if run.step_breakdown else None
     if seconds is None or not run.throughput:
         return None

@@ -161,7 +161,8 @@ def _shared(
                 dropped.add(column.name)
             continue
         is_condition = column.name in CONDITIONS
-        if not is_condition and (len(rows) < 2 or not _moves(column, narrow)):
+        moves = column.hoisted and (narrow or column.name not in STAYING)
+        if not is_condition and (len(rows) < 2 or not moves):
             continue
         text = partial(formatting.cell_text, column)
         # Equal values have equal texts: most columns have few.
@@ -185,10 +186,6 @@ def _marks_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
     marked = [column.name for column in columns if column.flagged]
     figures = (row for row in rows if any(row[name] is not None for name in marked))
     return flags_of_all(plain(row.get("flags")) for row in figures)
-
-
-def _moves(column: Column, narrow: bool) -> bool:
-    return column.hoisted and (narrow or column.name not in STAYING)
 
 
 def _is_blank(column: Column, rows: Sequence[Row]) -> bool:

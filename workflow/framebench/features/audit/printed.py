@@ -128,7 +128,8 @@ def ratios_of(printed: Sequence[PrintedFigure]) -> list[Ratio]:
             )
             base, kind = next(others, None), FULL_PRECISION
         else:
-            key = _changed(printed_figure, nodes="1", devices_per_node="1")
+            on_one = {**printed_figure.cell, "nodes": "1", "devices_per_node": "1"}
+            key = tuple(on_one[name] for name in KEYS)
             base = places.get(
                 (printed_figure.cell["table"], key, quantity), places.get((key, quantity))
             )
@@ -142,10 +143,6 @@ def _is_amp_base(other: PrintedFigure, figure: PrintedFigure) -> bool:
     return other.cell["precision"] != figure.cell["precision"] and all(
         other.cell[name] == figure.cell[name] for name in same
     )
-
-
-def _changed(figure: PrintedFigure, **other: str) -> Key:
-    return tuple(other.get(name, figure.cell[name]) for name in KEYS)
 
 
 def implied_baselines(ratios: Sequence[Ratio]) -> list[PrintedFigure]:

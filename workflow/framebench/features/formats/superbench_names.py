@@ -118,10 +118,6 @@ def _collective(case: CaseResult, metric: str, parameters: Mapping[str, Any]) ->
     return Name(library, f"{operation}_{parameters['bytes']}_{_COLLECTIVE[metric]}")
 
 
-def _memory(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
-    return Name("cpu-stream", f"{metric}_throughput", 1000)
-
-
 def _transfer(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
     if metric not in _COPIES:
         return None
@@ -147,7 +143,7 @@ _NAMINGS: dict[str, Callable[[CaseResult, str, Mapping[str, Any]], Name | None]]
     "sharded_matmul": _sharded,
     "overlap": _overlap,
     "collective": _collective,
-    "memory": _memory,
+    "memory": lambda _, metric, __: Name("cpu-stream", f"{metric}_throughput", 1000),
     "transfer": _transfer,
     "storage": _storage,
 }

@@ -17,7 +17,6 @@ from ...files import json_files
 from ...files.whole_files import write_together, write_whole
 from ...records import record_sets, tidy_csv
 from ...records.record_sets import RecordsError
-from ...records.run import Run
 from ...tables import formatting
 from ...tables.results import CaseResults
 from . import left_out, names, registry, rows
@@ -92,7 +91,9 @@ def import_files(name: str, path: Path, facts: Mapping[str, Any], results: Path)
     if len(figures) > MOST_ROWS:
         raise RecordsError(f"import: {path}: holds {len(figures)} figures; allowed: {MOST_ROWS}")
     completed = rows.complete(figures, facts, form.name)
-    text = tidy_csv.text_of(row for run in completed for row in tidy_csv.rows_of(run, _flags(run)))
+    text = tidy_csv.text_of(
+        row for run in completed for row in tidy_csv.rows_of(run, [flag.name for flag in run.flags])
+    )
     target = results / "runs" / record_sets.CSV_NAME
     _check_results(results, target, text)
     write_whole(target, text)
@@ -172,7 +173,3 @@ def _of_another(source: ImportedFile, form: Format) -> str:
             with suppress(RecordsError):
                 others += [one.name] if list(one.read(source)) else []
     return f" (it can be read as {' or '.join(others)})" if others else ""
-
-
-def _flags(run: Run) -> list[str]:
-    return [flag.name for flag in run.flags]

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from ...records.fields.curves import LearningCurve
 from ...tables import measured
 from ...tables.declared import converge
 from ...tables.formatting import number
@@ -61,7 +60,10 @@ def _panel(
         SeedCurves(
             label(result),
             measured.runs_in(result.case),
-            [(curve.seed, _values(curve, score)) for curve in converge.curves(result)],
+            [
+                (curve.seed, curve.scores if score else curve.losses)
+                for curve in converge.curves(result)
+            ],
             axes_of_other(result.key.row),
         )
         for result in chosen
@@ -79,10 +81,6 @@ def _panel(
         + left_out(len(lines), len(results), "cases"),
         under_baseline=NO_RATIOS,
     )
-
-
-def _values(curve: LearningCurve, score: str) -> Sequence[float | None]:
-    return curve.scores if score else curve.losses
 
 
 def draw(

@@ -158,10 +158,6 @@ def _interval(name: str, quantity: str, **shown: Any) -> list[Column]:
     return interval(f"{name}_ms", quantity, "ms", form=THREE_DIGITS, **options)
 
 
-def _why_not_lost(row: Row) -> str:
-    return "" if row["throughput_median"] is None else "no control (kind independent)"
-
-
 STEP_TIME = _milliseconds(
     "step_time", "samples of a step over the throughput", "step", value=step_milliseconds
 )
@@ -208,7 +204,9 @@ COMMUNICATION = Table(
         ),
         _milliseconds(
             "lost_to_communication", "what a step takes longer than one of the control", "lost",
-            why=_why_not_lost,
+            why=lambda row: ""
+            if row["throughput_median"] is None
+            else "no control (kind independent)",
         ),
         *_interval("lost_to_communication", "that",
                    why=why_no_interval("lost_to_communication_ms", confidence=losses.BOTH)),

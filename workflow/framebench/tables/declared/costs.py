@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ...records.sidecars.assumptions import Assumptions
@@ -51,6 +50,7 @@ def _cells(result: CaseResult, assumed: Assumptions) -> Row | None:
         about = median_interval(energies)
         emissions = factor * descriptive.median(energies)
         emitted_ends = about and (factor * about[0], factor * about[1])
+    is_unread = assumed.grid_intensity is not None and not energies
     return {
         "per": per,
         "cost": cost,
@@ -61,7 +61,7 @@ def _cells(result: CaseResult, assumed: Assumptions) -> Row | None:
         "currency": assumed.currency,
         "grid_intensity": assumed.grid_intensity,
         "pue": assumed.pue,
-        "reason": _why(assumed.grid_intensity is not None, energies),
+        "reason": "no energy could be read on this machine" if is_unread else "",
     }
 
 
@@ -71,10 +71,6 @@ def _amount(result: CaseResult) -> tuple[str, float]:
     if length:
         return "million tokens", MILLION / length
     return f"million {result.unit.removesuffix('/s')}", MILLION
-
-
-def _why(asked: bool, energies: Sequence[float]) -> str:
-    return "no energy could be read on this machine" if asked and not energies else ""
 
 
 def _number(name: str, meaning: str, unit: str, title: str, **shown: Any) -> Column:

@@ -105,7 +105,7 @@ def _crosstab(title: str, rows: Sequence[Row], down: str) -> Crosstab:
     cells: dict[tuple[str, str], Row] = {}
     for row in rows:
         cell = (row[down], name(row))
-        if cell not in cells or _is_better(row, cells[cell]):
+        if cell not in cells or (row["part_of_best"] or 0) > (cells[cell]["part_of_best"] or 0):
             cells[cell] = row
     compares = down == "framework"
     return Crosstab(
@@ -132,10 +132,6 @@ def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
         return " ".join(filter(None, parts))
 
     return contests.named(rows, name)
-
-
-def _is_better(row: Row, other: Row) -> bool:
-    return (row["part_of_best"] or 0) > (other["part_of_best"] or 0)
 
 
 def _cell(row: Row | None, compares: bool) -> Cell | None:

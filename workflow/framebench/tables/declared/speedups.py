@@ -139,10 +139,6 @@ def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:
     return [(str(name), {"precision": name}) for name in (baseline, row["precision"])]
 
 
-def _both_compilers(row: Row) -> Sequence[tuple[str, Fields]]:
-    return [(str(name), {"compiler": name}) for name in (UNCOMPILED, row["compiler"])]
-
-
 PRECISIONS = Table(
     name="precision_speedup",
     title="Speed-up by precision",
@@ -182,7 +178,7 @@ COMPILERS = Table(
     drawings=(Drawing("ratios", "Compiled against not compiled"),),
     always=True,
     sectioned=True,
-    behind=_both_compilers,
+    behind=lambda row: [(str(name), {"compiler": name}) for name in (UNCOMPILED, row["compiler"])],
     answers=("verdict", "speedup", "throughput"),
     order="speedup",
 )

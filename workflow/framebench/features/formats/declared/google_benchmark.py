@@ -34,7 +34,7 @@ def write(results: Results) -> ExportedFile:
     cases: dict[str, str] = {}
     started = [run.started for case in results.cases for run in case.runs if run.started]
     for case in results.cases:
-        name = _name(results, case)
+        name = results.name(case) + ("" if case.case.is_step else f":{case.key.metric}")
         for run in case.runs:
             if run.status != "ok":
                 left_out.append(f"{name}: repeat {run.repeat}: {run.status}: {run.reason}")
@@ -52,11 +52,6 @@ def write(results: Results) -> ExportedFile:
     document = {"context": context, "benchmarks": benchmarks}
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     return ExportedFile(text, left_out, not benchmarks)
-
-
-def _name(results: Results, case: CaseResult) -> str:
-    """Return the name of a row: the case, with the metric for other benchmarks than steps."""
-    return results.name(case) if case.case.is_step else f"{results.name(case)}:{case.key.metric}"
 
 
 def _seconds(case: CaseResult, run: Run) -> float | None:
