@@ -18,23 +18,16 @@ from typing import Any, NamedTuple
 FOLDER = Path(__file__).parent / "features"
 
 
-def _no_commands(commands: Any) -> None:
-    pass
-
-
-def _accept(settings: Any) -> None:
-    pass
-
-
-def _keep_nothing(results: Path, settings: Any) -> None:
-    pass
-
-
 class Program(NamedTuple):
-    """Command that parses its own options. ``main`` returns its exit status."""
+    """Command that parses its own options. ``module``: of a feature, loaded to run it."""
 
     help: str
-    main: Callable[[list[str]], int]
+    module: str
+
+    def main(self, arguments: list[str]) -> int:
+        """Run the command and return its exit status."""
+        module = import_module(f".{FOLDER.name}.{self.module}", __package__)
+        return int(module.main(arguments))
 
 
 @dataclass(frozen=True)
@@ -48,14 +41,14 @@ class Feature:
     results. ``programs``: commands that parse their own options, with one line of help.
     """
 
-    add_commands: Callable[[Any], None] = _no_commands
+    add_commands: Callable[[Any], None] = lambda commands: None
     programs: Mapping[str, Program] = field(default_factory=dict)
     table_names: tuple[str, ...] = ()
     written_tables: Callable[[], Sequence[Any]] = lambda: ()
     record_files: tuple[str, ...] = ()
     result_files: tuple[str, ...] = ()
-    check: Callable[[Any], None] = _accept
-    keep: Callable[[Path, Any], None] = _keep_nothing
+    check: Callable[[Any], None] = lambda settings: None
+    keep: Callable[[Path, Any], None] = lambda results, settings: None
 
 
 def known() -> tuple[Feature, ...]:

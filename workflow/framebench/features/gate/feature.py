@@ -11,18 +11,6 @@ if TYPE_CHECKING:
     from ...tables.table import Table
 
 
-def _gate(arguments: list[str]) -> int:
-    from . import command
-
-    return command.main(arguments)
-
-
-def _bisect(arguments: list[str]) -> int:
-    from .bisect import command
-
-    return command.main(arguments)
-
-
 def _written_tables() -> Sequence[Table]:
     from . import decisions
     from .bisect import messages
@@ -32,8 +20,8 @@ def _written_tables() -> Sequence[Table]:
 
 FEATURE = Feature(
     programs={
-        "bisect": Program("find the version that changed a figure", _bisect),
-        "gate": Program("measure two sides in pairs, and decide", _gate),
+        "bisect": Program("find the version that changed a figure", "gate.bisect.command"),
+        "gate": Program("measure two sides in pairs, and decide", "gate.command"),
     },
     table_names=("bisect", "gate"),
     written_tables=_written_tables,
