@@ -83,6 +83,18 @@ OF_ADAPTERS = {
     *("machine.interfaces", "processes.parent_death"),
 }
 
+#: What the folders of ``scripts`` may import, besides themselves and the standard library.
+ROOMS = {
+    "core": {"numpy"},
+    "networks": {"tensorflow"},
+    "tasks": {"numpy"},
+    "harness": {
+        *("core", "networks", "tasks", "numpy"),
+        *("nvidia", "PIL", "pynvml", "scipy", "tensorflow"),  # of a framework's environment
+    },
+    "reference": {"autograd", "core", "harness", "networks", "numpy"},
+}
+
 
 def imported(source: str) -> Iterator[str]:
     """Yield the imports of ``source`` from the harness, without ``harness.``, at any level."""
@@ -174,11 +186,13 @@ def libraries(source: str) -> set[str]:
     return names - sys.stdlib_module_names
 
 
-def test_core_imports_only_itself_and_numpy() -> None:
-    actual = {path.name: libraries(path.read_text()) for path in SCRIPTS.glob("core/*.py")}
-    assert {
-        name: wrong for name, entry in actual.items() if (wrong := entry - {"core", "numpy"})
-    } == {}
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_import_only_what_they_may(room: str) -> None:
+    actual = {
+        path.name: libraries(path.read_text()) for path in SCRIPTS.joinpath(room).rglob("*.py")
+    }
+    allowed = {room, *ROOMS[room]}
+    assert {name: wrong for name, entry in actual.items() if (wrong := entry - allowed)} == {}
 
 
 def test_the_driver_imports_no_harness() -> None:
