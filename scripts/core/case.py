@@ -264,8 +264,8 @@ class Case(_Values):
             return f"{folders}/{'-'.join(filter(None, parts))}-{digest}"
         parts = [self.mode, self.precision, self.compiler, self.topology]
         parts += [labels.pop("parallelism", ""), labels["batch"]]
-        parts += [labels.get(name, "") for name in ("accumulation", "sequence_length", "input")]
-        parts += [labels.get(axis.name, "") for axis in axes.further()]
+        optional = [axis.name for axis in axes.optional() if axis.name != "accumulation"]
+        parts += [labels.get(name, "") for name in ("accumulation", "sequence_length", *optional)]
         name = "-".join(filter(None, [*parts, self.variant, digest]))
         return f"{self.framework}/{self.model}/{name}"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from core import axes, own_axes
+from core.case import Case
 from framebench.config.validation import ConfigError
 from framebench.runs import verify
 
@@ -74,6 +75,17 @@ def test_wrong_values_are_refused(tmp_path: Path, values: object, expected: list
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, changed(**{AXIS: values}))
     assert_clear(error, expected)
+
+
+def test_a_further_axis_of_the_register_is_in_folder_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extend the register by an axis whose value is another than its default in every case."""
+    axis = axes.Axis("prefetch", "", axes.count, axes.COUNT, default=1, label="p{}".format)
+    optional = [*axes.optional(), axis]
+    monkeypatch.setattr(axes, "optional", lambda: optional)
+    monkeypatch.setattr(Case, axis.name, 4, raising=False)
+    case = Case("jax", "bert_base", "train", 1, 1, 8, "fp32", "jit", 64)
+    case = case._replace(accumulation=2, input="synthetic_host")
+    assert re.search(r"-b\d+-a2-s64-synthetic_host-p4-[0-9a-f]{8}$", case.folder({}))
 
 
 def test_an_unknown_axis_is_refused(tmp_path: Path) -> None:
