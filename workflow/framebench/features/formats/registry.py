@@ -11,9 +11,6 @@ from ...config.validation import ConfigError, did_you_mean
 from . import declared
 from .format import Format
 
-#: Configuration key for messages.
-_KEY = "config (config/config.yaml or --config): format"
-
 
 @cache
 def known() -> Mapping[str, Format]:
@@ -42,4 +39,4 @@ def _chosen(name: str | None, formats: Mapping[str, Format]) -> Format:
     if name is not None and name in formats:
         return formats[name]
     shown = "nothing" if name is None else f"'{name}'{did_you_mean(name, formats)}"
-    raise ConfigError(f"{_KEY}: found {shown}; allowed: {', '.join(formats)}")
+    raise ConfigError(f"--format: found {shown}; allowed: {', '.join(formats)}")
