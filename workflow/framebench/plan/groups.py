@@ -13,7 +13,7 @@ from .planning import PlannedRun
 
 #: Most values of an axis that are listed; longer lists show first, last and their number.
 _MOST = 4
-_HEADER = ["framework", "workload", "what of it", "cases", "runs", "s/run", "state", "time to go"]
+_HEADER = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
 
 
 def of_runs(
