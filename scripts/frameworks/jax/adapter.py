@@ -5,13 +5,11 @@ per device and ``jax.shard_map`` over them."""
 from __future__ import annotations
 
 import contextlib
-import copy
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from core.parallelism import DATA
 from harness.adapter import (
-    FLOAT64,
     Accumulation,
     AllReduce,
     ChainedMatmul,
@@ -289,20 +287,12 @@ class JaxAdapter(
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[JaxAdapter]:
         with self._jax.enable_x64(True):
-            alone = copy.copy(self)
-            alone.case = self.case._replace(precision=FLOAT64, compiler="none")
-            alone.rank_context = replace(
-                self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
-            )
+            alone = self.alone_in_float64()
             alone._dtype, alone._ranks = self._jax.numpy.float64, None
-            alone._definition = alone.definition()
             yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
         return dict(self._programs.result_dtypes(self._logits, self._local_arguments()))
-
-    def batch_arrays(self) -> Sequence[Any]:
-        return list(self._definition.arrays())
 
     def compiled(self) -> Dict[str, Any]:
         return dict(self._programs.proof(self._proved))

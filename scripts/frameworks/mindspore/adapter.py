@@ -4,15 +4,12 @@ pass and gradients are graphs."""
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
-from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_OI,
-    FLOAT64,
     SAME,
     Accumulation,
     AllReduce,
@@ -255,21 +252,14 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[MindSporeAdapter]:
-        alone = copy.copy(self)
-        alone.case = self.case._replace(precision=FLOAT64, compiler="none")
-        addresses = self.rank_context.addresses[:1]
-        alone.rank_context = replace(self.rank_context, rank=0, addresses=addresses)
+        alone = self.alone_in_float64()
         alone._group = self._data_parallel.Group(alone.rank_context)
-        alone._definition = alone.definition()
         with self._matmuls.refusing_float64():
             yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
         forward = self._programs.uncompiled_forward
         return self._matmuls.result_dtypes(self._network, lambda: forward(self._batches[0]))
-
-    def batch_arrays(self) -> Sequence[Any]:
-        return list(self._definition.arrays())
 
     def compiled(self) -> Dict[str, Any]:
         return self._programs_of.proof() if self._is_compiled else {}

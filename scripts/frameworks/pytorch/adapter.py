@@ -4,14 +4,11 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from core.parallelism import DATA
 from harness.adapter import (
-    FLOAT64,
     Accumulation,
     ExecutedMatmul,
     Generation,
@@ -322,23 +319,15 @@ class PyTorchAdapter(
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[PyTorchAdapter]:
-        alone = copy.copy(self)
-        alone.case = self.case._replace(precision=FLOAT64, compiler="none")
-        alone.rank_context = replace(
-            self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
-        )
+        alone = self.alone_in_float64()
         alone._amp, alone._in_float8, alone._process_group = False, False, None
         alone._dtype = self._torch.float64
-        alone._definition = alone.definition()
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
         return self._matmuls.result_dtypes(
             self._model, lambda: self._forward(self._model), self._device
         )
-
-    def batch_arrays(self) -> Sequence[Any]:
-        return self._definition.arrays()
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         if self._in_stages:

@@ -5,14 +5,12 @@ device, XLA by ``jit_compile``."""
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import json
 import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from harness.adapter import (
@@ -284,20 +282,12 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
-        alone = copy.copy(self)
-        alone.case = self.case._replace(precision=FLOAT64, compiler="none")
-        alone.rank_context = replace(
-            self.rank_context, rank=0, addresses=self.rank_context.addresses[:1]
-        )
+        alone = self.alone_in_float64()
         alone._policy, alone._strategy = FLOAT64, self._tf.distribute.get_strategy()
-        alone._definition = alone.definition()
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
         return self._graphs.result_dtypes(self._forward.get_concrete_function(self._batch))
-
-    def batch_arrays(self) -> Sequence[Any]:
-        return list(self._definition.arrays())
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         function = self._training.micro_step.get_concrete_function(self._batch)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import sys
 import types
 from abc import abstractmethod
-from typing import Any, Callable, ContextManager, Dict, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, Sequence, Tuple, TypeVar
 
 from harness.adapter.case import Mismatch
 from harness.adapter.numerics import Numerics
 
 #: The precision of a run that one in another is compared with; no case has it.
 FLOAT64 = "float64"
+
+OwnModelsAdapter = TypeVar("OwnModelsAdapter", bound="OwnModels")
 
 
 class OwnModels(Numerics):
@@ -20,6 +24,7 @@ class OwnModels(Numerics):
     The batch in :meth:`build` is ``{"seed": number}``: seed of the rank's batch."""
 
     LACKING = "runs no models of users"
+    _definition: Any
 
     @abstractmethod
     def in_float64(self) -> ContextManager[OwnModels]:
@@ -33,9 +38,19 @@ class OwnModels(Numerics):
         """Return the number of operations of a forward pass with floating-point results, by
         dtype."""
 
-    @abstractmethod
+    def alone_in_float64(self: OwnModelsAdapter) -> OwnModelsAdapter:
+        """Return a copy of this adapter with a definition of its own, for float64 without a
+        compiler and other ranks."""
+        alone = copy.copy(self)
+        alone.case = self.case._replace(precision=FLOAT64, compiler="none")
+        addresses = self.rank_context.addresses[:1]
+        alone.rank_context = dataclasses.replace(self.rank_context, rank=0, addresses=addresses)
+        alone._definition = alone.definition()
+        return alone
+
     def batch_arrays(self) -> Sequence[Any]:
         """Return this rank's inputs and targets as numpy arrays."""
+        return list(self._definition.arrays())
 
 
 def own_module(model_config: Dict[str, Any]) -> Any:
