@@ -83,11 +83,11 @@ class JaxAdapter(
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition, data_parallel, steps = self._definition, self._data_parallel, self._steps
-        train, compile_it = self.case.mode == "train", self.case.compiler == "jit"
+        compile_it = self.case.compiler == "jit"
         own_model = "own" in self.model_config
         batch = definition.batch(batch) if own_model else batch
         arrays = self._sharding or data_parallel.choose(
-            self._device, self._ranks, train and compile_it
+            self._device, self._ranks, self.trains and compile_it
         )
         self._arrays = arrays
         # a program of all ranks draws the masks of all of them, from one key
@@ -101,9 +101,9 @@ class JaxAdapter(
         model = definition.model(self.model_config)
         if self._sharding:
             model = {**model, self._sharded.SHARING: self._sharding}
-        forward = arrays.gathering(steps.forward(definition, model, self._dtype, train))
+        forward = arrays.gathering(steps.forward(definition, model, self._dtype, self.trains))
         self._logits, self._compiled_logits = steps.logits(forward), None
-        if not train:
+        if not self.trains:
             self._shared = steps.Shared(arrays.share(parameters), ())
             self._observed = self._logits
             self._step = self._ready(self._logits, self._shared.parameters, data_parallel.OWN)
@@ -205,7 +205,7 @@ class JaxAdapter(
             self._data_parallel.collectives(self._device) if self._ranks else None
         )
         settings["compiler_options"] = self._arrays.options
-        if self.case.mode == "train":
+        if self.trains:
             settings["state_donated"] = self.case.compiler == "jit"
             settings["sharded"] = self._sharding.settings if self._sharding else None
         return settings

@@ -33,7 +33,7 @@ def initial(
     """Return parameters and running statistics, the same in every rank, and the key of the rank's
     random numbers, so that dropout differs between ranks."""
     random = np.random.default_rng(rank_context.seed)
-    key = np.asarray(jax.random.PRNGKey(rank_context.seed + 1 + rank_context.rank))
+    key = np.asarray(jax.random.PRNGKey(rank_context.dropout_seed))
     parameters = definition.parameters(model_config, random)  # a user's model knows the others then
     has_statistics = hasattr(definition, "statistics")  # of batch normalisation
     return parameters, definition.statistics(model_config) if has_statistics else {}, key

@@ -44,24 +44,20 @@ class MegEngineAdapter(
         self._operations, self._optimizers = operations, optimizers
         self._definition: Any = self.definition()
 
-    @property
-    def _train(self) -> bool:
-        return self.case.mode == "train"
-
     def build(self, batch: Dict[str, Any]) -> None:
         megengine = self._megengine
         megengine.random.seed(self.rank_context.seed)
         self._model = self._definition.build(self.model_config)
-        self._model.train(self._train)
+        self._model.train(self.trains)
         self.note_form(batch)
         self.put(batch)
-        if self._train:
+        if self.trains:
             self._parameters = dict(self._model.named_parameters())
             self._manager = megengine.autodiff.GradManager().attach(self._parameters.values())
             self._optimizer = self._optimizers.from_model_config(
                 self._parameters, self.model_config
             )
-        megengine.random.seed(self.rank_context.seed + 1 + self.rank_context.rank)
+        megengine.random.seed(self.rank_context.dropout_seed)
 
     def put(self, batch: Dict[str, Any]) -> None:
         self._batch = {name: self._tensor(array) for name, array in batch.items()}
@@ -107,7 +103,7 @@ class MegEngineAdapter(
         self._optimizer.step()
 
     def step(self) -> Any:
-        if not self._train:
+        if not self.trains:
             return self._forward()
         losses = self._evaluate()
         self._backward(losses)
@@ -115,7 +111,7 @@ class MegEngineAdapter(
         return losses
 
     def read(self, handle: Any) -> float:
-        if not self._train:
+        if not self.trains:
             return super().read(handle)
         return float(sum(self.to_numpy(losses).mean(dtype="float64") for losses in handle))
 

@@ -79,10 +79,6 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         self._definition: Any = self.definition()
 
     @property
-    def _train(self) -> bool:
-        return self.case.mode == "train"
-
-    @property
     def _is_own(self) -> bool:
         return "own" in self.model_config
 
@@ -93,12 +89,12 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
     def build(self, batch: Dict[str, Any]) -> None:
         mindspore = self._mindspore
         mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
-        self._network = self._definition.build(self.model_config, self._train)
-        self._network.set_train(self._train)
+        self._network = self._definition.build(self.model_config, self.trains)
+        self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
         self._batch_of(batch)
-        seed = self.rank_context.seed + 1 + self.rank_context.rank
+        seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
         # each has taken the seed of the weights when it was made, the same in every rank
         cells = (cell for _, cell in self._network.cells_and_names())
@@ -106,12 +102,12 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         for number, cell in enumerate(drops):
             keep = cell.keep_prob if cell.p is None else 1.0 - cell.p
             cell.dropout = self._ops.Dropout(keep, seed, number)
-        parameters = self._trainable() if self._train else {}
+        parameters = self._trainable() if self.trains else {}
         self._programs = self._programs_of.Programs(
             *(self._definition, self._network, self.model_config),
             *([*parameters.values()], self._is_compiled),
         )
-        if self._train:
+        if self.trains:
             self._optimizer = self._make_optimizer(parameters)
             self._gradients: Sequence[Any] = ()
             accumulated, unchanged = self._steps.accumulated, self._steps.unchanged
@@ -165,7 +161,7 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         self._optimizer.update(self._gradients)
 
     def step(self) -> Any:
-        if not self._train:
+        if not self.trains:
             outputs = self._forward()
             self._executor.sync()
             return outputs

@@ -91,9 +91,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         with self._context:
             self._model = definition.build(self.model_config)
         self._model.initialize(ctx=self._context)
-        mx.random.seed(
-            self.rank_context.seed + 1 + self.rank_context.rank
-        )  # dropout differs between ranks
+        mx.random.seed(self.rank_context.dropout_seed)
         if self.case.compiler != "none":
             self._model.hybridize(**self._hybridize)
         self._forward = steps.inference(self._model, self._inputs)
@@ -132,11 +130,11 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Any]]:
         """Return numpy arrays of each micro-batch: what the model takes and, in training, the
         loss."""
-        definition, train = self._definition, self.case.mode == "train"
+        definition = self._definition
         parts = micro_batches(batch, self.case.accumulation)
         with self._context:
             return [
-                (definition.inputs(part), definition.labels(part) if train else ())
+                (definition.inputs(part), definition.labels(part) if self.trains else ())
                 for part in parts
             ]
 
@@ -199,7 +197,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         settings["amp_dtype"] = self._dtype if is_mixed(self.case.precision) else None
         settings["hybridize"] = self._hybridize if self.case.compiler != "none" else None
         settings["process_group"] = self._group.settings() if self._group else None
-        if self.case.mode == "train":
+        if self.trains:
             optimizer = self._trainer.optimizer
             settings["fused_optimizer"] = True
             settings["aggregated_updates"] = optimizer.aggregate_num
@@ -258,8 +256,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         watch = self._matmuls
         matmuls = watch.imperative if self.case.compiler == "none" else watch.compiled
-        train = self.case.mode == "train"
-        return matmuls(self._model, self._inputs, train, self._operators)
+        return matmuls(self._model, self._inputs, self.trains, self._operators)
 
     def micro_step_matmuls(self) -> List[ExecutedMatmul]:
         return self._watched(lambda: self._evaluate()[1].backward())

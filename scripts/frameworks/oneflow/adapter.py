@@ -67,23 +67,17 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         self._amp = None
         if is_mixed(self.case.precision):
             self._amp = mixed_precision.amp_dtype(
-                self.case.precision, self._device, self._graph_mode, self._train
+                self.case.precision, self._device, self._graph_mode, self.trains
             )
         self._definition: Any = self.definition()
-
-    @property
-    def _train(self) -> bool:
-        return self.case.mode == "train"
 
     def build(self, batch: Dict[str, Any]) -> None:
         oneflow, definition = self._oneflow, self._definition
         oneflow.manual_seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.model_config).to(self._device).train(self._train)
+        self._model = definition.build(self.model_config).to(self._device).train(self.trains)
         self.note_form(batch)
         self._batch = self._moved(batch)
-        oneflow.manual_seed(
-            self.rank_context.seed + 1 + self.rank_context.rank
-        )  # dropout differs between ranks
+        oneflow.manual_seed(self.rank_context.dropout_seed)
         if self._graph_mode:
             self._build_graph()
         else:
@@ -122,7 +116,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             )
 
     def _build_eager(self) -> None:
-        if not self._train:
+        if not self.trains:
             self._step = self._steps.inference(lambda: self._forward(self._model))
             return
         several = self.rank_context.world_size > 1
@@ -150,7 +144,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         if self.rank_context.world_size > 1:
             self._model = self._data_parallel.replicate(self._model, self._device)
             self._batch = self._data_parallel.join(self._batch, self._device)
-        if self._train:
+        if self.trains:
             self._optimizer = self._make_optimizer()
             self._graph = self._graphs.Training(*self._graph_parts(), self._optimizer)
             self._graphs.compile_graph(self._graph, self._batch)
@@ -190,7 +184,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
         return self._step()
 
     def read(self, handle: Any) -> float:
-        if not self._train:
+        if not self.trains:
             return super().read(handle)
         return float(sum(self.to_numpy(losses).mean(dtype="float64") for losses in handle))
 
@@ -226,7 +220,7 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             settings["dropout_has_seeds"] = self._graphs.dropout_has_seeds(self._graph)
         if several:
             settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
-        if self._train:
+        if self.trains:
             settings["fused_optimizer"] = self._optimizer.param_groups[0]["fused"]
             settings["grad_scaler"] = self._graph_mode and self._amp == self._oneflow.float16
         return settings

@@ -82,7 +82,6 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
 
     def build(self, batch: Dict[str, Any]) -> None:
         paddle, definition = self._paddle, self._definition
-        train = self.case.mode == "train"
         self.note_form(batch)
         self.put(batch)
         paddle.seed(self.rank_context.seed)  # the same weights in every rank
@@ -90,15 +89,13 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         if self._amp:
             self._devices.require_amp_of(self._model)
         self._network = self._devices.Network(self._model, self._dtype)
-        self._network.train() if train else self._network.eval()
-        paddle.seed(
-            self.rank_context.seed + 1 + self.rank_context.rank
-        )  # dropout differs between ranks
+        self._network.train() if self.trains else self._network.eval()
+        paddle.seed(self.rank_context.dropout_seed)
         if self._compiled:
             self._compiler.compile_model(self._network, self.case.compiler, self._inputs, self._amp)
             if self._amp and not self._gpu:
                 self._compiler.require_amp(self.case.mode)
-        if not train:
+        if not self.trains:
             self._step = self._steps.inference(lambda: self._forward(self._network))
             return
         network = self._network
@@ -187,7 +184,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         settings["amp_dtype"] = self._dtype if self._amp else None
         settings["amp_level"] = "O1" if self._amp else None
         settings["process_group"] = self._process_group
-        if self.case.mode == "train":
+        if self.trains:
             settings["multi_tensor_optimizer"] = bool(self._optimizer._use_multi_tensor)
             settings["grad_scaler"] = self._scaler.is_enable()
         return settings
@@ -229,7 +226,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         return float(self._scaler._scale) if self._scaler.is_enable() else 1.0
 
     def logits(self) -> Outputs:
-        with self._paddle.set_grad_enabled(self.case.mode == "train"):
+        with self._paddle.set_grad_enabled(self.trains):
             return self._forward(self._network)
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:

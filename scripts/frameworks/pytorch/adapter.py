@@ -68,8 +68,7 @@ class PyTorchAdapter(
         self._amp = self._in_float8 or is_mixed(self.case.precision)
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
-            train = self.case.mode == "train"
-            compiler.require(self.case.compiler, self._device, train, self.case.accumulation)
+            compiler.require(self.case.compiler, self._device, self.trains, self.case.accumulation)
         self._definition: Any = self.definition()
         self._watching = False
         several = self.rank_context.world_size > 1
@@ -103,11 +102,10 @@ class PyTorchAdapter(
 
     def build(self, batch: Dict[str, Any]) -> None:
         torch, definition = self._torch, self._definition
-        train = self.case.mode == "train"
         self.note_form(batch)
         self.put(batch)
         torch.manual_seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.model_config).train(train)
+        self._model = definition.build(self.model_config).train(self.trains)
         if not self._amp and self._dtype != torch.float32:
             self._devices.narrow(self._model, self._dtype)
         if self._in_float8:
@@ -123,7 +121,7 @@ class PyTorchAdapter(
             self._compiler.compile_module(
                 self._model, self.case.compiler, self._device, self._whole_graph
             )
-        if not train:
+        if not self.trains:
             self._step = self._steps.inference(
                 lambda: self._forward(self._model), self._without_gradients
             )
@@ -264,7 +262,7 @@ class PyTorchAdapter(
         settings["memory_format"] = _name(self._definition.MEMORY_FORMAT)
         settings["amp_dtype"] = _name(self._dtype) if self._amp else None
         settings["process_group"] = self._process_group
-        if self.case.mode == "train":
+        if self.trains:
             settings["fused_optimizer"] = self._optimizer.defaults.get("fused")
             settings["grad_scaler"] = self._scaler.is_enabled()
             replicated = self._process_group and not self._sharding
@@ -310,7 +308,7 @@ class PyTorchAdapter(
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
 
     def logits(self) -> Outputs:
-        with self._torch.set_grad_enabled(self.case.mode == "train"):  # what the step compiled
+        with self._torch.set_grad_enabled(self.trains):  # what the step compiled
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:

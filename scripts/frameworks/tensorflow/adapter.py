@@ -100,7 +100,6 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
     def build(self, batch: Dict[str, Any]) -> None:
         tf, definition, steps = self._tf, self._definition, self._steps
-        train = self.case.mode == "train"
         xla = self.case.compiler == "xla"
         batch = definition.batch(batch) if "own" in self.model_config else batch
         self.note_form(batch)
@@ -108,12 +107,12 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         tf.keras.utils.set_random_seed(self.rank_context.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
             self._model = definition.build(self.model_config)
-            if train:
+            if self.trains:
                 self._optimizer = self._make_optimizer()
         self._draw_other_dropout_masks()
-        self._forward = steps.forward(definition, self._model, train, xla)
+        self._forward = steps.forward(definition, self._model, self.trains, xla)
         function = self._forward
-        if train:
+        if self.trains:
             optimizer, strategy, count = self._optimizer, self._strategy, self.case.accumulation
             self._training = steps.training(
                 definition, self._model, self.model_config, optimizer, strategy, count, xla
@@ -227,9 +226,10 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         if self._gpu:
             settings["kernels"] = self._devices.kernels(self._gpu)
         if self.case.compiler == "xla":
-            train = self.case.mode == "train"
-            settings["xla_scope"] = "forward and backward pass, optimizer" if train else "step"
-        if self.case.mode == "train":
+            settings["xla_scope"] = (
+                "forward and backward pass, optimizer" if self.trains else "step"
+            )
+        if self.trains:
             settings["fused_optimizer"] = not isinstance(
                 self._inner_optimizer, self._optimizers.Lamb
             )

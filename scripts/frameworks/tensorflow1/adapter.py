@@ -90,11 +90,9 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
             tf.set_random_seed(self.rank_context.seed)  # the same weights in every rank
             self._model = self._definition.variables(model_config)
             resident = self._resident = self._variables.resident(batch)
-            tf.set_random_seed(
-                self.rank_context.seed + 1 + self.rank_context.rank
-            )  # dropout differs
+            tf.set_random_seed(self.rank_context.dropout_seed)
             parts = (self._definition, self._model, resident, model_config)
-            if self.case.mode == "train":
+            if self.trains:
                 rate = model_config["hyperparameters"]["learning_rate"]
                 self._rate = self._variables.constant((), rate, trainable=False)
                 trained = {
@@ -156,7 +154,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         return values[:1] if self.case.mode == "train" else self._outputs
 
     def read(self, handle: Any) -> float:
-        return super().read(handle if self.case.mode == "train" else self._run.run(handle))
+        return super().read(handle if self.trains else self._run.run(handle))
 
     def synchronize(self) -> None:
         pass  # nothing is left: see blocking
@@ -168,7 +166,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         return str(self._devices.product_name(self._config))
 
     def settings(self) -> Dict[str, Any]:
-        train, several = self.case.mode == "train", self.rank_context.world_size > 1
+        several = self.rank_context.world_size > 1
         rewriting = self._config.graph_options.rewrite_options
         settings: Dict[str, Any] = {
             "intra_op_threads": self._config.intra_op_parallelism_threads,
@@ -183,7 +181,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         }
         if self.case.compiler != "none":
             settings["xla_scope"] = "each block or layer, forward and backward pass apart"
-        if train:
+        if self.trains:
             settings["fused_optimizer"] = True
             settings["loss_scaling"] = is_mixed(self.case.precision)
         return settings
@@ -214,7 +212,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         return self._evaluate()[1]
 
     def logits(self) -> Sequence[Any]:
-        if self.case.mode == "train":
+        if self.trains:
             return self._evaluate()[0]
         return self._run.run(self.step())
 
@@ -225,9 +223,8 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
             return self._graphs.sized_matmuls(self._logits)
-        train = self.case.mode == "train"
         # All matmuls of a step, and nothing that it changes.
-        tensors = self._training.gradients.values() if train else self._logits
+        tensors = self._training.gradients.values() if self.trains else self._logits
         operations = [tensor.op for tensor in tensors]
         if self.case.compiler == "none":
             _, nodes = self._graphs.run_and_observe(self._run, operations)

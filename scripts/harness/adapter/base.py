@@ -36,6 +36,11 @@ class Adapter(ABC):
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self.case, self.model_config, self.rank_context = case, model_config, rank_context
 
+    @property
+    def trains(self) -> bool:
+        """Whether the case trains; else it infers."""
+        return self.case.mode == "train"
+
     @abstractmethod
     def start(self) -> None:
         """Import the framework, set threads, flags and seeds, take the device, and join the

@@ -32,3 +32,8 @@ class RankContext:
     @property
     def world_size(self) -> int:
         return len(self.addresses)
+
+    @property
+    def dropout_seed(self) -> int:
+        """Seed of this rank's dropout, which differs between ranks."""
+        return self.seed + 1 + self.rank

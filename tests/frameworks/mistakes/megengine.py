@@ -158,7 +158,7 @@ MISTAKES = [
     PlantedMistake(
         "dropout in inference",
         BERT,
-        Change("adapter.py", "self._model.train(self._train)", "self._model.train()"),
+        Change("adapter.py", "self._model.train(self.trains)", "self._model.train()"),
         config_name=DROPOUT,
         mode="inference",
     ),
@@ -181,7 +181,7 @@ MISTAKES = [
     PlantedMistake(
         "the batch's own statistics",
         RESNET,
-        Change("adapter.py", "self._model.train(self._train)", "self._model.train()"),
+        Change("adapter.py", "self._model.train(self.trains)", "self._model.train()"),
         mode="inference",
     ),
     PlantedMistake(

@@ -290,7 +290,7 @@ BERTS = [
     PlantedMistake(
         "dropout in inference",
         BERT,
-        Change(ADAPTER, "self._network.set_train(self._train)", "self._network.set_train()"),
+        Change(ADAPTER, "self._network.set_train(self.trains)", "self._network.set_train()"),
         config_name=DROPOUT,
         mode="inference",
     ),
@@ -325,20 +325,20 @@ CNNS = [
     PlantedMistake(
         "the batch's own statistics",
         RESNET,
-        Change(ADAPTER, "self._network.set_train(self._train)", "self._network.set_train()"),
+        Change(ADAPTER, "self._network.set_train(self.trains)", "self._network.set_train()"),
         mode="inference",
     ),
     PlantedMistake(
         "the batch's own statistics in a graph",
         BLOCK,
-        Change(ADAPTER, "self._network.set_train(self._train)", "self._network.set_train()"),
+        Change(ADAPTER, "self._network.set_train(self.trains)", "self._network.set_train()"),
         mode="inference",
         compiler="jit",
     ),
     PlantedMistake(
         "batch normalisation as in inference",
         BLOCK,
-        Change(ADAPTER, "self._network.set_train(self._train)", "self._network.set_train(False)"),
+        Change(ADAPTER, "self._network.set_train(self.trains)", "self._network.set_train(False)"),
     ),
     PlantedMistake(
         "MindSpore's own initial values of convolutions",
@@ -462,7 +462,7 @@ DECODERS = [
     PlantedMistake(
         "dropout in inference",
         GPT,
-        Change(ADAPTER, "self._network.set_train(self._train)", "self._network.set_train()"),
+        Change(ADAPTER, "self._network.set_train(self.trains)", "self._network.set_train()"),
         config_name=DROPOUT,
         mode="inference",
     ),

@@ -333,7 +333,7 @@ MISTAKES = [
         "embedding",
         Change(
             "adapter.py",
-            "self.rank_context.seed + 1 + self.rank_context.rank",
+            "self.rank_context.dropout_seed",
             "self.rank_context.seed + 1",
         ),
         ranks=2,

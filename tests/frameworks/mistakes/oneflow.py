@@ -204,7 +204,7 @@ MISTAKES = [
     PlantedMistake(
         "the batch's own statistics",
         "resnet50_v1.5",
-        Change("adapter.py", ".train(self._train)", ".train()"),
+        Change("adapter.py", ".train(self.trains)", ".train()"),
         mode="inference",
     ),
     PlantedMistake(
@@ -341,7 +341,7 @@ MISTAKES = [
         "embedding",
         Change(
             "adapter.py",
-            "self.rank_context.seed + 1 + self.rank_context.rank",
+            "self.rank_context.dropout_seed",
             "self.rank_context.seed + 1",
         ),
         ranks=2,
@@ -403,7 +403,7 @@ MISTAKES = [
     PlantedMistake(
         "dropout in inference",
         "gpt2_small",
-        Change("adapter.py", ".train(self._train)", ".train()"),
+        Change("adapter.py", ".train(self.trains)", ".train()"),
         config_name=DROPOUT,
         mode="inference",
     ),

@@ -298,7 +298,7 @@ MISTAKES = [
         "embedding",
         Change(
             "adapter.py",
-            "self.rank_context.seed + 1 + self.rank_context.rank",
+            "self.rank_context.dropout_seed",
             "self.rank_context.seed + 1",
         ),
         ranks=2,
@@ -332,7 +332,7 @@ MISTAKES = [
         "resnet50_v1.5",
         Change(
             "adapter.py",
-            "self._network.train() if train else self._network.eval()",
+            "self._network.train() if self.trains else self._network.eval()",
             "self._network.eval()",
         ),
     ),

@@ -54,7 +54,9 @@ MISTAKES = [
         "frozen batch normalisation",
         "resnet50_v1.5",
         Change(
-            "adapter.py", "build(self.model_config).train(train)", "build(self.model_config).eval()"
+            "adapter.py",
+            "build(self.model_config).train(self.trains)",
+            "build(self.model_config).eval()",
         ),
     ),
     PlantedMistake(
@@ -288,7 +290,7 @@ MISTAKES = [
         "bert_base",
         Change(
             "adapter.py",
-            "build(self.model_config).train(train)",
+            "build(self.model_config).train(self.trains)",
             "build(self.model_config).train()",
         ),
         config_name=DROPOUT,
