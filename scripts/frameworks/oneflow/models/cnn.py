@@ -15,7 +15,6 @@ from networks.schedule import Call, flattened, schedule
 from oneflow import Tensor, nn
 
 from ..devices import channels_last
-from .classification import cross_entropies
 
 Operation = Callable[..., Tensor]
 
@@ -211,10 +210,18 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
     return model
 
 
+def _cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the cross-entropy of each sample, (batch,), from logits (batch, classes). ``labels``:
+    class indices, or probabilities of all classes, (batch, classes)."""
+    if labels.ndim > 1:
+        return -(labels * F.log_softmax(logits, dim=-1)).sum(dim=-1)
+    return F.cross_entropy(logits, labels, reduction="none")
+
+
 def losses(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
 ) -> Tuple[Tensor, ...]:
     """Return the cross-entropies of the logits, (batch,), and those of each auxiliary head, times
     its weight; the loss is the sum of their means."""
-    logits, *heads = (cross_entropies(output.float(), batch["labels"]) for output in outputs)
+    logits, *heads = (_cross_entropies(output.float(), batch["labels"]) for output in outputs)
     return (logits, *(model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads))
