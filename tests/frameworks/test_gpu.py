@@ -141,19 +141,20 @@ def test_a_batch_is_copied_while_the_step_before_runs(run: ForkServer) -> None:
 FEEDS_FROM_DALI = ("pytorch", "tensorflow", "jax", "paddle", "mxnet", "oneflow")
 
 
-@pytest.mark.parametrize(("ranks", "steps"), [(1, 1), (1, 2), (2, 1)])
+@pytest.mark.parametrize(("ranks", "steps"), [(1, 2), (2, 1)])
 @pytest.mark.parametrize("run", FEEDS_FROM_DALI, indirect=True)
 def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
     run: ForkServer, pictures: Path, ranks: int, steps: int
 ) -> None:
-    if steps > 1 and run.framework == "oneflow":
-        pytest.skip("OneFlow's adapter has no micro-steps")
+    if run.framework == "oneflow":
+        steps = 1  # its adapter has no micro-steps
     compiler = "jit" if run.framework == "jax" else "none"
     options = {
         "model_config": small(RESNET),
         "compiler": compiler,
         "steps": steps,
         "data": str(pictures),
+        "workers": 0,
     }
     for rank in run.after("gpu.stand_for_dali")("gpu.train_with_dali", ranks, **options):
         for entry in rank["found"]:
