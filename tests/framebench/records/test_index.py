@@ -13,6 +13,7 @@ import pytest
 from core import axes
 from framebench.records import index, record_files, record_sets
 
+from ..imported import packages_behind
 from ..saved_records import failed, record, save
 
 
@@ -178,3 +179,7 @@ def test_other_code_of_the_shared_package_or_another_axis_is_other_code(
     with_axis = index.code_digest(["tables"])
     (core / "case.py").write_text((core / "case.py").read_text() + "# changed\n")
     assert len({before, with_axis, index.code_digest(["tables"])}) == 3
+
+
+def test_an_index_is_discarded_with_any_code_that_parses_runs() -> None:
+    assert set(index.CODE) == packages_behind("records.record_sets")

@@ -25,7 +25,7 @@ from .run import Run
 
 _PACKAGE = Path(__file__).parents[1]
 #: Code that parses a run; an index of other code is ignored.
-CODE = ("cases", "files", "machine", "records")
+CODE = ("cases", "config", "files", "machine", "records", "statistics")
 SCHEMA = _PACKAGE.parent / "schemas" / "record.schema.json"
 #: Largest size in bytes; 10,000 runs of 100 steps take 58 MB.
 LARGEST = 2**29

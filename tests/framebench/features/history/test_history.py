@@ -26,6 +26,7 @@ from framebench.records.run import RecordsError
 from ...browser import Browser
 from ...comparison import made_up_sides
 from ...full_disk import check_full_disk
+from ...imported import packages_behind
 from .result_sets import write_set
 
 SETS, CHANGED = 14, 7
@@ -376,3 +377,7 @@ def test_a_disk_that_fills_up_leaves_the_former_history(
         return ["history", "--by", "name", "--sets", earlier, runs]
 
     check_full_disk(tmp_path / "results", capsys, words)
+
+
+def test_an_index_is_discarded_with_any_code_that_makes_points() -> None:
+    assert set(index.CODE) == packages_behind("features.history.index")

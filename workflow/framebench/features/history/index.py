@@ -30,11 +30,12 @@ FILE = ".history.sqlite"
 #: Seconds to wait for a writing call.
 _PATIENCE = 60
 #: Packages that decide what a point is; an index of other code is discarded.
-_CODE = (
+CODE = (
     "cases",
-    "verification",
-    "files",
+    "comparison",
+    "config",
     "features/history",
+    "files",
     "machine",
     "records",
     "statistics",
@@ -205,10 +206,10 @@ def _with_tables(kept: sqlite3.Connection) -> sqlite3.Connection:
             raise sqlite3.DatabaseError("has other tables")
         kept.executescript(_TABLES)
         (code,) = kept.execute("SELECT max(code) FROM version").fetchone()
-        if code != code_digest(_CODE):
+        if code != code_digest(CODE):
             for table in ("version", "sets", "texts", "points"):
                 kept.execute(f"DELETE FROM {table}")
-            kept.execute("INSERT INTO version VALUES (?)", (code_digest(_CODE),))
+            kept.execute("INSERT INTO version VALUES (?)", (code_digest(CODE),))
     return kept
 
 
