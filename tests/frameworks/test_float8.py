@@ -64,7 +64,7 @@ def test_what_cannot_multiply_in_float8_is_unsupported(run: ForkServer) -> None:
     (actual,) = run("float8.refuse")
     assert "no convolutions in float8" in actual["convolutions"]
     assert "multiples of 16" in actual["sides"]
-    assert "linear layers of a model alone" in actual["product"]
+    assert "only in the linear layers of a model" in actual["product"]
 
 
 def test_inference_steps_multiply_in_float8(run: ForkServer) -> None:

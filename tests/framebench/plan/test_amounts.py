@@ -115,12 +115,12 @@ def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path
     with pytest.raises(ConfigError, match="electra_base_squad, which learns from files, but no"):
         targets.check_data(without, CATALOG)
     folder = squad(tmp_path / "squad")
-    options = {"data": str(folder)}
-    targets.check_data(plan_of(tmp_path / "good", options, **options), CATALOG)
+    config = {"data": str(folder)}
+    targets.check_data(plan_of(tmp_path / "good", config, **options), CATALOG)
     (folder / "dev-v1.1.json").unlink()
     amounts.counts_of.cache_clear()
     with pytest.raises(ConfigError, match=r"dev-v1\.1\.json: No such file"):
-        targets.check_data(plan_of(tmp_path / "bad", options, **options), CATALOG)
+        targets.check_data(plan_of(tmp_path / "bad", config, **options), CATALOG)
 
 
 def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> None:

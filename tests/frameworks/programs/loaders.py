@@ -107,14 +107,14 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
         return reason(lambda: list(again()))
 
     def records(name):
-        nonlocal asked
+        nonlocal loads
         images = folder.scan(name, "train", "refuse")
         places = order.epoch(images, "train", 0, seed, 0, 1)
         loads = order.loads(images, places, "train", 0, seed, 2, size, 0)
         return supply.batches(adapter, loads, name)
 
     def sequences(name):
-        nonlocal asked
+        nonlocal loads
         data = tokens.scan(name, "train", "refuse", ".")
         length = 128 if name == "bert" else 16
         loads = tokens.loads(data, "train", 0, seed, 0, 1, length, batch, 0)
