@@ -183,8 +183,7 @@ def test_python3_venv_is_blamed_where_it_is_missing_alone(project: Path) -> None
     status, output = finish(start(project))
     assert status == 1
     assert output.strip() == (
-        f"bootstrap: {project}/.venv.lock: Is a directory. The project's folder must be one that "
-        "can be written"
+        f"bootstrap: {project}/.venv.lock: Is a directory. The project's folder must be writable"
     )
 
 

@@ -91,5 +91,5 @@ def test_one_wrong_element_is_found(name: str) -> None:
 def test_arrays_are_four_times_the_last_cache_shared_by_all_devices() -> None:
     assert memory.default_bytes(32 << 20, 1) == 128 << 20
     assert memory.default_bytes(32 << 20, 2) == 64 << 20
-    with pytest.raises(Mismatch, match="say array_bytes"):
+    with pytest.raises(Mismatch, match="set array_bytes"):
         memory.default_bytes(0, 1)

@@ -63,7 +63,7 @@ def test_only_images_with_a_class_have_soft_answers() -> None:
     assert softening(MODEL_CONFIG, 0.0, 0.0) is None
     assert softening(MODEL_CONFIG, 0.1, 0.2) == Softening(0.1, 0.2, 10)
     spans = {"name": "spans", "inputs": [{"name": "token_ids"}], "hyperparameters": {}}
-    with pytest.raises(Unsupported, match="images with a class each, not of spans"):
+    with pytest.raises(Unsupported, match="images with one class each, not spans"):
         softening(spans, 0.1, 0.0)
 
 
