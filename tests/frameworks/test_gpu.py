@@ -154,7 +154,6 @@ def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
         "compiler": compiler,
         "steps": steps,
         "data": str(pictures),
-        "workers": 0,
     }
     for rank in run.after("gpu.stand_for_dali")("gpu.train_with_dali", ranks, **options):
         for entry in rank["found"]:
