@@ -38,7 +38,7 @@ class Adapter(ABC):
 
     @property
     def trains(self) -> bool:
-        """Whether the case trains; else it infers."""
+        """Return whether the case is a training; otherwise it is an inference."""
         return self.case.mode == "train"
 
     @abstractmethod

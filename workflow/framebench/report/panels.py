@@ -208,23 +208,23 @@ def _step_words(run: Run, waited: Sequence[float]) -> str:
     kind = "steps that were waited for" if waited else "timed steps"
     middle = descriptive.median(timed)
     slow = [value for value in timed if value > plots.SLOW * middle]
-    parts = (
+    text = (
         f"{len(slow)} of {len(timed)} {kind} are slow (more than "
         f"{plots.SLOW:g} times the median of {number(1000 * middle)} ms"
         + (f"), the slowest {number(1000 * max(slow))} ms" if slow else ")")
     )
     if waited:
         mean = number(1000 * sum(run.step_seconds) / len(run.step_seconds))
-        parts += (
+        text += (
             f". In the window each step had the next under way: a hollow dot is the time from one "
             f"completion to the next as the host saw it, no step time; their mean is {mean} ms"
         )
     elif run.waited_in == WAITED_NOWHERE:
-        parts += ". Each step had the next under way: these are times from one completion to the "
-        parts += "next as the host saw them, no step times"
+        text += ". Each step had the next under way: these are times from one completion to the "
+        text += "next as the host saw them, no step times"
     elif not run.waited_in:
-        parts += ". Whether each was complete before the next began, the record does not tell"
-    return parts
+        text += ". Whether each was complete before the next began, the record does not tell"
+    return text
 
 
 def _throughput_row(result: CaseResult, label: str) -> PlotRow:

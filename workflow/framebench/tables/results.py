@@ -69,8 +69,8 @@ class CaseResult:
 
     @property
     def uncompiled(self) -> str:
-        """How the framework runs without a compiler, such as eager; "" for cases with a compiler or
-        from other projects."""
+        """Return how the framework runs without a compiler, such as eager; "" for cases with a
+        compiler or from other projects."""
         ours = self._is_ours and self.case.compiler == UNCOMPILED
         return (
             str(catalog.framework_declaration(self.case.framework).get("none_is", ""))
