@@ -294,7 +294,7 @@ def test_what_a_killed_session_left_is_removed_by_the_next(
     session = subprocess.Popen(
         [sys.executable, PROGRAMS / "hold_cluster.py"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"},
         stdout=subprocess.PIPE,
         text=True,
     )
