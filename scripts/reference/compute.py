@@ -87,7 +87,7 @@ def with_extremes(
 def reduced(model_config: dict[str, Any], kind: str = "small") -> dict[str, Any]:
     """Return the model config made smaller, by ``verification.small``, so that a comparison takes a
     moment, or by ``verification.reduced``, so that one fits into memory: other hyper-parameters and
-    inputs, and others of the ``comparison``: a deep model diverges at a rate that is right for a
+    inputs, and others in the verification: a deep model diverges at a rate that is right for a
     small one. They say which they were reduced from, and how many parameters are left. Raises
     KeyError for a model that has no such reduction."""
     small = copy.deepcopy(model_config)

@@ -34,7 +34,7 @@ def cases(suite: Suite, catalog: Catalog, usual: str = "", gpus: int = 0) -> dic
 
     They are the product of the axes, and that product again with the values of each block of
     ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
-    further stage. ``default``: precision that the machine is made for; "" for the default.
+    further stage. ``usual``: precision that the machine is made for; "" for the default.
     ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a match and for a
     suite without cases.
     """

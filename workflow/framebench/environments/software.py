@@ -30,7 +30,7 @@ PROVIDED = {
 @dataclass(frozen=True)
 class Software:
     """Software that a framework runs in.
-    ``way``: install method, as in the record; ``python``: command that starts its Python;
+    ``install_method``: as in the record; ``python``: command that starts its Python;
     ``identity``: JSON value for the digests of cases; ``file``: environment file, built in
     ``folder`` unless conda builds it; ``image``, ``modules``: provided by the user."""
 

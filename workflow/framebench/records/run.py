@@ -75,7 +75,8 @@ class Run:
     joules, joules_per_sample : energy of the timed region, and per sample.
     energy_sources : what that energy includes.
     step_breakdown : step breakdown of the slowest rank; None if not requested.
-    all_reduce, exchange : timing of all-reduces, and of the gradients' alone; None if not timed.
+    all_reduce, gradient_all_reduce : timing of all-reduces, and of the gradients' alone; None if
+        not timed.
     phases : where the wall time went; None if not recorded.
     last_cache : bytes of all last-level caches; None if not requested.
     input_pipeline : input pipeline of steps whose batches came from the host; None for other runs.
