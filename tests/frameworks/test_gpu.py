@@ -150,7 +150,7 @@ def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
         steps = 1  # its adapter has no micro-steps
     compiler = "jit" if run.framework == "jax" else "none"
     options = {
-        "model_config": small(RESNET),
+        "model_config": small(RESNET, blocks=[1]),
         "compiler": compiler,
         "steps": steps,
         "data": str(pictures),
