@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FAST = (
     *("test_imports.py", "test_bounded.py", "test_config.py", "test_documentation.py"),
     *("test_columns.py", "test_measured.py", "test_registry.py", "test_updating.py"),
-    *("test_cells_by_key.py", "test_catalog.py", "test_tokens.py"),
+    *("test_catalog.py", "test_tokens.py"),
 )
 
 
