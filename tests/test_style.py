@@ -121,7 +121,7 @@ def test_no_program_stands_in_a_string() -> None:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         # Changes that are planted in source text are data.
-        if {"claims", "mistakes"} & {*path.relative_to(ROOT / "tests").parts}:
+        if "mistakes" in path.relative_to(ROOT / "tests").parts:
             continue
         for node in ast.walk(tree):
             text = node.value if isinstance(node, ast.Constant) else None

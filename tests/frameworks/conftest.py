@@ -15,7 +15,6 @@ from .cnns import write_small_references
 from .fork_server import ForkServers
 from .models import references_in, write_references
 from .optimizers import write_branch_references
-from .planting import references_of
 from .transformers import write_decoder_references
 
 
@@ -55,17 +54,6 @@ def decoder_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def branch_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with the references of every branch of the optimizers."""
     return written_once(tmp_path_factory, "branch-references", write_branch_references)
-
-
-@pytest.fixture(scope="session")
-def planted_references(
-    references: dict[str, Path],
-    decoder_references: Path,
-    block_references: Path,
-    branch_references: Path,
-) -> dict[str, Path]:
-    """Return the folders of the references in which mistakes are planted, by name."""
-    return references_of(references, decoder_references, block_references, branch_references)
 
 
 def written_once(

@@ -104,6 +104,13 @@ def test_noisy_is_not_a_matter_of_chance() -> None:
     assert [called_noisy(count, 0.5) for count in range(6, 11)] == [0] * 5
 
 
+def test_two_modes_within_a_narrow_interval_are_noisy() -> None:
+    values = [2831.0, 2732.0, 2829.0, 2728.0, 2834.0, 2826.0, 2730.0, 2830.0]
+    actual = only(build(repeats(*values))["summary"])
+    assert actual["remarks"] == "two modes: 3 near 2730 and 5 near 2830"
+    assert actual["flags"] == "noisy"
+
+
 @pytest.mark.parametrize(("width", "is_noisy"), [(0.049, False), (0.051, True)])
 def test_noisy_begins_at_five_percent_from_end_to_end(width: float, is_noisy: bool) -> None:
     offsets = np.array([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0])

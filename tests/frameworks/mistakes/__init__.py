@@ -1,6 +1,6 @@
 """Mistakes that verification must find, one module per framework.
 
-``benchmarks/planted_mistakes.py`` plants all of them, ``test_planted.py`` a part."""
+``benchmarks/planted_mistakes.py`` plants all of them."""
 
 from __future__ import annotations
 

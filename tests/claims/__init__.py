@@ -1,1 +1,0 @@
-"""Claims of the documentation, and planted violations that tests must find."""

@@ -1,1 +1,0 @@
-"""Seeded bad inputs of every kind that the driver reads, and their invariants."""
