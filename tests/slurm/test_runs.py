@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from framebench import cli
 
+from ..commands import framebench
 from ..conftest import build_environment
 from ..debian import install_debian_packages
 from ..frameworks.models import BERT, small
@@ -228,8 +228,9 @@ def check_weak_scaling(project: OnCluster, records: dict[Any, Any]) -> None:
     }
     results = project.folder / "results"
     arguments = ["--records", str(results / "runs"), "--results", str(results)]
-    assert cli.main(["runs", *arguments]) == 0
-    assert cli.main(["tables", "weak_scaling", *arguments]) == 0
+    for command in (["runs"], ["tables", "weak_scaling"]):
+        made = framebench(*command, *arguments)
+        assert made.returncode == 0, made.stderr
     table = {
         f"{row.nodes}n{row.devices_per_node}g": row
         for row in project.table("weak_scaling").itertuples()

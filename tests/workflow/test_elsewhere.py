@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -10,9 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from framebench.environments import venvs
-from framebench.files import locks
 
+from ..commands import framebench
 from .conftest import ONE_RUN, Project
 
 MODULE = """
@@ -134,7 +134,10 @@ def test_a_module_measures_into_no_folder_that_another_call_has(
     """Fail if a module measures into a folder in use: Snakemake calls no handlers of a module."""
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix="")
     (elsewhere.folder / "Snakefile").write_text(text)
-    with locks.take(elsewhere.folder / "results" / ".lock", "", "busy"):
+    results = elsewhere.folder / "results"
+    results.mkdir(exist_ok=True)
+    with (results / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         refused = elsewhere.run("--cores", "all", "--scheduler", "greedy")
     assert refused.returncode != 0
     assert "another Framebench is measuring into this folder" in refused.stdout, refused.stdout
@@ -143,8 +146,9 @@ def test_a_module_measures_into_no_folder_that_another_call_has(
 
 @pytest.fixture(scope="module")
 def snakedeploy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    marker = tmp_path_factory.mktemp("snakedeploy") / "venv" / venvs.MARKER
-    venvs.build(SNAKEDEPLOY, marker)
+    marker = tmp_path_factory.mktemp("snakedeploy") / "venv" / "environment.json"
+    built = framebench("environment", "--file", str(SNAKEDEPLOY), "--marker", str(marker))
+    assert built.returncode == 0, built.stderr
     return marker.with_name("bin") / "snakedeploy"
 
 

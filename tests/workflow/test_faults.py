@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 import pytest
-from harness.machine import cores
 
 from ..hog import hog
 from ..processes import wait_for
@@ -160,7 +159,7 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
 def test_a_disturbed_run_is_measured_again_in_the_same_call(project: Project) -> None:
     project.write_suite(ONE_RUN)
     config = ("rerun_disturbed=1", "cores_per_device=1")
-    with hog(cores.allowed()[0]):
+    with hog(min(os.sched_getaffinity(0))):
         ran = project.measure(*config, toy="sleep=0.2")
     assert ran.returncode == 0, ran.stdout
     before = project.records()
@@ -175,7 +174,7 @@ def test_a_disturbed_run_is_measured_again_in_the_same_call(project: Project) ->
 def test_a_kill_between_attempts_keeps_the_records(project: Project) -> None:
     project.write_suite(ONE_RUN)
     config = ("rerun_disturbed=1", "cores_per_device=1")
-    with hog(cores.allowed()[0]):
+    with hog(min(os.sched_getaffinity(0))):
         workflow = project.start("--cores", "all", "--config", *config, toy="sleep=0.4")
         wait_for(lambda: project.pids("-I", "guard.py", "r1-retry1"), "a second attempt")
         before = project.records()

@@ -13,9 +13,7 @@ import zipfile
 from datetime import datetime
 from pathlib import Path
 
-import pytest
-from framebench import cli
-
+from ..commands import framebench
 from ..csv_rows import read_rows
 from ..processes import PATIENCE, wait_for
 from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
@@ -261,9 +259,7 @@ def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> No
     assert not (project.folder / "results" / ".variables").exists(), "the file was left behind"
 
 
-def test_variants_run_interleaved_and_are_compared(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_variants_run_interleaved_and_are_compared(project: Project) -> None:
     """Fail if variants are not interleaved and compared.
     One variable differs, which slows the toy."""
     sides = {"default": None, "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.08"}}}
@@ -279,11 +275,11 @@ def test_variants_run_interleaved_and_are_compared(
 
     results = project.folder / "results"
     sides = ["--base", f"{results}@default", "--candidate", f"{results}@slow"]
-    assert cli.main(["compare", *sides, "--results", str(results), "--fail-on", "5%"]) == 3
-    compared = capsys.readouterr()
-    assert "1 of 1 cases are shown to be more than 5.0% slower" in compared.err
+    compared = framebench("compare", *sides, "--results", str(results), "--fail-on", "5%")
+    assert compared.returncode == 3
+    assert "1 of 1 cases are shown to be more than 5.0% slower" in compared.stderr
     table = read_rows(results / "tables" / "compare.csv")
-    assert [row["verdict"] for row in table] == ["slower"], compared.out
+    assert [row["verdict"] for row in table] == ["slower"], compared.stdout
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert "given.FRAMEBENCH_TOY none -> exact,sleep=0.08" in row["differences"]
@@ -292,10 +288,12 @@ def test_variants_run_interleaved_and_are_compared(
         assert row["order"] == "interleaved"
 
     same = ["--base", f"{results}@default", "--candidate", f"{results}@default"]
-    assert cli.main(["compare", *same, "--results", str(results), "--fail-on", "5%"]) == 0
+    compared = framebench("compare", *same, "--results", str(results), "--fail-on", "5%")
+    assert compared.returncode == 0, compared.stderr
     unknown = ["--base", f"{results}@x", *sides[2:]]
-    assert cli.main(["compare", *unknown, "--results", str(results)]) == 1
-    assert "no run is of variant 'x'; there are: default, slow" in capsys.readouterr().err
+    refused = framebench("compare", *unknown, "--results", str(results))
+    assert refused.returncode == 1
+    assert "no run is of variant 'x'; there are: default, slow" in refused.stderr
 
 
 def test_bad_input_ends_before_any_job(project: Project) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from pathlib import Path
 
 import yaml
-from framebench.environments.hashes import digest_of
 
 from ...packages import write_wheel
 from ..conftest import SUITE, Project
@@ -28,7 +28,9 @@ def prepare(project: Project) -> dict[str, str]:
     file = project.folder / "envs" / "toy.yaml"
     file.write_text(yaml.safe_dump({"name": "toy", "channels": [], "dependencies": [python, pins]}))
     # Its own environment is not built.
-    (file.parent / "toy.hashes.txt").write_text(f"# For toy.yaml sha256:{digest_of(file)}\n")
+    (file.parent / "toy.hashes.txt").write_text(
+        f"# For toy.yaml sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}\n"
+    )
     folder = project.folder / "scripts" / "frameworks" / "toy"
     changes = {
         "plain.py": (

@@ -6,17 +6,13 @@ import shutil
 import socket
 from pathlib import Path
 
-import pytest
-from framebench import cli
-
+from ...commands import framebench
 from ...conftest import ROOT
 from ...csv_rows import read_rows
 from ..conftest import Project
 
 
-def test_nodes_of_a_suite_are_measured_and_judged(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nodes_of_a_suite_are_measured_and_judged(project: Project, tmp_path: Path) -> None:
     kinds, rules = tmp_path / "kinds", tmp_path / "rules.yaml"
     shutil.copytree(ROOT / "tests" / "kinds", kinds)
     rules.write_text("rules: {copy: {metrics: memory_copy/bandwidth/.*}}\n")
@@ -35,9 +31,9 @@ def test_nodes_of_a_suite_are_measured_and_judged(
     assert row["reason"] == "needs 3 nodes of one kind of hardware, or a baseline"
     text = table.read_text()
     results = str(project.folder / "results")
-    assert cli.main(["lint", "--sources", f"{results}/runs", "--results", results]) == 0
     # The rules are kept with the results.
     arguments = ["--results", results, "--fail-on", "5%"]
-    assert cli.main(["nodes", *arguments]) == 5
-    assert "cannot tell: of none of 1 nodes it can be told" in capsys.readouterr().err
+    judged = framebench("nodes", *arguments)
+    assert judged.returncode == 5
+    assert "cannot tell: of none of 1 nodes it can be told" in judged.stderr
     assert table.read_text() == text
