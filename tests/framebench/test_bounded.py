@@ -19,7 +19,6 @@ OPENING = {
     "framebench/files/whole_files.py": {"os.open"},
     "framebench/runs/ensure_environment.py": {"os.open"},
     "framebench/files/archives.py": {"open", "zipfile.ZipFile", "tarfile.open", "entry.open"},
-    "framebench/environments/fat_binaries.py": {"zipfile.ZipFile", "mmap.mmap"},
     "framebench/files/temporary.py": {"os.open"},
     "framebench/driver/signals.py": {"os.open"},
     "framebench/runs/snakemake_calls.py": {"yaml.load"},

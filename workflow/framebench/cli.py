@@ -12,7 +12,6 @@ from . import feature_registry as features
 from .commands import exit_status, reporting, upkeep
 from .comparison import gate
 from .config.arguments import records, share, suite
-from .config.repeats import PAIRS
 from .config.validation import ConfigError
 from .config.values import RecordSource
 from .records.run import RecordsError
@@ -20,9 +19,6 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
-OLD = "for the old files, and what is measured against them"
-MEASURED = "for measuring, such as suite=NAME"
-CUDNN = "its wheel or folder, if it may know fewer GPUs than the build"
 LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
 BEFORE_ROUND = "leave runs.json, which is made once all rounds of a call are over"
 VARIANTS = "further suites whose variants name environment files: their environments stay"
@@ -116,35 +112,6 @@ def _run(arguments: list[str]) -> int:
             options.names, options.pins, options.environments
         )
     )
-    updating = commands.add_parser("update", help="move a framework's pins to its newest version")
-    updating.add_argument("framework", help="all its environments that envs/held.csv does not hold")
-    updating.add_argument("--results", type=Path, default=Path("results", "update"), help=OLD)
-    updating.add_argument("--python", default="", metavar="X.Y", help="move to this Python, too")
-    updating.add_argument("--pins-only", action="store_true", help="neither test nor measure")
-    updating.add_argument("--pairs", default=str(PAIRS), help="of runs, at most, for measuring")
-    updating.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=MEASURED)
-    updating.set_defaults(
-        command=lambda options: upkeep.update(
-            options.framework,
-            options.results,
-            options.python,
-            None if options.pins_only else [*options.config, "--pairs", options.pairs],
-        )
-    )
-    reading = commands.add_parser("capabilities", help="GPUs of a CUDA build, from its wheels")
-    reading.add_argument("name", help="environment with a row in envs/capabilities.csv")
-    reading.add_argument("places", nargs="+", type=Path, metavar="PATH", help="wheel or folder")
-    reading.add_argument("--library", default="*.so*", help="libraries to read (default: *.so*)")
-    reading.add_argument("--cudnn", nargs="+", type=Path, default=[], metavar="PATH", help=CUDNN)
-    reading.set_defaults(
-        command=lambda options: upkeep.write_capabilities(
-            options.name, options.places, options.library, options.cudnn
-        )
-    )
-    containing = commands.add_parser("recipe", help="write Containerfiles from envs/NAME.yaml")
-    containing.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
-    containing.add_argument("--to", type=Path, default=Path("recipes"), help="folder to write to")
-    containing.set_defaults(command=lambda options: upkeep.write_recipes(options.names, options.to))
     cleaning = commands.add_parser("clean-environments", help="remove what no file makes any more")
     cleaning.add_argument("--environments", type=Path, default=Path(".venvs"), help="their folder")
     cleaning.add_argument("--suites", type=suite, nargs="+", default=[], help=VARIANTS)
@@ -168,7 +135,6 @@ def _run(arguments: list[str]) -> int:
         RecordsError,
         reporting.Disagreement,
         reporting.Faulty,
-        upkeep.ChecksFailed,
     ) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1

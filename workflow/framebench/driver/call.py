@@ -46,9 +46,8 @@ class Invocation:
         if "--containerize" in words:
             refuse(
                 "--containerize: found; allowed: an image of your own for each framework "
-                "(--sdm apptainer, images in config/README.md; `framebench recipe` writes a "
-                "Containerfile for each), or --sdm conda: which environment a run needs is "
-                "decided run by run, and no single image has them all"
+                "(--sdm apptainer, images in config/README.md), or --sdm conda: which environment "
+                "a run needs is decided run by run, and no single image has them all"
             )
         if "--conda-cleanup-envs" in words:
             refuse(
