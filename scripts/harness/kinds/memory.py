@@ -17,6 +17,7 @@ from harness.measuring.micro import stream
 
 #: Size of all arrays of one name relative to the last-level cache, as STREAM's rules demand.
 TIMES_CACHE = 4
+_ARRAYS = 3  # of a device
 #: Largest relative error of the arrays: STREAM's own bound.
 ROUNDING = 1e-13
 
@@ -29,7 +30,8 @@ class Memory(Kind):
     parameters = (
         Parameter(
             "array_bytes", at_least(0), "bytes",
-            f"of each array of a device; 0: {TIMES_CACHE} times the last cache, shared by all",
+            f"of each array of a device; 0: {TIMES_CACHE} times the last cache, shared by all, but "
+            "at most an eighth of the free memory in all",
             0,
         ),
         Parameter("rounds", at_least(2), "", "of the four kernels; the first is not counted", 11),
@@ -84,7 +86,7 @@ def default_bytes(cache: int, devices: int) -> int:
     of the last-level ``cache`` is unknown."""
     if not cache:
         raise Mismatch("the kernel does not report the size of the caches: set array_bytes")
-    return -(-TIMES_CACHE * cache // devices)
+    return min(TIMES_CACHE * cache, stream.most_bytes() // _ARRAYS) // devices
 
 
 def check(held: stream.Stream, before: Any) -> None:

@@ -52,6 +52,12 @@ class MemoryLatency(Kind):
         if not (cache or parameters["largest_bytes"]):
             raise Mismatch("the kernel does not report the size of the caches: set largest_bytes")
         sizes = _sizes(context.workload)
+        most = stream.most_bytes() // context.workload.case.devices_per_node
+        if not parameters["largest_bytes"] and sizes[-1] > most:
+            raise Mismatch(
+                f"{TIMES_CACHE} times the last cache is more than an eighth of the free memory: set "
+                f"largest_bytes to at most {most}"
+            )
         kernels = context.phase("compile", chase.kernels)
         room = stream.aligned(sizes[-1] // 8)
         with blocks.recorded_blocks(context) as points:

@@ -203,22 +203,20 @@ def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_pa
 
 def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
     plan = planned(tmp_path, file(tmp_path))
-    (name,) = {case.model for case in plan.cases if case.mode != "memory"}
+    (name,) = {case.model for case in plan.cases}
     assert re.fullmatch("my_model@[0-9a-f]{8}", name)
-    assert {case.framework for case in plan.cases} == {"pytorch", ""}
+    assert {case.framework for case in plan.cases} == {"pytorch"}
     actual = {(c.mode, c.devices_per_node, c.batch_per_device, c.compiler) for c in plan.cases}
     alone = {(mode, 1, n, "none") for mode in ("train", "inference") for n in (2, 4, 8)}
-    roofs = {("memory", 1, 0, ""), ("memory", 2, 0, "")}
-    assert actual == {*alone, *roofs, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
+    assert actual == {*alone, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
 
 
-def test_the_bandwidth_of_memory_is_measured_for_its_roofline(tmp_path: Path) -> None:
+def test_only_a_benchmark_that_the_suite_asks_for_is_measured_beside_it(tmp_path: Path) -> None:
     source = file(tmp_path)
     suite = settings(tmp_path, source, {**SUITE, "on_gpus": "quick_gpu"}).suite
     assert suite.gpu_suite
-    assert [*suite.measurements] == ["independent", "memory"]
-    assert [*suite.gpu_suite.measurements] == ["elementwise"]
-    assert suite.gpu_suite.measurements["elementwise"].axes["framework"] == ["pytorch"]
+    assert [*suite.measurements] == ["independent"]
+    assert [*suite.gpu_suite.measurements] == []
     own = {**SUITE, "measurements": {"elementwise": {"framework": "all"}}}
     kept = settings(tmp_path, source, own).suite.measurements
     assert [(kind, measurement.axes["framework"]) for kind, measurement in kept.items()] == [

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from harness.adapter import Mismatch, Unsupported
-from harness.kinds import memory
+from harness.kinds import memory, memory_latency
 from harness.measuring.micro import stream
 
 from ...bench import Bench
@@ -93,3 +94,18 @@ def test_arrays_are_four_times_the_last_cache_shared_by_all_devices() -> None:
     assert memory.default_bytes(32 << 20, 2) == 64 << 20
     with pytest.raises(Mismatch, match="set array_bytes"):
         memory.default_bytes(0, 1)
+
+
+def test_no_default_size_takes_more_than_an_eighth_of_the_free_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Fail for a virtual machine that reports the caches of its host."""
+    monkeypatch.setattr(stream.memory, "available_bytes", lambda: 96 << 20)
+    for devices in (1, 2):
+        assert 3 * devices * memory.default_bytes(480 << 20, devices) <= 12 << 20
+    monkeypatch.setattr(stream, "largest_cache", lambda: 480 << 20)
+    case = SimpleNamespace(devices_per_node=1)
+    workload = SimpleNamespace(parameters={"largest_bytes": 0}, case=case)
+    context: Any = SimpleNamespace(fields={}, workload=workload)
+    with pytest.raises(Mismatch, match="set largest_bytes to at most 12582912"):
+        memory_latency.MemoryLatency().measure(context)

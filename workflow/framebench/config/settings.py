@@ -322,5 +322,5 @@ def _with_own_models(checked: CoreConfiguration, catalog: Catalog) -> dict[str, 
             f"beside model={own_model.source}, which is one of {own_model.framework}; "
             f"allowed: all, or {own_model.framework}"
         )
-    suite = of_own_model(checked.suite, own_model, catalog)
+    suite = of_own_model(checked.suite, own_model)
     return {"suite": suite, "models": [model.name for model in models]}

@@ -14,8 +14,10 @@ import os
 import threading
 from typing import Any, Dict, List
 
+from harness.machine import control_groups
 from harness.machine.sources import file_line
 from harness.measuring.micro.compiled import library
+from harness.processes import memory
 
 #: Arrays that each kernel moves.
 MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
@@ -97,6 +99,13 @@ def aligned(elements: int) -> Any:
         raise MemoryError(f"no {_ITEM * elements} bytes for an array")
     content: Any = (ctypes.c_double * elements).from_address(-(-address // LINE) * LINE)
     return np.frombuffer(content)
+
+
+def most_bytes() -> int:
+    """Return an eighth of the free memory, the most that arrays of a default size take together: a
+    virtual machine may report the caches of its whole host."""
+    total = control_groups.memory_bytes()
+    return min(memory.available_bytes() or total, total) // 8
 
 
 def largest_cache() -> int:
