@@ -25,7 +25,7 @@ FRAMEWORKS = ("jax", "mindspore", "pytorch", "tensorflow")
 #: Changes of the documented file, by framework and file name.
 MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
     "pytorch": {
-        "half.py": ("nn.ReLU(),", "Half(),"),
+        "cast.py": ("nn.ReLU(),", "Half(),"),
         "gradient.py": ("nn.ReLU(),", "Doubled(),"),
         "update.py": ("lr=1e-3", "lr=1e-3 if next(parameters).dtype == torch.float64 else 0"),
         "random.py": ("nn.ReLU(),", "Noise(),"),
@@ -90,6 +90,7 @@ NESTED = {
 }
 #: Changed files that are refused, with the reason.
 REFUSED = {
+    "half.py": "): there is no float64 run to compare with",
     "random.py": "it draws random numbers",
     "words.py": " without a tensor; allowed: a tensor, or tuples, lists",
     "fewer.py": "make was asked for 8 samples; its inputs have the shape (4, 32)",
@@ -160,7 +161,7 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     wrong = {name: beyond({name: errors}) for name, errors in actual["errors"].items()}
     assert not {name: own for name, own in wrong.items() if own and "good.py" in name}
     quantities = {entry["quantity"] for entry in actual["errors"]["good.py, train, fp32"][1]}
-    assert quantities >= {"float64 run", "outputs", "gradients", "loss", "first update"}
+    assert quantities >= {"outputs", "gradients", "loss", "first update"}
     outputs = next(
         entry
         for entry in actual["errors"]["good.py, train, fp32"][1]
@@ -168,7 +169,8 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     )
     assert 0 < outputs["rounding"] <= outputs["error"] < 1e-4, "the raw error is not shown"
     found_in = {name.partition(",")[0]: {entry[1] for entry in own} for name, own in wrong.items()}
-    assert "float64 run" in found_in["half.py"]
+    if framework == "pytorch":
+        assert "outputs" in found_in["cast.py"]
     if framework in ("pytorch", "mindspore"):
         assert found_in["gradient.py"] >= {"gradients", "gradients, total"}
         assert found_in["update.py"] == {"first update", "first update, total"}
@@ -357,6 +359,18 @@ def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer, tmp_path: 
     )
     (actual,) = compared(run, [(str(wrong), "train", "fp32")])
     assert {"outputs", "gradients"} <= {entry[1] for entry in beyond(actual["errors"])}
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_parameters_may_be_in_bfloat16_and_have_a_gradient_on_one_rank_only(
+    run: ForkServer, ranks: int
+) -> None:
+    path = str(OWN / "routed.py")
+    for entry in compared(run, [(path, "train", "amp")], ranks):
+        assert entry["refused"] == {}
+        assert entry["errors"]
+        assert not beyond(entry["errors"])
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)

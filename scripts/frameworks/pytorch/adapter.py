@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional,
 
 from core.parallelism import DATA
 from harness.adapter import (
+    FLOAT64,
     Accumulation,
     ExecutedMatmul,
     Generation,
@@ -223,6 +224,9 @@ class PyTorchAdapter(
         return (self._sharding or self._model).forward
 
     def _autocast(self) -> Any:
+        """Return the context of a forward pass, which decides in what precision it computes."""
+        if self.case.precision == FLOAT64:
+            return self._devices.Widening()
         dtype = self._dtype if self._amp else None
         return self._torch.autocast(self._device.type, dtype=dtype, enabled=self._amp)
 

@@ -15,6 +15,7 @@ from harness.adapter import (
     require_visible,
 )
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 #: Precisions in which the model itself is kept.
 WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -130,6 +131,29 @@ def narrow_inputs(inputs: Any, dtype: torch.dtype) -> Any:
     return tree_map_only(
         torch.Tensor, lambda x: x.to(dtype) if x.is_floating_point() else x, inputs
     )
+
+
+class Widening(TorchDispatchMode):
+    """Mode in which a model's own conversions to a narrower floating-point dtype give float64."""
+
+    def __enter__(self) -> Widening:
+        self._before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        mode: Widening = super().__enter__()
+        return mode
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        torch.set_default_dtype(self._before)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Optional[Dict[str, Any]] = None
+    ) -> Any:
+        options = dict(kwargs or {})
+        dtype = options.get("dtype")
+        if dtype is not None and (dtype.is_floating_point or dtype.is_complex):
+            options["dtype"] = torch.complex128 if dtype.is_complex else torch.float64
+        return func(*args, **options)
 
 
 def settings(device: torch.device) -> Dict[str, Any]:

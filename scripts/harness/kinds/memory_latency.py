@@ -55,8 +55,8 @@ class MemoryLatency(Kind):
         most = stream.most_bytes() // context.workload.case.devices_per_node
         if not parameters["largest_bytes"] and sizes[-1] > most:
             raise Mismatch(
-                f"{TIMES_CACHE} times the last cache is more than an eighth of the free memory: set "
-                f"largest_bytes to at most {most}"
+                f"{TIMES_CACHE} times the last cache is more than an eighth of the free memory: "
+                f"set largest_bytes to at most {most}"
             )
         kernels = context.phase("compile", chase.kernels)
         room = stream.aligned(sizes[-1] // 8)

@@ -27,9 +27,6 @@ _SAME = 1e-9
 #: Largest relative error of a gradient that is more than rounding. The gradient of a bias before a
 #: normalization is zero, for example, and an optimizer that divides by it gives a random update.
 _KNOWN = 0.1
-#: Rounding that float32 storage may add to a weight's change, as part of the weight: half a unit
-#: in the last place before the step and after it.
-_KEPT = 2.0**-23
 
 #: Factor on the effect of moved weights that is subtracted from an error, and the most that is
 #: subtracted. A missing or doubled gradient or update is an error of 1.
@@ -43,10 +40,14 @@ Arrays = Mapping[str, Any]
 
 
 class Step(NamedTuple):
-    """First training step: its loss, the weights before it, and the changes it made."""
+    """First training step: its loss, the weights before it, and the changes it made.
+
+    ``units``: rounding that the storage of each weight may add to its change, as part of the
+    weight: half a unit in the last place before the step and after it."""
 
     loss: float
     before: Arrays
+    units: Mapping[str, float]
     update: Arrays
     statistics: Arrays
 
@@ -65,7 +66,8 @@ class Observed(NamedTuple):
 
 def compare(context: Context) -> List[Dict[str, Any]]:
     """Build the model without dropout and return the errors of all its results. Raises Unsupported
-    for a model that draws random numbers, Mismatch for one whose results are all zero."""
+    for a model that draws random numbers or that computes in half precision by itself, Mismatch for
+    one whose results are all zero."""
     adapter: OwnModels = context.adapter
     adapter.model_config["own"]["dropout"] = (
         False  # as configs of other models have it in a comparison
@@ -76,7 +78,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     train, ranks = adapter.case.mode == "train", rank_context.world_size
     with adapter.in_float64() as exact:
         exact.build(model.seed_of_batch(rank_context.seed, rank_context.rank))
-        dtypes = exact.result_dtypes()
+        _check_wide(exact.result_dtypes())
         expected = observe(exact, train and ranks == 1)
         del exact
     _check_not_zero(expected, train)
@@ -100,7 +102,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     units = min(max(1.0, error / max(explained["error"], 1e-300)), _FARTHEST)
     if train:
         behind = explain(adapter, behind, own, unit * units)
-    return [_narrow(dtypes), _with_rounding(outputs, explained), *behind]
+    return [_with_rounding(outputs, explained), *behind]
 
 
 def _check_not_zero(exact: Observed, train: bool) -> None:
@@ -153,11 +155,11 @@ def moved_weights(adapter: OwnModels, unit: float, draw: int = 0) -> Iterator[Ow
 
 
 def _unit(context: Context) -> float:
-    """Return the unit in the last place of the widest dtype that the case's matmuls ran in."""
+    """Return the unit in the last place of the widest dtype that the case's matmuls ran in, or may
+    run in where there are none."""
     dtypes = precisions.known()[context.workload.case.precision].dtypes
-    return min(
-        precisions.UNITS[dtype] for dtype in dtypes if dtype in context.fields["matmul_dtypes"]
-    )
+    used = [dtype for dtype in dtypes if dtype in context.fields["matmul_dtypes"]]
+    return min(precisions.UNITS[dtype] for dtype in used or dtypes)
 
 
 def _move(adapter: OwnModels, unit: float, draw: int) -> None:
@@ -192,7 +194,14 @@ def observe(adapter: OwnModels, with_step: bool) -> Observed:
     loss = adapter.read(adapter.step())
     update = _change(adapter.weights(), before)
     statistics = _change(adapter.statistics(), kept)
-    return Observed(outputs, again, gradients, Step(loss, before, update, statistics))
+    units = {name: _stored_unit(entry.tensor) for name, entry in adapter.state().items()}
+    return Observed(outputs, again, gradients, Step(loss, before, units, update, statistics))
+
+
+def _stored_unit(tensor: Any) -> float:
+    dtype = str(tensor.dtype).lower()
+    stored = (name for name in ("bfloat16", "float16") if name in dtype)
+    return precisions.UNITS[next(stored, "float32")]
 
 
 def _change(after: Arrays, before: Arrays) -> Dict[str, Any]:
@@ -204,12 +213,12 @@ def _averaged(adapter: OwnModels, own: Arrays) -> Dict[str, Any]:
     """Return the gradients averaged over all ranks' batches, each computed here without
     collectives."""
     rank_context = adapter.rank_context
-    total = {name: array.astype("float64") for name, array in own.items()}
+    total = dict(own)  # another rank's samples may reach other parameters
     for rank in set(range(rank_context.world_size)) - {rank_context.rank}:
         with adapter.in_float64() as exact:
             exact.build(model.seed_of_batch(rank_context.seed, rank))
             for name, array in exact.gradients().items():
-                total[name] += array
+                total[name] = total.get(name, 0.0) + array.astype("float64")
             del exact
     return {name: array / rank_context.world_size for name, array in total.items()}
 
@@ -220,12 +229,20 @@ def _distance(actual: Sequence[Any], expected: Sequence[Any]) -> float:
     return max(errors, key=lambda error: (error != error, error))
 
 
-def _narrow(dtypes: Mapping[str, int]) -> Dict[str, Any]:
-    """Return the share of the float64 run's operations whose results are in half precision."""
-    narrow = {dtype: count for dtype, count in dtypes.items() if dtype not in _WIDE}
-    counts = [f"{count} in {dtype}" for dtype, count in sorted(dtypes.items())]
-    share = sum(narrow.values()) / max(sum(dtypes.values()), 1)
-    return measured("float64 run", share, ", ".join(counts))
+def _check_wide(dtypes: Mapping[str, int]) -> None:
+    """Raise Unsupported where the float64 run has results in half precision."""
+    if set(dtypes) - set(_WIDE):
+        counts = ", ".join(f"{count} in {dtype}" for dtype, count in sorted(dtypes.items()))
+        raise Unsupported(
+            f"the model sets the precision of its operations itself ({counts}): there is no "
+            "float64 run to compare with"
+        )
+
+
+def _with_all(gradients: Arrays, others: Arrays) -> Dict[str, Any]:
+    """Return the gradients, with zeros where only the ``others`` have one: rounding may route a
+    sample to other parameters."""
+    return {**{name: 0.0 * array for name, array in others.items()}, **gradients}
 
 
 def _errors(adapter: Adapter, actual: Observed, expected: Observed) -> List[Dict[str, Any]]:
@@ -237,13 +254,15 @@ def _errors(adapter: Adapter, actual: Observed, expected: Observed) -> List[Dict
         return errors
     precision = precisions.known()[adapter.case.precision]
     floor = precision.gradient_floor
-    errors += compare_arrays("gradients", actual.gradients, expected.gradients, floor)
+    computed = _with_all(actual.gradients, expected.gradients)
+    exact_gradients = _with_all(expected.gradients, actual.gradients)
+    errors += compare_arrays("gradients", computed, exact_gradients, floor)
     if actual.step is None or expected.step is None:
         return errors
     step, exact = actual.step, expected.step
     errors.append(measured("loss", abs(step.loss - exact.loss) / max(abs(exact.loss), 1e-300)))
     if precision.updates:
-        update = _beyond_rounding(actual, expected)
+        update = _beyond_rounding(step, exact, computed, exact_gradients)
         errors += compare_arrays("first update", update, exact.update, floor)
     if exact.statistics:
         # a mean after a normalization is zero but for rounding
@@ -251,20 +270,20 @@ def _errors(adapter: Adapter, actual: Observed, expected: Observed) -> List[Dict
     return errors
 
 
-def _beyond_rounding(actual: Observed, expected: Observed) -> Dict[str, Any]:
-    """Return the first update without the rounding of weights to float32.
+def _beyond_rounding(
+    actual: Step, expected: Step, computed: Arrays, exact_gradients: Arrays
+) -> Dict[str, Any]:
+    """Return the first update without the rounding of weights to what they are stored in.
 
     Where the gradient itself is rounding, the exact update is taken."""
     import numpy as np
 
-    assert actual.step is not None, "compared only where there is one"
-    assert expected.step is not None, "compared only where there is one"
-    nearest = dict(actual.step.update)
-    for name, gradient in expected.gradients.items():
-        exact = expected.step.update[name]
-        error = actual.step.update[name] - exact
-        kept = _KEPT * np.abs(expected.step.before[name])
+    nearest = dict(actual.update)
+    for name, gradient in exact_gradients.items():
+        exact = expected.update[name]
+        error = actual.update[name] - exact
+        kept = actual.units[name] * np.abs(expected.before[name])
         beyond = np.sign(error) * np.maximum(np.abs(error) - kept, 0.0)
-        known = np.abs(actual.gradients[name] - gradient) <= _KNOWN * np.abs(gradient)
+        known = np.abs(computed[name] - gradient) <= _KNOWN * np.abs(gradient)
         nearest[name] = np.where(known, exact + beyond, exact)
     return nearest
