@@ -62,10 +62,10 @@ def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
 
 def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
     """Write a verification record with this error of the outputs.
-    ``dropout``: verify dropout; ``refused``: reason for having nothing to compare; ``scale``: of
-    the model."""
+    ``dropout``: verify dropout; ``refused``: reason for having nothing to compare; ``ended``:
+    status and reason; ``scale``: of the model; ``quantity``: by default the outputs."""
     record = changed(record_of(random.Random(1), case, 1), **other)
-    quantity = "dropout" if other.get("dropout") else "outputs"
+    quantity = "dropout" if other.get("dropout") else other.get("quantity", "outputs")
     ranks = [
         {
             **{key: rank[key] for key in ("rank", "host", "status", "reason")},
@@ -77,7 +77,9 @@ def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **o
     record |= {**compared(case, other.get("scale", verifications.FULL)), "ranks": ranks}
     record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
     if "refused" in other:
-        record |= {"status": "unsupported", "reason": other["refused"], "ranks": []}
+        other["ended"] = ("unsupported", other["refused"])
+    if "ended" in other:
+        record |= {"status": other["ended"][0], "reason": other["ended"][1], "ranks": []}
     path = folder / "verification" / f"{len(list(folder.rglob('*.json')))}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record))

@@ -93,7 +93,7 @@ def test_what_is_right_passes(forked: ForkServer, references: dict[str, Path]) -
 def test_a_run_of_what_is_right_passes(compare: Compare) -> None:
     verification = compare(RESNET, precision="amp")
     assert verification.status == "ok", verification.reason
-    assert verification.passed, verification.errors
+    assert verification.outcome == "passed", verification.errors
     compared = {error.quantity for error in verification.errors}
     assert compared == quantities("train", "amp") | {"matmul_dtypes"}
 
@@ -135,7 +135,7 @@ def test_another_number_of_parameters_never_runs(compare: Compare) -> None:
 def test_finds_amp_without_effect(compare: Compare) -> None:
     off = ("adapter.py", "dtype=dtype, enabled=self._amp)", "dtype=dtype, enabled=False)")
     verification = compare(RESNET, off, precision="amp")
-    assert verification.passed is False
+    assert verification.outcome == "failed"
 
 
 def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:

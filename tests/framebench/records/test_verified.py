@@ -27,6 +27,8 @@ from ..made_up_records import record_of
 from ..made_up_runs import changed as changed_run
 from ..made_up_verifications import CASE, changed, compared, flag_of, run_in, verification_in
 
+OFF = ("incorrect", "outputs differ from the reference by 0.1 (allowed 0.0001)")
+
 
 @pytest.mark.parametrize("mode", ["train", "inference"])
 @pytest.mark.parametrize("rate", [0.0, 0.1, None])
@@ -61,7 +63,7 @@ def test_generated_text_needs_a_verification_of_its_own(tmp_path: Path) -> None:
     verification_in(tmp_path, GENERATED | {"mode": "inference"})
     assert flag_of(tmp_path, run) == ("unverified", "")
     verification_in(tmp_path, GENERATED, error=0.1, started="2031-01-01")
-    assert flag_of(tmp_path, run) == ("incorrect", "")
+    assert flag_of(tmp_path, run) == OFF
     verification_in(tmp_path, GENERATED, started="2032-01-01")
     assert flag_of(tmp_path, run) is None
 
@@ -95,9 +97,9 @@ def test_a_small_model_verifies_it_unless_the_model_itself_fails(tmp_path: Path)
     verification_in(tmp_path, CASE, scale="small")
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, CASE, error=0.1, started="2031-01-01")
-    assert flag_of(tmp_path, run) == ("incorrect", "")
+    assert flag_of(tmp_path, run) == OFF
     verification_in(tmp_path, CASE, scale="small", started="2032-01-01")
-    assert flag_of(tmp_path, run) == ("incorrect", ""), "a small one made up for the model itself"
+    assert flag_of(tmp_path, run) == OFF, "a small one made up for the model itself"
     verification_in(tmp_path, CASE, started="2033-01-01")
     assert flag_of(tmp_path, run) is None
 
@@ -108,7 +110,7 @@ def test_a_small_model_that_fails_is_no_proof_whatever_the_model_itself_does(
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, CASE, error=0.1, scale="small")
-    assert flag_of(tmp_path, run) == ("incorrect", "")
+    assert flag_of(tmp_path, run) == OFF
 
 
 def test_a_small_model_that_can_be_compared_verifies_what_the_model_itself_cannot(
@@ -142,6 +144,56 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     )[1:]
     arguments = verify.arguments(plan, next(iter(left.values())), "reference")
     assert "scale=small" in arguments
+
+
+def test_a_verification_that_could_not_be_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    known, plan, full = planned("dlperf", tmp_path)
+    wanted = verify.full_size(plan, known)
+    statuses = dict(zip(full, ("ok", "unsupported", "oom", "timeout", "failed"), strict=False))
+    for name, status in statuses.items():
+        record = {**record_of(random.Random(1), CASE, 1), **compared(CASE), "ranks": []}
+        record |= {"status": status, "reason": f"{status} it was"}
+        path = tmp_path / "verification" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record))
+    expected = [
+        f"{name}-retry1" if statuses.get(name) in ("oom", "timeout", "failed") else name
+        for name in full
+    ]
+    again = verify.names(plan, known, wanted)
+    assert [*again] == expected
+    first, *named = verify.repeated(plan, again)
+    assert first == "Verifications that could not be made, to repeat: 3"
+    assert [line.rpartition(": ")[2] for line in named] == ["oom it was", "timeout it was",
+                                                           "failed it was"]  # fmt: skip
+    of_call = {name: name for name in full}
+    assert [*verify.names(plan, known, wanted, of_call)] == [*full], "once in a call"
+
+
+@pytest.mark.parametrize("status", ["oom", "timeout", "failed"])
+def test_a_verification_that_could_not_be_made_shows_no_difference(
+    tmp_path: Path, status: str
+) -> None:
+    run = run_in(tmp_path, CASE)
+    verification_in(tmp_path, CASE, ended=(status, "others took the memory"))
+    why = f"the verification could not be made: {status}: others took the memory"
+    assert flag_of(tmp_path, run) == ("unverified", why)
+    verification_in(tmp_path, CASE, error=0.1, started="2020-01-01")
+    assert flag_of(tmp_path, run) == OFF, "a difference that was seen stays"
+
+
+def test_work_in_another_precision_has_a_flag_of_its_own(tmp_path: Path) -> None:
+    amp = CASE | {"precision": "amp"}
+    run = run_in(tmp_path, amp)
+    verification_in(tmp_path, CASE)
+    verification_in(tmp_path, amp, error=0.33, quantity="other dtypes")
+    share = "33 % of the multiply-adds ran in another precision (allowed 1 %)"
+    assert flag_of(tmp_path, run) == ("partly_fp32", share)
+    verification_in(tmp_path, amp, error=0.5, started="2031-01-01")
+    assert (flag_of(tmp_path, run) or ("",))[0] == "incorrect"
 
 
 def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
@@ -181,7 +233,7 @@ def test_a_verification_with_fewer_layers_verifies_what_it_can(tmp_path: Path) -
     verification_in(tmp_path, CASE, scale="layers=4")
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, CASE, error=0.1, scale="layers=4", started="2032-01-01")
-    assert flag_of(tmp_path, run) == ("incorrect", "")
+    assert flag_of(tmp_path, run) == OFF
 
 
 OWN = {"MKL_CBWR": "COMPATIBLE"}
@@ -226,7 +278,7 @@ def test_an_old_record_that_does_not_name_its_code_is_unverified(tmp_path: Path)
         "the record does not say which code computed it",
     )
     verification_in(tmp_path, CASE, error=0.1, code={"version": "1"}, started="2031-01-01")
-    assert flag_of(tmp_path, run) == ("incorrect", ""), "a failure is not lost for want of a digest"
+    assert flag_of(tmp_path, run) == OFF, "a failure is not lost for want of a digest"
 
 
 def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
@@ -245,7 +297,8 @@ def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> No
     verification_in(
         tmp_path, {**training, "devices_per_node": 2}, dropout=True, error=9.0, started="2031-01-01"
     )
-    assert flag_of(tmp_path, four) == ("incorrect", "")
+    off = "dropout differs from the reference by 9 (allowed 6)"
+    assert flag_of(tmp_path, four) == ("incorrect", off)
     assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
     inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
     verification_in(tmp_path, CASE)
@@ -259,7 +312,7 @@ def test_a_failed_verification_marks_what_it_is_of_until_it_is_made_again(tmp_pa
     verification_in(tmp_path, training)
     verification_in(tmp_path, {**training, "devices_per_node": 2}, error=0.1)
     assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
-    assert flag_of(tmp_path, two) == ("incorrect", "")
+    assert flag_of(tmp_path, two) == OFF
     verification_in(tmp_path, {**training, "devices_per_node": 2}, started="2031-01-01")
     assert flag_of(tmp_path, two) is None
     assert flag_of(tmp_path, other) == ("unverified", "the verification is of other code")

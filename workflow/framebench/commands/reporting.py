@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -295,7 +296,7 @@ def fingerprint(record_set: record_sets.RecordSet, source: Path, results: Path) 
 def make_verification(source: Path, results: Path) -> None:
     """Write and print verification results, and tables and report if there are runs.
 
-    Raises :class:`Disagreement` at the end if a verification failed."""
+    Raises :class:`Disagreement` at the end if a verification failed or could not be made."""
     from ..tables import frames
     from ..tables.declared.verification import VERIFICATION, summary_text
     from ..tables.table import Inputs
@@ -311,8 +312,12 @@ def make_verification(source: Path, results: Path) -> None:
         frames.write({VERIFICATION: frames.frame(VERIFICATION, rows)}, results / "tables")
     print(summary_text(verification_results))
     print(f"verification: {results / 'tables' / 'verification.csv'}")
-    failed = sum(verification.passed is False for verification in verification_results)
-    if failed:
-        raise Disagreement(
-            f"{failed} of {len(verification_results)} verifications failed, see above"
-        )
+    counted = Counter(verification.outcome for verification in verification_results)
+    words = {
+        verifications.DIFFERS: "failed",
+        verifications.PARTLY: "ran partly in another precision",
+        verifications.NOT_MADE: "could not be made, which the next call repeats",
+    }
+    if ends := [f"{counted[name]} {said}" for name, said in words.items() if counted[name]]:
+        count = len(verification_results)
+        raise Disagreement(f"of {count} verifications {', '.join(ends)}: see above")

@@ -227,8 +227,8 @@ def side_cells(matched: Matched, estimate: Estimate | None) -> dict[str, Any]:
         # versions of a user's own model are compared under the name that they share
         "model": series_of_model(case.case.model) if len(models) > 1 else case.case.model,
         measured.METRIC.name: case.key.metric,
-        "base_median": matched.base and matched.base.throughput,
-        "candidate_median": matched.candidate and matched.candidate.throughput,
+        "base_median": matched.base and matched.base.compared,
+        "candidate_median": matched.candidate and matched.candidate.compared,
         "unit": case.unit,
         "ratio": estimate and estimate.ratio,
         **interval_cells("ratio", estimate.interval if estimate else None),

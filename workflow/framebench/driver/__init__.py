@@ -16,7 +16,7 @@ from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
 from ..plan import pair_forecast, plan_text, targets
-from ..runs import partial
+from ..runs import partial, verify
 from . import call
 from .call import Invocation, refuse, warn
 from .handlers import Handlers
@@ -98,6 +98,10 @@ class Driver:
         for text in notices if asked.measures else ():
             for line in text(plan):
                 warn(line)
+        full = self.work.verifications if asked.proves else {}
+        every = {**full, **self.work.small_verifications}
+        for line in verify.repeated(plan, every) if asked.measures else ():
+            warn(line)
         for rule in sorted(self.snakemake.forced & ONCE):
             warn(
                 f"--forcerun {rule}: has no effect on existing records, which are never made "

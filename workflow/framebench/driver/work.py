@@ -72,6 +72,7 @@ class Work:
         self.run_before: dict[str, str] = {}
         self._runs = {run.name: run for run in [*self.plan.runs, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
+        self._chosen_names: dict[str, str] = {}
         self._name_checks()
         self._spending = Spending(settings.results) if settings.budget else None
         self._jobs: dict[str, Job] = {}
@@ -90,8 +91,9 @@ class Work:
         without a record.
         """
         plan, catalog = self.plan, self.catalog
-        self.verifications = verify.names(plan, catalog, verify.full_size(plan, catalog))
-        self.small_verifications = verify.small(plan, catalog, self.verifications)
+        chosen, full = self._chosen_names, verify.full_size(plan, catalog)
+        self.verifications = verify.names(plan, catalog, full, chosen)
+        self.small_verifications = verify.small(plan, catalog, self.verifications, chosen)
         self._verifications = {**self.verifications, **self.small_verifications}
         self.peak_flops = peak_flops.names(plan)
         for run, checks in jobs.behind_runs(

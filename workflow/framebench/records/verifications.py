@@ -41,6 +41,15 @@ EVERYWHERE = {
 }
 
 
+#: Quantities of how much of the work ran in another dtype than the precision has, in words.
+IN_OTHER_DTYPES = {"matmul_dtypes": "matmuls", "other dtypes": "multiply-adds"}
+#: Outcomes of a verification. NOT_MADE: it ended before it could compare, for a reason that is not
+#: the framework's; PARTLY: nothing differs, but part of the work ran in another precision.
+PASSED, DIFFERS, PARTLY, UNSUPPORTED, NOT_MADE = (
+    "passed", "failed", "partly_fp32", "unsupported", "not made"
+)  # fmt: skip
+
+
 class QuantityError(NamedTuple):
     """Error of one quantity against the reference, the largest over all ranks.
 
@@ -89,14 +98,41 @@ class VerificationResult:
         return " ".join(f"{name}={value}" for name, value in self.variables)
 
     @property
-    def passed(self) -> bool | None:
-        """Return whether all errors are within bounds; None for an unsupported case."""
-        if self.status == "unsupported":
-            return None
-        within = [
-            error.is_within(bound(self.case.precision, error.quantity)) for error in self.errors
-        ]
-        return self.status == "ok" and bool(within) and all(within)
+    def outcome(self) -> str:
+        """Return PASSED, DIFFERS if an error exceeds its bound, PARTLY, UNSUPPORTED or NOT_MADE."""
+        if self.status != "ok" or not self.errors:
+            return UNSUPPORTED if self.status == "unsupported" else NOT_MADE
+        worst = self._worst
+        if worst is None:
+            return PASSED
+        return PARTLY if worst.quantity in IN_OTHER_DTYPES else DIFFERS
+
+    @property
+    def difference(self) -> str:
+        """The error that exceeds its bound most, with this bound, as text."""
+        if (worst := self._worst) is None:
+            return ""
+        limit = bound(self.case.precision, worst.quantity)
+        if what := IN_OTHER_DTYPES.get(worst.quantity):
+            share = f"{100 * worst.error:.3g} % of the {what} ran in another precision"
+            return f"{share} (allowed {100 * limit:.3g} %)"
+        name = worst.quantity.partition(",")[0].partition(" of ")[0].partition(" in ")[0]
+        verb = "differ" if name.endswith("s") and not name.endswith("ss") else "differs"
+        error = worst.error - worst.rounding
+        return f"{worst.quantity} {verb} from the reference by {error:.2g} (allowed {limit:.2g})"
+
+    @property
+    def _worst(self) -> QuantityError | None:
+        """The error that exceeds its bound most, one of results before one of dtypes."""
+        bounds = {one.quantity: bound(self.case.precision, one.quantity) for one in self.errors}
+        return max(
+            (one for one in self.errors if not one.is_within(bounds[one.quantity])),
+            key=lambda one: (
+                one.quantity not in IN_OTHER_DTYPES,
+                (one.error - one.rounding) / (bounds[one.quantity] or 1e-300),
+            ),
+            default=None,
+        )
 
 
 def subject_of(case: Case, accelerator: str) -> tuple[Any, ...]:

@@ -18,9 +18,11 @@ from ..cases.conditions import OURS
 from ..machine.identities import same
 from .fields.flags import OWN
 from .run import Flag, Run
-from .verifications import VerificationResult, subject_of
+from .verifications import DIFFERS, NOT_MADE, PARTLY, PASSED, VerificationResult, subject_of
 
 FAILED, UNVERIFIED = "incorrect", "unverified"
+#: Flags of figures that take part in no comparison, by the outcome of the verification.
+EXCLUDING = {DIFFERS: FAILED, PARTLY: PARTLY}
 
 
 class VerificationKind(NamedTuple):
@@ -53,6 +55,11 @@ class VerificationKind(NamedTuple):
         """The baseline as the end of a text, such as " in fp32"; "" for the figure's precision."""
         return f" in {self.baseline}" if self.baseline else ""
 
+    @property
+    def prefix(self) -> str:
+        """The baseline as the start of a text, such as "in fp32, "."""
+        return f"in {self.baseline}, " if self.baseline else ""
+
 
 ON_ONE = VerificationKind()
 WITH_DROPOUT = VerificationKind(dropout=True)
@@ -71,15 +78,19 @@ class VerificationFlags:
     ) -> None:
         self._models = models
         self._of: dict[Any, list[VerificationResult]] = defaultdict(list)
-        for verification in sorted(verification_results, key=lambda result: result.started):
+        # The newest counts, but what could not be made does not replace what was.
+        for verification in sorted(
+            verification_results, key=lambda result: (result.outcome != NOT_MADE, result.started)
+        ):
             self._of[verification.subject].append(verification)
         self._known: dict[Any, Flag | None] = {}
 
     def flag(self, run: Run) -> Flag | None:
-        """Return the flag of a run: ``incorrect``, ``unverified``, or None.
+        """Return the flag of a run: ``incorrect``, ``partly_fp32``, ``unverified``, or None.
 
-        ``incorrect``: a verification of its computation failed. ``unverified``: a needed
-        verification has not passed. Needed are one device, and in training also several devices,
+        ``incorrect``: in a verification an error exceeds its bound. ``partly_fp32``: part of the
+        work ran in another precision. ``unverified``: a needed verification has not passed, or
+        could not be made. Needed are one device, and in training also several devices,
         micro-steps and dropout where the run had them; all of these in the baseline of its
         precision, too, unless the model is the user's own. The model may be its small version.
         Imported runs and micro-benchmarks get no flag: a micro-benchmark checks its own work."""
@@ -133,12 +144,16 @@ class VerificationFlags:
             if not _others(result, run)
         }
         unknown = [result for result in found if not (run.computation and result.computation)]
-        for result in [*own.values(), *unknown]:
+        failed = {
+            result.outcome: Flag(EXCLUDING[result.outcome], f"{kind.prefix}{result.difference}")
+            for result in [*unknown, *own.values()]
             # A failure on several devices says nothing of one device.
-            kind = _kind(result, run)
-            if result.passed is False and kind in (*needed, WITH_DROPOUT):
-                why = f"it differs from the reference{kind.suffix}" if kind.baseline else ""
-                return Flag(FAILED, why)
+            if (kind := _kind(result, run)) in (*needed, WITH_DROPOUT)
+            if result.outcome in EXCLUDING
+        }
+        for outcome in EXCLUDING:
+            if outcome in failed:
+                return failed[outcome]
         if "verification" not in self._model_config(run):
             return Flag(UNVERIFIED, f"there is no reference of {run.case.model} to compare it with")
         if not run.computation:
@@ -147,10 +162,21 @@ class VerificationFlags:
             made = [result for (of, _), result in own.items() if of == kind]
             if not made:
                 return Flag(UNVERIFIED, _why_not(run, found, kind))
-            if not any(result.passed for result in made):
+            if not any(result.outcome == PASSED for result in made):
                 why = f"it cannot be compared{kind.suffix}: {made[0].reason}"
+                if made[0].outcome == NOT_MADE:
+                    ended = f"{made[0].status}: {made[0].reason}"
+                    why = f"the verification{kind.suffix} could not be made: {ended}"
                 return Flag(UNVERIFIED, why)
         return None
+
+
+def why_excluded(flags: Iterable[Flag]) -> str:
+    """Return why a figure with these flags takes part in no comparison; "" if it does.
+
+    Everything that compares figures asks this function."""
+    names = EXCLUDING.values()
+    return next((flag.why or "verification failed" for flag in flags if flag.name in names), "")
 
 
 def _is_own(run: Run) -> bool:

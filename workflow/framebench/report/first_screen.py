@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from ..cases.conditions import Key
 from ..statistics import intervals, repeated_intervals
 from ..tables import formatting
 from ..tables.answers import Answer, VariantAnswer
@@ -88,7 +87,7 @@ def _block(answer: Answer, contest: Contest, own_peak: OwnPeak) -> SettingBars:
         AnswerBar(
             runs_in(result.case),
             runs_in(result.case),
-            why=STATUS_WORDS.get(result.status, result.status),
+            why=STATUS_WORDS.get(result.standing, result.standing),
         )
         for result in contest.without
     ]
@@ -116,7 +115,7 @@ def _bar(
     low, high = (value / width for value in (ends[0], ends[-1]))
     has_interval = result.interval is not None
     return AnswerBar(
-        label(result.key),
+        label(result),
         runs_in(result.case),
         formatting.rounded(result.throughput, "#.4g"),
         round(share(result.throughput or 0.0) / width, 1),
@@ -155,12 +154,9 @@ def _ratios(case: str, answers: Sequence[tuple[VariantAnswer, Row]]) -> SettingB
     )
 
 
-def label(key: Key) -> str:
+def label(result: CaseResult) -> str:
     """Return the framework of a case with its compiler and variant."""
-    parts = [runs_in(key.case)]
-    parts += [key.case.compiler] if key.case.compiler not in ("", "none") else []
-    parts += [key.case.variant] if key.case.variant else []
-    return "+".join(parts)
+    return "+".join([runs_in(result.case), *result.variation])
 
 
 def data(
@@ -205,7 +201,7 @@ def data(
         "units": number([contest.setting.unit for contest in contests]),
         "better": number([contest.results[0].better for contest in contests]),
         "without": number(
-            ["\t".join(f"{runs_in(result.case)} {result.status}" for result in contest.without)
+            ["\t".join(f"{runs_in(result.case)} {result.standing}" for result in contest.without)
              for contest in contests]
         ),
         "missing": number(["\t".join(contest.missing) for contest in contests]),
@@ -217,7 +213,7 @@ def data(
             "case": number([place(result.runs) for _, result in entrants]),
             "framework": number([runs_in(result.case) for _, result in entrants]),
             "compiler": number([result.case.compiler for _, result in entrants]),
-            "label": number([label(result.key) for _, result in entrants]),
+            "label": number([label(result) for _, result in entrants]),
             "flags": number([other_flags(flags_of(result), everywhere) for _, result in entrants]),
             "peak": number([peak for peak, _ in peaks]),
             "slow": number([slow for _, slow in peaks]),

@@ -14,6 +14,7 @@ import pandas as pd
 from ..cases.names import topology_of
 from ..config.statuses import FAILURES
 from ..records.run import WAITED_APART, WAITED_NOWHERE, RecordsError, Run
+from ..records.verified import EXCLUDING
 from ..statistics import descriptive
 from ..tables.formatting import number
 from ..tables.results import CaseResult, CaseResults
@@ -38,6 +39,7 @@ MAX_STEP_PLOTS = 12
 
 #: Text of a status in place of a figure.
 STATUS_WORDS = {name: failure.words for name, failure in FAILURES.items()}
+STATUS_WORDS |= {name: name.replace("_", " ") for name in EXCLUDING.values()}
 
 
 def throughput(cases: CaseResults, look: Look) -> list[Plot]:

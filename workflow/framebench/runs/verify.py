@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,9 @@ from core.text import duration
 from ..cases.fitting import MEASURE
 from ..config import own_model
 from ..config.catalog import Catalog, read_model_config
-from ..files.attempt_names import attempt_name
+from ..config.statuses import FAILURES
+from ..files.attempt_names import attempt_name, split_attempt
+from ..files.text import cut
 from ..machine.identities import is_here
 from ..plan import estimates
 from ..plan.case_settings import request, software, variables, variant_settings
@@ -30,6 +32,10 @@ from .commands import axis_options, common, given, model_of, of_kind, words
 
 #: Rough seconds of a verification of a full-size model, and of a small reference.
 FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
+#: Statuses of verifications that the next call makes again.
+_NOT_MADE = tuple(status for status in FAILURES if status != "unsupported")
+#: Verifications to repeat that are named, and characters of the line of each.
+_NAMED, _LONGEST_REASON = 3, 300
 #: Key of a model config: hyperparameters with which the model fits into memory.
 REDUCED = "reduced"
 
@@ -175,12 +181,15 @@ def missing(results: Path, named: Mapping[str, Verification]) -> dict[str, Verif
 
 
 def small(
-    plan: Plan, catalog: Catalog, full: Mapping[str, Verification]
+    plan: Plan,
+    catalog: Catalog,
+    full: Mapping[str, Verification],
+    chosen: MutableMapping[str, str] | None = None,
 ) -> dict[str, Verification]:
     """Return verifications of small models for those of ``full`` without a record, by name.
 
     Models whose config has a small version get one, except variants with another model source. A
-    user's own model stands for itself.
+    user's own model stands for itself. ``chosen``: as in :func:`names`.
     """
     lacking = missing(plan.settings.results, full)
     made_small = [
@@ -192,7 +201,7 @@ def small(
     reduced = {
         name: verification for name, verification in lacking.items() if verification.is_behind_runs
     }
-    return {**names(plan, catalog, made_small), **reduced}
+    return {**names(plan, catalog, made_small, chosen), **reduced}
 
 
 def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
@@ -207,10 +216,25 @@ def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
     small = any(verification.scale == SMALL for verification in to_make)
     models = "small models" if small else "your own model"
     with_them = f", with {computed} references" if computed else ""
-    return (
-        f"\nVerifications of {models} to run, roughly {duration(seconds)}: "
-        f"{len(to_make)}{with_them}"
-    )
+    lines = [f"Verifications of {models} to run, roughly {duration(seconds)}: "]
+    lines[0] += f"{len(to_make)}{with_them}"
+    return "".join(f"\n{line}" for line in [*lines, *repeated(plan, verifications_of)])
+
+
+def repeated(plan: Plan, verifications_of: Mapping[str, Verification]) -> list[str]:
+    """Return lines on the pending verifications that an earlier call could not make."""
+    ended = []
+    for name, verification in missing(plan.settings.results, verifications_of).items():
+        plain, attempt = split_attempt(name)
+        before = file_of(plan.settings.results, attempt_name(plain, attempt - 1))
+        if attempt and (status := _status(before, verifications.KIND, plan)):
+            reason = read(before, verifications.KIND)["reason"]
+            ended.append(f"{verification}: {status}: {' '.join(reason.split())}")
+    if not ended:
+        return []
+    lines = [f"Verifications that could not be made, to repeat: {len(ended)}"]
+    lines += [f"  {cut(text, _LONGEST_REASON)}" for text in ended[:_NAMED]]
+    return [*lines, *[f"  and {len(ended) - _NAMED} more"] * (len(ended) > _NAMED)]
 
 
 def reference_seconds(plan: Plan) -> float:
@@ -260,14 +284,21 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     return _digest([catalog.models[model], seed], _contents(code))
 
 
-def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
+def names(
+    plan: Plan,
+    catalog: Catalog,
+    wanted: Iterable[Verification],
+    chosen: MutableMapping[str, str] | None = None,
+) -> dict[str, Verification]:
     """Return verifications by name: that of their record in ``results/verification``, less
     ``.json``.
 
     The name ends in a digest of environment, harness, adapter and reference, so that a record is
     never reused after a change of these. A name that is taken by another kind of record, another
-    machine's, or one with a status in ``retry`` is replaced by that of the next attempt.
+    machine's, or one that ended neither ok nor unsupported is replaced by that of the next attempt.
+    ``chosen``: names that a call keeps, so that it makes each verification once.
     """
+    chosen = {} if chosen is None else chosen
     scripts, seed = catalog.root / "scripts", plan.settings.seed
     harness = _contents([*_files(scripts / "core"), *_files(scripts / "harness")])
 
@@ -300,7 +331,9 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         digest = _digest([about, reference(case.model)], code)
         kind = "-".join(filter(None, [*parts, case.variant, digest]))
         name = f"{case.framework}/{verification.reference}/{kind}"
-        results[free_name(plan, "verification", name, verifications.KIND)] = verification
+        if name not in chosen:
+            chosen[name] = free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)
+        results[chosen[name]] = verification
     return results
 
 
@@ -346,17 +379,18 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
     return words(named) + of_kind(parameters) + given(verification.variables)
 
 
-def free_name(plan: Plan, where: str, name: str, kind: str) -> str:
+def free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:
     """Return ``name``, or the first name of its attempts that is free or has a valid record.
 
-    A valid record has this ``kind``, this machine, and a status that is not in ``retry``.
-    ``where``: folder in the results.
+    A valid record has this ``kind``, this machine, and a status that is neither in ``retry`` nor
+    ``repeated``. ``where``: folder in the results.
     """
     folder, attempt = plan.settings.results / where, 0
+    retried = ("", *plan.settings.retry, *repeated)
     while True:
         tried = attempt_name(name, attempt)
         path = folder / f"{tried}.json"
-        if not path.exists() or _status(path, kind, plan) not in ("", *plan.settings.retry):
+        if not path.exists() or _status(path, kind, plan) not in retried:
             return tried
         attempt += 1
 

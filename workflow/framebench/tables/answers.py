@@ -19,7 +19,7 @@ from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
 from .declared import coverage, own_model, own_peaks
-from .declared.fastest import DECIDED, FASTEST, percent, too_few
+from .declared.fastest import DECIDED, FASTEST, excluded_sentences, percent, too_few
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
 from .declared.variants import VARIANTS
@@ -107,7 +107,8 @@ class Answers:
     compilers, and so on. ``failures``: (status, sentence). ``counted``: all failures in one
     sentence. ``everywhere``: flags of every fastest figure. ``coverage``: how much of each suite
     has been measured. ``slow``: frameworks whose matmuls are slow on this device. ``own_model``:
-    what was found about a user's own model, which no frameworks compete for."""
+    what was found about a user's own model, which no frameworks compete for. ``excluded``: a
+    sentence for each setting with figures that take part in no comparison."""
 
     variants: Sequence[VariantAnswer]
     fastest: Sequence[Answer]
@@ -119,6 +120,7 @@ class Answers:
     coverage: Sequence[str]
     slow: Sequence[str]
     own_model: Sequence[str] = ()
+    excluded: Sequence[str] = ()
 
     @property
     def variant_verdicts(self) -> str:
@@ -192,26 +194,32 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
         coverage.sentences(tables),
         own_peaks.sentences(tables),
         own_model.sentences(tables),
+        [*excluded_sentences(rows), *excluded_sentences(view.rows_of(tables, own_model.OWN_MODEL))],
     )
 
 
 def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     """Return lines of at most WIDTH characters for the terminal. ``last``: the last lines.
 
-    These are LINES, or a few more where each answer would have less than LEAST."""
+    These are LINES, and those on what is excluded, or a few more where each answer would have less
+    than LEAST."""
     behind = [*answers.slow[:MOST], *answers.first_gains[:MOST]][: MOST + 1]
     behind += [answers.counted] * bool(answers.failures)
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
     best = [text for text in answers.own_model if ": best" in text]
-    own = [line for text in best for line in wrap(text, WIDTH, subsequent_indent="    ")]
+    own = _wrapped(best)
     room = LINES - len(covered) - len(behind) - len(last) - len(own)
     half = room // 2 if answers.compares_frameworks else room
     of_variants = _variant_lines(answers, max(LEAST, half))
     fastest = _fastest_lines(answers, max(LEAST, room - len(of_variants)))
-    made = (*covered, *own, *of_variants, *fastest, *behind)
+    made = (*covered, *own, *of_variants, *fastest, *_wrapped(answers.excluded), *behind)
     return [*map(cut, made), *last]
+
+
+def _wrapped(texts: Sequence[str]) -> list[str]:
+    return [line for text in texts for line in wrap(text, WIDTH, subsequent_indent="    ")]
 
 
 def _variant_lines(answers: Answers, most: int) -> list[str]:

@@ -59,6 +59,8 @@ VERDICT = Form(
         "passed": "ok",
         "failed": "failed",
         "unsupported": "unsupported",
+        "partly_fp32": "failed",
+        "not made": "unsupported",
         "faster": "ok",
         "slower": "failed",
         "no difference shown": "unsupported",
@@ -253,6 +255,10 @@ _DECLARED = [
     Column(
         "reason", TEXT, "why the status is another than `ok`, or why a figure is missing",
         note=True, value=attrgetter("reason"),
+    ),
+    Column(
+        "excluded", TEXT, "figures that take part in no comparison, because their verification "
+        "failed or part of the work ran in another precision, each with the reason", hidden=True,
     ),
     Column("note", TEXT, "why a figure is missing, or why it differs", note=True),
     Column(

@@ -7,6 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from core import inputs as inputs_
@@ -14,6 +15,7 @@ from core import precisions
 from core.case import Case
 
 from ..cases.conditions import KEYS, OF_VARIANT, Conditions, Key
+from ..config import catalog
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
@@ -44,11 +46,12 @@ class Contest:
     """All cases of one setting.
 
     ``setting``: key without the fields OWN. ``machine``: label; "" if all cases are from one.
-    ``entrants``: fastest case of each framework with a figure, fastest first. ``figures``: number
-    of cases with a figure behind each entrant. ``without``: a case of each framework without a
-    figure. ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest is
-    unknown. ``error``: probability of a wrong winner here, where a time budget decided the repeats;
-    None for fixed numbers of repeats. ``left_out``: why a plan leaves out a framework, by name."""
+    ``entrants``: fastest case of each framework with a figure that is not excluded, fastest first.
+    ``figures``: number of such cases behind each entrant. ``without``: a case of each other
+    framework. ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest
+    is unknown. ``error``: probability of a wrong winner here, where a time budget decided the
+    repeats; None for fixed numbers of repeats. ``left_out``: why a plan leaves out a framework, by
+    name."""
 
     setting: Key
     machine: str
@@ -64,6 +67,11 @@ class Contest:
     def tried(self) -> int:
         """Number of frameworks with a measured case."""
         return len(self.entrants) + len(self.without)
+
+    @property
+    def excluded(self) -> str:
+        """The excluded cases with the reason of each, as text; "" for none."""
+        return "; ".join(map(exclusion, filter(attrgetter("excluded"), self.results)))
 
     @property
     def pair(self) -> tuple[CaseResult, CaseResult] | None:
@@ -179,13 +187,21 @@ def _place(contest: tuple[Key, Identity, int]) -> tuple[Any, ...]:
 
 
 def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
-    """Return results with a figure, fastest first."""
-    return sorted((result for result in results if result.throughput is not None), key=_speed)
+    """Return results with a figure that is not excluded, fastest first."""
+    return sorted((result for result in results if result.compared is not None), key=_speed)
+
+
+def exclusion(result: CaseResult) -> str:
+    """Name a case whose figure is excluded, and say why."""
+    case, titled = result.case, catalog.framework_declaration(result.case.framework)
+    framework = "+".join([titled.get("title", case.framework), *result.variation])
+    mode = "training" if case.mode == "train" else case.mode
+    return f"{framework}, {case.model} {mode}, {case.precision}: {result.excluded}"
 
 
 def _speed(result: CaseResult) -> float:
-    """Return a sort key that puts the fastest first; NaN without a figure."""
-    value = math.nan if result.throughput is None else result.throughput
+    """Return a sort key that puts the fastest first; NaN without a figure to compare."""
+    value = math.nan if result.compared is None else result.compared
     return -value if result.better == "higher" else value
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from ..plan import side_by_side
-from ..records import verified
+from ..records import verifications, verified
 from ..records.fields import flags
 from ..statistics import steady
 from .columns import COLUMNS, CONTRADICTED, LINT
@@ -34,11 +34,13 @@ FLAGS = {
     "into the last-level cache, or the figure lies above the roof",
     flags.OWN: "a user's own model, for one framework (docs/own-model.md): no other framework runs "
     "it, and it is verified against its own run in float64",
-    "incorrect": "the framework's computation differs from the reference, in this precision or in "
-    "fp32 (see the table verification): do not compare this figure",
-    "unverified": "no verification against the reference passed for this code, environment and "
-    "variables; a figure in another precision than fp32 needs those in fp32, too: run "
-    f"{verified.HOW}",
+    verified.FAILED: "results differ from the reference by more than is allowed, in this precision "
+    "or in fp32 (see the table verification): the figure is excluded from all comparisons",
+    verifications.PARTLY: "part of the work ran in another precision than asked, such as fp32 in "
+    "mixed precision: the figure is excluded from all comparisons",
+    verified.UNVERIFIED: "no verification against the reference passed for this code, environment "
+    "and variables, or it could not be made, which the next call repeats; a figure in another "
+    f"precision than fp32 needs those in fp32, too: run {verified.HOW}",
     LINT: "a printed figure that neighbouring figures contradict, or whose baseline is missing or "
     "another than stated; the row says which",
 }

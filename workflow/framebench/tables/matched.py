@@ -37,11 +37,12 @@ class Matched:
 
     @property
     def both(self) -> tuple[CaseResult, CaseResult] | None:
-        """Return both results if both have positive figures, else None."""
+        """Return both results if both have positive figures to compare, else None."""
         if self.base is None or self.candidate is None:
             return None
         positive = all(
-            result.values and min(result.values) > 0 for result in (self.base, self.candidate)
+            result.compared is not None and min(result.values) > 0
+            for result in (self.base, self.candidate)
         )
         return (self.base, self.candidate) if positive else None
 
@@ -138,8 +139,8 @@ def _verdict(
     for name, case in zip(names, (matched.base, matched.candidate), strict=True):
         if case is None:
             return CANNOT_TELL, f"not in {name}"
-        if case.throughput is None:
-            return CANNOT_TELL, f"{name} is {case.status}: {case.reason}"
+        if case.compared is None:
+            return CANNOT_TELL, f"{name} is {case.why_not_compared}"
     if matched.both is None:
         return CANNOT_TELL, "a ratio needs figures above 0"
     if estimate is None or estimate.interval is None or p_adjusted is None:

@@ -103,12 +103,12 @@ def _why_no_ratio(
     refused: Callable[[CaseResult], str],
 ) -> str:
     """Return why a case has no ratio to its baseline; "" if it has one."""
-    if case.throughput is None:
-        return f"{case.status}: {case.reason}"
+    if case.compared is None:
+        return case.why_not_compared
     if base is None:
         return f"no {name} run{at}"
-    if base.throughput is None:
-        return f"{name} is {base.status}: {base.reason}"
+    if base.compared is None:
+        return f"{name} is {base.why_not_compared}"
     return refused(base)
 
 

@@ -14,6 +14,7 @@ from core.case import Case
 from ..cases.conditions import OURS, Conditions, Key
 from ..config import catalog
 from ..records.run import Run
+from ..records.verified import EXCLUDING
 from ..statistics import descriptive
 
 UNCOMPILED = "none"
@@ -28,7 +29,8 @@ class CaseResult:
     """All repeats of one case.
 
     ``values``: throughputs of the successful repeats. ``throughput``: their median; ``interval``:
-    its 95 % interval; None if unavailable. ``remarks``: anomalies of the repeats as text."""
+    its 95 % interval; None if unavailable. ``remarks``: anomalies of the repeats as text.
+    ``excluded``: why the figure takes part in no comparison, "" if it does."""
 
     key: Key
     runs: tuple[Run, ...]
@@ -39,6 +41,23 @@ class CaseResult:
     interval: Interval | None
     flags: frozenset[str]
     remarks: tuple[str, ...]
+    excluded: str = ""
+
+    @property
+    def compared(self) -> float | None:
+        """The figure that comparisons take; None without one, and if it is excluded."""
+        return None if self.excluded else self.throughput
+
+    @property
+    def standing(self) -> str:
+        """The status, or the flag for which the figure is excluded."""
+        names = (name for name in EXCLUDING.values() if name in self.flags)
+        return next(names, self.status) if self.excluded else self.status
+
+    @property
+    def why_not_compared(self) -> str:
+        """Status and reason of a case that takes part in no comparison."""
+        return f"{self.standing}: {self.excluded or self.reason}"
 
     @property
     def case(self) -> Case:
@@ -77,6 +96,12 @@ class CaseResult:
             if ours
             else ""
         )
+
+    @property
+    def variation(self) -> list[str]:
+        """Compiler and variant, without those that are the usual ones."""
+        compiler, variant = self.case.compiler, self.case.variant
+        return [*[compiler] * (compiler not in ("", UNCOMPILED)), *[variant] * bool(variant)]
 
     @property
     def _is_ours(self) -> bool:

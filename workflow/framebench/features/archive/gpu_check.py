@@ -96,8 +96,8 @@ def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Ou
             made[case] = Outcome(NOT_TRIED, "it has no record: see above, and logs")
         elif run.status != OK:
             made[case] = Outcome(FAILS, f"{run.status}: {run.reason}")
-        elif (flag := flags.flag(run)) and flag.name == verified.FAILED:
-            made[case] = Outcome(FAILS, f"verification: {flag.why}")
+        elif (flag := flags.flag(run)) and (why := verified.why_excluded([flag])):
+            made[case] = Outcome(FAILS, f"verification: {why}")
         else:
             made[case] = Outcome(WORKS)
     return made | {left_out.case: Outcome(NOT_TRIED, left_out.reason) for left_out in plan.left_out}

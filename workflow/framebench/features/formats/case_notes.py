@@ -23,10 +23,10 @@ def notes(case: CaseResult) -> str:
 
 
 def not_measured(results: Results) -> Iterator[str]:
-    """Yield a line for each case without a figure, for formats that cannot hold one."""
+    """Yield a line for each case without a figure to compare, for formats that cannot hold one."""
     for case in results.cases:
-        if case.throughput is None:
-            yield f"{results.name(case)}: {case.key.metric}: {case.status}: {case.reason}"
+        if case.compared is None:
+            yield f"{results.name(case)}: {case.key.metric}: {case.why_not_compared}"
 
 
 def seconds_of_step(case: CaseResult, throughput: float) -> float | None:

@@ -9,8 +9,8 @@
 3. ``within the margin``: the case is shown not to be slower; its whole 95 % interval lies above 1 -
    margin. A set of cases passes if each does (Berger's intersection-union test), which needs no
    adjustment.
-4. ``broken``: the base has a figure, and the candidate has none or fails the verification that the
-   base passes.
+4. ``broken``: the base has a figure, and the candidate has none, or one that is excluded because
+   its verification failed.
 5. ``cannot tell``: none of these.
 
 Sources:
@@ -29,7 +29,6 @@ import pandas as pd
 
 from ...comparison import compare
 from ...records import pairs
-from ...records.verified import FAILED
 from ...statistics import sequential, signed_rank
 from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
@@ -174,14 +173,12 @@ def _ordered(matched: Matched) -> tuple[CaseResult, CaseResult]:
 def _broken(matched: Matched) -> str:
     """Return the fault of a candidate whose base has none; "" if there is none."""
     base, candidate = matched.base, matched.candidate
-    if base is None or base.throughput is None:
+    if base is None or base.compared is None:
         return ""
     if candidate is None:
         return "the candidate has no run of it"
-    if candidate.throughput is None:
-        return f"the candidate is {candidate.status}: {candidate.reason}"
-    if FAILED in candidate.flags - base.flags:
-        return "the candidate's computation differs from the reference: see the verification table"
+    if candidate.compared is None:
+        return f"the candidate is {candidate.why_not_compared}"
     return ""
 
 
@@ -240,8 +237,8 @@ def _why_not(matched: Matched) -> str:
     for name, case in (("base", matched.base), ("candidate", matched.candidate)):
         if case is None:
             return f"not in the {name}"
-        if case.throughput is None:
-            return f"the {name} is {case.status}: {case.reason}"
+        if case.compared is None:
+            return f"the {name} is {case.why_not_compared}"
     return "a ratio needs figures above 0"
 
 

@@ -43,7 +43,8 @@ class ResultSet:
 class HistoryPoint:
     """Figure of a case in one set.
     ``key``: without the version and without labels that distinguish runs within a set; ``started``:
-    start of the first run, in seconds since the epoch; ``facts``: environment and settings."""
+    start of the first run, in seconds since the epoch; ``facts``: environment and settings;
+    ``status``: other than ok, the figure is compared with no other."""
 
     key: Key
     interval: tuple[float, float] | None
@@ -170,8 +171,8 @@ def _point(key: Key, result: CaseResult) -> HistoryPoint:
         version=result.case.framework_version,
         commit=next((run.commit for run in runs if run.commit), ""),
         started=min((run.started for run in runs if run.started is not None), default=None),
-        status=result.status,
-        reason=result.reason,
+        status=result.standing,
+        reason=result.excluded or result.reason,
         repeats=len(result.values),
         median=result.throughput,
         interval=result.interval,

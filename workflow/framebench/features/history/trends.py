@@ -16,6 +16,7 @@ import pandas as pd
 from ...cases.conditions import Key
 from ...cases.names import batch_of
 from ...comparison import circumstances
+from ...config.statuses import OK
 from ...files.problem import Problem
 from ...statistics import change_points, intervals
 from ...statistics.change_points import DRIFT, ChangePoint
@@ -145,7 +146,11 @@ def series_of(points: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistor
         for key, some in sorted(grouped.items(), key=lambda item: item[0].order)
     }
     places = {
-        key: [n for n, (_, _, point) in enumerate(some) if (point.point.median or 0) > 0]
+        key: [
+            n
+            for n, (_, _, each) in enumerate(some)
+            if each.point.status == OK and (each.point.median or 0) > 0
+        ]
         for key, some in ordered.items()
     }
     long_enough = sum(len(some) >= change_points.FEWEST for some in places.values())

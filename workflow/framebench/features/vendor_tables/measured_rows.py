@@ -320,9 +320,9 @@ def _figure(result: CaseResult | None) -> str:
 
 def _ratio(result: CaseResult | None, base: CaseResult | None) -> str:
     """Return the ratio of unrounded medians as text; "" without both."""
-    if not (result and base and result.throughput and base.throughput):
+    if not (result and base and result.compared and base.compared):
         return ""
-    return f"{result.throughput / base.throughput:.2f}"
+    return f"{result.compared / base.compared:.2f}"
 
 
 def _percent(value: float | None) -> str:

@@ -182,6 +182,7 @@ def _figures(contest: Contest, count: int) -> Row:
         "tried": contest.tried,
         "missing": ", ".join(contest.missing),
         "reason": _incomparable(contest),
+        "excluded": contest.excluded,
         "flags": flags_of(first, second),
     }
 
@@ -215,9 +216,14 @@ def too_few(row: Row) -> bool:
 
 
 def _ends(contest: Contest) -> str:
-    """Count the statuses of frameworks without a figure."""
-    ends = Counter(result.status for result in contest.without)
+    """Count the statuses of frameworks without a figure to compare."""
+    ends = Counter(result.standing for result in contest.without)
     return ", ".join(f"{count} {status}" for status, count in sorted(ends.items()))
+
+
+def excluded_sentences(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence for each setting with figures that are excluded from comparisons."""
+    return list(dict.fromkeys(f"Excluded: {row['excluded']}" for row in rows if row["excluded"]))
 
 
 def _behind(row: Row) -> list[tuple[str, Fields]]:
@@ -298,9 +304,10 @@ FASTEST = Table(
             "framework is called the fastest", title="not measured yet",
         ),
         VERDICT,
-        *shared("reason", "flags"),
+        *shared("reason", "excluded", "flags"),
     ),
     rows=rows,
+    lead=excluded_sentences,
     group="Answers",
     always=True,
     keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),

@@ -40,7 +40,7 @@ def rows(inputs: Inputs) -> pd.DataFrame:
             at,
             bool(contest.missing),
             result.better,
-            result.throughput,
+            result.compared,
         )
         for at, contest in enumerate(inputs.once(contests.find_contests))
         for result in sorted(contest.results, key=_compilation, reverse=True)

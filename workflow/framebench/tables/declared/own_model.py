@@ -11,7 +11,9 @@ from ...cases.conditions import KEYS, MODES
 from ...cases.names import topology
 from ...records.fields.flags import OWN
 from ...records.fields.step_parts import PARTS
-from .. import formatting
+from ...records.verifications import PASSED
+from ...records.verified import EXCLUDING, UNVERIFIED
+from .. import contests, formatting
 from ..columns import RESULT_COLUMNS, TEXT, Column, Row, shared
 from ..columns import VERDICT as LOOK
 from ..results import UNCOMPILED, CaseResult
@@ -27,9 +29,8 @@ from .summary import TOKENS
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Verification of a figure, by the flag that says it.
-FAILED, UNVERIFIED = "failed", "unverified"
-_VERIFIED = {"incorrect": FAILED, UNVERIFIED: UNVERIFIED}
+#: Outcome of the verification, by the flag of an excluded figure.
+_OUTCOMES = {flag: outcome for outcome, flag in EXCLUDING.items()}
 _PERCENTILES = ("p50_ms", "p90_ms", "p99_ms")
 #: Axes that distinguish combinations, besides batch and devices.
 _TRIED = ("precision", "compiler", "suite_variant", *(axis.name for axis in axes.further()))
@@ -44,9 +45,10 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
     if result.case.model not in inputs.own_models or result.case.mode not in MODES:
         return None
     timed = step_times(result)
-    named = (status for flag, status in _VERIFIED.items() if flag in result.flags)
+    outcome = UNVERIFIED if UNVERIFIED in result.flags else PASSED
     return {
-        "verification": next(named, "passed") if result.ok else "",
+        "verification": _OUTCOMES.get(result.standing, outcome) if result.ok else "",
+        "excluded": contests.exclusion(result) if result.excluded else "",
         **{name: timed[name] for name in _PERCENTILES},
     }
 
@@ -66,7 +68,7 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     }
     said = []
     for (model, mode), some in found.items():
-        usable = [row for row in some if row["throughput_median"] and row["verification"] != FAILED]
+        usable = [row for row in some if row["throughput_median"] and not row["excluded"]]
         about = f"{model}, {mode}" if len(names) > 1 else mode
         if not usable:
             said.append(f"{about}: best: none, as no combination that runs passes verification")
@@ -91,7 +93,7 @@ def _about(
     figures.append(f"{formatting.rounded(milliseconds, '#.4g')} ms per step")
     if memory := best["peak_device_memory_bytes"] or best["peak_host_memory_bytes"]:
         figures.append(f"{memory / 2**30:.3g} GiB of memory")
-    verified = "verified" if best["verification"] == "passed" else "not verified"
+    verified = "verified" if best["verification"] == PASSED else "not verified"
     text = f" of {len(rows)} combinations" if len(rows) > 1 else ""
     flags = " ".join(flag for flag in best["flags"].split() if flag not in (OWN, UNVERIFIED))
     ends = f" [{flags}]" if flags else ""
@@ -174,10 +176,12 @@ OWN_MODEL = Table(
         TOKENS,
         *(STEP_TIME.by_name[name] for name in _PERCENTILES),
         Column(
-            "verification", TEXT, "`passed`, `failed` or `unverified`; \"\" without a figure",
+            "verification", TEXT, "`passed`, `failed`, `partly_fp32` or `unverified`; \"\" without "
+            "a figure",
             form=LOOK,
         ),
         *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "flags", "status", "reason"),
+        *shared("excluded"),
     ),
     rows=rows,
     group="Answers",

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...cases.names import columns
-from ...records.verifications import FULL, VerificationResult, bound, latest
+from ...records.verifications import (
+    DIFFERS,
+    FULL,
+    IN_OTHER_DTYPES,
+    NOT_MADE,
+    PARTLY,
+    PASSED,
+    UNSUPPORTED,
+    VerificationResult,
+    bound,
+    latest,
+)
 from ..columns import (
     AXIS_COLUMNS,
     COLUMNS,
@@ -50,7 +62,7 @@ def _rows(verification: VerificationResult) -> Iterator[Row]:
     }
     if not verification.errors:
         nothing = {"quantity": "", "error": None, "rounding": None, "bound": None, "where": ""}
-        yield {**subject, **nothing, "passed": verification.passed}
+        yield {**subject, **nothing, "passed": None}
     for error in verification.errors:
         limit = bound(case.precision, error.quantity)
         yield {**subject, **error._asdict(), "bound": limit, "passed": error.is_within(limit)}
@@ -83,9 +95,13 @@ def overview(rows: Sequence[Row]) -> Iterator[Row]:
     for part in parts.values():
         errors = {row["quantity"]: row["error"] for row in part}
         failed = [row for row in part if row["passed"] is False]
-        verdict = "failed" if failed else "passed"
-        if all(row["passed"] is None for row in part):
-            verdict, failed = "unsupported", part
+        differing = [row for row in failed if row["quantity"] not in IN_OTHER_DTYPES]
+        verdict = DIFFERS if differing else PARTLY if failed else PASSED
+        ended = [row for row in part if row["status"] != "ok"]
+        if not failed and (not_made := [row for row in ended if row["status"] != UNSUPPORTED]):
+            verdict, failed = NOT_MADE, not_made
+        elif len(ended) == len(part):
+            verdict, failed = UNSUPPORTED, part
         reason = "; ".join(map(_why, failed))
         yield {
             **{name: part[0][name] for name in names},
@@ -118,11 +134,12 @@ def summary_text(verification_results: Sequence[VerificationResult]) -> str:
         said += [verification.scale] if verification.scale != FULL else []
         said += [" ".join(filter(None, (case.variant, verification.variables_text)))]
         lines.append(f"{columns(case)} {', '.join(filter(None, said))}  {_verdict(verification)}")
-    counted = [verification.passed for verification in verification_results]
-    lines.append(
-        f"\n{counted.count(True)} of {len(counted)} passed, {counted.count(False)} failed, "
-        f"{counted.count(None)} unsupported"
-    )
+    counted = Counter(verification.outcome for verification in verification_results)
+    shown = {DIFFERS, UNSUPPORTED, *counted}
+    parts = [f"{counted[PASSED]} of {len(verification_results)} passed"]
+    parts += [f"{counted[name]} {name}" for name in (DIFFERS, PARTLY, NOT_MADE, UNSUPPORTED)
+              if name in shown]  # fmt: skip
+    lines.append("\n" + ", ".join(parts))
     return "\n".join(lines)
 
 
@@ -136,7 +153,8 @@ def _verdict(verification: VerificationResult) -> str:
         for limit in [bound(verification.case.precision, error.quantity)]
         if not error.is_within(limit)
     ]
-    return "FAILED: " + "; ".join(failed) if failed else "passed"
+    ended = "FAILED" if verification.outcome == DIFFERS else verification.outcome
+    return f"{ended}: {'; '.join(failed)}" if failed else ended
 
 
 VERIFICATION = Table(
@@ -182,7 +200,12 @@ VERIFICATION = Table(
                 Column(name, NUMBER, f"error of the {name}", form=SCIENTIFIC, why=lambda row: "")
                 for name in SHOWN
             ),
-            Column("verdict", TEXT, "`passed`, `failed` or `unsupported`", form=VERDICT),
+            Column(
+                "verdict",
+                TEXT,
+                "`passed`, `failed`, `partly_fp32`, `unsupported` or `not made`",
+                form=VERDICT,
+            ),
             *shared("reason"),
         ),
         overview,

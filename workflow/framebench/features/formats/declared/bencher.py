@@ -18,7 +18,7 @@ def write(results: Results) -> ExportedFile:
     benchmarks: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     left_out = list(not_measured(results))
     for case in results.cases:
-        if case.throughput is None:
+        if case.compared is None:
             continue
         name = results.name(case) + (IGNORED if case.flags else "")
         measure = f"{case.key.metric} ({case.unit})" if case.unit else case.key.metric

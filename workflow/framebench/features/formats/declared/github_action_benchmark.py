@@ -19,7 +19,7 @@ def write(results: Results, better: str) -> ExportedFile:
     left_out = list(not_measured(results))
     entries = []
     for case in results.cases:
-        if case.throughput is None:
+        if case.compared is None:
             continue
         metric, name = case.key.metric, results.name(case)
         if case.better != better:

@@ -44,8 +44,9 @@ def write(results: Results) -> ExportedFile:
 
 
 def _values(case: CaseResult) -> Iterable[tuple[str, float]]:
-    if case.throughput is not None:
-        yield "", case.throughput
+    if case.compared is None:
+        return
+    yield "", case.compared
     yield from zip(("_ci_low", "_ci_high"), case.interval or (), strict=False)
 
 
