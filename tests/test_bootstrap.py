@@ -42,10 +42,10 @@ def write_wheel(folder: Path) -> str:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "a project"
-    (folder / "workflow/framebench/environments").mkdir(parents=True)
-    shutil.copy(ROOT / "bootstrap", folder)
-    uv_file = "workflow/framebench/environments/uv.py"
-    shutil.copy(ROOT / uv_file, folder / uv_file)
+    needed = ("workflow/framebench/environments/uv.py", "scripts/core/surroundings.py")
+    for name in ("bootstrap", *needed):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
     digest = write_wheel(tmp_path / "wheels")
     (folder / "requirements.txt").write_text(
         f"other==1.0 \\\n    --hash=sha256:{digest[::-1]}\n"
@@ -55,11 +55,12 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def start(project: Path, python: str = sys.executable, **more: str) -> subprocess.Popen[str]:
+def start(project: Path, *python: str, **more: str) -> subprocess.Popen[str]:
+    """Start ./bootstrap, by an interpreter if one is given."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "UV_"))}
     wheels = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": (project.parent / "wheels").as_uri()}
     return subprocess.Popen(
-        [python, str(project / "bootstrap")],
+        [*python, str(project / "bootstrap")],
         env={**kept, **wheels, "PIP_CONFIG_FILE": os.devnull, **more},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -93,26 +94,67 @@ def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
     # A site's modules in the environment are not for our Python.
     (packages,) = (project / ".venv").glob("lib/python3*/site-packages")
     (packages / "snakemake").mkdir()
-    (packages / "snakemake" / "cli.py").write_text(
-        "import os, sys, other\ndef main():\n    print(other.__file__, *sys.argv[1:])\n"
-        "    print(os.environ.get('PYTHONHOME'))\n"
-    )
+    shutil.copy(PROGRAMS / "snakemake_cli.py", packages / "snakemake" / "cli.py")
+    # This user is unknown, as in a container that runs under an id of the host.
+    (packages / "sitecustomize.py").write_text("import pwd\npwd.getpwuid = {}.__getitem__\n")
     (packages / "other.py").touch()
     (project.parent / "other.py").write_text("raise ImportError('of another Python')")
-    site = {"PYTHONPATH": str(project.parent), "PYTHONHOME": "/nowhere"}
+    (project.parent / "libresolv.so.2").touch()
+    home, libraries = {"PYTHONHOME": "/nowhere"}, {"LD_LIBRARY_PATH": str(project.parent)}
+    site = {"PYTHONPATH": str(project.parent), "PYTHONINSPECT": "1", **home, **libraries}
+    users = ("LOGNAME", "USER", "LNAME", "USERNAME")
     ran = subprocess.run(
         [project / ".venv" / "bin" / "snakemake", "a b"],
-        env={**os.environ, **site},
+        env={**{k: v for k, v in os.environ.items() if k not in users}, **site},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ran.stdout == f"{packages / 'other.py'} a b\nNone\n", ran.stderr
+    assert ran.stdout == f"{packages / 'other.py'} a b\n{os.getuid()}\n[]\n", ran.stderr
 
     moved = project.rename(project.parent / "elsewhere")
     assert finish(start(moved)) == (0, "")
     assert len(calls(moved)) == 2, "an environment that names another folder was kept"
     assert str(moved) in (moved / ".venv" / "bin" / "snakemake").read_text()
+
+
+STEERING = {
+    **{"PIP_USER": "1", "PIP_TARGET": "/t", "PIP_PREFIX": "/p", "PIP_ROOT": "/r", "PIP_QUIET": "3"},
+    **{"PIP_CONSTRAINT": "/nowhere", "PIP_REQUIREMENT": "/nowhere", "PIP_ONLY_BINARY": ":none:"},
+    **{
+        "PIP_REQUIRE_VIRTUALENV": "1",
+        "PIP_DRY_RUN": "1",
+        "PIP_PYTHON": "/x",
+        "PIP_NO_BINARY": "uv",
+    },
+    **{"UV_TARGET": "/t", "UV_CONSTRAINT": "/nowhere", "UV_NO_DEPS": "1", "UV_PYTHON": "3.8"},
+    **{"PYTHONHOME": "/nowhere", "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2"},
+    **{"PYTHONSAFEPATH": "1", "PYTHONPLATLIBDIR": "x", "LD_PRELOAD": "/nowhere.so"},
+}
+
+
+def test_settings_of_the_caller_do_not_steer_what_is_installed_where(project: Path) -> None:
+    config = project.parent / "pip.conf"
+    config.write_text("[global]\ntarget = /t\nprefix = /p\ntimeout = 7\n[install]\nuser = yes\n")
+    mirror = {"UV_DEFAULT_INDEX": "https://mirror.example", "UV_HTTP_TIMEOUT": "9"}
+    status, output = finish(start(project, **STEERING, **mirror, PIP_CONFIG_FILE=str(config)))
+    assert status == 0, output
+    (called,) = calls(project)
+    seen = {word.partition("=")[0] for word in called.split()}
+    assert not seen & {*STEERING}
+    assert seen > {*mirror, "UV_FIND_LINKS"}
+
+
+def test_a_file_system_without_locks_is_named(project: Path) -> None:
+    hidden = project.parent / "hidden"
+    hidden.mkdir()
+    (hidden / "fcntl.py").write_text(
+        "import errno\nLOCK_EX = LOCK_NB = 0\n"
+        "def flock(*_):\n    raise OSError(errno.ENOSYS, 'Function not implemented')\n"
+    )
+    status, output = finish(start(project, sys.executable, PYTHONPATH=str(hidden)))
+    assert status == 1
+    assert output.startswith(f"bootstrap: {project}/.venv.lock: the file system gives no lock (Fun")
 
 
 def test_a_uv_that_is_not_the_locked_one_is_not_run(project: Path) -> None:
@@ -137,12 +179,16 @@ def test_where_packages_are_stands_on_no_command_line() -> None:
         ("trusted-host", "packages.example"),
     ]
     assert not any("password" in word for word in uv.arguments(settings))
-    assert uv.variables(settings) == {
-        "UV_DEFAULT_INDEX": secret,
-        "UV_INDEX": f"{secret}/more file:///more",
-        "UV_FIND_LINKS": f"{secret}/wheels,/wheels",
-        "SSL_CERT_FILE": "/etc/ssl/own.pem",
-    }
+    actual = uv.variables(settings)
+    assert (
+        actual.items()
+        >= {
+            "UV_DEFAULT_INDEX": secret,
+            "UV_INDEX": f"{secret}/more file:///more",
+            "UV_FIND_LINKS": f"{secret}/wheels,/wheels",
+            "SSL_CERT_FILE": "/etc/ssl/own.pem",
+        }.items()
+    )
 
 
 def test_only_what_has_no_wheel_is_built_and_with_locked_packages() -> None:
@@ -172,7 +218,7 @@ def test_python3_venv_is_blamed_where_it_is_missing_alone(project: Path) -> None
     hidden = project.parent / "hidden"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['ensurepip'] = None\n")
-    status, output = finish(start(project, PYTHONPATH=str(hidden)))
+    status, output = finish(start(project, sys.executable, PYTHONPATH=str(hidden)))
     assert status == 1
     assert output.strip() == (
         "bootstrap: this Python has no module ensurepip. On Debian and Ubuntu: "

@@ -26,7 +26,7 @@ from harness.machine import cores as cores_of
 from harness.machine.processor import processor
 from harness.measuring.checks import check_batches
 from harness.measuring.steps import MOST_TIMED
-from harness.messages.report import first_line
+from harness.messages.report import error_text
 from harness.nodes import node, nodes
 from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
@@ -122,7 +122,7 @@ def judged(
             check(task, ranks)
             metrics = metrics_of(task.kind, task.workload, ranks)
         except Mismatch as mismatch:
-            status, reason = "failed", first_line(mismatch)
+            status, reason = "failed", error_text(mismatch)
         except TargetMissed as missed:
             status, reason = "not_converged", shorten(str(missed))
     return record.Measured(status, reason, ranks, metrics=metrics)
@@ -183,7 +183,7 @@ def metrics_of(
         try:
             values[name] = combined(metric, left)
         except Exception as error:
-            raise Mismatch(f"the ranks left no {name}: {first_line(error)}") from error
+            raise Mismatch(f"the ranks left no {name}: {error_text(error)}") from error
         if values[name] is None and not metric.optional:
             raise Mismatch(f"the ranks left no {name}")
     return values
@@ -195,7 +195,7 @@ def run_search(setup: Setup, kind: SearchKind, arguments: Sequence[str]) -> reco
     try:
         measured = search.measure(task, kind, arguments, setup.schema)
     except Unsupported as error:
-        return record.Measured("unsupported", first_line(error), [])
+        return record.Measured("unsupported", error_text(error), [])
     if measured.status != "ok":
         return measured
     return replace(measured, metrics=metrics_of(kind, task.workload, measured.attempts))
@@ -247,7 +247,7 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     except nodes.StartTimeout as error:
         return record.Measured("timeout", str(error), [])
     except (nodes.Missing, Mismatch) as error:
-        return record.Measured("failed", first_line(error), [])
+        return record.Measured("failed", error_text(error), [])
     except Interrupted:
         reached = scheduler.limit_reached(os.environ)
         if not reached:
@@ -255,7 +255,7 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         return record.Measured("timeout", reached, [])
     except Exception as error:
         traceback.print_exc()
-        return record.Measured("failed", f"the launcher failed: {first_line(error)}", [])
+        return record.Measured("failed", f"the launcher failed: {error_text(error)}", [])
 
 
 def measure(
@@ -312,7 +312,7 @@ def devices_for(
             request.accelerator, request.cores_per_device, cores, common, count
         )
     except Mismatch as error:
-        yield Lease([], 0, [], 0.0, ("failed", first_line(error)))
+        yield Lease([], 0, [], 0.0, ("failed", error_text(error)))
         return
     with leased(request.lease, count, available, request.time_limit) as lease:
         if lease.cores:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -312,7 +311,7 @@ def flax(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [uv.executable(), *arguments, "--no-deps", *uv.arguments(settings), *FLAX],
         check=True,
-        env={**os.environ, **uv.variables(settings)},
+        env=uv.variables(settings),
     )
     return folder
 

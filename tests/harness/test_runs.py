@@ -150,7 +150,7 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
     [
         ("oom", {}, "oom", "MemoryError: the toy box is full"),
         ("unsupported", {}, "unsupported", "the toy has no wheels"),
-        ("raise_rank=0", {}, "failed", "RuntimeError: the toy is broken"),
+        ("raise_rank=0", {}, "failed", "RuntimeError: the toy is broken and has more"),
         ("system_exit_rank=0", {}, "failed", "SystemExit: 0"),
         ("wrong_parameters", {}, "failed", "3 trainable parameters, not 2"),
         ("nan_at=1", {}, "failed", "loss is nan at step 1"),

@@ -8,8 +8,9 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-# A site's PYTHONPATH may be of another Python, or hide our own packages.
-if "PYTHONPATH" in os.environ and not sys.flags.isolated and __name__ == "__main__":
+# A site's PYTHONPATH may be of another Python, or hide our own packages; others change how it runs.
+_STEERED = any(name.startswith("PYTHON") for name in os.environ)
+if _STEERED and not sys.flags.isolated and __name__ == "__main__":
     os.execv(sys.executable, [sys.executable, "-I", *sys.argv])
 
 # Run as a folder, Python puts the folder itself on sys.path, where our packages would hide the
@@ -45,6 +46,9 @@ def run(arguments: list[str]) -> int:
         from framebench.runs import ensure_environment
 
         return ensure_environment.main(arguments[1:])
+    from core import surroundings
+
+    surroundings.protect()
     from framebench import cli
 
     # Nearly all objects live to the end; looking for others takes a tenth of a report's time.

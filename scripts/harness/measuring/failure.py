@@ -8,7 +8,7 @@ from typing import Dict, Optional
 from core.text import shorten
 
 from harness.adapter import Adapter, Mismatch, Unsupported
-from harness.messages.report import first_line
+from harness.messages.report import error_text
 
 
 def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]:
@@ -20,8 +20,8 @@ def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]
         with contextlib.suppress(Exception):  # a framework that was not even imported cannot tell
             memory = memory or adapter.out_of_memory(error)
     if memory:
-        return {"status": "oom", "reason": first_line(error)}
-    return {"status": "failed", "reason": shorten(first_line(error) + _recompiled(adapter))}
+        return {"status": "oom", "reason": error_text(error)}
+    return {"status": "failed", "reason": error_text(error) + shorten(_recompiled(adapter))}
 
 
 def _recompiled(adapter: Optional[Adapter]) -> str:

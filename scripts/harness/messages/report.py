@@ -52,11 +52,12 @@ def _valid(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def first_line(error: BaseException) -> str:
-    """Format an error as ``ExceptionType: first line``, at most 300 characters."""
-    lines = str(error).strip().splitlines()
-    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return shorten(text)
+def error_text(error: BaseException) -> str:
+    """Format an error as ``ExceptionType: message`` on one line. Long messages keep beginning and
+    end, either of which may name the cause."""
+    # PyTorch's advice for its developers would take the place of the end.
+    message = " ".join(str(error).partition("Set TORCHDYNAMO_VERBOSE")[0].split())
+    return shorten(": ".join(filter(None, (type(error).__name__, message))), 500)
 
 
 class Report:

@@ -19,7 +19,7 @@ from harness.disk.reservation import ReservationError
 from harness.machine import cores as cores_of
 from harness.machine import hardware, interfaces
 from harness.messages import handshake, wire
-from harness.messages.report import first_line
+from harness.messages.report import error_text
 from harness.nodes import node
 from harness.processes import launch
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
@@ -104,7 +104,7 @@ def take_part(task: Task, link: wire.Connection) -> None:
         try:
             node_result = node.run_ranks(task, share, folder, deadline, common, link)
         except Exception as error:
-            link.send({"error": first_line(error)})
+            link.send({"error": error_text(error)})
             return
         # Monotonic times of this machine mean nothing on another.
         now, here = time.time(), time.monotonic()

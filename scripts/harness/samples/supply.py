@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List
 from harness.adapter import Mismatch, Unsupported
 from harness.loader import FOLDER, Loaded, Loading, Loads
 from harness.loader.workers import WorkerLost
-from harness.messages.report import first_line
+from harness.messages.report import error_text
 from harness.samples import order
 from harness.samples.folder import BadData, Images, Skipped, without
 
@@ -30,7 +30,7 @@ def broken(adapter: Loading, path: str) -> str:
     except Unsupported:
         raise
     except Exception as error:
-        return first_line(error)
+        return error_text(error)
     if len(pixels.shape) != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
         return f"decodes to an array of shape {tuple(pixels.shape)}"
     return ""
@@ -60,7 +60,7 @@ def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
         try:
             batch = next(loaded, None)
         except Exception as error:
-            problem = f"the loader broke behind {done} images: {first_line(error)}"
+            problem = f"the loader broke behind {done} images: {error_text(error)}"
             if not isinstance(error, WorkerLost):
                 _blame(adapter, loads, root, done, problem)
             raise Mismatch(problem) from error

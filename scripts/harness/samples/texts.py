@@ -14,7 +14,7 @@ from core import bounded
 from tasks.reading import wordpiece
 from tasks.reading.wordpiece import WordPiece
 
-from harness.messages.report import first_line
+from harness.messages.report import error_text
 from harness.samples.folder import SKIP, VOCABULARY, BadData, Skipped
 
 #: End token of texts whose tokens are bytes, and their number of tokens.
@@ -121,4 +121,4 @@ def _pieces(vocab: Vocabulary) -> Callable[[str], bytes]:
 def _why(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"is no UTF-8 at byte {error.start}: {error.reason}"
-    return first_line(error)
+    return error_text(error)

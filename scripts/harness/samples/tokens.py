@@ -20,7 +20,7 @@ from core import bounded
 
 from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, Loading, TokenLoads, features
-from harness.messages.report import first_line
+from harness.messages.report import error_text
 from harness.samples import indexed, order, recorded_tokens, supply, texts
 from harness.samples.folder import VOCABULARY, BadData, Skipped
 from harness.samples.recorded_tokens import Recorded
@@ -113,7 +113,7 @@ def _of_file(path: str, vocab: Optional[Vocabulary]) -> Tokens:
         said = bounded.read_json(beside)
         dtype, vocabulary = said["dtype"], said["vocabulary"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadData(f"{beside}: {first_line(error)}; it has dtype and vocabulary") from None
+        raise BadData(f"{beside}: {error_text(error)}; it has dtype and vocabulary") from None
     if dtype not in DTYPES or not isinstance(vocabulary, int) or vocabulary < 1:
         raise BadData(
             f"{beside}: found dtype {dtype!r}, vocabulary {vocabulary!r}; allowed: "
@@ -236,7 +236,7 @@ def batches(
         try:
             batch = next(loaded, None)
         except Exception as error:
-            problem = f"the loader broke behind {done} sequences: {first_line(error)}"
+            problem = f"the loader broke behind {done} sequences: {error_text(error)}"
             _blame(loads, done, problem)
             raise Mismatch(problem) from error
         if batch is None:
@@ -268,7 +268,7 @@ def _blame(loads: TokenLoads, done: int, problem: str) -> None:
         except ValueError as error:
             raise BadData(f"{_name(loads, number)}: {error}") from None
         except OSError as error:
-            raise BadData(f"{_name(loads, number)}: {first_line(error)}") from None
+            raise BadData(f"{_name(loads, number)}: {error_text(error)}") from None
 
 
 def checked(adapter: Loading, loads: TokenLoads, vocabulary: int = NO_LIMIT) -> Dict[str, Any]:

@@ -67,7 +67,9 @@ def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench, rank: int) -> Non
     record = run_on_two_nodes(toy, f"raise_rank={rank}").record
     assert record["status"] == "failed"
     host = f"n{rank // 2}"
-    assert record["reason"] == f"rank {rank} on node {host}: RuntimeError: the toy is broken"
+    assert record["reason"].startswith(
+        f"rank {rank} on node {host}: RuntimeError: the toy is broken"
+    )
     assert len(record["ranks"]) == 4
 
 

@@ -95,7 +95,7 @@ def test_no_text_of_a_record_is_longer_than_its_bound() -> None:
     assert all(len(text) <= report.LONGEST_TEXT for text in texts)
     assert actual["traceback"].startswith("aaa")
     assert actual["traceback"].endswith("a\\x1b[2J\\u202ez")
-    assert len(report.first_line(ValueError(long))) <= 300
+    assert len(report.error_text(ValueError(long))) <= 500
     assert report.shorten("x\x1b]0;owned\x07") == "x\\x1b]0;owned\\x07"
 
 

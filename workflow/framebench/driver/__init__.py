@@ -129,5 +129,11 @@ def _settings(
             f"config: results: found {str(settings.results)!r} in a module with a prefix or "
             "pathvars; allowed: a relative path, or a module without them"
         )
+    if snakemake.makes_own_report and not (results / "report.html").exists():
+        raise ConfigError(
+            f"--report: found no tables in {results}; allowed: after `snakemake --cores all`, "
+            "which measures and makes them, or `snakemake --cores 1 report`, which makes them of "
+            "existing records"
+        )
     again = snakemake.is_main_process and snakemake.forces_runs
     return settings.model_copy(update={"results": results, "measures_again": again})

@@ -196,6 +196,11 @@ class Snakemake:
         return any(getattr(self._options, name) for name in _STARTING_NOTHING)
 
     @property
+    def makes_own_report(self) -> bool:
+        """Return whether the call makes Snakemake's own report (``--report``)."""
+        return bool(self._options.report)
+
+    @property
     def shows_files(self) -> bool:
         """Return whether the call shows files and their rules."""
         return any(getattr(self._options, name) for name in _SHOWING)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from core import axes
+from core import axes, surroundings
 
 from .. import PROJECT
 from ..environments.software import Software
@@ -118,7 +118,10 @@ class Provisioning:
         hidden = arguments = job.arguments()
         if not self._snakemake.is_dry_run:
             hidden = private_variables.hide(plan.settings.results, arguments)
-        command = [*before, *start, *hidden, *behind]
+        # An image has libraries of its own.
+        loader = [] if plan.software[name].image else surroundings.for_loader(os.environ)
+        caller = ["env", *map("=".join, loader)] if loader else []
+        command = [*caller, *before, *start, *hidden, *behind]
         return f"{self._aside}{shlex.join(command)} {self._origin(name)}"
 
     def _software(self, wildcards: Wildcards) -> str:
@@ -155,7 +158,7 @@ class Provisioning:
     _image = for_rules(_image_name)
 
     def _prepare_containers(self) -> None:
-        """Give containers access to GPUs and project, without the host's PYTHONPATH.
+        """Give containers access to GPUs and project, without the host's modules and libraries.
 
         An image's own PYTHONPATH stays in effect.
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -92,7 +91,7 @@ def compiled(
         [uv.executable(), *arguments, "--python-version", wanted.python, *python]
         + [*uv.arguments(settings), "-"],
         input="\n".join((*packages, *(f"--no-binary {name}" for name in wanted.sources))),
-        env={**os.environ, **uv.variables(settings, wanted.indexes)},
+        env=uv.variables(settings, wanted.indexes),
     )
     if ended.returncode:
         raise ConfigError(f"{what}: {ended.stderr.strip()}")

@@ -1,9 +1,11 @@
-"""Translation of pip's settings for uv, which does not read them.
-Standard library only: ``bootstrap`` uses it before anything is installed."""
+"""Calls of pip and uv: which settings of the caller they follow, and pip's translated for uv, which
+does not read them. Settings say where packages are and how they are fetched; which packages go
+where is ours to say. Standard library only: ``bootstrap`` uses it before anything is installed."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,19 @@ PLACES = {
     "extra-index-url": ("UV_INDEX", " "),
     "find-links": ("UV_FIND_LINKS", ","),
 }
+#: Settings of pip that are followed.
+_PIP = {
+    *(*PLACES, "no-index", "cert", "client-cert", "trusted-host", "proxy", "keyring-provider"),
+    *("timeout", "default-timeout", "retries", "cache-dir", "no-cache-dir"),
+    *("use-feature", "use-deprecated"),  # sources of certificates
+}
+#: Variables of uv that are followed.
+_UV = re.compile(
+    "UV_((DEFAULT_|EXTRA_|NO_)?INDEX(_URL|_STRATEGY|_.*_USERNAME|_.*_PASSWORD)?|FIND_LINKS|OFFLINE"
+    "|INSECURE_HOST|NATIVE_TLS|SYSTEM_CERTS|KEYRING_PROVIDER|CREDENTIALS_DIR|HTTP_.*"
+    "|REQUEST_TIMEOUT|CONCURRENT_.*|(NO_)?CACHE(_DIR)?|LINK_MODE|CONFIG_FILE|NO_CONFIG"
+    "|PYTHON_INSTALL_.*|PYTHON_DOWNLOADS.*)"
+)
 
 
 def executable(python: str = sys.executable) -> str:
@@ -52,10 +67,17 @@ def _has_cache() -> bool:
         return False
 
 
-def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> dict[str, str]:
-    """Return uv's environment variables for pip's ``settings``: indexes and certificate bundle.
+def variables(
+    settings: Sequence[tuple[str, str]] = (), indexes: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return uv's environment for pip's ``settings``: the caller's, without what changes which
+    packages uv installs where, and with indexes and certificate bundle.
     ``indexes``: further package indexes."""
-    results = {}
+    results = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("UV_") or _UV.fullmatch(name)
+    }
     for key, value in settings:
         if key in PLACES:
             name, between = PLACES[key]
@@ -67,9 +89,17 @@ def variables(settings: list[tuple[str, str]], indexes: Sequence[str] = ()) -> d
     return results
 
 
+def pip_variables(settings: list[tuple[str, str]]) -> dict[str, str]:
+    """Return pip's environment: of all that steers it only these ``settings``."""
+    kept = {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings}
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    return {**others, **kept, "PIP_CONFIG_FILE": os.devnull}
+
+
 def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
-    """Return pip's merged settings, such as ``("find-links", "/w")``; PIP_* variables win over
-    files."""
+    """Return those of pip's merged settings that are followed, such as ``("find-links", "/w")``;
+    PIP_* variables win over files."""
+    names = {f"PIP_{key.upper().replace('-', '_')}" for key in _PIP} | {"PIP_CONFIG_FILE"}
     listed = subprocess.run(
         [python, "-m", "pip", "config", "list"],
         capture_output=True,
@@ -77,6 +107,7 @@ def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
         check=True,
         encoding="utf-8",
         errors="replace",
+        env={k: v for k, v in os.environ.items() if not k.startswith("PIP_") or k in names},
     )
     return parse_settings(listed.stdout)
 
@@ -87,4 +118,4 @@ def parse_settings(listed: str) -> list[tuple[str, str]]:
     for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = value.strip().strip("'\"").replace("\\n", " ")
-    return list(settings.items())
+    return [(key, value) for key, value in settings.items() if key in _PIP]

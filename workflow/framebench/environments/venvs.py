@@ -172,7 +172,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
     folder.parent.mkdir(parents=True, exist_ok=True)
     python = find_python(wanted.python, keep)
     making = children.run(
-        [uv.executable(), "venv", "--quiet", "--python", python, str(folder)], keep=keep
+        [uv.executable(), "venv", "--quiet", "--python", python, str(folder)], uv.variables(), keep
     )
     making.check_returncode()
     by = install_packages(wanted, str(folder / "bin" / "python"), keep)
@@ -206,7 +206,7 @@ def _require_venv(folder: Path) -> None:
 def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
     """Install the packages. Returns the name of the file of hashes used, "" without hashes."""
     settings = uv.pip_settings()
-    variables = {**os.environ, **uv.variables(settings, wanted.indexes)}
+    variables = uv.variables(settings, wanted.indexes)
     command = [uv.executable(), "pip", "install", "--quiet", "--python", python]
     if wanted.hashes is None or wanted.hashes.exempt:
         why = wanted.hashes.exempt if wanted.hashes else "require_hashes is false"
@@ -238,8 +238,9 @@ def find_python(version: str, keep: Sequence[int] = ()) -> str:
         if _reports(candidate) == version:
             return str(candidate)
     tool = uv.executable()
-    fetched = children.run([tool, "python", "install", version], keep=keep, capture=True)
-    process = children.run([tool, "python", "find", version], keep=keep, capture=True)
+    variables = uv.variables()
+    fetched = children.run([tool, "python", "install", version], variables, keep, capture=True)
+    process = children.run([tool, "python", "find", version], variables, keep, capture=True)
     if process.returncode == 0:
         return process.stdout.strip()
     raise ConfigError(
