@@ -53,7 +53,7 @@ def written(folder: Path) -> dict[str, Path]:
 
 
 #: Errors in standard errors, of which right code has a few.
-STATISTICS = ("initial values", "dropout", "dropout of ranks")
+STATISTICS = ("dropout", "masks of dropout")
 #: Largest error of right code as part of its bound, apart from STATISTICS.
 RIGHT = 0.2
 

@@ -61,12 +61,6 @@ class Precision(NamedTuple):
     usual_on: Tuple[str, ...]
     capability: str
 
-    @property
-    def coarseness(self) -> float:
-        """Return the largest unit of its half-precision dtypes, in units of bfloat16; 0 without."""
-        units = [UNITS.get(dtype, 0.0) for dtype in self.dtypes if dtype != "float32"]
-        return max(units, default=0.0) / UNITS["bfloat16"]
-
 
 @lru_cache(maxsize=None)
 def known() -> Mapping[str, Precision]:

@@ -12,8 +12,8 @@ from typing import Any
 import autograd.numpy as np
 
 from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, matmul
-from reference.transformers import Drop, Dropout, attention, chained, dropping, initial_moments
-from reference.weights import Drawn, InitialMoments, trainable
+from reference.transformers import Drop, Dropout, attention, chained, dropping
+from reference.weights import Drawn, trainable
 
 
 def linear(name: str, cin: int, cout: int, size: float = 1.0) -> dict[str, Drawn]:
@@ -68,11 +68,6 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         "decoder_bias": trainable((hyper["vocabulary"],), 0.1),
         **linear("next_sentence", hidden, 2),
     }
-
-
-def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
-    """Return the moments of the values that each parameter starts training with."""
-    return initial_moments(parameters(model_config), model_config)
 
 
 def embedded(

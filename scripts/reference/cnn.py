@@ -24,7 +24,7 @@ from reference.operations import (
     relu6,
 )
 from reference.transformers import Dropout
-from reference.weights import Drawn, InitialMoments, state, trainable, uniform_within
+from reference.weights import Drawn, state, trainable
 
 RECTIFIERS = ("relu", "relu6")
 
@@ -69,19 +69,6 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
             continue
         drawn.update({f"{layer.name}.{ending}": value for ending, value in values.items()})
     return drawn
-
-
-def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
-    """Return the moments of the values that each parameter and running statistic starts training
-    with, of the distribution in the description."""
-
-    def moments(distribution: str, value: float) -> InitialMoments:
-        if distribution == "constant":
-            return InitialMoments(value, 0.0)
-        return uniform_within(value) if distribution == "uniform" else InitialMoments(0.0, value)
-
-    described = weights_of(describe(model_config))
-    return {name: moments(*weight.initial) for name, weight in described.items()}
 
 
 def _matmul(layer: Layer, shapes: dict[str, tuple[int, ...]], is_output: bool) -> dict[str, Drawn]:

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import functools
 import importlib
-import itertools
 import json
 import math
 import os
@@ -17,27 +16,23 @@ from typing import Any
 import autograd
 import numpy as np
 from core.parallelism import FEWEST_PARTS
-from harness.kinds.verification import LAST_RATE, STEPS, UPDATES
+from harness.kinds.verification import RATES, UPDATES
 from harness.measuring.synthetic import make_batch, shape_of
 from harness.measuring.verification import dropout
-from harness.measuring.verification.errors import OF_TOKEN, relative, worst_token
 from harness.measuring.verification.generation import FEWEST, count_compared
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
 from reference.optimizers import OPTIMIZERS, global_norm, update
-from reference.rounding import rounded
-from reference.rounding_errors import nothing_explained, of_outputs, of_steps
 from reference.transformers import showing_dropout
 from reference.weights import Drawn, draw
 
 #: Batches are drawn until none has a value near to where a derivative jumps, or a token that is
 #: sampled to another; of images, a few pixels.
 ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
-#: Most parameters of a model whose rounding is computed, which takes about 2 GiB more with 10**8.
-MOST_ROUNDED = 5 * 10**7
 #: Fewest and most passes with dropout for each set of weights, and multiply-adds of all of them:
 #: less than a minute of a large model.
 FEWEST_PASSES, MOST_PASSES, DROPOUT_MULTIPLY_ADDS = 16, 256, 4 * 10**11
+FEWEST_GRADIENTS = 4
 
 #: Bound on the norm of averaged gradients, as part of the smallest share in their mean. It clips
 #: every share, too: to clip before gradients are averaged gives them other weights.
@@ -128,9 +123,6 @@ def write(
     ``dropout-weights-NAME.npz`` and ``dropout-outputs-NAME.npz`` (changed weights, and outputs
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
-
-    ``rounding`` in the latter has errors of outputs, losses, gradients, updates and running
-    statistics if operands and results of all matmuls are rounded, see :mod:`reference.rounding`.
     """
     with _completed(folder) as partial:
         _write(model_config, sequence_length, seed, partial, parts)
@@ -166,14 +158,7 @@ def write_generation(
         _save(partial / "weights.npz", weights)
         _save(partial / "batch-0.npz", batch)
         _save(partial / "generated.npz", {"tokens": tokens, "logits": logits})
-        known = np.concatenate([prompts, tokens], axis=1)[:, :-1]
-        with rounded():
-            (every,) = model.forward(exact, {"token_ids": known}, hyper, False)
-        found = every[:, -count:]
-        of_token, _ = worst_token(found, logits)
-        rounding = {"outputs": relative(found, logits), OF_TOKEN: of_token}
-        count_trained = _count_trained(parameters)
-        _save_expected(partial, {"trainable_parameters": count_trained, "rounding": rounding})
+        _save_expected(partial, {"trainable_parameters": _count_trained(parameters)})
 
 
 @contextlib.contextmanager
@@ -265,34 +250,22 @@ def _write(
                 name = f"statistics-{convention}-{parts}-{step}-{rank}"
                 _save(partial / f"{name}.npz", change)
 
+    averaged = dict(hyper)
     expected: dict[str, Any] = {
-        **_train(exact, batches, hyper, differentiate, save_statistics, partial),
+        "losses": {
+            str(len(some)): _train(exact, some, changed, differentiate, save_statistics, partial)
+            for some, changed in ((batches[:1], hyper), (batches, averaged))
+        },
+        "clip_averaged": averaged.get("clip_global_norm"),
         "multiply_adds": {
             mode: count_multiply_adds(model, exact, batches[0], hyper, mode == "train")
             for mode in ("train", "inference")
         },
         "trainable_parameters": _count_trained(parameters),
-        "initial": model.initial(without),
     }
-    exact = {name: array.astype(np.float64) for name, array in weights.items()}
-    if expected["trainable_parameters"] > MOST_ROUNDED:
-        expected["rounding"] = nothing_explained(partial)
-    else:
-        with rounded():
-            outputs = of_outputs(_outputs(model, exact, batches, hyper), partial)
-            rounding = of_steps(
-                exact,
-                hyper,
-                expected["losses"],
-                lambda to: differentiate(to, batches[0]),
-                lambda quantity: _statistics(model, quantity, batches[0], hyper).get("biased", {}),
-                partial,
-            )
-            expected["rounding"] = {**outputs, **rounding}
     if model_config["hyperparameters"].get("dropout"):
         with_dropout = verification_model_config(model_config, with_dropout=True)
-        exact = {name: array.astype(np.float64) for name, array in weights.items()}
-        expected["dropout"] = _dropout(model, exact, batches[0], with_dropout, partial)
+        expected.update(_dropout(model, exact, batches[0], with_dropout, trained, partial))
     _save_model_configs(partial, without, model_config)
     _save_expected(partial, expected)
 
@@ -362,94 +335,82 @@ def _train(
     differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
     save_statistics: Callable[[Arrays, int, int], None],
     folder: Path,
-) -> dict[str, Any]:
-    """Losses before each of STEPS optimizer steps on the first batch, and after the last, which
-    has another learning rate, as ``losses``; those of all batches before each of UPDATES steps
-    with the gradients averaged over them, as ``averaged_losses``. Changes ``weights``, and in
-    ``hyper`` the bound on the gradients' norm, see :func:`_bound_between`; ``clip_averaged`` is
-    that on averaged ones. The first gradients, the averaged ones, and the first updates by both are
-    left in ``folder``. Each of these is a gibibyte of a large model: none is kept for longer.
-    ``save_statistics`` is called with the weights, the number of batches and the number of the step
-    before each of these."""
-    loss, gradients = differentiate(weights, batches[0])
-    _save(folder / "gradients-1.npz", gradients)
-    if hyper.get("clip_global_norm") is not None:
-        hyper["clip_global_norm"] = _bound_between(
-            gradients, weights, hyper, lambda other: differentiate(other, batches[0])[1]
-        )
-    averaged_hyper, parts, averaged = dict(hyper), len(batches), []
-    start, together = dict(weights), dict(weights)
-    optimizer = OPTIMIZERS[hyper["optimizer"]](hyper)
-    for step in range(len(UPDATES)):
-        save_statistics(together, parts, step)
-        known = [] if step else [(loss, gradients)]
-        others = (differentiate(together, batch) for batch in batches[len(known) :])
-        losses, norms, mean = _mean(itertools.chain(known, others), parts)
-        averaged.append(losses)
+) -> list[list[float]]:
+    """Return the losses of each batch before each optimizer step and after the last.
+
+    A step takes the mean gradient of all batches, at its rate of RATES. Sets the bound on the
+    gradients' norm in ``hyper``, where there is one, see PART_CLIPPED and :func:`_bound_between`.
+    The first gradients and updates are left in ``folder``. Each of these is a gibibyte of a large
+    model: none is kept for longer. ``save_statistics`` is called with the weights, the number of
+    batches and the number of the step before the first steps."""
+    weights, start, parts = dict(weights), weights, len(batches)
+    optimizer, losses = OPTIMIZERS[hyper["optimizer"]](hyper), []
+    for step, rate in enumerate((*RATES, None)):
+        if step < len(UPDATES):
+            save_statistics(weights, parts, step)
+        of_batches, norms, mean = _mean(weights, batches, differentiate)
+        losses.append(of_batches)
+        if rate is None:
+            break
         if not step:
             _save(folder / f"gradients-{parts}.npz", mean)
             if hyper.get("clip_global_norm") is not None:
-                averaged_hyper["clip_global_norm"] = PART_CLIPPED * min(norms) / parts
-        update(together, mean, optimizer, averaged_hyper)
-        _save(folder / f"update-{parts}-{step}.npz", _change(together, start, gradients))
-    together.clear()
-    mean.clear()
-    losses, optimizer = [loss], OPTIMIZERS[hyper["optimizer"]](hyper)
-    for step in range(STEPS):
-        if step == STEPS - 1:
-            optimizer.rate *= LAST_RATE
+                hyper["clip_global_norm"] = (
+                    PART_CLIPPED * min(norms) / parts
+                    if parts > 1
+                    else _bound_between(mean, weights, hyper, batches[0], differentiate)
+                )
+        optimizer.rate = rate * hyper["learning_rate"]
+        update(weights, mean, optimizer, hyper)
         if step < len(UPDATES):
-            save_statistics(weights, 1, step)
-        update(weights, gradients, optimizer, hyper)
-        if step < len(UPDATES):
-            _save(folder / f"update-1-{step}.npz", _change(weights, start, gradients))
-        loss, gradients = differentiate(weights, batches[0])
-        losses.append(loss)
-    return {
-        "losses": losses,
-        "averaged_losses": averaged,
-        "clip_averaged": averaged_hyper.get("clip_global_norm"),
-    }
+            change = {name: weights[name] - start[name] for name in mean}
+            _save(folder / f"update-{parts}-{step}.npz", change)
+    return losses
 
 
 def _mean(
-    results: Iterable[tuple[float, Arrays]], count: int
+    weights: Arrays,
+    batches: Iterable[Arrays],
+    differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
 ) -> tuple[list[float], list[float], Arrays]:
-    """Return the losses of ``count`` batches, the norms of their gradients, and the mean
-    gradients."""
-    losses, norms, mean = [], [], Arrays()
-    for loss, gradients in results:
+    """Return the losses of the batches, the norms of their gradients, and the mean gradients."""
+    losses, norms, total = [], [], Arrays()
+    for batch in batches:
+        loss, gradients = differentiate(weights, batch)
         losses.append(loss)
         norms.append(global_norm(gradients))
         for name, array in gradients.items():
-            mean[name] = mean.get(name, 0.0) + array / count
+            total[name] = total.get(name, 0.0) + array
         del gradients  # as large as the weights, while the next are computed
-    return losses, norms, mean
+    return losses, norms, {name: array / len(losses) for name, array in total.items()}
 
 
 def _bound_between(
     gradients: Arrays,
     weights: Arrays,
     hyper: dict[str, Any],
-    differentiate: Callable[[Arrays], Arrays],
+    batch: Arrays,
+    differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
 ) -> float:
     """Return a bound on the gradients' norm that one of the first two steps exceeds and the other
     does not, so that both sides of clipping are compared: the geometric mean of both norms."""
     without = {**hyper, "clip_global_norm": None}
     moved = dict(weights)
     update(moved, gradients, OPTIMIZERS[hyper["optimizer"]](without), without)
-    return math.sqrt(global_norm(gradients) * global_norm(differentiate(moved)))
-
-
-def _change(weights: Arrays, start: Arrays, names: Iterable[str]) -> Arrays:
-    return {name: _stored(weights[name] - start[name]) for name in names}
+    return math.sqrt(global_norm(gradients) * global_norm(differentiate(moved, batch)[1]))
 
 
 def _dropout(
-    model: Any, weights: Arrays, batch: Arrays, model_config: dict[str, Any], folder: Path
+    model: Any,
+    weights: Arrays,
+    batch: Arrays,
+    model_config: dict[str, Any],
+    trained: list[str],
+    folder: Path,
 ) -> dict[str, Any]:
     """Return the moments of statistics over random masks with each set of weights that shows other
-    places of dropout, by its name; leave in ``folder`` what these statistics are made with."""
+    places of dropout, by its name, and the spread of gradients; leave in ``folder`` what these
+    statistics are made with."""
     hyper, random = model_config["hyperparameters"], np.random.RandomState(0)
 
     def mask(shape: tuple[int, ...], rate: float) -> Any:
@@ -475,7 +436,16 @@ def _dropout(
         drawn = dropout.sampled(masked, plain, scaled, passes)
         moments[name] = dropout.moments(drawn, plain, scaled)
         moments[name]["losses"] = [np.mean(losses), np.var(losses, ddof=1)]
-    return moments
+
+    def loss(some: Arrays) -> Any:
+        return model.loss(
+            model.forward({**weights, **some}, batch, hyper, True, mask), batch, hyper
+        )
+
+    gradients = autograd.grad(loss)
+    passes = max(FEWEST_GRADIENTS, min(dropout.GRADIENTS, passes // 4))
+    spread = dropout.spread(lambda: gradients({name: weights[name] for name in trained}), passes)
+    return {"dropout": moments, "dropout_gradients": spread}
 
 
 def _save(path: Path, arrays: Arrays) -> None:

@@ -22,9 +22,8 @@ from reference.operations import (
     rotated,
     silu,
 )
-from reference.rounding import stored
-from reference.transformers import Dropout, attention, chained, dropping, initial_moments
-from reference.weights import Drawn, InitialMoments, trainable
+from reference.transformers import Dropout, attention, chained, dropping
+from reference.weights import Drawn, trainable
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
@@ -66,18 +65,6 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         share = 0.2 if "classes" in hyper else 1.0
         linear("head", hidden, hyper.get("classes", hyper["vocabulary"]), share)
     return drawn
-
-
-def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
-    """Return the moments of the values that each parameter starts training with: the deviation of
-    matrices that add to the residuals falls with their number (Radford et al. 2019)."""
-    added = (2 * model_config["hyperparameters"]["layers"]) ** -0.5
-    return {
-        name: moments._replace(deviation=added * moments.deviation)
-        if name.endswith(("attention.output.weight", "feed_forward.down.weight"))
-        else moments
-        for name, moments in initial_moments(parameters(model_config), model_config).items()
-    }
 
 
 def forward(
@@ -127,9 +114,9 @@ def forward(
 
     def layer(x: Array, weights: dict[str, Array], name: str) -> Array:
         normal = norm(x, weights, f"{name}.attention_norm")
-        x = stored(x + attended(normal, weights, f"{name}.attention"))
+        x = x + attended(normal, weights, f"{name}.attention")
         normal = norm(x, weights, f"{name}.feed_forward_norm")
-        return stored(x + feed_forward(normal, weights, f"{name}.feed_forward"))
+        return x + feed_forward(normal, weights, f"{name}.feed_forward")
 
     embeddings = weights["embeddings.token.weight"]
     x = embeddings[tokens]

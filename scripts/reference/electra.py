@@ -15,8 +15,8 @@ import numpy
 
 from reference.bert import embedded, embeddings, encoded, layers, linear, norm, vocabulary_logits
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
-from reference.transformers import Dropout, dropping, initial_moments
-from reference.weights import Drawn, InitialMoments, trainable
+from reference.transformers import Dropout, dropping
+from reference.weights import Drawn, trainable
 
 #: Number of values of a word's noise: the midpoints between them are exact in float32.
 DRAWS = 2**20
@@ -50,11 +50,6 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         **linear("discriminator.transform", hidden, hidden),
         **linear("discriminator.score", hidden, 1),
     }
-
-
-def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
-    """Return the moments of the values that each parameter starts training with."""
-    return initial_moments(parameters(model_config), model_config)
 
 
 def noise(draws: Array, vocabulary: int) -> Array:

@@ -12,8 +12,6 @@ import numpy
 from autograd.scipy.special import erf
 from autograd.tracer import getval
 
-from reference.rounding import Rounded, rounded_matmul, stored
-
 Array = Any
 
 
@@ -69,10 +67,10 @@ def running_statistics(
 
 
 def matmul(x: Array, y: Array) -> Array:
-    """Return ``x @ y`` and count it; rounded within :func:`reference.rounding.rounded`."""
+    """Return ``x @ y`` and count it."""
     rows = int(np.prod(x.shape[:-1]))
     MultiplyAdds.multiply_adds += rows * x.shape[-1] * y.shape[-1]
-    return rounded_matmul(x, y) if Rounded.is_on else np.matmul(x, y)
+    return np.matmul(x, y)
 
 
 def _windows(
@@ -182,22 +180,21 @@ def batch_norm(
     else:
         mean, variance = weights[f"{name}.running_mean"], weights[f"{name}.running_var"]
     scale = weights[f"{name}.weight"] / np.sqrt(variance + epsilon)
-    return stored(x * scale + (weights[f"{name}.bias"] - mean * scale))
+    return x * scale + (weights[f"{name}.bias"] - mean * scale)
 
 
 def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
     """Return ``x`` normalised over its last axis, scaled and shifted."""
-    x = stored(x)
     centred = x - np.mean(x, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
     normal = centred / np.sqrt(variance + epsilon)
-    return stored(normal * weights[f"{name}.weight"] + weights[f"{name}.bias"])
+    return normal * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
 def rms_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
     """Divide the last axis by its root mean square (Zhang and Sennrich 2019, arXiv:1910.07467)."""
     square = np.mean(x**2, axis=-1, keepdims=True)
-    return stored(x / np.sqrt(square + epsilon) * weights[f"{name}.weight"])
+    return x / np.sqrt(square + epsilon) * weights[f"{name}.weight"]
 
 
 def rotated(x: Array, base: float) -> Array:

@@ -10,7 +10,7 @@ import autograd.numpy as np
 import numpy
 
 from reference.operations import Array, cross_entropy, dense, matmul
-from reference.weights import Drawn, InitialMoments, trainable, uniform_within
+from reference.weights import Drawn, trainable
 
 GATES = 4
 
@@ -30,13 +30,6 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     drawn["classifier.weight"] = trainable((hidden, classes), 2 * hidden**-0.5)
     drawn["classifier.bias"] = trainable((classes,), 0.1)
     return drawn
-
-
-def initial(model_config: dict[str, Any]) -> dict[str, InitialMoments]:
-    """Return the moments of the values that each parameter starts training with: uniform within
-    1 / sqrt(hidden), as in ``torch.nn.LSTM``."""
-    bound = model_config["hyperparameters"]["hidden"] ** -0.5
-    return dict.fromkeys(parameters(model_config), uniform_within(bound))
 
 
 def forward(

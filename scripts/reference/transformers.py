@@ -15,7 +15,6 @@ from autograd.core import make_vjp
 from autograd.extend import defvjp_argnums, primitive
 
 from reference.operations import Array, matmul, softmax
-from reference.weights import InitialMoments
 
 #: Factors of an array of this shape, 0 or 1 / (1 - rate), by the rate.
 Dropout = Callable[[tuple[int, ...], float], Any]
@@ -23,23 +22,6 @@ Dropout = Callable[[tuple[int, ...], float], Any]
 Drop = Callable[[Array], Array]
 #: Function of an array, the layer's weights by their full names, and its name; returns an array.
 Layer = Callable[[Array, dict[str, Array], str], Array]
-
-
-def initial_moments(
-    names: Iterable[str], model_config: dict[str, Any]
-) -> dict[str, InitialMoments]:
-    """Return the moments of the values that each parameter starts training with: biases are 0,
-    normalisations 1, all others normal with the config's ``initializer_range``."""
-    deviation, moments = model_config["hyperparameters"]["initializer_range"], {}
-    for name in names:
-        layer, _, ending = name.rpartition(".")
-        if ending.endswith("bias"):
-            moments[name] = InitialMoments(0.0, 0.0)
-        elif layer.endswith("norm"):
-            moments[name] = InitialMoments(1.0, 0.0)
-        else:
-            moments[name] = InitialMoments(0.0, deviation)
-    return moments
 
 
 def all_kept(x: Array) -> Array:

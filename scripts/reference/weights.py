@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-
-
-class InitialMoments(NamedTuple):
-    """Mean, standard deviation (0 of a constant) and kurtosis (3 of a normal, 1.8 of a uniform
-    distribution) of the values that a model starts with."""
-
-    mean: float
-    deviation: float
-    kurtosis: float = 3.0
-
-
-def uniform_within(bound: float) -> InitialMoments:
-    """Return the moments of the uniform distribution between -``bound`` and ``bound``."""
-    return InitialMoments(0.0, bound / math.sqrt(3), 1.8)
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def quantities(mode: str, precision: str) -> set[str]:
     """Return the names of everything of ResNet-50 that is compared with the reference."""
     both = {"trainable parameters", "multiply-adds", "outputs"}
     both |= {"other dtypes"} if precision == "amp" else set()
-    training = {"initial values", "loss", "losses", "losses in half precision", "gradients",
+    training = {"loss", "losses", "losses in half precision", "gradients",
                 "gradients, total", "first update", "first update, total", "two updates",
                 "two updates, total", "running statistics",
                 "running statistics, total"}  # fmt: skip

@@ -33,19 +33,15 @@ from harness.measuring.verification.errors import (
     largest,
     measured,
     relative,
-    repeated,
-    standard_errors,
     worst,
     worst_token,
 )
 
-STEPS = 5  # optimizer steps whose losses are compared
-LAST_RATE = 0.5  # learning rate of the last of them, as part of that of the others
+#: Learning rate of each optimizer step whose loss is compared, as part of the model config's.
+RATES = (1.0, 1.0, 1.0, 1.0, 0.5, 0.2)
 #: Changes of the weights since the start that are compared, after the first steps. A second step's
 #: own change has twice the rounding of weights to float32 in it.
 UPDATES = ("first update", "two updates")
-#: Names of what rounding explains of what each of these steps adds to the running statistics.
-OF_STATISTICS = tuple(f"running statistics, step {number}" for number in range(len(UPDATES)))
 #: Name of the losses behind optimizer steps.
 LOSSES = "losses"
 
@@ -53,8 +49,8 @@ LOSSES = "losses"
 #: little: a few large matmuls have most of the multiply-adds.
 OTHER_DTYPES = "other dtypes"
 
-#: Significant bits that every loss in float32 has not by chance. The sum of a few numbers of half
-#: precision has fewer.
+#: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
+#: of a few numbers of half precision has no more.
 LOSS_BITS = 16
 
 
@@ -138,38 +134,33 @@ class ReferenceFolder:
         return arrays
 
     def prepare(self, adapter: Compared) -> Dict[str, Any]:
-        """Return the batch of an adapter's replica, with which it is to be built; with dropout that
-        of the first, so that replicas differ in their masks alone.
+        """Return the batch of an adapter's replica, with which it is to be built; with dropout the
+        first in all replicas and micro-steps, so that these differ in their masks alone.
 
         Changes the adapter's bound on the norm of gradients to one for averaged gradients, where
         it averages some."""
         bound = self.expected.get("clip_averaged")
         if bound is not None and adapter.case.parts > 1:
             adapter.model_config["hyperparameters"]["clip_global_norm"] = bound
-        return self.batch(0 if _drops(adapter) else _replica(adapter), adapter.case)
+        if _drops(adapter):
+            return self._joined([0] * adapter.case.accumulation)
+        return self.batch(_replica(adapter), adapter.case)
 
     def batch(self, replica: int, case: Case) -> Dict[str, Any]:
         """Return the batch of the ranks of a replica.
 
         Batches of several ranks serve as micro-batches of a replica. Raises ValueError where the
         reference has another number."""
+        if str(case.parts) not in self.expected["losses"]:
+            known = " or ".join(self.expected["losses"])
+            raise ValueError(f"{case.parts_text}: the reference averages over {known} batches")
+        return self._joined(case.parts_of(replica))
+
+    def _joined(self, numbers: Iterable[int]) -> Dict[str, Any]:
         import numpy as np
 
-        if case.parts > 1:
-            count = len(self.expected["averaged_losses"][0])
-            if case.parts != count:
-                raise ValueError(f"{case.parts_text}: the reference averages over {count} batches")
-        parts = [self.arrays(f"batch-{number}") for number in case.parts_of(replica)]
+        parts = [self.arrays(f"batch-{number}") for number in numbers]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-    def rounding(self, quantity: str, precision: str) -> Any:
-        """Return what rounding to a precision explains of a quantity's error, or of the errors by
-        name: those in bfloat16, in proportion. {} where it was not computed."""
-        scale = precisions.known()[precision].coarseness
-        errors = self.expected["rounding"].get(quantity, {})
-        if isinstance(errors, float):
-            return scale * errors
-        return {name: scale * error for name, error in errors.items()}
 
 
 def _replica(adapter: Compared) -> int:
@@ -199,47 +190,36 @@ def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
     token."""
     expected = reference.arrays("outputs")
     first = adapter.case.parts_of(_replica(adapter))[0]
-    rounding = reference.rounding("outputs", adapter.case.precision)
-    of_tokens = reference.rounding(OF_TOKEN, adapter.case.precision)
     errors, tokens = [], []
     for number, array in enumerate(adapter.outputs()):
         name = f"{adapter.case.mode}-{first}-{number}"
         exact = expected[name]
-        error = relative(array, exact)
-        errors.append(measured("outputs", error, f"output {number}", rounding[name]))
+        errors.append(measured("outputs", relative(array, exact), f"output {number}"))
         if exact.ndim == 3:
-            explained = of_tokens.get(name, 0.0)
-            tokens.append(measured(OF_TOKEN, *worst_token(array, exact), rounding=explained))
+            tokens.append(measured(OF_TOKEN, *worst_token(array, exact)))
     return [worst(errors), *([worst(tokens)] if tokens else [])]
 
 
-def compare_initial(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return how far initial parameters are off, in standard errors: the mean, deviation and
-    kurtosis of their values, or the correlation of two parameters."""
-    known = reference.expected["initial"]
-    found = {**adapter.weights(), **adapter.statistics()}
-    errors = [(standard_errors(array, *known[name]), name) for name, array in found.items()]
-    errors.append(repeated({name: a for name, a in found.items() if known[name][1]}))
-    compared, case = [measured("initial values", *largest(errors))], adapter.case
-    if case.devices > 1:
-        checksum = adapter.weights_checksum()
-        error = abs(adapter.all_reduce(checksum) / case.devices - checksum) / checksum
-        compared.append(measured("initial values of ranks", error))
-    return compared
+def compare_initial(adapter: Compared) -> List[Dict[str, Any]]:
+    """Return by how much the initial weights of several ranks differ."""
+    if adapter.case.devices == 1:
+        return []
+    checksum = adapter.weights_checksum()
+    error = abs(adapter.all_reduce(checksum) / adapter.case.devices - checksum) / checksum
+    return [measured("initial values of ranks", error)]
 
 
 def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return errors of dropout's statistics, in standard errors.
+    """Return errors of dropout's statistics, in standard errors, and of the spread of gradients,
+    which is larger where micro-steps or replicas share masks.
 
-    Each set of the reference's weights shows different dropout layers. With several replicas, the
-    correlation of their masks is an error too. Masks of training steps show in the losses."""
-    import numpy as np
-
-    case, amounts, losses = adapter.case, [], []
+    Each set of the reference's weights shows different dropout layers. Masks of training steps show
+    in the losses."""
+    case = adapter.case
+    found = dropout.spread(adapter.gradients)
+    shared = dropout.dependence(found, reference.expected["dropout_gradients"], case.parts)
     precision = precisions.known()[case.precision]
     finest, errors = precision.bounds["outputs"], []
-    sets = len(reference.expected["dropout"])
-    steps = dropout.STEPS_OF_RANKS // sets if case.replicas > 1 else dropout.STEPS
     for name, known in reference.expected["dropout"].items():
         changed = reference.arrays(f"dropout-weights-{name}")
         weights = {**reference.arrays("weights"), **changed}
@@ -249,26 +229,14 @@ def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
             [outputs[f"{kind}-{number}"] for number in range(len(outputs.keys()) // 2)]
             for kind in ("plain", "scaled")
         )
-        found = dropout.sampled(adapter.outputs, plain, scaled, known["passes"])
-        amounts.append(found[: dropout.OF_RANKS, dropout.AMOUNT])
-        deviations = dropout.deviations(found, known, finest).items()
+        drawn = dropout.sampled(adapter.outputs, plain, scaled, known["passes"])
+        deviations = dropout.deviations(drawn, known, finest).items()
         errors += [(error, f"{name}, {where}") for where, error in deviations]
-        if precision.updates and case.accumulation == 1:
-            losses.append([_loss_with(adapter, weights) for _ in range(steps)])
-            off = dropout.of_losses(losses[-1], known, precision.bounds["loss"])
+        if precision.updates:
+            losses = [_loss_with(adapter, weights) for _ in range(dropout.STEPS)]
+            off = dropout.of_losses(losses, known, precision.bounds["loss"], case.accumulation)
             errors.append((off, f"{name}, losses of steps"))
-    compared = [measured("dropout", *max(errors, key=lambda pair: (pair[0] != pair[0], pair)))]
-    if case.replicas > 1:
-        ranks = case.devices // case.replicas  # of a replica, which have the same outputs
-        correlated = [
-            dropout.of_ranks(
-                np.array(values), lambda value: adapter.all_reduce(value) / ranks, case.replicas
-            )
-            for values in (amounts, losses)
-            if values
-        ]
-        compared.append(measured("dropout of ranks", max(correlated)))
-    return compared
+    return [measured("dropout", *largest(errors)), measured("masks of dropout", shared)]
 
 
 def _loss_with(adapter: Compared, weights: Dict[str, Any]) -> float:
@@ -281,7 +249,8 @@ def compare_training(adapter: Compared, reference: ReferenceFolder) -> List[Dict
     """Return the errors of the losses, the running statistics, and the first updates.
 
     Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of the
-    replica, the mean over its micro-steps. The last step has another learning rate, where it can.
+    replica, the mean over its micro-steps. The comparison ends before the first step with another
+    learning rate if the framework cannot change it.
     For a precision whose updates are not compared, only the first loss and the running statistics
     are."""
     start = reference.arrays("weights")
@@ -291,46 +260,36 @@ def compare_training(adapter: Compared, reference: ReferenceFolder) -> List[Dict
         adapter.load_weights(dict(start))
 
     exact = _expected_losses(adapter, reference)
-    rounding = reference.rounding(LOSSES, case.precision)
     losses, differences, bits = [], [], []
     for step in range(len(exact) if precision.updates else 1):
-        if step == STEPS - 1 and not _slow_down(adapter):
+        rates = RATES[max(step - 1, 0) : step + 1]
+        if len({*rates}) > 1 and not _set_rate(adapter, rates[-1]):
             break
         loss = adapter.read(adapter.step())
         bits.append(_significant_bits(loss))
         error = float(abs(loss - exact[step]) / abs(exact[step]))
-        explained = rounding.get(str(step), 0.0)
         if step == 0:
-            differences.append(measured("loss", error, rounding=explained))
+            differences.append(measured("loss", error))
         else:
-            losses.append(measured(LOSSES, error, f"after {step} step(s)", explained))
+            losses.append(measured(LOSSES, error, f"after {step} step(s)"))
         if step < len(UPDATES):
             differences += compare_statistics(adapter, reference, step)
         if precision.updates and step < len(UPDATES):
             change = {name: array - start[name] for name, array in adapter.weights().items()}
             update = reference.arrays(f"update-{case.parts}-{step}")
-            differences += compare_arrays(
-                UPDATES[step],
-                change,
-                update,
-                precision.gradient_floor,
-                reference.rounding(UPDATES[step], case.precision),
-            )
+            differences += compare_arrays(UPDATES[step], change, update, precision.gradient_floor)
     if precision.updates:
         differences.append(worst(losses))
         differences.append(measured("losses in half precision", float(max(bits) <= LOSS_BITS)))
     return differences
 
 
-def _slow_down(adapter: Compared) -> bool:
-    """Set the learning rate of the last step; return whether the step that was built can have
-    another."""
+def _set_rate(adapter: Compared, part: float) -> bool:
+    """Set the learning rate to a part of the model config's; return whether the framework can."""
     if not isinstance(adapter, LearningRateSchedule):
         return False
     try:
-        adapter.set_learning_rate(
-            LAST_RATE * adapter.model_config["hyperparameters"]["learning_rate"]
-        )
+        adapter.set_learning_rate(part * adapter.model_config["hyperparameters"]["learning_rate"])
     except Unsupported:
         return False
     return True
@@ -344,15 +303,34 @@ def _significant_bits(value: float) -> int:
     return len(f"{int(abs(mantissa) * 2**53):b}".rstrip("0"))
 
 
+def reduction(gradients: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return whether gradients were averaged over replicas in half precision.
+
+    The sum of a few numbers of half precision has little more than their significant bits. Mixed
+    precision computes some gradients in float32, such as those of normalizations, which have all of
+    its bits unless they were rounded."""
+    bits = max(_median_bits(array) for array in gradients.values())
+    return measured(
+        "gradients reduced in half precision", float(bits <= LOSS_BITS), f"{bits} significant bits"
+    )
+
+
+def _median_bits(array: Any) -> int:
+    """Return how many significant bits the median of the numbers but 0 has in float32."""
+    import numpy as np
+
+    values = np.asarray(array, np.float32)
+    mantissas = values[values != 0].view(np.int32) & 0x7FFFFF | 0x800000
+    bits = 24 - np.log2(mantissas & -mantissas)
+    return int(np.median(bits)) if bits.size else 0
+
+
 def _expected_losses(adapter: Compared, reference: ReferenceFolder) -> List[float]:
     """Return the losses of this rank's replica before each step."""
-    case = adapter.case
-    if case.parts == 1:
-        return [float(loss) for loss in reference.expected["losses"]]
-    parts = case.parts_of(_replica(adapter))
+    parts = adapter.case.parts_of(_replica(adapter))
     return [
         float(sum(losses[parts.start : parts.stop]) / len(parts))
-        for losses in reference.expected["averaged_losses"]
+        for losses in reference.expected["losses"][str(adapter.case.parts)]
     ]
 
 
@@ -370,14 +348,12 @@ def compare_statistics(
     case = adapter.case
     share = adapter.model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
     steps = [(n, part) for n in range(step + 1) for part in case.parts_of(_replica(adapter))]
-    rounding = (reference.rounding(OF_STATISTICS[number], case.precision) for number, _ in steps)
-    explained = _accumulated(rounding, share)
     conventions = []
     for estimator in ("biased", "unbiased"):
         name = f"statistics-{estimator}-{case.parts}"
         added = (reference.arrays(f"{name}-{number}-{part}") for number, part in steps)
         expected = _accumulated(added, share)
-        conventions.append(compare_arrays("running statistics", change, expected, 0.0, explained))
+        conventions.append(compare_arrays("running statistics", change, expected, 0.0))
     return min(conventions, key=lambda errors: float(errors[-1]["error"]))
 
 
@@ -402,7 +378,7 @@ def compare(
     differences = []
     if case.mode == "train":
         enter("initial values")
-        differences += compare_initial(adapter, reference)
+        differences += compare_initial(adapter)
     enter("load weights")
     adapter.load_weights(dict(reference.arrays("weights")))
     if _drops(adapter):
@@ -422,9 +398,10 @@ def compare(
     if case.mode == "train":
         enter("gradients")
         gradients = reference.arrays(f"gradients-{case.parts}")
-        floor = precisions.known()[case.precision].gradient_floor
-        rounding = reference.rounding("gradients", case.precision)
-        differences += compare_arrays("gradients", adapter.gradients(), gradients, floor, rounding)
+        precision, found = precisions.known()[case.precision], adapter.gradients()
+        differences += compare_arrays("gradients", found, gradients, precision.gradient_floor)
+        if case.replicas > 1 and precision.storage == "float32":
+            differences.append(reduction(found))
         enter("training")
         differences += compare_training(adapter, reference)
     return differences
@@ -442,8 +419,4 @@ def compare_generation(
     length = reference.arrays("batch-0")["token_ids"].shape[1]
     adapter.make_cache(generation.count_compared(adapter.model_config, length))
     enter("generation")
-    rounding = {
-        quantity: reference.rounding(quantity, adapter.case.precision)
-        for quantity in ("outputs", OF_TOKEN)
-    }
-    return [counts, *generation.compare(adapter, reference.arrays("generated"), rounding)]
+    return [counts, *generation.compare(adapter, reference.arrays("generated"))]

@@ -129,19 +129,18 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     monkeypatch.chdir(ROOT)
     known, plan, full = planned("dlperf", tmp_path)
     small = verify.small(plan, known, full)
-    assert [verification._replace(scale="full") for verification in small.values()] == list(
-        full.values()
-    )
-    assert not set(small) & set(full)
+    assert list(small.values()) == [
+        verification._replace(scale="small") for verification in full.values()
+    ]
+    with_dropout = {name for name, verification in full.items() if verification.dropout}
+    assert set(small) & set(full) == with_dropout, "which are of small models anyway"
     said = verify.describe(plan, small)
     assert re.search(rf"to run, roughly [^:]+: {len(full)}, with 2 references$", said), said
     made = next(iter(full))
     (tmp_path / "verification" / f"{made}.json").parent.mkdir(parents=True)
     (tmp_path / "verification" / f"{made}.json").write_text("{}")
     left = verify.small(plan, known, full)
-    assert [verification._replace(scale="full") for verification in left.values()] == list(
-        full.values()
-    )[1:]
+    assert list(left.values()) == list(small.values())[1:]
     arguments = verify.arguments(plan, next(iter(left.values())), "reference")
     assert "scale=small" in arguments
 
@@ -283,23 +282,28 @@ def test_an_old_record_that_does_not_name_its_code_is_unverified(tmp_path: Path)
 
 def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train"}
-    one, four = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 4))
+    one, four, both = (
+        run_in(tmp_path, {**training, "devices_per_node": n, "accumulation": m})
+        for n, m in ((1, 1), (4, 1), (8, 4))
+    )
     verification_in(tmp_path, training)
     assert flag_of(tmp_path, one) == ("unverified", "it was not compared with dropout")
     verification_in(tmp_path, training, dropout=True)
     assert flag_of(tmp_path, one) is None
-    assert flag_of(tmp_path, four) == ("unverified", "it was not compared on several devices")
-    verification_in(tmp_path, {**training, "devices_per_node": 2})
-    untold = "it was not compared with dropout on several devices"
-    assert flag_of(tmp_path, four) == ("unverified", untold)
-    verification_in(tmp_path, {**training, "devices_per_node": 2}, dropout=True)
-    assert flag_of(tmp_path, four) is None
-    verification_in(
-        tmp_path, {**training, "devices_per_node": 2}, dropout=True, error=9.0, started="2031-01-01"
-    )
-    off = "dropout differs from the reference by 9 (allowed 6)"
-    assert flag_of(tmp_path, four) == ("incorrect", off)
-    assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
+    for run, timed, text in (
+        (four, {"devices_per_node": 2}, "on several devices"),
+        (both, {"devices_per_node": 2, "accumulation": 2}, "on several devices with accumulation"),
+    ):
+        case = {**training, **timed}
+        assert flag_of(tmp_path, run) == ("unverified", f"it was not compared {text}")
+        verification_in(tmp_path, case)
+        assert flag_of(tmp_path, run) == ("unverified", f"it was not compared with dropout {text}")
+        verification_in(tmp_path, case, dropout=True)
+        assert flag_of(tmp_path, run) is None
+        verification_in(tmp_path, case, dropout=True, error=9.0, started="2031-01-01")
+        off = "dropout differs from the reference by 9 (allowed 6)"
+        assert flag_of(tmp_path, run) == ("incorrect", off)
+        assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
     inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
     verification_in(tmp_path, CASE)
     assert flag_of(tmp_path, inference) is None, "inference exchanges nothing"

@@ -54,8 +54,9 @@ def test_what_another_precision_is_verified_in_is_verified_in_fp32_too(
         for verification in in_fp32
     }
     assert actual == {
-        ("train", 1, 1, False), ("train", 1, 1, True), ("train", 2, 1, False),
-        ("train", 2, 1, True), ("train", 1, 2, False), ("inference", 1, 1, False),
+        *(("train", devices, micro_steps, dropout)
+          for devices in (1, 2) for micro_steps in (1, 2) for dropout in (False, True)),
+        ("inference", 1, 1, False),
     }  # fmt: skip
 
 
@@ -171,24 +172,16 @@ def test_figures_in_another_precision_need_a_verification_in_fp32(
 def test_each_verification_of_training_is_needed_in_fp32_too(tmp_path: Path) -> None:
     training = {"mode": "train", "devices_per_node": 2, "accumulation": 4}
     run = run_in(tmp_path, {**AMP, **training})
-    two = {**CASE, "mode": "train", "devices_per_node": 2}
-    needed: list[tuple[str, dict[str, Any], bool]] = [
-        ("", {**CASE, "mode": "train"}, False),
-        (" on several devices", two, False),
-        (" with accumulation", {**CASE, "mode": "train", "accumulation": 2}, False),
-        (" with dropout", {**CASE, "mode": "train"}, True),
-        (" with dropout on several devices", two, True),
-    ]
-    for _, case, dropout in needed:
-        verification_in(tmp_path, {**case, "precision": "amp"}, dropout=dropout)
-    for words, case, dropout in needed:
-        assert flag_of(tmp_path, run) == ("unverified", f"it was not compared{words} in fp32")
-        verification_in(tmp_path, case, dropout=dropout)
+    two = {**CASE, "mode": "train", "devices_per_node": 2, "accumulation": 2}
+    for dropout in (False, True):
+        verification_in(tmp_path, {**two, "precision": "amp"}, dropout=dropout)
+    for dropout, words in ((False, ""), (True, "with dropout ")):
+        why = f"it was not compared {words}on several devices with accumulation in fp32"
+        assert flag_of(tmp_path, run) == ("unverified", why)
+        verification_in(tmp_path, two, dropout=dropout)
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, two, error=1e-3, started="2031-01-01")
     assert (flag_of(tmp_path, run) or ("", ""))[0] == "incorrect"
-    one = run_in(tmp_path, {**AMP, "mode": "train"})
-    assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
 
 
 def test_a_figure_whose_framework_has_no_fp32_says_so(tmp_path: Path) -> None:

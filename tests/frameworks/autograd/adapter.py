@@ -14,11 +14,11 @@ class AutogradAdapter(MatmulTrace, Numerics):
     def start(self) -> None:
         import autograd
         import autograd.numpy as np
-        from reference import operations, optimizers
+        from reference import operations, optimizers, weights
 
         self._moments, self._running_statistics = operations.Moments, operations.running_statistics
         self._np, self._differentiation = np, autograd.value_and_grad
-        self._optimizers = optimizers
+        self._optimizers, self._draw = optimizers, weights.draw
         self._definition = self.definition()
         matmul = np.matmul
         np.matmul = lambda x, y: matmul(x.astype("float32"), y.astype("float32"))
@@ -27,21 +27,10 @@ class AutogradAdapter(MatmulTrace, Numerics):
         self._moments.seen.clear()  # those of an earlier model in this process
         self._batch, self._hyper = batch, self.model_config["hyperparameters"]
         drawn = self._definition.parameters(self.model_config)
-        shapes = {name: entry.shape for name, entry in drawn.items()}
-        self._weights = self._initial(shapes, self._definition.initial(self.model_config))
+        self._weights = self._draw(drawn, self.rank_context.seed)
         self._trained = [name for name, entry in drawn.items() if entry.trained]
         self._optimizer = self._optimizers.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)
         self._differentiate = self._differentiation(self._loss)
-
-    def _initial(self, shapes: dict[str, Any], moments: dict[str, Any]) -> dict[str, Any]:
-        random, bound = self._np.random.RandomState(self.rank_context.seed), 3**0.5
-        weights = {}
-        for name, shape in shapes.items():
-            mean, deviation, kurtosis = moments[name]
-            normal = random.standard_normal(shape)
-            drawn = normal if kurtosis == 3.0 else random.uniform(-bound, bound, shape)
-            weights[name] = (mean + deviation * drawn).astype("float32")
-        return weights
 
     def _forward(self, weights: dict[str, Any]) -> list[Any]:
         train = self.case.mode == "train"

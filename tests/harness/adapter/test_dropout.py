@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from framebench.records.verifications import EVERYWHERE
 from harness.adapter import Mismatch
 from harness.measuring.verification import dropout
 
@@ -79,14 +80,29 @@ def test_the_same_mask_each_time_is_no_dropout() -> None:
         dropout.sampled(lambda: outputs, PLAIN, SCALED, 16)
 
 
-@pytest.mark.parametrize(("seeds", "alike"), [((1, 1), True), ((1, 2), False)])
-def test_masks_of_ranks_are_not_correlated(seeds: tuple[int, int], alike: bool) -> None:
-    drawn = [dropout.sampled(masked(seed), PLAIN, SCALED, PASSES) for seed in seeds]
-    amounts = [array[None, :, dropout.AMOUNT] for array in drawn]
-    standard = [((x - x.mean()) / x.std()).ravel() for x in amounts]
-    sums = iter(sum(standard))
-    error = dropout.of_ranks(amounts[0], lambda _: float(next(sums)), 2)
-    assert (error > BOUND) is alike
+#: Parts of a step, devices times micro-steps, and which of four masks each takes.
+SHARED = {(0, 1): 0.0, (0, 0): 1.0, (0, 1, 2, 3): 0.0, (0, 1, 0, 1): 1.0, (0, 0, 0, 0): 3.0}
+
+
+@pytest.mark.parametrize(("masks", "error"), SHARED.items())
+def test_gradients_spread_more_where_parts_share_masks(
+    masks: tuple[int, ...], error: float
+) -> None:
+    def gradients(seed: int, masks: tuple[int, ...]) -> Callable[[], Any]:
+        random = np.random.RandomState(seed)
+
+        def averaged() -> Any:
+            drawn = random.random_sample((4, 20)) >= RATE
+            return {"weight": np.mean([drawn[mask] for mask in masks], axis=0), "unused": drawn * 0}
+
+        return averaged
+
+    known = dropout.spread(gradients(0, (0,)))
+    found = dropout.spread(gradients(1, masks))
+    limit = EVERYWHERE["masks of dropout"]
+    actual = dropout.dependence(found, known, len(masks))
+    assert actual == pytest.approx(error, abs=limit / 2 * (1 + error))
+    assert (actual > limit) is (error > 0)
 
 
 def losses(seed: int, count: int = dropout.STEPS, spread: float = 0.1) -> Any:

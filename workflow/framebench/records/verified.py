@@ -62,7 +62,6 @@ class VerificationKind(NamedTuple):
 
 
 ON_ONE = VerificationKind()
-WITH_DROPOUT = VerificationKind(dropout=True)
 HOW = "snakemake --cores all verification"
 #: Config of a user's own model, which is compared with its own float64 run, without dropout.
 _OWN_MODEL_CONFIG: Mapping[str, Any] = {"verification": {}, "hyperparameters": {}}
@@ -90,9 +89,10 @@ class VerificationFlags:
 
         ``incorrect``: in a verification an error exceeds its bound. ``partly_fp32``: part of the
         work ran in another precision. ``unverified``: a needed verification has not passed, or
-        could not be made. Needed are one device, and in training also several devices,
-        micro-steps and dropout where the run had them; all of these in the baseline of its
-        precision, too, unless the model is the user's own. The model may be its small version.
+        could not be made. That of training has several devices and micro-steps where the run had
+        them, and is needed with dropout, too, where the run had some. Each is needed in the
+        baseline of its precision, too, unless the model is the user's own. The model may be its
+        small version.
         Imported runs and micro-benchmarks get no flag: a micro-benchmark checks its own work."""
         if run.case.source != OURS or run.case.mode not in axes.VERIFIED:
             return None
@@ -118,15 +118,12 @@ class VerificationFlags:
     def _needed_in_precision(self, run: Run) -> list[VerificationKind]:
         if run.case.mode != "train":
             return [ON_ONE]
+        by = smallest(run.case.parallelism) if run.case.devices > 1 else ""
+        kind = VerificationKind(by, next(_verified_apart(run.case), ""))
+        if _is_own(run):  # on several devices its optimizer step is not compared
+            return list(dict.fromkeys([ON_ONE, kind]))
         with_dropout = bool(self._model_config(run).get("hyperparameters", {}).get("dropout"))
-        several = [VerificationKind(by=smallest(run.case.parallelism))] * (run.case.devices > 1)
-        return [
-            ON_ONE,
-            *several,
-            *(VerificationKind(axis=name) for name in _verified_apart(run.case)),
-            *[WITH_DROPOUT] * with_dropout,
-            *(kind._replace(dropout=True) for kind in several if with_dropout),
-        ]
+        return [kind, *[kind._replace(dropout=True)] * with_dropout]
 
     def _model_config(self, run: Run) -> Mapping[str, Any]:
         if _is_own(run):
@@ -148,7 +145,7 @@ class VerificationFlags:
             result.outcome: Flag(EXCLUDING[result.outcome], f"{kind.prefix}{result.difference}")
             for result in [*unknown, *own.values()]
             # A failure on several devices says nothing of one device.
-            if (kind := _kind(result, run)) in (*needed, WITH_DROPOUT)
+            if (kind := _kind(result, run)) in needed
             if result.outcome in EXCLUDING
         }
         for outcome in EXCLUDING:

@@ -83,10 +83,10 @@ class Verification(NamedTuple):
 def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
     """Return the verifications that cases of the plan with a reference need.
 
-    Each needs one on a single device. Training also needs one on two devices, in two micro-steps
-    and with dropout, if the case has these; with dropout on several devices one with both, to check
-    that devices draw other masks. Each of these is needed in the baseline of the precision, too.
-    Variants with equal software and variables share theirs.
+    Training is verified on two devices if it has several, and with two micro-steps if it has
+    several; with dropout it is verified both ways, as only results without can be compared one by
+    one. Everything else is verified on one device. Each verification is needed in the baseline of
+    the precision, too. Variants with equal software and variables share theirs.
     """
     found: dict[Verification, Verification] = {}
 
@@ -98,24 +98,28 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         if case.mode not in axes.VERIFIED or "verification" not in catalog.models[case.model]:
             continue
         name, own, variant = _with_variant(plan, case)
-        one_device = alone(case, variant)
+        compared = alone(case, variant)
         scale = scale_of(catalog.models[case.model])
-        verification = Verification(one_device, False, name, own, scale, _source(plan, case))
-        add(verification)
+        verification = Verification(compared, False, name, own, scale, _source(plan, case))
         if case.mode == "train":
-            several = verification._replace(case=one_device._replace(**_several(case.parallelism)))
+            if scale == own_model.SCALE:
+                add(verification)  # on several devices its optimizer step is not compared
             if case.devices > 1:
-                add(several)
-            for axis in case.differing():
-                if axis.verified_at:
-                    add(
-                        verification._replace(case=one_device.having({axis.name: axis.verified_at}))
-                    )
-            if catalog.models[case.model]["hyperparameters"].get("dropout"):
-                add(verification._replace(dropout=True))
-                if case.devices > 1:
-                    add(several._replace(dropout=True))
+                compared = compared._replace(**_several(case.parallelism))
+            fewest = {axis.name: axis.verified_at for axis in case.differing() if axis.verified_at}
+            verification = verification._replace(case=compared.having(fewest))
+        add(verification)
+        if case.mode == "train" and catalog.models[case.model]["hyperparameters"].get("dropout"):
+            add(_with_dropout(verification, catalog))
     return list(found.values())
+
+
+def _with_dropout(verification: Verification, catalog: Catalog) -> Verification:
+    """Return the verification with dropout: of the small model where there is one, because its
+    statistics take many passes, and masks do not depend on sizes."""
+    has_small = SMALL in catalog.models[verification.case.model]["verification"]
+    scale = SMALL if has_small and not verification.source else verification.scale
+    return verification._replace(dropout=True, scale=scale)
 
 
 def alone(case: Case, variant: str = "") -> Case:

@@ -14,11 +14,10 @@ from harness.adapter import Mismatch
 #: Statistics of each output in a pass, see :func:`statistics`.
 STATISTICS = ("scale", "amount", "shared by samples", "shared by positions", "shared by features")
 AMOUNT = STATISTICS.index("amount")
-#: Passes with each set of weights in which ranks are compared.
-OF_RANKS = 128
-#: Training steps whose losses are compared: with each set of weights; and, of several ranks, with
-#: all sets together.
-STEPS, STEPS_OF_RANKS = 16, 64
+#: Training steps whose losses are compared, with each set of weights.
+STEPS = 16
+#: Passes whose gradients are compared.
+GRADIENTS = 32
 
 #: Part of the squared norm of outputs that rounding moves them by at most, in any precision.
 _ROUNDING = 1e-2
@@ -99,9 +98,12 @@ def deviations(found: Any, expected: Mapping[str, Any], finest: float) -> Dict[s
     return dict(zip(names, normal.tolist()))
 
 
-def of_losses(losses: Sequence[float], expected: Mapping[str, Any], finest: float) -> float:
+def of_losses(
+    losses: Sequence[float], expected: Mapping[str, Any], finest: float, micro_steps: int = 1
+) -> float:
     """Return by how many standard errors the mean of the losses of training steps with the same
-    weights is off, or their variance is too small, as it is where steps repeat their masks.
+    weights is off, or their variance is too small, as it is where steps repeat their masks. A loss
+    is the mean over ``micro_steps``.
 
     The variance is judged by the cube root of its ratio (Paulson 1942). ``expected``: mean and
     variance of the reference's losses; ``finest``: relative error of a loss by rounding, which no
@@ -109,6 +111,7 @@ def of_losses(losses: Sequence[float], expected: Mapping[str, Any], finest: floa
     import numpy as np
 
     mean, variance = (float(moment) for moment in expected["losses"])
+    variance /= micro_steps
     passes = int(expected["passes"])
     own, known = 2 / (9 * (len(losses) - 1)), 2 / (9 * (passes - 1))
     error = math.sqrt(variance * (1 / len(losses) + 1 / passes))
@@ -117,15 +120,30 @@ def of_losses(losses: Sequence[float], expected: Mapping[str, Any], finest: floa
     return max(off, (1 - own - (1 - known) * root) / math.sqrt(own + known * root**2))
 
 
-def of_ranks(amounts: Any, total: Callable[[float], float], ranks: int) -> float:
-    """Return the correlation of the ranks' amounts, over pairs of ranks, in standard errors.
-
-    ``amounts``: (sets of weights, passes) of this rank, or its losses of training steps; ``total``:
-    returns the sum of a number over all ranks."""
+def spread(gradients: Callable[[], Mapping[str, Any]], passes: int = GRADIENTS) -> Dict[str, float]:
+    """Return the variance of each parameter's gradient over passes with other masks, the sum of
+    those of its elements. ``gradients``: returns those of the next pass."""
     import numpy as np
 
-    spread = amounts.std(1, keepdims=True)
-    standard = (amounts - amounts.mean(1, keepdims=True)) / np.where(spread, spread, 1.0)
-    sums = np.array([total(float(value)) for value in standard.ravel()])
-    correlated = float((sums**2).mean()) / ranks - 1.0
-    return abs(correlated) * math.sqrt(len(sums) * ranks / (2 * (ranks - 1)))
+    totals: Dict[str, Any] = {}
+    squares: Dict[str, float] = {}
+    for _ in range(passes):
+        for name, array in gradients().items():
+            exact = np.asarray(array, np.float64)
+            totals[name] = totals.get(name, 0.0) + exact
+            squares[name] = squares.get(name, 0.0) + float((exact**2).sum())
+    return {
+        name: (squares[name] - float((total**2).sum()) / passes) / (passes - 1)
+        for name, total in totals.items()
+    }
+
+
+def dependence(found: Mapping[str, float], expected: Mapping[str, float], parts: int) -> float:
+    """Return by which part the variances of gradients that are means over ``parts`` with the same
+    samples differ from those of independent masks, on average over the parameters.
+
+    1 where two parts share their masks, and more where more do. ``expected``: variances of a single
+    part."""
+    least = 1e-6 * sum(expected.values())  # below, a gradient is zero but for rounding
+    ratios = [parts * found[name] / known for name, known in expected.items() if known > least]
+    return abs(sum(ratios) / max(len(ratios), 1) - 1) if ratios else 0.0

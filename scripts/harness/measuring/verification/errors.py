@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import types
 from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 
@@ -43,93 +41,6 @@ def worst_token(actual: Any, expected: Any) -> Tuple[float, str]:
     errors = errors_of_tokens(np.asarray(actual, np.float64) - exact, exact)
     row, number = np.unravel_index(np.argmax(errors), errors.shape)
     return float(errors[row, number]), f"token {number} of sequence {row}"
-
-
-#: Smallest relative error of a standard deviation, or of a mean as part of it, that counts as one
-#: standard error: generators of random numbers are not more exact.
-_FINEST = 1e-4
-#: Fewest values whose kurtosis is compared: of fewer, a single value far out decides.
-_MANY = 256
-
-
-def standard_errors(array: Any, mean: float, deviation: float, kurtosis: float) -> float:
-    """Return how many standard errors the mean, the standard deviation or the kurtosis of an array,
-    or the deviation of one of its rows or of their sum, is off that of the distribution it is drawn
-    from; infinity where ``deviation`` is 0 and a value is not ``mean``.
-
-    The standard errors are those of a normal distribution, larger than those of a uniform one."""
-    import numpy as np
-
-    values = np.asarray(array, np.float64)
-    if not deviation:
-        return 0.0 if np.allclose(values, mean, rtol=1e-6, atol=0.0) else float("inf")
-    normalized = (values - mean) / deviation
-    squares = normalized**2
-    off = abs(float(values.mean()) - mean) / deviation
-    scaled = abs(math.sqrt(float(squares.mean())) - 1.0)
-    of_mean = max(1.0 / math.sqrt(values.size), _FINEST)
-    of_deviation = max(1.0 / math.sqrt(2 * values.size), _FINEST)
-    errors = [off / of_mean, scaled / of_deviation, _of_rows(normalized)]
-    if values.size >= _MANY:
-        # the variance of the fourth power of a standard normal value is 96
-        errors.append(abs(float((squares**2).mean()) - kurtosis) / math.sqrt(96 / values.size))
-    return max(errors)
-
-
-#: Fewest squares whose mean is compared.
-_ROW = 16
-
-
-def _of_rows(values: Any) -> float:
-    """Return how many standard errors a row of standard normal values is off, less what the largest
-    of so many is off by chance. Rows lie along every axis.
-
-    Of each row, the mean square counts; of all, that of their sum, which grows if rows are
-    repeated."""
-    import numpy as np
-
-    errors = [0.0]
-    for axis, count in enumerate(values.shape):
-        rows = np.moveaxis(values, axis, 0).reshape(count, -1)
-        if rows.shape[1] >= _ROW:
-            for sums in (rows, rows.sum(0, keepdims=True) / math.sqrt(count)):
-                off = _off_one((sums**2).mean(1), rows.shape[1])
-                errors.append(math.sqrt(max(off**2 - 2 * math.log(len(sums)), 0.0)))
-    return max(errors)
-
-
-def _off_one(means: Any, count: int) -> float:
-    """Return how many standard errors means of ``count`` squares of standard normal values are off
-    1 at most. Their cube root is almost normal (Wilson and Hilferty 1931)."""
-    import numpy as np
-
-    variance = 2 / (9 * count)
-    return float(abs(np.cbrt(means) - (1 - variance)).max()) / math.sqrt(variance)
-
-
-#: Values of each array in which it is compared with other arrays.
-_BEGINNING = 4096
-
-
-def repeated(arrays: Mapping[str, Any]) -> Tuple[float, str]:
-    """Return the largest correlation between the beginnings of two arrays of one shape, in standard
-    errors, and their names.
-
-    Arrays that are drawn with one seed are the same."""
-    import numpy as np
-
-    names_by_shape: Dict[Any, List[str]] = {}
-    for name, array in arrays.items():
-        names_by_shape.setdefault(array.shape, []).append(name)
-    found = [(0.0, "")]
-    for names in names_by_shape.values():
-        values = np.stack([arrays[name].ravel()[:_BEGINNING] for name in names]).astype(np.float64)
-        values -= values.mean(1, keepdims=True)
-        values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-300)
-        correlations = np.triu(np.abs(values @ values.T), 1) * math.sqrt(values.shape[1])
-        row, column = np.unravel_index(np.argmax(correlations), correlations.shape)
-        found.append((float(correlations[row, column]), f"{names[row]}, {names[column]}"))
-    return max(found)
 
 
 def largest(errors: Iterable[Tuple[float, str]]) -> Tuple[float, str]:
@@ -179,10 +90,9 @@ def compare_arrays(
     actual: Mapping[str, Any],
     expected: Mapping[str, Any],
     floor: float,
-    explained: Mapping[str, float] = types.MappingProxyType({}),
 ) -> List[Dict[str, Any]]:
     """Return the largest relative error of one array, and that of all together (``QUANTITY,
-    total``). ``explained``: norms of the differences that rounding explains, by array.
+    total``).
 
     The error of an array is relative to at least ``floor`` times its share, by number of elements,
     of the norm of all arrays. In half precision, rounding alone is a hundredth of the larger terms
@@ -214,11 +124,9 @@ def compare_arrays(
         error = relative(array, expected[name], share)
         size = max(norms[name], share, 1e-300)
         differences += (error * size) ** 2
-        errors.append(measured(quantity, error, name, explained.get(name, 0.0) / size))
-    norm = max(squares, 1e-300) ** 0.5
-    rounding = math.sqrt(sum(value**2 for value in explained.values())) / norm
-    total = measured(quantity + ", total", differences**0.5 / norm, rounding=rounding)
-    return [worst(errors), total]
+        errors.append(measured(quantity, error, name))
+    total = (differences / max(squares, 1e-300)) ** 0.5
+    return [worst(errors), measured(quantity + ", total", total)]
 
 
 def _layer(name: str) -> str:

@@ -47,9 +47,7 @@ def check_supported(adapter: Generation, workload: Workload, count: int) -> None
         )
 
 
-def compare(
-    adapter: Generation, expected: Mapping[str, Any], rounding: Mapping[str, float]
-) -> List[Dict[str, Any]]:
+def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, Any]]:
     """Return the errors of the tokens that continue the prompts of the batch, and of their logits.
 
     The prompts are continued twice: as it is timed, and by the reference's tokens, from which
@@ -62,7 +60,6 @@ def compare(
     ----------
     adapter : has its weights and a cache for the tokens
     expected : the reference's ``tokens`` (batch, count) and ``logits`` (batch, count, vocabulary)
-    rounding : the errors that rounding explains, by quantity
     """
     import numpy as np
 
@@ -79,12 +76,8 @@ def compare(
     total, _ = largest((request.total, "") for request in requests)
     is_wide = FLOAT32 in precisions.known()[adapter.case.precision].dtypes
     return [
-        measured("outputs", total, rounding=rounding["outputs"]),
-        measured(
-            OF_TOKEN,
-            *largest(request.of_token for request in requests),
-            rounding=rounding[OF_TOKEN],
-        ),
+        measured("outputs", total),
+        measured(OF_TOKEN, *largest(request.of_token for request in requests)),
         measured("generated tokens", float(sum(request.wrong for request in requests)), same),
         measured("generated in float32", float(total < WIDE and not is_wide)),
     ]

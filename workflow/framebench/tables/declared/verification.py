@@ -162,7 +162,7 @@ VERIFICATION = Table(
     title="Verification",
     explanation="Each framework started from the same weights and the same batch. Figures are its "
     "relative errors against a float64 reference that uses no framework: outputs, loss and "
-    "gradients before any step, losses over five optimizer steps. Outputs of generated text are "
+    "gradients before any step, losses over six optimizer steps. Outputs of generated text are "
     "the logits of 32 new tokens. Counts must agree exactly. A user's own model is compared with "
     "itself in float64 in its own framework, which the scale states. All quantities and "
     "their bounds are in verification.csv.",
@@ -172,9 +172,8 @@ VERIFICATION = Table(
         Column(
             "rounding",
             NUMBER,
-            "the part of the error that rounding explains: of half precision and TF32 what "
-            "rounding does to the float64 reference; of a user's own model what float64 runs with "
-            "slightly moved weights differ by; else 0",
+            "the part of the error that rounding explains: of a user's own model what float64 runs "
+            "with slightly moved weights differ by; else 0",
         ),
         Column("bound", NUMBER, "largest rest of the error that counts as the same"),
         Column("passed", YES_NO_OR_NEITHER, "whether the error is within it"),
