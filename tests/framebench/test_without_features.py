@@ -54,7 +54,7 @@ def test_report_is_made_without_features(core: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     made = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
     assert "summary" in made
-    assert not made & {"nodes", "nvidia_training"}
+    assert not made & {"nodes"}
     assert (tmp_path / "report.html").is_file()
 
 

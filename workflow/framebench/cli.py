@@ -134,7 +134,6 @@ def _run(arguments: list[str]) -> int:
         ConfigError,
         RecordsError,
         reporting.Disagreement,
-        reporting.Faulty,
     ) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1

@@ -43,10 +43,6 @@ class Disagreement(Exception):
     """Failed or impossible verification of a framework against the reference."""
 
 
-class Faulty(Exception):
-    """Consistency findings in our own results."""
-
-
 @dataclass(frozen=True)
 class Sidecars:
     """Files next to the records, and all problems with them."""

@@ -111,7 +111,7 @@ def render(
     plots = _plots(inputs, tables, look, link)
     sections = _sections(inputs, tables, links)
     shown_further = [html_tables.of_frame(*item) for item in (further or {}).items()]
-    on_page = [table for section in sections for table in section.tables if not table.view.layouts]
+    on_page = [table for section in sections for table in section.tables]
     on_page += shown_further
     return template("report.html.j2").render(
         **page_parts(),

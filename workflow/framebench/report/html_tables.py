@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import OURS
 from ..tables import arrangement, view
 from ..tables.arrangement import Arrangement, Shown
 from ..tables.columns import NUMBER, TEXT, Column
 from ..tables.formatting import DASH, Cell
-from ..tables.table import AXES, Crosstab, PublishedLayout, Table
+from ..tables.table import Crosstab, Table
 from ..tables.view import Field, TableView
 from .record_links import RecordLinks, RowLinks
-from .selection import axes_of
 
-#: Most rows of a table without a script, and most of our rows in a published layout.
+#: Most rows of a table without a script.
 MAX_ROWS = 60
 
 
@@ -37,30 +35,6 @@ class PageTable:
     ids: Sequence[str]
 
     @property
-    def layouts(
-        self,
-    ) -> list[tuple[PublishedLayout, list[tuple[dict[str, str], Mapping[str, Cell]]]]]:
-        """Published layouts that replace the table's rows.
-
-        Each line has its values by axis, for the page's filter, and its cells by column."""
-        others = [axis for axis in AXES if axis not in self.arrangement.table.axes]
-        shown = [cut_layout for cut_layout in self._cut_layouts() if cut_layout.rows]
-        return [
-            (layout, [(axes_of(row, others), cells) for row, cells in layout.rows])
-            for layout in shown
-        ]
-
-    def _cut_layouts(self) -> Iterator[PublishedLayout]:
-        """Yield layouts with our lines limited to MAX_ROWS; printed lines are complete."""
-        room = MAX_ROWS
-        for layout in self.view.layouts:
-            if layout.rows[0][0]["source"] != OURS:
-                yield layout
-                continue
-            yield replace(layout, rows=layout.rows[:room])
-            room = max(0, room - len(layout.rows))
-
-    @property
     def view(self) -> TableView:
         return self.arrangement.view
 
@@ -72,9 +46,6 @@ class PageTable:
     @property
     def left_out(self) -> str:
         there, shown = len(self.view.rows), len(self.written)
-        if self.view.layouts:
-            there = sum(len(layout.rows) for layout in self.view.layouts)
-            shown = sum(len(cut_layout.rows) for cut_layout in self._cut_layouts())
         if there == shown:
             return ""
         name = self.arrangement.table.name

@@ -1,7 +1,7 @@
 """Declaration of columns, and the register of columns that several tables share.
 
 A column is declared once, with its value, unit, meaning and format. Data frames take their values
-and types from it; Markdown, the report, lint and docs/columns.md read the same declaration. Columns
+and types from it; Markdown, the report and docs/columns.md read the same declaration. Columns
 of a single table are declared in its module."""
 
 from __future__ import annotations
@@ -71,10 +71,6 @@ VERDICT = Form(
 AGREES = Form(looks={"no": "failed"})
 #: Figure as printed by others: text, right-aligned, sorted by its value.
 PRINTED = Form(name="printed")
-#: Column with the names of contradicted columns in its row, and their flag.
-CONTRADICTED, LINT = "contradicted", "lint"
-#: Column with the headings of a printed row.
-HEADINGS = "headings"
 #: Devices per node combined with the column ``nodes``: 2n8g.
 TOPOLOGY = Form(name="topology")
 
@@ -111,7 +107,6 @@ class Column:
     #: Return why a value is missing; "" if the notes of the row say so.
     why: Callable[[Row], str] | None = field(default=None, hash=False)
     about: str = ""  # explanation that readers need, below the table
-    check: str = ""  # lint's name for values that differ from the records
 
     @property
     def header(self) -> str:
@@ -121,10 +116,6 @@ class Column:
     def is_number(self) -> bool:
         """Return whether values are formatted as numbers; those of conditions are text."""
         return self.type in NUMBERS and self.name not in CONDITIONS
-
-    @property
-    def checked_as(self) -> str:
-        return self.check or ("text" if self.type == TEXT else "figure")
 
 
 def interval(
@@ -140,7 +131,7 @@ def interval(
     low, high = (_end(value, at) if value else None for at in (0, 1))
     return [
         Column(f"{name}_ci_low", NUMBER, f"lower {text} {quantity}", unit, low, to=end, **first),
-        Column(end, NUMBER, f"upper {text} {quantity}", unit, high, check=shown.get("check", "")),
+        Column(end, NUMBER, f"upper {text} {quantity}", unit, high),
     ]
 
 
@@ -271,7 +262,7 @@ _DECLARED = [
     ),
     Column(
         "repeats", WHOLE, "repeats behind the figure; without one, those that were tried",
-        check="repeats", value=lambda case: len(case.values) or len(case.runs),
+        value=lambda case: len(case.values) or len(case.runs),
     ),
     # Throughput.
     Column(
@@ -280,7 +271,7 @@ _DECLARED = [
     ),
     Column(
         "throughput_median", NUMBER, "median over repeats, of all devices together", RATE,
-        title="median", flagged=True, figure=True, check="throughput",
+        title="median", flagged=True, figure=True,
         value=attrgetter("throughput"),
     ),
     Column(
@@ -298,10 +289,10 @@ _DECLARED = [
     ),
     Column(
         "speedup", NUMBER, "median over the median of the baseline", title="speed-up",
-        flagged=True, check="ratio",
+        flagged=True,
     ),
     *interval(
-        "speedup", "the speed-up", why=why_no_ratio_interval("speedup"), check="ratio"
+        "speedup", "the speed-up", why=why_no_ratio_interval("speedup")
     ),
     Column(
         "verdict", TEXT,

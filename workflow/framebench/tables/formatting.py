@@ -17,8 +17,6 @@ from core import axes, observed
 from ..cases.conditions import CONDITIONS, COUNTS
 from ..cases.names import topology
 from .columns import (
-    CONTRADICTED,
-    LINT,
     NUMBERS,
     PRINTED,
     TOPOLOGY,
@@ -230,8 +228,6 @@ def _printed(column: Column, row: Row) -> Cell:
     if not text and column.why:
         return Cell(DASH, "number missing", "", column.why(row))
     flags = plain(row.get("flags")).split() if column.flagged else []
-    if column.name in plain(row.get(CONTRADICTED)).split():
-        flags.append(LINT)
     return Cell(text, "number", _sort_key(text), flags=" ".join(flags))
 
 

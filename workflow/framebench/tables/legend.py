@@ -10,7 +10,7 @@ from ..plan import side_by_side
 from ..records import verifications, verified
 from ..records.fields import flags
 from ..statistics import steady
-from .columns import COLUMNS, CONTRADICTED, LINT
+from .columns import COLUMNS
 
 FLAGS = {
     "few": "too few repeats for an interval of the median",
@@ -41,8 +41,6 @@ FLAGS = {
     verified.UNVERIFIED: "no verification against the reference passed for this code, environment "
     "and variables, or it could not be made, which the next call repeats; a figure in another "
     f"precision than fp32 needs those in fp32, too: run {verified.HOW}",
-    LINT: "a printed figure that neighbouring figures contradict, or whose baseline is missing or "
-    "another than stated; the row says which",
 }
 _BESIDE = COLUMNS["side_by_side"].header
 EXPLANATIONS = {**FLAGS, _BESIDE: side_by_side.MEANING}
@@ -54,8 +52,6 @@ def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     for table in tables:
         flags = table["flags"].unique() if "flags" in table else ()
         words |= {word for cell in flags for word in str(cell).split()}
-        if CONTRADICTED in table and any(table[CONTRADICTED]):
-            words.add(LINT)
         if "side_by_side" in table and any(table["side_by_side"]):
             words.add(_BESIDE)
     return [(word, meaning) for word, meaning in EXPLANATIONS.items() if word in words]

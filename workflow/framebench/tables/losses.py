@@ -132,38 +132,36 @@ COLUMNS = (
         "shared_hardware_loss", NUMBER,
         "part of the ideal that devices lose without exchanging anything",
         title="lost to shared hardware %", form=PERCENT, optional=True, why=_why, about=ABOUT,
-        check="ratio",
     ),
     *interval(
         "shared_hardware_loss", "that", title="interval %", form=PERCENT, optional=True,
-        why=why_no_ratio_interval("shared_hardware_loss"), check="ratio",
+        why=why_no_ratio_interval("shared_hardware_loss"),
     ),
     Column(
         "communication_loss", NUMBER,
         "part of the ideal that devices lose beyond that when they train together",
         title="lost to communication and rest %", form=PERCENT, optional=True, why=_why,
-        about=ABOUT, check="ratio",
+        about=ABOUT,
     ),
     *interval(
         "communication_loss", "that", title="interval %", form=PERCENT, optional=True,
-        why=why_no_ratio_interval("communication_loss", confidence=BOTH), check="ratio",
+        why=why_no_ratio_interval("communication_loss", confidence=BOTH),
     ),
     Column(
         "all_reduce_loss", NUMBER, "of that, the all-reduce beyond what it overlaps with",
         title="of that communication %", form=PERCENT, optional=True, why=_why_not_apart,
-        about=ABOUT, check="ratio",
+        about=ABOUT,
     ),
     *interval(
         "all_reduce_loss", "that", title="interval %", form=PERCENT, optional=True,
         why=why_no_interval(
             "all_reduce_loss", confidence=BOTH, lacking=_why_not_apart,
             more=" with a step breakdown",
-        ), check="ratio",
+        ),
     ),
     Column(
         "rest_loss", NUMBER, "of that, all else: waiting for each other, ..",
         title="of that rest %", form=PERCENT, optional=True, why=_why_not_apart, about=ABOUT,
-        check="ratio",
     ),
     Column(
         "control_flags", TEXT, "quality flags of the control", title="flags of the control",

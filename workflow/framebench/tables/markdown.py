@@ -12,7 +12,7 @@ from . import view
 from .columns import STATUS, Row
 from .formatting import MISSING, Cell, Footnotes, differing_conditions, escape
 from .legend import explanations
-from .table import Crosstab, Pivot, PublishedLayout, Table
+from .table import Crosstab, Pivot, Table
 from .view import TableView
 
 #: Columns in the heading of a section.
@@ -31,9 +31,6 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     elif seen.crosstabs:
         for crosstab in seen.crosstabs:
             lines += [*_crosstab(crosstab, notes), ""]
-    elif seen.layouts:
-        for layout in seen.layouts:
-            lines += [*_layout(layout), ""]
     elif table.sectioned:
         if table.pivot:
             lines += _pivots(table.pivot, seen.rows, notes)
@@ -87,17 +84,6 @@ def _crosstab(crosstab: Crosstab, notes: Footnotes, level: str = "##") -> Iterat
         for name, cells in crosstab.rows.items()
     )
     yield from grid([crosstab.down, *map(escape, crosstab.settings)], rows)
-
-
-def _layout(layout: PublishedLayout) -> Iterator[str]:
-    yield f"## {escape(layout.title)}"
-    yield ""
-    yield from grid(
-        map(escape, layout.header),
-        ([_text(cells[title]) for title in layout.header] for _, cells in layout.rows),
-    )
-    for note in layout.notes:
-        yield from ("", escape(note))
 
 
 def _sections(seen: TableView, notes: Footnotes) -> Iterator[str]:

@@ -33,16 +33,6 @@ Fields = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A cell of a published table.
-
-    ``cell``: row of published.csv by column. ``findings``: contradictions; () for none."""
-
-    cell: Mapping[str, str]
-    findings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Inputs:
     """Inputs of all tables.
 
@@ -149,17 +139,6 @@ class Crosstab:
 
 
 @dataclass(frozen=True)
-class PublishedLayout:
-    """Rows in the layout of published tables. ``header``: column titles. ``rows``: row of the
-    table, and its cells by title. ``notes``: remarks below."""
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[tuple[Row, Mapping[str, Cell]]]
-    notes: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
 class Drawing:
     """A plot before the rows on the page.
 
@@ -203,8 +182,6 @@ class Table:
     crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
     #: Crosstabs of the page, where readers filter rows; by default ``crosstabs``.
     of_page: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
-    #: Published layouts that readers see in place of the rows.
-    layouts: Callable[[Sequence[Row]], Sequence[PublishedLayout]] | None = None
     pivot: Pivot | None = None
     drawings: tuple[Drawing, ...] = ()
     #: Paragraphs about all rows, above them.

@@ -16,7 +16,7 @@ from . import formatting
 from .columns import PRINTED, Column, Row
 from .formatting import Cell, plain
 from .results import flags_of_all, other_flags
-from .table import Crosstab, PublishedLayout, Table
+from .table import Crosstab, Table
 
 #: Columns of the case that stay in rows if there is room.
 STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
@@ -75,11 +75,6 @@ class TableView:
     def of_page(self) -> Sequence[Crosstab]:
         """Crosstabs on the page in place of the rows."""
         return self.table.of_page(self.rows) if self.table.of_page else self.crosstabs
-
-    @cached_property
-    def layouts(self) -> Sequence[PublishedLayout]:
-        """Published layouts in place of the rows."""
-        return self.table.layouts(self.rows) if self.table.layouts else ()
 
     @property
     def about(self) -> list[str]:

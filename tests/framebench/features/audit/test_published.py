@@ -10,9 +10,7 @@ import pandas as pd
 import pytest
 from framebench.cases.names import topology_of
 from framebench.features.audit import published
-from framebench.features.audit.figures import half_unit
-from framebench.features.audit.printed import KEYS
-from framebench.features.audit.published import CELL, compare_published
+from framebench.features.audit.published import CELL, KEYS, compare_published, half_unit
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, Run
 from framebench.tables import frames

@@ -19,7 +19,7 @@ NOTHING: Mapping[str, Any] = {}
 def brought(
     name: str, text: str, folder: Path, facts: Mapping[str, Any] = NOTHING, at: str = "results"
 ) -> RecordSet:
-    """Return the set that an import of one file leaves, as report, lint and compare read it."""
+    """Return the set that an import of one file leaves, as report and compare read it."""
     file = folder / f"given{registry.reader(name).suffix}"
     file.write_text(text)
     transfer.import_files(name, file, facts, folder / at)

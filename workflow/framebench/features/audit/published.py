@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from core import bounded
 from core.inputs import NATIVE
 from core.text import printable
 
+from ...cases.conditions import CASE
 from ...cases.names import topology
 from ...records.run import RecordsError
 from ...records.tidy_csv import LARGEST_COUNT
@@ -39,9 +41,15 @@ from ...tables.columns import Row as Values
 from ...tables.declared.scaling import WEAK
 from ...tables.results import CaseResults
 from ...tables.table import Inputs, Overview, Table
-from .figures import ROUNDING, half_unit
-from .printed import KEYS, key_of
 
+PUBLISHED_NAME = "published.csv"
+#: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
+#: not decide on which side of it.
+ROUNDING = 1e-9
+#: Largest power of ten that a table prints.
+LARGEST = 30
+#: Columns that identify what a printed figure is of. Tables mention other conditions only in words.
+KEYS = (*CASE, "input_pipeline", "variant")
 CELL = ("table", "place", "column", "quantity")
 
 
@@ -156,6 +164,26 @@ TABLE = Table(
 )
 
 
+def half_unit(printed: str) -> float | None:
+    """Return half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
+
+    None for text that is no figure, such as a dash.
+    """
+    try:
+        number = Decimal(printed)
+    except InvalidOperation:
+        return None
+    exponent = number.as_tuple().exponent
+    is_figure = isinstance(exponent, int) and max(abs(exponent), abs(number.adjusted())) <= LARGEST
+    return float(Decimal(5).scaleb(int(exponent) - 1)) if is_figure else None
+
+
+def _key_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the KEYS of a case with known runs; ``row``: its case and conditions by column."""
+    known = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
+    return tuple(str(known[name]) for name in KEYS)
+
+
 def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """Compare every published cell with the runs of its case, in the order printed.
 
@@ -166,7 +194,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    known = {key_of(row): row for row in view.records(Inputs(cases).made(WEAK))}
+    known = {_key_of(row): row for row in view.records(Inputs(cases).made(WEAK))}
     rows = [_compared(cell, known, causes) for cell in cells]
     return frames.frame(TABLE, rows)
 

@@ -281,10 +281,10 @@ FASTEST = Table(
         Column("next_repeats", WHOLE, "repeats of the runner-up", hidden=True),
         Column(
             "lead", NUMBER, "ratio of the fastest to the runner-up, above 1 also where less is "
-            "better", form=THOUSANDTHS, flagged=True, check="ratio", why=lambda row: "",
+            "better", form=THOUSANDTHS, flagged=True, why=lambda row: "",
         ),
         *interval(
-            "lead", "the lead", form=THOUSANDTHS, check="ratio",
+            "lead", "the lead", form=THOUSANDTHS,
             why=why_no_ratio_interval("lead"),
         ),
         Column(

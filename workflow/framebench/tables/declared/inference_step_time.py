@@ -93,14 +93,13 @@ def _percentile(name: str, part: float) -> list[Column]:
         f"{100 * part:g}th percentile of the steps of a repeat, by nearest rank, as the median "
         f"over repeats; it needs {descriptive.samples_needed(part)} steps in each"
     )
-    check = "percentiles"
     return [
         Column(
             name, NUMBER, meaning, "ms", title=f"{short} ms", flagged=True, figure=True,
-            check=check, optional=part > _USUAL,
+            optional=part > _USUAL,
         ),
         *interval(
-            name, f"the {short}", "ms", title="95 % interval", optional=True, check=check,
+            name, f"the {short}", "ms", title="95 % interval", optional=True,
             why=why_no_interval(name),
         ),
     ]  # fmt: skip
@@ -119,7 +118,7 @@ STEP_TIME = Table(
     columns=(
         *RESULT_COLUMNS,
         *shared("status"),
-        Column("samples", WHOLE, "such steps of all repeats", check="repeats"),
+        Column("samples", WHOLE, "such steps of all repeats"),
         Column(
             "mean_ms",
             NUMBER,
@@ -128,7 +127,6 @@ STEP_TIME = Table(
             title="mean ms",
             flagged=True,
             figure=True,
-            check="mean",
         ),
         *chain.from_iterable(starmap(_percentile, PERCENTILES.items())),
         Column(

@@ -216,7 +216,6 @@ _RATIOS = (
         "speed-up over the number of devices",
         title="efficiency %",
         form=PERCENT,
-        check="ratio",
     ),
     *interval(
         "efficiency",
@@ -224,13 +223,12 @@ _RATIOS = (
         title="interval %",
         form=PERCENT,
         why=why_no_ratio_interval("efficiency"),
-        check="ratio",
     ),
 )
 
 
 #: Columns of communication are left out where no case has any.
-_SHOWN: Any = {"optional": True, "why": _why_no_communication, "check": "communication"}
+_SHOWN: Any = {"optional": True, "why": _why_no_communication}
 _COMMUNICATION = (
     Column(
         "communication_alone",
@@ -250,7 +248,6 @@ _COMMUNICATION = (
         form=PERCENT,
         optional=True,
         why=why_no_interval("communication_alone", lacking=_why_no_communication),
-        check="communication",
     ),
     Column(
         "gradient_messages",

@@ -36,7 +36,6 @@ COLUMNS = (
         "median of the same case in the baseline of its precision, or without a compiler",
         RATE,
         title="baseline",
-        check="throughput",
     ),
     Column(
         "throughput",
@@ -45,7 +44,6 @@ COLUMNS = (
         RATE,
         attrgetter("throughput"),
         figure=True,
-        check="throughput",
     ),
     *shared("unit", "speedup", "speedup_ci_low", "speedup_ci_high", "reason", "flags"),
 )

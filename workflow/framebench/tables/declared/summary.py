@@ -55,7 +55,6 @@ TOKENS = Column(
     form=TENTHS,
     optional=True,
     why=_why_no_tokens,
-    check="throughput",
 )
 
 SUMMARY = Table(
@@ -76,7 +75,6 @@ SUMMARY = Table(
             minimum,
             title="min \N{EN DASH} max",
             to="throughput_max",
-            check="throughput",
         ),
         Column(
             "throughput_max",
@@ -84,7 +82,6 @@ SUMMARY = Table(
             "fastest repeat",
             RATE,
             maximum,
-            check="throughput",
         ),
         *interval(
             "throughput",
@@ -92,7 +89,6 @@ SUMMARY = Table(
             RATE,
             attrgetter("interval"),
             why=why_no_interval(),
-            check="throughput",
         ),
         *shared("unit", "flags"),
         Column(
@@ -103,7 +99,6 @@ SUMMARY = Table(
             title="spread %",
             form=PERCENT,
             why=why_no_spread,
-            check="throughput",
         ),
         Column(
             "repeats_needed",

@@ -1,4 +1,4 @@
-"""The project's own table of runs, which ``report``, ``compare`` and ``lint`` read."""
+"""The project's own table of runs, which ``report`` and ``compare`` read."""
 
 from __future__ import annotations
 
