@@ -23,16 +23,22 @@ from ...environments import added_packages
 from ...environments.venvs import read_environment_file
 from ...files import archives, json_files
 from ...files.problem import Problem, cause
-from ...files.whole_files import write_whole_bytes
+from ...files.whole_files import write_whole, write_whole_bytes
 from ...records import runs_file, searches
-from ...records.sidecars import assumptions, calls, expected, interruptions
-from .redaction import Redaction
+from ...records.sidecars import assumptions, calls, expected, interruptions, noted
+from .handed_on import HandedOn, names_in
 
 #: Folders of records, and files of notes that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
+SMI = "nvidia-smi.txt"
+#: Lines of SMI that are handed on.
+_SMI_LINES = (
+    *("Attached GPUs", "CUDA Version", "Driver Version", "Product Architecture", "Product Name"),
+    *("Compute Mode", "Persistence Mode", "Current", "FB Memory Usage", "Total", "Used", "Free"),
+)
 #: Files of ``gpu-check``, with the commands whose output they hold, and its table.
 GPU_REPORTS = {
-    "nvidia-smi.txt": ("nvidia-smi", "-q"),
+    SMI: ("nvidia-smi", "-q"),
     "topology.txt": ("nvidia-smi", "topo", "-m"),
 }
 GPU_PATHS = "gpu_check.txt"
@@ -113,28 +119,34 @@ def environments_of(results: Path, suite: Path) -> list[Path]:
     return sorted(files)
 
 
-def gather(source: ArchiveSource, folder: Path, redaction: Redaction | None) -> list[Problem]:
+def gather(source: ArchiveSource, folder: Path, handed_on: HandedOn | None) -> list[Problem]:
     """Copy all results, the suite, environments and the project's own files into ``folder``.
-    With ``redaction``, names are replaced. Returns a problem for each file that could not be read
-    and is left out. Raises OSError."""
+    With ``handed_on``, only what may go. Returns a problem for each file that is left out. Raises
+    OSError."""
     problems = []
     for path in _records(source.results):
         place = path.relative_to(source.results)
         try:
             content = bounded.read_bytes(path)
-            if redaction:
-                place = Path(*(redaction.text(part) for part in place.parts))
-                named = redaction.record(json_files.decode(content))
-                content = f"{json.dumps(named, indent=1)}\n".encode()
+            if handed_on:
+                place = Path(*map(handed_on.text, place.parts))
+                goes = handed_on.record(json_files.decode(content))
+                content = f"{json.dumps(goes, indent=1)}\n".encode()
             write_whole_bytes(folder / place, content)
         except ValueError as error:
             problems.append(Problem(str(path.relative_to(source.results)), cause(error)))
     for name, path in _texts(source).items():
-        content = bounded.read_bytes(path)
-        if redaction:
-            name = redaction.text(name)
-            content = redaction.text(content.decode("utf-8", "replace")).encode()
-        write_whole_bytes(folder / name, content)
+        if handed_on and name == calls.FILE:
+            called = [call._replace(command="") for call in calls.load(source.results)[0]]
+            noted.append(folder / name, calls.CallEntry._fields, called)
+        elif handed_on and name in (*GPU_REPORTS, GPU_PATHS):
+            lines = bounded.read_text(path).splitlines()
+            goes = [handed_on.text(line) for line in lines if name != SMI or _goes(line)]
+            write_whole(folder / name, "\n".join(goes) + "\n")
+        elif not handed_on or name == assumptions.FILE or _is_shipped(path):
+            write_whole_bytes(folder / name, bounded.read_bytes(path))
+        else:
+            problems.append(Problem(name, "is not among what is handed on"))
     for path in (PROJECT / name for name in OF_PROJECT):
         if path.is_file():  # some are missing if only the workflow was copied
             write_whole_bytes(folder / path.relative_to(PROJECT), bounded.read_bytes(path))
@@ -154,21 +166,24 @@ def _texts(source: ArchiveSource) -> dict[str, Path]:
     return {name: path for name, path in texts.items() if path.is_file()}
 
 
-def redaction_of(source: ArchiveSource) -> Redaction:
-    """Return stand-ins for all hosts and users that anything of ``source`` names."""
-    roots = [str(PROJECT), os.path.expanduser("~"), str(source.results)]
-    people = [os.environ.get(name, "") for name in ("USER", "LOGNAME")]
+def _goes(line: str) -> bool:
+    return line.partition(":")[0].strip() in _SMI_LINES
+
+
+def _is_shipped(path: Path) -> bool:
+    """Return whether a file is a suite or an environment of the project."""
+    return path.parent.resolve() in (PROJECT / "config" / "suites", PROJECT / ENVIRONMENTS)
+
+
+def handed_on(source: ArchiveSource, texts: bool) -> HandedOn:
+    """Return what goes of ``source``, with stand-ins for the hosts of records and for the user."""
+    names = [("user", os.environ.get(name, "")) for name in ("USER", "LOGNAME")]
     with contextlib.suppress(KeyError, OSError):  # the user may have no account
-        people.append(getpass.getuser())
-    redaction = Redaction(roots, filter(None, people))
+        names.append(("user", getpass.getuser()))
     for path in _records(source.results):
-        try:
-            redaction.learn(json_files.decode(bounded.read_bytes(path)))
-        except ValueError:
-            continue  # reported where it is copied
-    for path in _texts(source).values():
-        redaction.learn_text(bounded.read_bytes(path).decode("utf-8", "replace"))
-    return redaction
+        with contextlib.suppress(ValueError, AttributeError):  # told where it is copied
+            names += names_in(json_files.decode(bounded.read_bytes(path)))
+    return HandedOn(names, texts)
 
 
 def check(source: ArchiveSource) -> None:
