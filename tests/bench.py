@@ -49,6 +49,10 @@ class Bench:
         return self.folder / "hold"
 
     @property
+    def locks(self) -> Path:
+        return self.folder / "locks"
+
+    @property
     def temporary(self) -> Path:
         return self.folder / "tmp"
 
@@ -92,6 +96,7 @@ class Bench:
             "FRAMEBENCH_TEST": self.marker,
             "FRAMEBENCH_TOY": behaviour,
             "FRAMEBENCH_HOLD": str(self.hold),
+            "FRAMEBENCH_LOCKS": str(self.locks),
             "TMPDIR": str(self.temporary),
             **more,
         }

@@ -74,6 +74,9 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Other test processes and users of this machine neither wait for this one nor it for them.
+    locks = os.environ["FRAMEBENCH_LOCKS"] = tempfile.mkdtemp(prefix="framebench-locks-")
+    config.add_cleanup(lambda: shutil.rmtree(locks, ignore_errors=True))
     if hasattr(config, "workerinput"):  # started by a process that has already done so
         return
     folder = Path(tempfile.mkdtemp(prefix="framebench-compiled-"))

@@ -17,18 +17,16 @@ from core.text import shorten
 
 from harness import search, variables
 from harness.adapter import Mismatch, Unsupported
-from harness.devices import devices
-from harness.devices.lease import Lease, leased
 from harness.disk import reservation
 from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
-from harness.machine import allocator, interfaces
+from harness.machine import allocator, hardware, interfaces
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
 from harness.measuring.checks import check_batches
 from harness.measuring.steps import MOST_TIMED
 from harness.messages.report import error_text
 from harness.nodes import node, nodes
-from harness.processes import launch, outcome
+from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
@@ -61,7 +59,7 @@ class Setup:
     commands: Dict[str, List[str]]  # of this run, and of the checks that follow, by output
     cores: List[int]  # that this process might use when it started
     common: Dict[str, str]  # variables of all ranks
-    lease: Optional[Lease]  # None: no devices of its own were asked for
+    devices: node.Devices
 
 
 def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
@@ -85,7 +83,14 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
                     own = network.fields() if network else None
                     return record.Measured("unsupported", exposed, [], network=own)
             node_result = node.run_ranks(
-                task, share, setup.folder, setup.deadline, setup.common, None, setup.lease, network
+                task,
+                share,
+                setup.folder,
+                setup.deadline,
+                setup.common,
+                None,
+                setup.devices,
+                network,
             )
         outcomes = node_result.outcomes
     else:
@@ -222,8 +227,6 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
         wrong = wrong or variables.refused(task.case.precision, setup.common)
     if wrong:
         return record.Measured("failed", wrong, [])
-    if setup.lease and setup.lease.refused:
-        return record.Measured(*setup.lease.refused, [])
     return None
 
 
@@ -270,9 +273,9 @@ def measure(
     where = environment.capture(request.install_method, setup.cores, installed, setup.common)
     where.update(software.fields(request, setup.common))
     where["dropped_variables"] = node.dropped_variables(request)
-    if setup.lease and setup.lease.devices and request.accelerator == "cuda":
-        hardware = where["hardware"]
-        hardware["gpus"] = devices.among(hardware["gpus"], setup.lease.devices)
+    if setup.devices.gpu:
+        gpus = where["hardware"]["gpus"]
+        where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]
     measured = refused(setup, installed) or outcome_of(setup, arguments)
     sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
@@ -287,8 +290,6 @@ def measure(
         made = record.assemble(
             each_task, result, {**where, "code": code}, command, started, version
         )
-        if setup.lease:
-            made["lease"] = setup.lease.fields()
         records.append(record.checked(made, setup.schema))
         started = record.Started.at(result.ended) if result.ended else started
     return records
@@ -296,30 +297,30 @@ def measure(
 
 @contextlib.contextmanager
 def devices_for(
-    request: Request, is_search: bool, cores: List[int], common: Dict[str, str]
-) -> Iterator[Optional[Lease]]:
-    """Yield the devices that the run has for itself until the context ends.
+    request: Request, is_search: bool, common: Dict[str, str]
+) -> Iterator[node.Devices]:
+    """Yield the locked devices of a run until the context ends.
 
-    Yields None where none were requested, and for a search, whose runs take their own. ``cores``:
-    those this process may use. ``common``: variables of all ranks, which see only these GPUs from
-    now on."""
-    if request.lease is None or is_search:
-        yield None
+    A search has none: its runs lock their own. ``common``: variables of all ranks, which see only
+    the GPU of a run side by side from now on. Raises MachineLockError."""
+    if is_search:
+        yield node.Devices()
         return
-    count = request.axes["devices_per_node"]
-    try:
-        available = devices.available(
-            request.accelerator, request.cores_per_device, cores, common, count
-        )
-    except Mismatch as error:
-        yield Lease([], 0, [], 0.0, ("failed", error_text(error)))
-        return
-    with leased(request.lease, count, available, request.time_limit) as lease:
-        if lease.cores:
-            os.sched_setaffinity(0, lease.cores)  # not where the neighbours are timed
-        if lease.devices and request.accelerator == "cuda":
-            common["CUDA_VISIBLE_DEVICES"] = ",".join(device.name for device in lease.devices)
-        yield lease
+    names = hardware.visible_gpus(common) if request.side_by_side else []
+    known = hardware.gpus() if names else []
+    places = [hardware.index_of(name, known) for name in names]
+    locks = [name if at is None else known[at]["uuid"] for name, at in zip(names, places)]
+    with machine_lock.held(node.owner(request), locks) as (files, taken):
+        if not names:
+            yield node.Devices(files)
+            return
+        common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
+        # Its part of the cores near all GPUs, so that neighbours get other cores.
+        near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores_of.allowed())
+        place = places[taken]
+        if place is not None and near[place]:
+            os.sched_setaffinity(0, near[place])
+        yield node.Devices(files, locks[taken], len(names))
 
 
 def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str]]) -> int:
@@ -337,19 +338,18 @@ def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str
     size = record.bytes_to_reserve(task.case.devices, steps)
     cores = cores_of.allowed()
     common = node.common_environment(request)
-    with devices_for(request, isinstance(task.kind, SearchKind), cores, common) as lease:
+    with devices_for(request, isinstance(task.kind, SearchKind), common) as devices:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
         outputs = [each_request.output for each_request in (request, *request.then)]
         partial = [reservation.partial(output, identity) for output in outputs]
-        files = lease.files if lease else []
-        with temporary_folder(identity, partial, files) as folder:
+        with temporary_folder(identity, partial, devices.files) as folder:
             place = reservation.Reservation(request.output, identity, size)
             try:
                 reservation.make_log(request.log)
                 deadline = started.monotonic + request.time_limit
                 setup = Setup(
-                    task, schema, identity, folder, deadline, commands, cores, common, lease
+                    task, schema, identity, folder, deadline, commands, cores, common, devices
                 )
                 result, *checks = measure(setup, started, arguments)
                 place.write(record.encode(result))
@@ -378,8 +378,8 @@ def main(arguments: Sequence[str]) -> int:
     """Return the exit status.
 
     0 whenever a record was written, whatever it says; 2 for a wrong command line or an existing
-    output; 3 where the output cannot be written; 128 + N after signal N, without a record; that of
-    a run of a search that left none."""
+    output; 3 where the output cannot be written or the machine cannot be locked; 128 + N after
+    signal N, without a record; that of a run of a search that left none."""
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)
@@ -405,7 +405,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with signals_raise():
             return run(request, arguments, commands)
-    except reservation.ReservationError as error:
+    except (machine_lock.MachineLockError, reservation.ReservationError) as error:
         print(error, file=sys.stderr)
         return _CANNOT_WRITE
     except search.NoRecord as error:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from core import gpus
 from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
 from framebench.machine import local
-from harness.devices import devices
 from harness.machine import hardware
 
 from .. import fake_gpus
@@ -112,17 +110,6 @@ def test_instances_of_one_profile_are_devices_of_their_own(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-b,MIG-c")
     machine = local.detect()
     assert [gpu.uuid for gpu in machine.devices] == ["MIG-b", "MIG-c"]
-    monkeypatch.setattr(
-        devices.cores_of, "near_gpus", lambda asked, cores: [[place] for place in range(len(asked))]
-    )
-    leased = devices.available("cuda", None, range(8), os.environ)
-    assert [(device.name, device.cores, device.locks) for device in leased] == [
-        ("MIG-b", [1], ["gpu-MIG-b"]),
-        ("MIG-c", [2], ["gpu-MIG-c"]),
-    ]
-    for device in leased:  # a run's record has its own instance alone
-        used = devices.among(hardware.hardware([0])["gpus"], [device])
-        assert [gpu["uuid"] for gpu in used] == [device.name]
     assert hardware.gpu_addresses(["MIG-b", "1"]) == [gpu["pci.bus_id"] for gpu in whole]
 
 
@@ -151,9 +138,6 @@ def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
     machine = local.detect()
     assert [gpu.uuid for gpu in machine.devices] == names
     assert (machine.gpus, machine.hidden, machine.fault) == (len(names), hidden, "")
-    variables = {**os.environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    leased = devices.available("cuda", None, [0], variables)
-    assert [lock for device in leased for lock in device.locks] == [f"gpu-{name}" for name in names]
 
 
 def test_a_machine_without_gpus_hides_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

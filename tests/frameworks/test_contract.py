@@ -277,7 +277,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     record = runs.trained
     (rank,) = record["ranks"]
     known = set(SCHEMA["properties"])
-    # of several nodes or devices, of concurrent runs, of a search, and of a user's model
+    # of several nodes or devices, of earlier versions, of a search, and of a user's model
     assert known - set(record) == {"nodes", "lease", "attempts", "own_model", "network"}
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "verification", "matmuls", "sustained"}

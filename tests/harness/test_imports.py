@@ -38,7 +38,6 @@ ORDER = [
     "disk",
     "messages",
     "samples",
-    "devices",
     "processes",
     "telemetry",
     # one rank

@@ -116,7 +116,10 @@ class Cluster:
     @property
     def environment(self) -> dict[str, str]:
         """Return the variables of a client, besides the usual ones."""
-        needed = {"SLURM_CONF": str(self.place.configuration)}
+        needed = {
+            "SLURM_CONF": str(self.place.configuration),
+            "FRAMEBENCH_LOCKS": str(self.place.folder / "locks"),  # on each node another folder
+        }
         if self.shared:
             # Not everything in a job keeps SLURM_CONF: these commands do not need it.
             needed["PATH"] = f"{self.place.folder / 'bin'}{os.pathsep}{isolation.SEARCHED}"

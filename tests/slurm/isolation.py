@@ -25,6 +25,8 @@ set -e
 echo "$1" > /proc/sys/kernel/hostname
 mount --bind "$2/hosts" /etc/hosts
 mount --bind "$2/etc" /etc/slurm
+mkdir -p "$2/locks" "$2/locks-$1"
+mount --bind "$2/locks-$1" "$2/locks"
 mount --rbind /sys/fs/cgroup "$2/empty"
 mount -t sysfs sysfs /sys
 mount --move "$2/empty" /sys/fs/cgroup

@@ -55,7 +55,8 @@ class Project:
 
     def start(self, *arguments: str, toy: str = "", **more: str) -> SnakemakeCall:
         """Start Snakemake in a separate process group, as a terminal would."""
-        variables = {**os.environ, "FRAMEBENCH_TOY": toy, **more}
+        locks = str(self.folder / ".locks")
+        variables = {**os.environ, "FRAMEBENCH_LOCKS": locks, "FRAMEBENCH_TOY": toy, **more}
         server = snakemake_server()
         process = server.start(self.snakemake, list(arguments), self.folder, variables)
         self.started.append(process)

@@ -1,4 +1,4 @@
-"""Whole workflows with concurrent runs: on separate devices, and round by round."""
+"""Whole workflows that share a machine: each run has its devices for itself."""
 
 from __future__ import annotations
 
@@ -13,42 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.machine import cores
 
+from .. import fake_gpus
 from ..processes import wait_for
-from .conftest import SUITE, Project, make_project
+from .conftest import ONE_RUN, SUITE, Project, make_project
 
-CONFIG = ("side_by_side=true", "cores_per_device=1")
-PHYSICAL = {min([core, *cores.siblings(core)]) for core in cores.allowed()}
-several = pytest.mark.skipif(len(PHYSICAL) < 2, reason="needs two physical cores")
-SIZES = {"devices_per_node": [1, 2], "batch_per_device": [1, 2]}
-MIXED = {
-    **SUITE,
-    "axes": {**SUITE["axes"], "mode": ["train"], **SIZES},
-    "exclude": [{"devices_per_node": [2], "batch_per_device": [2]}],
-}
-ONCE = {**MIXED, "repeats": 1}
-RUNS, RUNS_ONCE = 6, 3
-
-
-def measure(project: Project, *arguments: str, toy: str = "") -> Any:
-    """Start a call with a separate folder of locks."""
-    return project.start(*arguments, toy=toy, TMPDIR=str(project.folder.parent))
-
-
-RUNS_ALONE = ("--until", "benchmark")
-
-
-def finished(project: Project, *arguments: str, cores: str = "all", toy: str = "") -> str:
-    workflow = measure(project, "--cores", cores, *arguments, "--config", *CONFIG, toy=toy)
-    output, _ = workflow.communicate(timeout=1200)
-    assert workflow.returncode == 0, output
-    return str(output)
+ONLY_RUNS = ("--cores", "all", "--until", "benchmark")
 
 
 def measured(*projects: Project) -> list[dict[str, Any]]:
-    """Return all records, in the order in which they got their devices."""
+    """Return all records, in the order in which they started."""
     actual = [json.loads(text) for project in projects for text in project.records().values()]
+    assert {record["status"] for record in actual} == {"ok"}
     return sorted(actual, key=lambda record: record["started"])
 
 
@@ -63,118 +39,73 @@ def overlapping(found: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any
             yield entry, other
 
 
-def cores_of(record: dict[str, Any]) -> set[int]:
-    return {core for rank in record["ranks"] for core in rank["cores"]}
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have ``nvidia-smi`` report two GPUs, on which the toy framework computes."""
+    listed = fake_gpus.gpus(2, "Example", 40960, "580.95.05", "9.0")
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path / "bin", listed), prepend=":")
 
 
-def assert_no_core_is_shared(found: list[dict[str, Any]]) -> None:
-    assert {record["status"] for record in found} == {"ok"}
-    for entry, other in overlapping(found):
-        shared = cores_of(entry) & cores_of(other)
-        assert not shared, f"both had cores {shared}: {entry['lease']}, {other['lease']}"
-
-
-@several
-def test_runs_go_side_by_side_on_devices_of_their_own(project: Project) -> None:
-    project.write_suite(MIXED)
-    finished(project, "medians", toy="sleep=0.1")
+@pytest.mark.usefixtures("two_gpus")
+def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(project: Project) -> None:
+    axes = {**ONE_RUN["axes"], "devices_per_node": [1, 2], "batch_per_device": [1, 2]}
+    exclude = [{"devices_per_node": [2], "batch_per_device": [2]}]
+    project.write_suite({**SUITE, "axes": axes, "exclude": exclude})
+    call = ("--cores", "all", "medians", "--config", "side_by_side=true")
+    done = project.run(*call, toy="sleep=0.1")
+    assert done.returncode == 0, done.stdout
+    assert "waiting for" not in done.stdout, "more was started than fits"
     actual = measured(project)
-    assert len(actual) == RUNS
-    assert_no_core_is_shared(actual)
-    small = [record for record in actual if record["case"]["devices_per_node"] == 1]
-    assert any(True for _ in overlapping(small)), "they followed each other"
-    for record in actual:
-        assert len(record["lease"]["devices"]) == record["case"]["devices_per_node"]
-    waited = sum(record["lease"]["waited_seconds"] for record in actual)
-    spent = sum(record["wall_seconds"] for record in actual)
-    assert waited < 0.1 * spent, f"more was started than fits: {waited} s of {spent} s waited"
+    assert len(actual) == 6
+    gpu = [record["ranks"][0]["settings"]["cuda_visible_devices"] for record in actual]
+    pairs = list(overlapping(actual))
+    assert pairs, "they followed each other"
+    for pair in pairs:
+        assert {record["case"]["devices_per_node"] for record in pair} == {1}
+        assert len({gpu[actual.index(record)] for record in pair}) == 2
     # Repeats stay interleaved: no run of a later round ends before all of the previous round
     # started.
     first = max(span(record)[0] for record in actual if record["repeat"] == 1)
     second = min(span(record)[1] for record in actual if record["repeat"] == 2)
     assert first < second, "a run that needs more devices was overtaken by a later round"
     with (project.folder / "results" / "tables" / "summary.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == RUNS // 2
-    assert {row["side_by_side"] for row in rows} == {"True"}
-    again = finished(project, "medians")
-    assert "Nothing to be done" in again, again
+        rows = {(row["devices_per_node"], row["side_by_side"]) for row in csv.DictReader(file)}
+    assert rows == {("1", "True"), ("2", "False")}
+    again = project.run(*call)
+    assert "Nothing to be done" in again.stdout, again.stdout
 
 
-@several
-def test_two_workflows_of_one_machine_share_no_device(project: Project, tmp_path: Path) -> None:
+def test_options_of_snakemake_start_no_two_runs_at_once(project: Project) -> None:
+    done = project.run(*ONLY_RUNS, "--set-threads", "benchmark=1", toy="sleep=0.2")
+    assert done.returncode == 0, done.stdout
+    assert not list(overlapping(measured(project)))
+    assert "waiting for process" in done.stdout
+    assert "--set-threads" in done.stdout
+
+
+def test_two_calls_of_one_machine_take_turns(project: Project, tmp_path: Path) -> None:
     another = make_project(tmp_path / "another project")
     both = (project, another)
-    for one in both:
-        one.write_suite(ONCE)
-    arguments = ("--cores", "all", *RUNS_ALONE, "--config", *CONFIG)
-    hold = tmp_path / "hold"
-    hold.touch()
-    os.environ["FRAMEBENCH_HOLD"] = str(hold)
-    workflows = [measure(project, *arguments, toy="hold=2,sleep=0.4") for project in both]
-    del os.environ["FRAMEBENCH_HOLD"]
+    locks = str(tmp_path / "locks")
+    calls = [one.start(*ONLY_RUNS, toy="sleep=0.2", FRAMEBENCH_LOCKS=locks) for one in both]
     try:
-        for one in both:
-            wait_for(lambda entry=one: entry.pids("scripts/harness", "--output"), "a run of each")
-        hold.unlink()
-        for workflow in workflows:
-            output, _ = workflow.communicate(timeout=1200)
-            assert workflow.returncode == 0, output
+        outputs = [str(call.communicate(timeout=1200)[0]) for call in calls]
     finally:
         another.kill_all()
-    actual = measured(*both)
-    assert len(actual) == 2 * RUNS_ONCE
-    assert_no_core_is_shared(actual)
-    assert any(record["lease"]["waited_seconds"] > 0.1 for record in actual), (
-        "nobody was in the way"
-    )
+    assert [call.returncode for call in calls] == [0, 0], outputs
+    assert not list(overlapping(measured(*both)))
+    assert any(
+        "waiting for process" in output and str(other.folder) in output
+        for output, other in zip(outputs, reversed(both), strict=True)
+    ), outputs
 
 
-def test_with_one_core_for_snakemake_runs_follow_each_other(project: Project) -> None:
-    """Fail if a run that needs more than Snakemake's one core does not run, or not alone."""
-    project.write_suite(ONCE)
-    finished(project, *RUNS_ALONE, cores="1")
-    actual = measured(project)
-    assert len(actual) == (RUNS_ONCE if len(cores.allowed()) > 1 else 2)
-    assert not list(overlapping(actual))
-    assert_no_core_is_shared(actual)
-
-
-@several
-def test_kill_of_the_workflow_frees_the_devices(project: Project) -> None:
-    project.write_suite(ONCE)
-    workflow = measure(project, "--cores", "all", "--config", *CONFIG, toy="sleep=0.4")
-    wait_for(lambda: len(project.pids("start_rank")) >= 2, "two ranks to run")
+def test_a_killed_workflow_leaves_the_machine_free(project: Project) -> None:
+    project.write_suite(ONE_RUN)
+    workflow = project.start("--cores", "all", toy="hang")
+    wait_for(lambda: project.pids("start_rank"), "a rank to run")
     os.kill(workflow.pid, signal.SIGKILL)
     workflow.wait()
     project.assert_nothing_left()
-    before = project.records()
-    finished(project, *RUNS_ALONE, toy="sleep=0.1")
-    after = project.records()
-    assert len(after) == RUNS_ONCE
-    assert all(after[name] == text for name, text in before.items())
-
-
-def test_searches_are_alone_and_their_batches_those_of_the_runs(project: Project) -> None:
-    axes = {**SUITE["axes"], "batch_per_device": ["max"]}
-    bounds = {"multiple_of": 2, "at_most": 4}
-    project.write_suite({**SUITE, "repeats": 1, "axes": axes, "largest_batch": bounds})
-    finished(project, "medians", toy="sleep=0.05")
-    folder = project.folder / "results" / "largest_batch"
-    tries = [json.loads(path.read_text()) for path in folder.rglob("b*.json")]
-    assert [record["status"] for record in tries] == ["ok"] * 4
-    actual = measured(project)
-    assert not list(overlapping(tries)), "two searches shared the memory"
-    assert max(span(entry)[1] for entry in tries) < min(span(entry)[0] for entry in actual)
-    limits = {record["memory"]["limit_bytes"] for record in actual}
-    assert all(0 < entry["memory"]["limit_bytes"] <= max(limits) for entry in tries)
-    with (project.folder / "results" / "tables" / "summary.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["status"] for row in rows] == ["ok"] * 2
-    assert all("4 (max)" in row["remarks"] for row in rows), "nobody knows that it was searched for"
-
-
-def test_the_plan_tells(project: Project) -> None:
-    plan = project.run("--cores", "1", "plan", "--config", *CONFIG)
-    assert plan.returncode == 0, plan.stdout
-    assert f"side by side: up to {len(PHYSICAL)} runs with one device" in plan.stdout, plan.stdout
+    assert project.measure().returncode == 0
+    assert len(measured(project)) == 1

@@ -35,6 +35,11 @@ class Connection:
         """Return the address of this end: of the interface that reaches the other end."""
         return str(self._socket.getsockname()[0])
 
+    @property
+    def is_within_machine(self) -> bool:
+        """Return whether both ends are on one machine."""
+        return str(self._socket.getpeername()[0]) == self.own_host
+
     def send(self, message: Message) -> None:
         """Send a message. Raises Closed."""
         try:

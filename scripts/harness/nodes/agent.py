@@ -21,7 +21,7 @@ from harness.machine import hardware, interfaces
 from harness.messages import handshake, wire
 from harness.messages.report import error_text
 from harness.nodes import node
-from harness.processes import launch
+from harness.processes import launch, machine_lock
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.provenance import packages, software
 from harness.request.command_line import parse
@@ -41,6 +41,9 @@ _OF_MPI = ("OMPI_", "PMIX_", "PMI_", "PRTE_")
 _CONNECT_SECONDS = 10.0
 #: Attempts to connect, because other callers may have crowded this node out.
 _CALLS = 3
+#: Seconds to wait for the lock of this node: two runs that each hold a node of the other would
+#: wait for ever.
+_BUSY_SECONDS = 60.0
 
 
 def call(addresses: Sequence[str], token: str) -> wire.Connection:
@@ -96,13 +99,22 @@ def take_part(task: Task, link: wire.Connection) -> None:
         del common[name]
     for name in (LAUNCHER_VARIABLE, TOKEN_VARIABLE):
         common.pop(name, None)
-    link.send(introduction(task, link, common))
-    message = link.first(request.time_limit)
-    share = node.Share(**message)
-    deadline = time.monotonic() + share.seconds
-    with temporary_folder(share.run) as folder:
+    introduced, devices = introduction(task, link, common), node.Devices()
+    with contextlib.ExitStack() as stack:
+        # The launcher has locked its own machine.
+        if not (introduced["wrong"] or link.is_within_machine):
+            try:
+                lock = machine_lock.held(node.owner(request), seconds=_BUSY_SECONDS)
+                devices = node.Devices(stack.enter_context(lock)[0])
+            except machine_lock.MachineLockError as error:
+                introduced["wrong"] = str(error)
+        link.send(introduced)
+        message = link.first(request.time_limit)
+        share = node.Share(**message)
+        deadline = time.monotonic() + share.seconds
+        folder = stack.enter_context(temporary_folder(share.run, files=devices.files))
         try:
-            node_result = node.run_ranks(task, share, folder, deadline, common, link)
+            node_result = node.run_ranks(task, share, folder, deadline, common, link, devices)
         except Exception as error:
             link.send({"error": error_text(error)})
             return

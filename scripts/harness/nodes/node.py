@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import pwd
 import socket
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from harness import variables
 from harness.adapter import Case
-from harness.devices.lease import Lease
 from harness.machine import allocator, control_groups, hardware
 from harness.machine import cores as cores_of
 from harness.messages import report
@@ -36,6 +36,15 @@ class Share(NamedTuple):
     seconds: float
 
 
+class Devices(NamedTuple):
+    """Locked devices of a run: the open ``files`` of the lock; for a run side by side with others,
+    the uuid of its ``gpu``, which is one of ``total`` that they share."""
+
+    files: Sequence[int] = ()
+    gpu: str = ""
+    total: int = 1
+
+
 class NodeResult(NamedTuple):
     """Outcomes of a node's ranks, the watcher's summary of the timed region (None if there was
     none), and the memory held and allowed. ``checks``: final reports of the checks that followed,
@@ -50,6 +59,15 @@ class NodeResult(NamedTuple):
 def name() -> str:
     """Return the scheduler's name of this node, else its own."""
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def owner(request: Request) -> str:
+    """Return the text by which those who wait for this run's devices know it."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    return f"process {os.getpid()} of {user}, which measures {os.path.abspath(request.output)}"
 
 
 def elsewhere(requested: Optional[str]) -> str:
@@ -106,21 +124,20 @@ def run_ranks(
     deadline: float,
     common: Dict[str, str],
     link: Optional[Connection] = None,
-    lease: Optional[Lease] = None,
+    devices: Devices = Devices(),  # noqa: B008
     network: Optional[PrivateNetwork] = None,
 ) -> NodeResult:
     """Start the ranks of ``share``, wait for them, and judge them.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
-    ``link``: reports failures on other nodes, None without other nodes. ``lease``: devices of the
-    ranks, None for the first of the node. ``network``: private network of the ranks, None for the
-    machine's."""
+    ``link``: reports failures on other nodes, None without other nodes. ``network``: private
+    network of the ranks, None for the machine's."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
-    pinned = lease.places if lease else _cores_of_ranks(request, case, cores, common)
-    all_devices = lease.total if lease else case.devices_per_node
-    fewest = min(len(own) for own in pinned) or max(1, len(cores) // all_devices)
+    pinned = _cores_of_ranks(request, case, cores, common)
+    sharing = case.devices_per_node * devices.total
+    fewest = min(len(own) for own in pinned) or max(1, len(cores) // sharing)
     spec = {
         **_measured(task),
         "kinds": request.kinds,
@@ -136,8 +153,8 @@ def run_ranks(
     }
     kills_before = control_groups.oom_kills()
     dealt = [core for place in pinned for core in place] if per_device else []
-    used = (lease.cores if lease else dealt) or cores
-    part = case.devices_per_node / all_devices
+    used = dealt or cores
+    part = 1 / devices.total
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
     may = memory.allowed(request.memory_limit, request.spare_memory, part, request.node_memory)
     held = memory.MemoryMonitor(share.run, os.getpid(), may, len(used), request.spare_memory)
@@ -151,7 +168,7 @@ def run_ranks(
             share.run,
             request.log,
             keeper,
-            lease.files if lease else (),
+            devices.files,
             network.enter if network else None,
         )
         launch.watch(ranks, folder, deadline, held, link)

@@ -82,7 +82,7 @@ def _settings(task: Task) -> Dict[str, Any]:
         "variant": request.variant,
         **({"node": request.node} if request.node else {}),
         "source": request.source,
-        "side_by_side": request.lease is not None,
+        "side_by_side": request.side_by_side,
         "variables": dict(request.variables),
         "preload": request.preload,
         "huge_pages": request.huge_pages,

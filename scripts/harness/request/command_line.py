@@ -63,7 +63,7 @@ class Request:
     preload: Optional[str]
     huge_pages: bool
     start_nodes: Optional[str]
-    lease: Optional[str]
+    side_by_side: bool
     open_ports: str
     install_method: str
     prefix: Optional[str]
@@ -126,8 +126,9 @@ def parse(arguments: Sequence[str]) -> Request:
         parser.error(f"--nodes {nodes} needs --start-nodes")
     if nodes > 1 and parsed["node"] is not None:
         parser.error("--node is of runs on one node")
-    if nodes > 1 and parsed["lease"] is not None:
-        parser.error("--lease is for runs on one node; the devices of several are the scheduler's")
+    one_gpu = parsed["accelerator"] == "cuda" and nodes * parsed["axes"]["devices_per_node"] == 1
+    if parsed["side_by_side"] and not one_gpu:
+        parser.error("--side-by-side is for runs of one GPU")
     parsed["output"] = parsed["output"] or _new_output(parsed)
     parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
     parsed["arguments"] = tuple(arguments)

@@ -229,11 +229,10 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
     )
     measuring.add_argument(
-        "--lease",
-        metavar="FOLDER",
-        type=os.path.abspath,
-        help="on devices that no other run with this folder of locks has, which must be the "
-        "user's alone; waits for them at most --time-limit",
+        "--side-by-side",
+        action="store_true",
+        help="on one of several GPUs while other such runs use the rest; without it a run waits "
+        "until it has the machine for itself",
     )
     measuring.add_argument(
         "--open-ports",

@@ -18,7 +18,7 @@ from framebench.config.cluster import Cluster
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import limits, plan_text, side_by_side
+from framebench.plan import limits, plan_text, repeats
 from framebench.plan.planning import Plan, PlannedRun, make_plan
 from framebench.records.sidecars import interruptions, noted
 from framebench.runs import allocations, commands, jobs, peak_flops, requests, slurm, verify
@@ -507,11 +507,9 @@ def test_no_round_begins_before_the_one_before_has_ended() -> None:
         return int(job) if job.isdigit() else None
 
     waiting = ["2", "2", "peak_flops"]
-    assert side_by_side.after_earlier_rounds(waiting, ["1", "peak_flops"], round_of) == [
-        "peak_flops"
-    ]
-    assert side_by_side.after_earlier_rounds(waiting, ["2", "3", "peak_flops"], round_of) == waiting
-    assert side_by_side.after_earlier_rounds(waiting, [], round_of) == waiting
+    assert repeats.after_earlier_rounds(waiting, ["1", "peak_flops"], round_of) == ["peak_flops"]
+    assert repeats.after_earlier_rounds(waiting, ["2", "3", "peak_flops"], round_of) == waiting
+    assert repeats.after_earlier_rounds(waiting, [], round_of) == waiting
 
 
 def test_what_the_profile_must_say() -> None:

@@ -1,14 +1,9 @@
-"""Concurrent runs: their number and duration, and their separation from runs alone."""
+"""Runs side by side: which go so, how long they take, and their separation from runs alone."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
-import os
-import random
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,94 +11,18 @@ import pytest
 from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.machine.local import Machine
-from framebench.plan.case_settings import request
+from framebench.plan.case_settings import asked_conditions, request
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, remaining
-from framebench.plan.side_by_side import Room, of_first_round
+from framebench.plan.repeats import of_first_round
 from framebench.records import record_sets, searches
 from framebench.records.fields.disturbance import disturbed
-from framebench.runs import commands, peak_flops, total, verify
-from harness.devices import devices, lease
+from framebench.runs import commands, total
 
 from ..made_up_runs import build, in_markdown, repeats
 from ..settings import CATALOG, SUITE, changed, settings
 from ..table_rows import row
 from ..watched import GPU, as_suite_asks, save, watch
-
-# ---- number -------------------------------------------------------------------------------------
-
-TWO = Room(whole=2, per_device=1, in_cores=True)
-
-
-@pytest.mark.parametrize(
-    ("room", "devices", "cores", "threads"),
-    [
-        (TWO, 1, 2, 1),
-        (TWO, 2, 2, 2),
-        (TWO, 1, 1, 1),
-        (TWO, 2, 1, 1),  # alone, with both cores
-        (TWO, 1, 64, 32),  # more than the machine has: one run at a time
-        (TWO, 2, 64, 64),
-        (Room(16, 4, in_cores=True), 2, 16, 8),
-        (Room(16, 4, in_cores=True), 1, 6, 4),
-        (Room(5, 2, in_cores=True), 1, 5, 2),  # two runs, and a core is left
-        (Room(8, 1, in_cores=False), 1, 96, 12),  # GPUs, independent of the cores
-        (Room(8, 1, in_cores=False), 8, 96, 96),
-        (Room(8, 1, in_cores=False), 1, 4, 1),
-        (Room(8, 1, in_cores=False), 8, 4, 4),
-    ],
-)
-def test_threads_of_a_job(room: Room, devices: int, cores: int, threads: int) -> None:
-    assert room.threads(devices, cores) == threads
-
-
-TOPOLOGIES: dict[str, tuple[int, Callable[[int], list[int]]]] = {
-    "8 cores": (8, lambda core: [core]),
-    "7 cores with 2 threads": (14, lambda core: [core % 7, core % 7 + 7]),
-    "5 cores with 2 threads in turn": (10, lambda core: [core // 2 * 2, core // 2 * 2 + 1]),
-    "2 large cores with 2 threads, 4 small": (
-        8, lambda core: [core // 2 * 2, core // 2 * 2 + 1] if core < 4 else [core]
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("topology", TOPOLOGIES)
-@pytest.mark.parametrize("per_device", [1, 2, 3])
-def test_what_is_started_gets_its_devices_at_once(
-    tmp_path: Path, topology: str, per_device: int
-) -> None:
-    """Fail if a started job ever waits for devices, in any order and with any --cores."""
-    count, siblings = TOPOLOGIES[topology]
-    most_devices = count // per_device
-    available = {
-        wanted: devices.available("cpu", per_device, range(count), {}, wanted, siblings)
-        for wanted in range(1, most_devices + 1)
-    }
-    here = Machine(count, 0, threads_per_core=max(len(siblings(core)) for core in range(count)))
-    loaded = settings(
-        tmp_path, changed(devices_per_node=[1]), side_by_side=True, cores_per_device=per_device
-    )
-    room = make_plan(loaded, CATALOG, here, None).room
-    assert room is not None
-    draw = random.Random(1)
-    for cores in (1, count - 1, count, 3 * count):
-        running: list[tuple[int, list[int]]] = []
-        most = 0
-        for _ in range(150):
-            wanted = draw.randint(1, most_devices)
-            threads = room.threads(wanted, cores)
-            assert 1 <= threads <= cores
-            if sum(used for used, _ in running) + threads <= cores:
-                taken, files = lease.take(str(tmp_path), wanted, available[wanted])
-                assert len(taken) == wanted, "it was started and must wait"
-                running.append((threads, files))
-                most = max(most, len(running))
-            elif running:
-                lease.close(running.pop(draw.randrange(len(running)))[1])
-        for _, files in running:
-            lease.close(files)
-        if cores >= count:
-            assert most >= min(room.at_a_time, 2), "they followed each other"
 
 
 def test_the_threads_of_a_core_are_counted(tmp_path: Path) -> None:
@@ -128,53 +47,52 @@ def test_no_run_starts_before_those_of_earlier_rounds() -> None:
     assert of_first_round([("c", None)], lambda job: job[1]) == [("c", None)]
 
 
-def made(tmp_path: Path, beside: bool, here: Machine = Machine(2, 0), **axes: Any) -> Plan:  # noqa: B008
-    loaded = settings(tmp_path, changed(**axes), side_by_side=beside, cores_per_device=1)
-    return make_plan(loaded, CATALOG, here, None)
+EIGHT_GPUS = Machine(64, 8)
+
+
+def made(tmp_path: Path, beside: bool, **axes: Any) -> Plan:
+    loaded = settings(tmp_path, changed(**axes), side_by_side=beside)
+    return make_plan(loaded, CATALOG, EIGHT_GPUS, None)
 
 
 def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
-    alone, beside = (made(tmp_path, mode, mode=["train", "inference"]) for mode in (False, True))
+    batches = [1, 2, 3, 4]
+    alone, beside = (made(tmp_path, mode, batch_per_device=batches) for mode in (False, True))
     serial = sum(run.seconds for run in alone.pending)
-    assert remaining(alone) == serial
-    assert serial / 2 <= remaining(beside) < 0.8 * serial
-    assert (total.at_once(alone), total.at_once(beside)) == (1, serial / remaining(beside))
-    assert "side by side: up to 2 runs with one device" in describe(beside)
+    assert remaining(alone) == pytest.approx(serial)
+    assert serial / 8 <= remaining(beside) < serial / 2
+    assert total.at_once(beside) == pytest.approx(serial / remaining(beside))
+    assert "side by side: up to 8 runs of one GPU" in describe(beside)
     assert "side by side" not in describe(alone)
     every = made(tmp_path, True, devices_per_node=[2])
-    assert remaining(every) == sum(run.seconds for run in every.pending)
+    assert remaining(every) == pytest.approx(sum(run.seconds for run in every.pending))
 
 
-def test_a_gpu_is_a_device_of_the_room(tmp_path: Path) -> None:
-    loaded = settings(tmp_path, changed(devices_per_node=[1, 4]), side_by_side=True)
-    room = make_plan(loaded, CATALOG, Machine(64, 8), None).room
-    assert room == Room(8, 1, in_cores=False)
-
-
-# ---- what is asked of the harness ----------------------------------------------------------------
-
-
-def test_all_that_measures_leases_its_devices(tmp_path: Path) -> None:
-    folder = f"{tempfile.gettempdir()}/framebench-devices-{os.geteuid()}"
+def test_runs_of_one_gpu_go_side_by_side_and_others_alone(tmp_path: Path) -> None:
+    """Fail if a measurement of several GPUs shares them, or counts as one that did."""
     for beside in (True, False):
-        plan = made(tmp_path, beside, batch_per_device=[2, "max"])
-        (one, *_) = verify.full_size(plan, CATALOG)
-        asked = [
-            commands.arguments(plan, plan.pending[0]),
-            commands.search_arguments(plan, plan.unsearched[0]),
-            verify.arguments(plan, one, "reference"),
-            peak_flops.arguments(plan, peak_flops.wanted(plan)[0]),
-        ]
-        for words in asked:
-            actual = dict(itertools.pairwise(words)).get("--lease")
-            # comparisons are not timed: they always share
-            assert actual == (folder if beside or "verification" in words else None), words
+        plan = made(tmp_path, beside, devices_per_node=[1, 2], batch_per_device=[2, "max"])
+        for run in plan.pending:
+            shares = beside and run.case.devices == 1
+            assert ("--side-by-side" in commands.arguments(plan, run)) == shares
+            asked = asked_conditions(run.case, plan.settings, plan.capacity)
+            assert asked.side_by_side is shares
+        for search in plan.unsearched:
+            shares = beside and search.case.devices == 1
+            assert ("--side-by-side" in commands.search_arguments(plan, search)) == shares
+
+
+@pytest.mark.parametrize("machine", [Machine(64, 0), Machine(64, 1)])
+def test_it_needs_several_gpus(tmp_path: Path, machine: Machine) -> None:
+    loaded = settings(tmp_path, side_by_side=True)
+    with pytest.raises(ConfigError, match=r"side_by_side: found True; allowed .* false"):
+        make_plan(loaded, CATALOG, machine, None)
 
 
 def test_a_run_beside_others_is_another_run(tmp_path: Path) -> None:
     alone, beside = (made(tmp_path, mode) for mode in (False, True))
     assert not set(alone.folders.values()) & set(beside.folders.values())
-    asked = request("pytorch", alone.settings, alone.capacity, alone.software)
+    asked = request("pytorch", 1, alone.settings, alone.capacity, alone.software)
     assert "side_by_side" not in asked, "what was measured before there was such a thing is lost"
 
 
@@ -183,13 +101,15 @@ def test_only_records_measured_as_asked_count(tmp_path: Path, beside: bool) -> N
     suite = {**SUITE, "repeats": 1}
     results = str(tmp_path / "out")
     loaded = settings(tmp_path, suite, results=results, side_by_side=beside)
-    (folder,) = make_plan(loaded, CATALOG, Machine(2, 0), None).folders.values()
+    (folder,) = make_plan(loaded, CATALOG, EIGHT_GPUS, None).folders.values()
     for there in (True, False):
         content = as_suite_asks()
-        content["settings"]["side_by_side"] = there
+        content["settings"] |= {
+            "side_by_side": there, "accelerator": "cuda", "cores_per_device": None
+        }  # fmt: skip
         save(tmp_path / "out" / "runs" / folder / "r1.json", content)
         cached = record_sets.load(tmp_path / "out" / "runs")
-        (run,) = make_plan(loaded, CATALOG, Machine(2, 0), cached).runs
+        (run,) = make_plan(loaded, CATALOG, EIGHT_GPUS, cached).runs
         assert run.status == ("ok" if there == beside else ""), "a number of another kind"
 
 

@@ -97,6 +97,11 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
     accelerator = accelerator_of(settings, machine)
+    if settings.side_by_side and (accelerator == "cpu" or machine.gpus == 1):
+        raise ConfigError(
+            "config: side_by_side: found True; allowed on this machine: false, because it is for "
+            "runs of one GPU each on several GPUs"
+        )
     if accelerator == "cuda":
         if not machine.gpus:
             raise ConfigError(

@@ -16,7 +16,7 @@ from core import bounded
 from core.text import printable
 
 from ..config.validation import ConfigError
-from ..plan import labels, limits, noting, plan_text, side_by_side
+from ..plan import labels, limits, noting, plan_text, repeats
 from ..plan.jobs import Job, kind_of
 from ..plan.planning import Plan
 from ..records.record_sets import RecordsError
@@ -62,7 +62,7 @@ class Handlers:
         self._judges = False
         self._is_reported = False
         self._interrupted: list[str] = []
-        if call.starts and (work.plan.room or work.plan.settings.cluster):
+        if call.starts and (work.plan.settings.side_by_side or work.plan.settings.cluster):
             snakemake.select_among(self._startable)
         if call.starts:
             snakemake.track_submissions()
@@ -243,10 +243,10 @@ class Handlers:
         On a cluster, where starting is queueing, earlier rounds must have ended if ``whole_rounds``
         is set.
         """
-        startable = side_by_side.of_first_round(waiting, self._round)
+        startable = repeats.of_first_round(waiting, self._round)
         cluster = self._work.plan.settings.cluster
         if cluster and cluster.whole_rounds:
-            return side_by_side.after_earlier_rounds(
+            return repeats.after_earlier_rounds(
                 startable, self._snakemake.running_jobs(), self._round
             )
         return startable

@@ -29,8 +29,7 @@ class Resources:
         self._cuda = work.plan.capacity.accelerator == "cuda"
         self.asked: dict[str, Callable[[Wildcards], Any] | str] = {}
         self._allocations: dict[str, str] = {}
-        self._rooms = {"run": work.plan.room, "verification": work.plan.room_of_verifications}
-        self.threads = self._threads if any(self._rooms.values()) else self.all_cores
+        self.threads = self._threads if work.plan.settings.side_by_side else self.all_cores
         if described:
             # Runs that share an allocation follow each other.
             snakemake.limit_cores(described.cores_per_node)
@@ -49,12 +48,14 @@ class Resources:
 
     @for_rules
     def _threads(self, wildcards: Wildcards) -> int:
-        """Return the cores of a job: its share of the machine, or all."""
-        job = self._work.job(wildcards)
-        room = self._rooms.get(job.kind) if job else None
-        if job is None or job.request is None or room is None:
+        """Return the cores of a job: all, or a GPU's share of them for a job side by side with
+        others, of which as many run at a time as there are GPUs."""
+        job, plan = self._work.job(wildcards), self._work.plan
+        if job is None or job.request is None or job.kind not in ("run", "verification"):
             return self.all_cores
-        return room.threads(job.request.devices, self._snakemake.cores)
+        if not plan.is_beside(job.request.devices * job.request.nodes):
+            return self.all_cores
+        return -(-self._snakemake.cores // plan.capacity.devices_per_node)
 
     @for_rules
     def _allocation(self, wildcards: Wildcards) -> str | None:

@@ -78,14 +78,25 @@ def counts_steps(case: Case, suite: Suite) -> bool:
 
 
 def request(
-    name: str, settings: Settings, capacity: Capacity, software: Mapping[str, Software]
+    name: str,
+    devices: int,
+    settings: Settings,
+    capacity: Capacity,
+    software: Mapping[str, Software],
 ) -> dict[str, Any]:
-    """Return all settings besides the case that decide a measurement in the software ``name``."""
+    """Return all settings besides the case that decide a measurement on so many ``devices`` in the
+    software ``name``."""
     environment = software[name].identity
     if settings.cluster and settings.cluster.node_kind:
         # Names with this identity differ between kinds of nodes.
         environment = {"node_kind": settings.cluster.node_kind, "software": environment}
-    return {**_measuring(settings, capacity), "seed": settings.seed, "environment": environment}
+    measuring = _measuring(devices, settings, capacity)
+    return {**measuring, "seed": settings.seed, "environment": environment}
+
+
+def is_beside(devices: int, settings: Settings) -> bool:
+    """Return whether a measurement of so many devices goes side by side with others."""
+    return settings.side_by_side and devices == 1
 
 
 def of_case(
@@ -95,7 +106,7 @@ def of_case(
     suite = settings.suite
     own = variables(case, suite, capacity.accelerator, capacity.vendor)
     return {
-        **request(software(case, suite), settings, capacity, known),
+        **request(software(case, suite), case.devices, settings, capacity, known),
         **_steps(case, suite),
         **({"variables": own} if own else {}),
         **variant_settings(case, suite),
@@ -107,7 +118,7 @@ def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> cond
     """Return the conditions that a plan requests for a case."""
     return conditions.of_settings(
         {
-            **_measuring(settings, capacity),
+            **_measuring(case.devices, settings, capacity),
             **_steps(case, settings.suite),
             **variant_settings(case, settings.suite),
         },
@@ -115,13 +126,13 @@ def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> cond
     )
 
 
-def _measuring(settings: Settings, capacity: Capacity) -> dict[str, Any]:
+def _measuring(devices: int, settings: Settings, capacity: Capacity) -> dict[str, Any]:
     """Return the settings of a request that also appear in records, without the numbers of
     steps."""
     return {
         "accelerator": capacity.accelerator,
         "cores_per_device": capacity.cores_per_device,
-        **({"side_by_side": True} if settings.side_by_side else {}),
+        **({"side_by_side": True} if is_beside(devices, settings) else {}),
     }
 
 

@@ -172,10 +172,11 @@ def of_other_machines(plan: Plan) -> list[str]:
 
 
 def _side_by_side(plan: Plan) -> list[str]:
-    """Return a line on concurrent runs, if several may run at a time."""
-    if plan.room is None:
+    """Return a line on runs side by side, if several may run at a time."""
+    if not plan.settings.side_by_side:
         return []
-    return [f"  side by side: up to {plan.room.at_a_time} runs with one device, with --cores all"]
+    count = plan.capacity.devices_per_node
+    return [f"  side by side: up to {count} runs of one GPU, with --cores all"]
 
 
 def _to_find(plan: Plan) -> list[str]:

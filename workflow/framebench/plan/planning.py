@@ -32,7 +32,6 @@ from . import batch_searches, budget, case_settings, estimates, limits, pairing,
 from .batch_searches import BatchSearch
 from .budget import AROUND, CLOSING, NOTHING_SPENT, PAGE_SECONDS, Costs, Spent
 from .case_settings import asked_conditions, software
-from .side_by_side import Room
 from .slow_cases import too_slow
 
 
@@ -72,10 +71,6 @@ class Plan:
     """Number of positions in the order of all runs, including cases with a pending batch search."""
     searches: list[tuple[BatchSearch, float]]
     """Searches for the largest batch, each with its expected seconds."""
-    room: Room | None
-    """Capacity that concurrent runs share; None for runs one after the other."""
-    room_of_verifications: Room | None
-    """Capacity that concurrent verifications share; None for one after the other."""
     here: Identity
     elsewhere: list[Run]
     """Records of other machines that match the plan; they are kept and measured again here."""
@@ -91,6 +86,10 @@ class Plan:
     @property
     def pending(self) -> list[PlannedRun]:
         return [run for run in self.runs if not run.status]
+
+    def is_beside(self, devices: int) -> bool:
+        """Return whether a run of so many devices goes side by side with others."""
+        return case_settings.is_beside(devices, self.settings)
 
     @property
     def emulated(self) -> list[Case]:
@@ -227,8 +226,6 @@ def make_plan(
         runs_in, len(latest), most * len(cases),
         [(search, estimates.of_search(search.case, settings, capacity, catalog))
          for search in needs.values()],
-        Room.of_runs(settings, capacity, machine),
-        Room.of_verifications(settings, capacity, machine),
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
         limits.minutes_of_cases(folders, settings, latest.values(), minutes),
@@ -309,12 +306,11 @@ def remaining(plan: Plan) -> float:
 
 
 def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
-    """Return the expected seconds of ``runs``; for concurrent runs a lower bound."""
-    runs, room = list(runs), plan.room
-    if room is None:
-        return sum(run.seconds for run in runs)
-    taken = sum(run.seconds * room.taken(run.case.devices_per_node) for run in runs)
-    return max([taken / room.whole, *(run.seconds for run in runs)])
+    """Return the expected seconds of ``runs``; for runs side by side a lower bound."""
+    runs = list(runs)
+    beside = [run.seconds for run in runs if plan.is_beside(run.case.devices)]
+    alone = sum(run.seconds for run in runs) - sum(beside)
+    return alone + max([sum(beside) / plan.capacity.devices_per_node, *beside])
 
 
 def _as_asked(

@@ -22,7 +22,6 @@ from ..plan.case_settings import counts_steps, data_of, variables, variant_setti
 from ..plan.jobs import Job, beside_run
 from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun
-from ..plan.side_by_side import lease_name
 from ..records.searches import KIND
 
 #: Steps of the step breakdown, after the timed region of a training run.
@@ -122,7 +121,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             **_case(plan, run.case),
             **(steps if counts_steps(run.case, suite) else {}),
             "repeat": run.repeat,
-            **common(plan, plan.minutes.get(run.case)),
+            **common(plan, run.case.devices, plan.minutes.get(run.case)),
         }
     )
     breakdown = (
@@ -157,7 +156,7 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
         "batch-per-device": None,
         "warmup-steps": batch_searches.WARMUP_STEPS,
         "timed-steps": batch_searches.TIMED_STEPS,
-        **common(plan),
+        **common(plan, case.devices),
     }
     parameters = of_kind(batch_searches.parameters_of(case, bounds))
     return [*words(named), *parameters, *variant_options(plan, case), "--spare-memory"]
@@ -192,10 +191,11 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
     }
 
 
-def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
+def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, object]:
     """Return arguments of the harness for every measurement, by name; None for an absent one.
 
-    ``minutes``: requested minutes of the job; None for the default.
+    ``devices``: of the measurement; ``minutes``: requested minutes of the job, None for the
+    default.
     """
     settings, cluster = plan.settings, plan.settings.cluster
     return {
@@ -205,7 +205,7 @@ def common(plan: Plan, minutes: int | None = None) -> dict[str, object]:
         "time-limit": run_limit(settings, minutes),
         "memory-limit": settings.memory_limit,
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
-        "lease": lease_name(plan.room),
+        "side-by-side": plan.is_beside(devices) or None,
         "open-ports": "allow" if settings.open_ports else None,
         "seed": settings.seed,
     }

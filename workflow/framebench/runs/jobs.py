@@ -132,7 +132,7 @@ def behind_runs(
     of the checks that follow runs already.
     """
     settings = plan.settings
-    if settings.cluster or plan.room is not None:
+    if settings.cluster or settings.side_by_side:
         return {}
     to_verify: dict[Case, list[Job]] = defaultdict(list)
     for name, verification in verify.missing(settings.results, verifications_of).items():

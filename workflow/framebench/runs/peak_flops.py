@@ -52,7 +52,9 @@ def names(plan: Plan) -> dict[str, PeakFlopsBenchmark]:
     The name ends in a digest of accelerator, cores and environment, which decide the result."""
     results = {}
     for benchmark in wanted(plan):
-        asked = request(benchmark.framework, plan.settings, plan.capacity, plan.software)
+        asked = request(
+            benchmark.framework, benchmark.devices, plan.settings, plan.capacity, plan.software
+        )
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
         digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         together = f"-{benchmark.devices}d" if benchmark.devices > 1 else ""
@@ -91,6 +93,6 @@ def arguments(plan: Plan, benchmark: PeakFlopsBenchmark) -> list[str]:
         "sequence-length": benchmark.sequence_length,
         "precision": benchmark.precision,
         "devices-per-node": benchmark.devices,
-        **common(plan),
+        **common(plan, benchmark.devices),
     }
     return words(named)

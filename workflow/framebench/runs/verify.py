@@ -24,7 +24,6 @@ from ..machine.identities import is_here
 from ..plan import estimates
 from ..plan.case_settings import request, software, variables, variant_settings
 from ..plan.planning import Plan
-from ..plan.side_by_side import lease_name
 from ..records import verifications
 from ..records.record_files import machine_of, read
 from ..records.verifications import FULL, SMALL
@@ -317,7 +316,10 @@ def names(
 
     results = {}
     for verification in wanted:
-        asked = request(verification.software, plan.settings, plan.capacity, plan.software)
+        asked = request(
+            verification.software, verification.case.devices,
+            plan.settings, plan.capacity, plan.software,
+        )  # fmt: skip
         about = [
             verification,
             asked["accelerator"],
@@ -375,8 +377,7 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
         "model": model,
         "batch-per-device": model_config["verification"]["batch_per_device"],
         "source": verification.source,
-        **common(plan),
-        "lease": lease_name(plan.room_of_verifications),
+        **common(plan, case.devices),
     }
     parameters = {"mode": case.mode, "scale": verification.scale}
     parameters |= {"reference": reference} if reference else {}

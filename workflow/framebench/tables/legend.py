@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from ..plan import side_by_side
 from ..records import verifications, verified
 from ..records.fields import flags
 from ..statistics import steady
@@ -42,8 +41,9 @@ FLAGS = {
     "and variables, or it could not be made, which the next call repeats; a figure in another "
     f"precision than fp32 needs those in fp32, too: run {verified.HOW}",
 }
+_OTHERS = "other runs had the rest of the machine meanwhile"
 _BESIDE = COLUMNS["side_by_side"].header
-EXPLANATIONS = {**FLAGS, _BESIDE: side_by_side.MEANING}
+EXPLANATIONS = {**FLAGS, _BESIDE: _OTHERS}
 
 
 def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:

@@ -1,1 +1,0 @@
-"""Devices of a run, and their exclusive use."""

@@ -1,0 +1,200 @@
+"""Runs that meet on one machine: no device is used by two at once, and who waits is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.machine import cores
+
+from ... import fake_gpus
+from ...bench import ROOT, Bench
+from ...processes import wait_for
+
+
+class Neighbour(Bench):
+    """Bench in a folder of its own, with the locks of the folder around it."""
+
+    @property
+    def locks(self) -> Path:
+        return self.folder.parent / "locks"
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Bench]:
+    """Return the bench of a second run on the same machine."""
+    bench = Neighbour(tmp_path / "other")
+    bench.folder.mkdir()
+    try:
+        yield bench
+        bench.assert_nothing_left()
+    finally:
+        for process in bench.processes():
+            os.kill(process, signal.SIGKILL)
+
+
+def span(record: dict[str, Any]) -> tuple[float, float]:
+    start = datetime.fromisoformat(record["started"]).timestamp()
+    return start, start + record["wall_seconds"]
+
+
+def says_that_it_waits(run: subprocess.Popen[str]) -> str:
+    """Return the first line that a run prints, which is on waiting."""
+    assert run.stderr
+    line = run.stderr.readline()
+    assert "waiting for" in line, line
+    return line
+
+
+def test_a_run_waits_for_another_and_says_for_whom(toy: Bench, other: Bench) -> None:
+    toy.hold.touch()
+    first = toy.start("hold=4", memory_limit="60%")
+    toy.wait_for_phase("timed window", 1)
+    second = other.start("", kind="inference", cores_per_device=1, time_limit=30)
+    line = says_that_it_waits(second)
+    assert f"process {first.pid} of " in line
+    assert str(toy.output) in line
+    for option in ("--set-threads", "--max-threads", "profile"):
+        assert option in line
+    toy.hold.unlink()
+    actual, later = toy.finish(first), other.finish(second)
+    assert [done.record["status"] for done in (actual, later)] == ["ok", "ok"]
+    assert span(later.record)[0] > span(actual.record)[1], "waiting counts as its own time"
+    assert "waiting" not in later.stderr, "it is said once"
+
+
+def test_ended_while_it_waits_it_leaves_nothing(toy: Bench, other: Bench) -> None:
+    first = toy.start("hang")
+    toy.wait_for_phase("warm-up", 1)
+    second = other.start("")
+    says_that_it_waits(second)
+    for launcher in (second, first):
+        launcher.terminate()
+    done = other.finish(second)
+    toy.finish(first)
+    assert (done.status, done.record) == (143, None), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_survivors_of_a_killed_launcher_keep_the_machine(toy: Bench, other: Bench) -> None:
+    launcher = toy.start("hang,grandchild")
+    toy.wait_for_phase("warm-up", 1)
+    wait_for(lambda: len(toy.processes("RANK=0")) == 2, "rank 0 and its grandchild to be there")
+    (guard,) = set(toy.processes()) - {launcher.pid, *toy.processes("RANK=0")}
+    os.kill(guard, signal.SIGSTOP)
+    try:
+        launcher.kill()
+        toy.finish(launcher)
+        wait_for(lambda: len(toy.processes("RANK=0")) == 1, "the rank to have followed it")
+        second = other.start("")
+        says_that_it_waits(second)
+    finally:
+        os.kill(guard, signal.SIGCONT)
+    assert other.finish(second).record["status"] == "ok"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "symbolic link", "hard link"])
+def test_what_is_no_lock_is_refused(toy: Bench, kind: str) -> None:
+    mine = toy.folder / "mine"
+    mine.write_text("content")
+    toy.locks.mkdir()
+    lock = toy.locks / "machine.lock"
+    if kind == "fifo":
+        os.mkfifo(lock)
+    else:
+        (lock.symlink_to if kind == "symbolic link" else lock.hardlink_to)(mine)
+    done = toy.run("")
+    assert (done.status, done.record) == (3, None)
+    assert f"{lock}: " in done.stderr
+    assert "allowed: a folder where all users may lock files, which FRAMEBENCH_LOCKS" in done.stderr
+    assert mine.read_text() == "content"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
+def test_all_users_of_a_machine_share_its_lock() -> None:
+    """Fail if the second user cannot take the lock that the first has made, or both have it."""
+    folder = Path("/tmp", f"framebench-test-{os.getpid()}")
+    program = (
+        f"import os, sys; sys.path.insert(0, {str(ROOT / 'scripts')!r})\n"
+        "from harness.processes import machine_lock\n"
+        "os.umask(0o077)\n"
+        "os.setuid(int(sys.argv[1]))  # who may not read our Python\n"
+        "try:\n"
+        "    with machine_lock.held('somebody', seconds=0):\n"
+        "        print('taken', flush=True)\n"
+        "        input()\n"
+        "except machine_lock.MachineLockError as error:\n"
+        "    print(error)\n"
+    )
+
+    def start(user: int) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", program, str(user)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "FRAMEBENCH_LOCKS": str(folder)},
+        )
+
+    def said(process: subprocess.Popen[str]) -> str:
+        assert process.stdout
+        return process.stdout.readline().strip()
+
+    try:
+        for first, second in ((65534, 65533), (65533, 65534)):
+            holder = start(first)
+            assert said(holder) == "taken"
+            assert said(start(second)) == "this machine is in use by somebody"
+            holder.communicate("\n")
+    finally:
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path) -> dict[str, str]:
+    """Return variables with which ``nvidia-smi`` reports two GPUs."""
+    listed = fake_gpus.gpus(2, "Example", 40960, "580.95.05", "9.0")
+    return {"PATH": f"{fake_gpus.install(tmp_path / 'bin', listed)}:{os.environ['PATH']}"}
+
+
+def test_runs_of_one_gpu_go_side_by_side(
+    toy: Bench, other: Bench, two_gpus: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in two_gpus.items():
+        monkeypatch.setenv(name, value)
+    toy.hold.touch()
+    first = toy.start("hold=4", "--side-by-side", accelerator="cuda")
+    toy.wait_for_phase("timed window", 1)
+    second = other.run("", "--side-by-side", accelerator="cuda").record
+    alone = Neighbour(other.folder.parent / "alone")
+    alone.folder.mkdir()
+    third = alone.start("", accelerator="cuda")
+    assert "runs side by side, the latest of them process" in says_that_it_waits(third)
+    toy.hold.unlink()
+    actual, last = toy.finish(first).record, alone.finish(third).record
+    records = [actual, second, last]
+    assert [record["status"] for record in records] == ["ok"] * 3
+    seen = [record["ranks"][0]["settings"]["cuda_visible_devices"] for record in records]
+    assert seen[:2] == ["0", "1"]
+    assert [len(record["environment"]["hardware"]["gpus"]) for record in records] == [1, 1, 2]
+    assert [record["settings"]["side_by_side"] for record in records] == [True, True, False]
+    threads = [record["ranks"][0]["settings"]["threads"] for record in records]
+    assert threads[0] == max(1, len(cores.allowed()) // 2)
+    assert second["started"] < last["started"]
+    assert span(last)[0] > span(actual)[1], "it did not have the machine for itself"
+
+
+@pytest.mark.parametrize("options", [{"accelerator": "cpu"}, {"devices_per_node": 2}])
+def test_side_by_side_is_of_one_gpu(toy: Bench, options: dict[str, Any]) -> None:
+    done = toy.run("", "--side-by-side", **{"accelerator": "cuda", **options})
+    assert (done.status, done.record) == (2, None)
+    assert "--side-by-side is for runs of one GPU" in done.stderr
