@@ -55,6 +55,13 @@ def test_what_the_gate_writes_is_kept_whatever_it_ends_with() -> None:
     assert kept["allow_failure"]["exit_codes"] == [str(decisions.OPEN)]
 
 
+def test_actions_are_pinned_and_leave_no_credentials() -> None:
+    steps = read("github.yml")["jobs"]["gate"]["steps"]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)
+    assert steps[0]["with"]["persist-credentials"] == "false"
+
+
 def test_nothing_that_others_choose_is_pasted_into_a_shell() -> None:
     """Fail if ``${{ .. }}`` stands in ``run``: a branch name could then inject a command."""
     for step in read("github.yml")["jobs"]["gate"]["steps"]:

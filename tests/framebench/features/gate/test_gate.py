@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -75,7 +76,13 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
     other = [replace(run, flags=(Flag("incorrect", "off"),)) for run in candidate]
     assert [decision.verdict for decision in decided(base, other)] == ["broken"]
     wrong_before = [replace(run, flags=(Flag("incorrect", "off"),)) for run in base]
-    assert [decision.verdict for decision in decided(wrong_before, other)] == ["not compared"]
+    both = decided(wrong_before, failed)
+    assert decisions.status(both) == 4, "a gate of which both sides fail can never tell"
+    for text in (summary.note(both, 4, ASKED), summary.junit(both, ASKED)):
+        assert "the base is incorrect: " in text
+        assert "the candidate is failed: no" in text
+    nowhere = [[replace(run, status="unsupported") for run in some] for some in (failed, failed)]
+    assert [decision.verdict for decision in decided(*nowhere)] == ["not compared"]
     also = decided([*base, *paired_sides(1, model="b")[0]], paired_sides(0.8, model="b")[1])
     assert decisions.status(also) == 1, "a regression that is shown is told first"
 
@@ -181,6 +188,21 @@ def test_the_note_and_junit_name_flags() -> None:
     assert "disturbed (cases: 1, runs: 1)" in text
     case = ElementTree.fromstring(summary.junit(actual, ASKED).encode())[0][0]
     assert "flags: disturbed (candidate r4)" in (case.findtext("system-out") or "")
+    every = [replace(run, flags=(Flag("disturbed", "others"),)) for run in candidate]
+    assert len(re.findall(r"candidate r\d", summary.junit(decided(base, every), ASKED))) == 3
+
+
+def test_a_note_has_step_times_commits_and_the_time_of_further_pairs() -> None:
+    base, candidate = (
+        [replace(run, step_seconds=(seconds,) * 3, wall_seconds=60.0) for run in some]
+        for seconds, some in zip((0.1, 0.125), paired_sides(0.95), strict=True)
+    )
+    actual = decided(base, candidate, at_looks=False)
+    text = summary.note(actual, 3, replace(ASKED, commits="commits 1a2b -> 3c4d"))
+    assert "commits 1a2b -> 3c4d" in text
+    assert "throughput ratio 0.95" in text
+    assert "(100 ms -> 125 ms per step)" in text
+    assert re.search(r"`--pairs \d+`, about .*\d min more\.|another margin", text), text
 
 
 def gate(*arguments: str, results: Path) -> int:
@@ -278,6 +300,8 @@ def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(
     files = {name: side["model"] for name, side in suite["variants"].items()}
     assert [*files] == ["base", "candidate"]
     assert [Path(file).read_text() for file in files.values()] == ["old", "new"]
+    (out / "runs").mkdir()
+    (out / "runs" / "r1.json").touch()
     with pytest.raises(measuring.AnotherGate):
         plan.measure(other, one)
     assert Path(files["base"]).read_text() == "old", "the files of another gate are changed"
@@ -291,9 +315,12 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
     usual, other = sides.VariantSide("default", {}), sides.VariantSide("other", {"tuned": True})
     plan().measure(usual, other)
     plan(9).measure(usual, other)  # more pairs of the same sides
+    plan().measure(other, usual)  # nothing was measured so far
+    for folder in ("out", "used"):
+        (tmp_path / folder / "runs" / "toy").mkdir(parents=True)
+        (tmp_path / folder / "runs" / "toy" / "r1.json").touch()
     with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
-        plan().measure(other, usual)
-    (tmp_path / "used" / "runs").mkdir(parents=True)
+        plan().measure(usual, other)
     with pytest.raises(measuring.AnotherGate, match="no gate has made"):
         Measuring({}, 6, [], [], tmp_path / "used").measure(usual, other)
 
@@ -316,6 +343,7 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     assert isinstance(base, sides.ModelSide)
     assert isinstance(candidate, sides.ModelSide)
     assert (base.content, candidate.content) == (b"old", b"new")
+    assert candidate.commit == f"{base.commit}+", "a change that is not committed is not named"
     assert base.name == candidate.name == "my.py"
 
 

@@ -9,8 +9,8 @@
 3. ``within the margin``: the case is shown not to be slower; its whole 95 % interval lies above 1 -
    margin. A set of cases passes if each does (Berger's intersection-union test), which needs no
    adjustment.
-4. ``broken``: the base has a figure, and the candidate has none, or one that is excluded because
-   its verification failed.
+4. ``broken``: the candidate has no figure, or one that is excluded because its verification failed;
+   unless the candidate alone has the case, or neither side supports it.
 5. ``cannot tell``: none of these.
 
 Sources:
@@ -171,10 +171,19 @@ def _ordered(matched: Matched) -> tuple[CaseResult, CaseResult]:
 
 
 def _broken(matched: Matched) -> str:
-    """Return the fault of a candidate whose base has none; "" if there is none."""
+    """Return the fault of a candidate without a figure; "" if it has one, or none is expected."""
     base, candidate = matched.base, matched.candidate
-    if base is None or base.compared is None:
+    if base is None:
         return ""
+    if base.compared is None:
+        if candidate is None or candidate.compared is not None:
+            return ""
+        if base.standing == candidate.standing == "unsupported":
+            return ""
+        return (
+            f"both sides fail: the base is {base.why_not_compared}; the candidate is "
+            f"{candidate.why_not_compared}"
+        )
     if candidate is None:
         return "the candidate has no run of it"
     if candidate.compared is None:

@@ -68,15 +68,16 @@ class Measuring:
     def _claim(self, sides: Mapping[str, Any]) -> None:
         """Write STATE, or raise :class:`AnotherGate` if the folder has runs of other sides."""
         path = self.folder / STATE
+        is_used = any((self.folder / "runs").rglob("*.json"))
         own = {"sides": sides, "suite": self.suite, "models": self.models}
         text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
         if path.exists():
-            if bounded.read_text(path) != text:
+            if is_used and bounded.read_text(path) != text:
                 raise AnotherGate(
                     f"--results: found {self.folder}, which holds the runs of another gate "
                     f"({path}); allowed: another folder, or that one once it is removed"
                 )
-        elif (self.folder / "runs").exists():
+        elif is_used:
             raise AnotherGate(
                 f"--results: found {self.folder}, which holds runs that no gate has made; allowed: "
                 "another folder"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core import bounded
+from core import bounded, programs
 
 from ...config import values
 from ...config.catalog import Catalog
@@ -53,6 +53,17 @@ class ModelSide:
     def digest(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
 
+    @property
+    def commit(self) -> str:
+        """Return the commit of the model; "" outside a repository. ``+``: with later changes."""
+        revision, separator, _ = self.text.partition(":")
+        folder = None if separator else Path(self.text).parent
+        revision = revision if separator else "HEAD"
+        if not (commit := _git(folder, "rev-parse", "--short=10", revision)):
+            return ""
+        changes = "" if separator else _git(folder, "status", "--porcelain", "--", self.name)
+        return f"{commit}+" if changes else commit
+
     def in_file(self, folder: Path) -> VariantSide:
         """Return the variant with this model, after writing its file to ``folder``."""
         path = folder / self.name
@@ -75,6 +86,15 @@ class PackageSide:
     text: str
     name: str
     version: str
+
+
+def _git(folder: Path | None, *arguments: str) -> str:
+    """Return the output of git in a folder; "" if it fails."""
+    try:
+        ended = programs.run(["git", *arguments], cwd=folder)
+    except OSError:
+        return ""
+    return ended.stdout.strip() if ended.returncode == 0 else ""
 
 
 #: A side that is measured.

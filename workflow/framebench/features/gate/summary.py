@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from core.text import printable
+from core.text import duration, printable
 
 from ...cases.conditions import MODES
 from ...cases.names import topology_of
 from ...records import pairs
+from ...statistics.descriptive import median
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import formatting, grouping, measured
 from ...tables.formatting import escape
@@ -35,21 +36,22 @@ HEADINGS = {
     OPEN: "cannot tell yet",
     FAULTY: "broken",
 }
-#: Largest number of cases that a note lists.
+#: Largest number of cases that a note lists, and of flagged runs that JUnit names.
 NAMED = 3
-#: Largest number of characters of a line of a note.
-_LONGEST = 300
+#: Largest number of characters of a line of a note, which has the reasons of both sides.
+_LONGEST = 1200
 
 
 @dataclass(frozen=True)
 class GateRequest:
     """The comparison as requested. ``margin``: a fraction. ``measured``: whether the call measured;
-    then the summary says how to continue."""
+    then the summary says how to continue. ``commits``: of both sides, "" if unknown."""
 
     base: str
     candidate: str
     margin: float
     measured: bool
+    commits: str = ""
 
 
 def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> str:
@@ -114,7 +116,10 @@ def _xml(suite: ElementTree.Element) -> str:
 
 def _first(status: int, request: GateRequest) -> str:
     sides = f"{escape(request.candidate)} against {escape(request.base)}"
-    return f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {request.margin:.1%}"
+    margin = f"margin {request.margin:.1%}"
+    return ", ".join(
+        filter(None, [f"**Framebench gate: {HEADINGS[status]}**: {sides}", margin, request.commits])
+    )
 
 
 def _counts(decisions: Sequence[Decision]) -> str:
@@ -174,7 +179,10 @@ def _then(decisions: Sequence[Decision], status: int, request: GateRequest) -> l
         needed = [decision.needed for decision in counts[CANNOT_TELL]]
         present = [number for number in needed if number is not None]
         if present and request.measured:
-            lines.append(f"To decide: the same command with at least `--pairs {max(present)}`.")
+            lines.append(
+                f"To decide: the same command with at least `--pairs {max(present)}`"
+                f"{_time_for(counts[CANNOT_TELL])}."
+            )
         elif present:
             lines.append(f"To decide: {max(present)} pairs, measured by the gate itself.")
         if None in needed:
@@ -189,20 +197,47 @@ def _then(decisions: Sequence[Decision], status: int, request: GateRequest) -> l
 
 def _figures(decision: Decision, request: GateRequest) -> str:
     parts = [_ratio(decision)] if decision.estimate else []
-    flags = (
-        f"{flag} ({', '.join(runs)})" if runs else flag for flag, runs in _flags(decision).items()
-    )
-    flagged = ", ".join(flags)
+    flagged = ", ".join(_flag_text(flag, runs) for flag, runs in _flags(decision).items())
     parts += [f"margin {request.margin:.1%}", decision.reason, flagged and f"flags: {flagged}"]
     return printable("; ".join(filter(None, parts)))
 
 
+def _flag_text(flag: str, runs: Sequence[str]) -> str:
+    others = [f"and {len(runs) - NAMED} more"] if len(runs) > NAMED else []
+    return f"{flag} ({', '.join([*runs[:NAMED], *others])})" if runs else flag
+
+
+def _time_for(open_cases: Sequence[Decision]) -> str:
+    """Return how long the missing pairs of undecided cases take; "" if that is unknown."""
+    seconds = 0.0
+    for decision in open_cases:
+        took = [
+            [run.wall_seconds for run in side.ok if run.wall_seconds]
+            for side in decision.matched.both or ()
+        ]
+        if decision.needed and took and all(took):
+            missing = decision.needed - (decision.bounds.pairs if decision.bounds else 0)
+            seconds += max(0, missing) * sum(map(median, took))
+    return f", about {duration(seconds)} more" if seconds else ""
+
+
+def _step_times(decision: Decision) -> str:
+    """Return the median step times of base and candidate in milliseconds; "" without steps."""
+    times = [
+        median([1000 * median(run.step_seconds) for run in side.ok])
+        for side in decision.matched.both or ()
+        if side.ok and all(run.step_seconds for run in side.ok)
+    ]
+    return f" ({times[0]:.4g} ms -> {times[1]:.4g} ms per step)" if len(times) == 2 else ""
+
+
 def _ratio(decision: Decision) -> str:
     assert decision.estimate is not None
-    text = f"ratio {decision.estimate.ratio:.3f}"
+    text = f"{_case(decision).key.metric} ratio {decision.estimate.ratio:.3f}"
     if decision.estimate.interval:
         low, high = decision.estimate.interval
         text += f" [{low:.3f} .. {high:.3f}]"
+    text += _step_times(decision)
     if decision.estimate.pairs:
         return f"{text}, {decision.estimate.pairs} pairs"
     base, candidate = decision.matched.base, decision.matched.candidate

@@ -70,6 +70,7 @@ POINTS = Table(
         *shared("flags"),
     ),
     empty="No set has a case.",
+    answers=("median", "set", "started", "framework_version"),
     sectioned=True,
 )  # fmt: skip
 CHANGES = Table(
