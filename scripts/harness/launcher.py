@@ -37,6 +37,7 @@ from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
 from harness.request.command_line import Request, as_typed, parse
 from harness.request.options import ALLOW, SKIP
+from harness.variables import recorded
 
 #: Advice where all ranks have the same batch of a user's model.
 _OWN_BATCHES = (
@@ -396,7 +397,7 @@ def main(arguments: Sequence[str]) -> int:
             folder,
             each_request.arguments,
             each_request.parameters,
-            each_request.variables,
+            [*recorded(dict(each_request.variables)).items()],
         )
         for each_request in (request, *request.then)
     }

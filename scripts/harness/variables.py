@@ -9,6 +9,7 @@ dropped and always recorded; they may still be refused.
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import re
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -178,6 +179,17 @@ def dropped(environment: Mapping[str, str], keeps: Sequence[str]) -> List[str]:
 def is_recorded(name: str) -> bool:
     """Return whether a variable changes what ranks compute or how fast, whoever set it."""
     return any(pattern.match(name) for rule, pattern in _PATTERNS if rule.action != DROPPED)
+
+
+def recorded(named: Mapping[str, str]) -> Dict[str, str]:
+    """Return variables as records show them. Any text can hold a credential, so only the values of
+    those that are known to steer performance stand there; of others a digest tells them apart."""
+    return {
+        name: value
+        if is_recorded(name)
+        else f"sha256:{hashlib.sha256(value.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+        for name, value in named.items()
+    }
 
 
 def refused(precision: str, environment: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ from harness.record.schema import errors
 from harness.request.declaration import Task
 from harness.samples import folder
 from harness.telemetry.watcher import RAW_BYTES
+from harness.variables import recorded
 
 #: Largest record in bytes. The driver reads no larger file.
 LARGEST = 100 * 2**20
@@ -83,7 +84,7 @@ def _settings(task: Task) -> Dict[str, Any]:
         **({"node": request.node} if request.node else {}),
         "source": request.source,
         "side_by_side": request.side_by_side,
-        "variables": dict(request.variables),
+        "variables": recorded(dict(request.variables)),
         "preload": request.preload,
         "huge_pages": request.huge_pages,
         **_data(task),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 from core.case import Case
 from framebench.cases.fitting import capacity
 from framebench.cases.matrix import rounds
+from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.records.fields import flags
 
 from ..made_up_records import record_of
+from ..settings import SUITE, plan
 
 
 def case(batch: int, variant: str = "") -> Case:
@@ -51,6 +54,14 @@ def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None
     assert all(60 <= first.count(name) <= 100 for name in variants), "about a third of 240 each"
     assert list(rounds(actual, repeats, seed=7)) == runs
     assert list(rounds(actual, repeats, seed=8)) != runs
+
+
+def test_a_suite_of_too_many_cases_is_refused_with_their_number(tmp_path: Path) -> None:
+    """Fail if a million cases are made before their number is looked at."""
+    axes = {**SUITE["axes"], "batch_per_device": list(range(1, 1001)), "mode": ["train"]}
+    axes["devices_per_node"] = list(range(1, 1001))
+    with pytest.raises(ConfigError, match=r"my.yaml: found 1,000,000 cases; allowed: at most 100,"):
+        plan(tmp_path, {**SUITE, "axes": axes})
 
 
 SMT = Machine(8, 0, threads_per_core=2, physical_cores=4)

@@ -54,6 +54,12 @@ def test_every_documented_metric_keeps_value_and_unit_or_is_named(tmp_path: Path
     }
 
 
+def test_throughput_of_megatron_is_of_all_devices(tmp_path: Path) -> None:
+    names = ("megatron-gpt:a/megatron-gpt/fp16_train", "model-benchmarks:b/pytorch-gpt2/fp16_train")
+    runs, _ = read(tmp_path, {"node": "n", **{f"{name}_throughput": 8.0 for name in names}})
+    assert [run.metrics[0].name for run in runs] == ["throughput", "throughput_per_device"]
+
+
 @pytest.mark.parametrize(
     ("key", "unit", "better"),
     [

@@ -36,6 +36,8 @@ _PRECISIONS = {
     "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16",
     **{theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()},
 }  # fmt: skip
+#: Benchmark whose throughput is that of all devices.
+_GLOBAL = "megatron-gpt"
 #: Name of the file for a single node.
 _OF_NODE = "results-summary.json"
 _MONITOR = "the state of a machine, not a result of a benchmark"
@@ -233,7 +235,9 @@ def _figure(
         precision = _PRECISIONS.get(meaning.precision, meaning.precision)
         if superbench_metric(precision, meaning.mode, what) != metric:
             parameters[OLD_NAME] = metric
-        what = what.replace("throughput", "throughput_per_device")
+        # Megatron-GPT divides the global batch by the step time.
+        if not benchmark.startswith(_GLOBAL):
+            what = what.replace("throughput", "throughput_per_device")
     failure = ""
     if metric == RETURN_CODE and not is_missing:
         failure = f"return code {value}" if value else ""
@@ -261,7 +265,7 @@ FORMATS = [
         "device; metrics that SuperBench does not have; repeats without step times; percentiles "
         "of too few steps; intervals; reasons of failures, which have return code 1",
         taken="every metric whose unit and direction SuperBench documents, and return codes; "
-        "throughput is `throughput_per_device`, never ours",
+        "throughput is `throughput_per_device`, never ours; that of megatron-gpt is of all devices",
         not_taken="settings, `monitor`, and metrics without documented unit and direction",
         missing="batch, devices, versions, hardware",
     )
