@@ -12,6 +12,9 @@ START_SECONDS = {"start": 3.0, "import": 1.5, "train": 2.0, "compile": 3.0}
 #: Execution without a compiler: each operation by itself, by a dispatcher made for that, or as a
 #: graph that the framework always optimizes.
 NONE_IS = ("op by op", "eager", "graph")
+#: What a precision that a framework lacks on CPUs may depend on: axes, and the model's definition.
+DEFINITION = "definition"
+LACKING = ("precision", "compiler", "mode", DEFINITION)
 REQUIRED = object()
 
 
@@ -60,6 +63,16 @@ def _is_capabilities(value: Any) -> bool:
     )
 
 
+def _is_lacks(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(entry, dict)
+        and {"precision", "reason"} <= set(entry) <= {*LACKING, "reason"}
+        and isinstance(entry["reason"], str)
+        and all(_is_names(names) for axis, names in entry.items() if axis != "reason")
+        for entry in value
+    )
+
+
 _NAMES = _Type("a list of names", _is_names)
 _TEXT = _Type("a text", lambda value: isinstance(value, str))
 _LINES = _Type(
@@ -91,6 +104,7 @@ _KEYS: Dict[str, _Key] = {
     "no_stages": _Key(_TEXT, ""),
     "open_ports": _Key(_TEXT, ""),
     "script_lines": _Key(_LINES, {}),
+    "cpu_lacks": _Key(_Type(f"reasons, each with values of {', '.join(LACKING)}", _is_lacks), ()),
     "capability": _Key(_Type("compute capabilities by precision", _is_capabilities), {}),
     "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),
     "processors": _Key(_Type("vendor and instruction_set by compiler", _is_processors), {}),

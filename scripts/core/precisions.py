@@ -8,8 +8,7 @@ whether weights are stored finely enough to compare updates.
 ``cpu``, for a precision that a CPU may emulate: the ``dtype`` that frameworks use on a CPU, and
 ``instructions``, any of which computes in it, as named by the kernel.
 
-``usual_on``: accelerators and instruction sets that are made for the precision. ``capability``:
-the least compute capability of a GPU that has it.
+``capability``: the least compute capability of a GPU that has it.
 
 ``variables``: environment variables that make libraries compute in another precision while the
 matmuls look the same, with the values at which they do not.
@@ -43,8 +42,8 @@ class Precision(NamedTuple):
     losses after them, are compared. ``variables``: allowed values by environment variable.
     ``storage``: dtype of the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks use
     on a CPU, "" for a precision that no CPU emulates; ``instructions``: instruction sets, any of
-    which computes in it. ``usual_on``: accelerators and instruction sets with units of their own
-    for it. ``capability``: least compute capability of a GPU that has it, "" for any."""
+    which computes in it. ``capability``: least compute capability of a GPU that has it, "" for
+    any."""
 
     name: str
     title: str
@@ -58,7 +57,6 @@ class Precision(NamedTuple):
     storage: str
     cpu_dtype: str
     instructions: Tuple[str, ...]
-    usual_on: Tuple[str, ...]
     capability: str
 
 
@@ -76,14 +74,6 @@ def known() -> Mapping[str, Precision]:
 def default() -> str:
     """Return the first baseline precision."""
     return next(name for name, precision in known().items() if precision.baseline is None)
-
-
-def default_for(accelerator: str, instruction_sets: Collection[str]) -> str:
-    """Return the precision that a machine is made for; the first baseline without such."""
-    has = {accelerator, *instruction_sets}
-    return next(
-        (name for name, precision in known().items() if has & {*precision.usual_on}), default()
-    )
 
 
 def baseline(name: object) -> Optional[str]:
@@ -173,6 +163,5 @@ def _precision(path: str) -> Precision:
         storage=declared.get("storage", ""),
         cpu_dtype=cpu.get("dtype", ""),
         instructions=tuple(cpu.get("instructions", ())),
-        usual_on=tuple(declared.get("usual_on", ())),
         capability=declared.get("capability", ""),
     )

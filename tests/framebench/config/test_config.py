@@ -498,12 +498,14 @@ def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> N
     without = {*CATALOG.frameworks} - everywhere if machine.gpus else set()
     assert {case.framework for case in actual.folders} == set(CATALOG.frameworks) - without
     others = [
-        left_out for left_out in actual.left_out if "of the time budget" not in left_out.reason
+        left_out
+        for left_out in actual.left_out
+        if "time budget" not in left_out.reason and " has no " not in left_out.reason
     ]
     assert {other.case.framework for other in others} == without
     files = {name: software.file.path.name for name, software in actual.software.items()}
     assert files["pytorch"] == ("pytorch-cuda.yaml" if machine.gpus else "pytorch.yaml")
-    assert {case.devices for case in actual.folders} == {1, 2}
+    assert {case.devices for case in actual.folders} == {1, 2} if machine.gpus else {1}
 
 
 def test_more_cores_per_device_than_there_are_is_refused(tmp_path: Path) -> None:

@@ -104,6 +104,30 @@ def test_the_next_stage_begins_when_the_order_is_settled() -> None:
     assert asked(wanted, runs) == dict.fromkeys(QUICK, 1)
 
 
+@pytest.mark.usefixtures("exact")
+def test_the_two_leaders_are_measured_once_with_another_batch_at_the_end() -> None:
+    larger = {case._replace(batch_per_device=64): case for case in SLOW}
+    known = costs(SLOW | dict.fromkeys(larger, 40.0), 600, model0=0)
+    known = known._replace(larger=larger, stages=known.stages | dict.fromkeys(larger, 1))
+    figures = dict(zip(SLOW, (1.0, 0.9, 0.3), strict=True))
+    runs = {case: [run(1, figure)] for case, figure in figures.items()}
+    first, second, _ = larger
+    assert asked(budget.wanted(runs, known, MOST), runs) == {case_of(0, 0): 2, case_of(0, 1): 2}
+    runs |= {
+        case: [run(n, figures[case] + n / 1000) for n in range(1, 8)] for case in [*figures][:2]
+    }
+    assert asked(budget.wanted(runs, known, MOST), runs) == {first: 1, second: 1}
+    runs |= {case: [run(1, 1.0)] for case in (first, second)}
+    assert not {*asked(budget.wanted(runs, known, MOST), runs)} & {*larger}
+    assert budget.reach(known)[1].cases == 2
+
+
+def test_all_frameworks_come_before_the_few_that_have_mixed_precision() -> None:
+    mixed = {case._replace(precision="amp"): 1.0 for case in [*SLOW][:2]}
+    wanted = budget.wanted({}, costs(SLOW | mixed, 600), MOST)
+    assert asked(wanted, {}) == dict.fromkeys(SLOW, 1)
+
+
 def test_a_case_that_failed_is_not_repeated() -> None:
     runs = {case: [run(1, None if number == 1 else 1.0)] for number, case in enumerate(SLOW)}
     wanted = budget.wanted(runs, costs(SLOW, 600), MOST)

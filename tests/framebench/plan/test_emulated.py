@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from core import precisions
+from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
-from framebench.runs import commands, peak_flops, verify
+from framebench.runs import peak_flops, verify
 
-from ..settings import CATALOG, changed, settings
+from ..settings import CATALOG, CONFIG, changed, settings
 from ..watched import as_suite_asks, save
 
 ZEN3 = frozenset({"avx2", "fma", "f16c"})
@@ -41,17 +42,17 @@ def test_precisions_without_instructions_are_skipped(
     tmp_path: Path, sets: frozenset[str], skipped: set[str]
 ) -> None:
     plan = planned(tmp_path, frozenset(sets))
-    assert {case.precision for case in plan.emulated} == skipped
+    assert {left.case.precision for left in plan.left_out if "emulated" in left.reason} == skipped
     repeats = [run.case.precision for run in plan.runs]
     for precision in ("fp32", "amp", "fp16", "fp8"):
-        assert repeats.count(precision) == (1 if precision in skipped else 2), precision
+        assert repeats.count(precision) == (0 if precision in skipped else 2), precision
 
 
 def test_a_gpu_emulates_nothing_for_want_of_instructions_of_the_cpu(tmp_path: Path) -> None:
-    assert not planned(tmp_path, gpus=1).emulated
+    assert not [left for left in planned(tmp_path, gpus=1).left_out if "emulated" in left.reason]
 
 
-def test_neither_verification_nor_peak_is_made_of_what_is_skipped(tmp_path: Path) -> None:
+def test_neither_verification_nor_peak_is_made_of_what_is_left_out(tmp_path: Path) -> None:
     for emulated, expected in (("skip", {"fp32"}), ("measure", {"fp32", "amp", "fp16", "fp8"})):
         plan = planned(tmp_path, emulated=emulated)
         assert {each.case.precision for each in verify.full_size(plan, CATALOG)} == expected
@@ -59,37 +60,36 @@ def test_neither_verification_nor_peak_is_made_of_what_is_skipped(tmp_path: Path
 
 
 def test_the_plan_says_it_once_with_the_key_that_measures(tmp_path: Path) -> None:
-    lines = [
-        line for line in plan_text.describe(planned(tmp_path)).splitlines() if "mulated" in line
-    ]
-    assert any("3 cases" in line and "emulated=measure" in line for line in lines), lines
-    measured = plan_text.describe(planned(tmp_path, emulated="measure"))
-    assert "emulated=measure" not in measured
+    lines = plan_text.left_out(planned(tmp_path, frameworks=["pytorch", "mxnet"]))
+    assert sum("bfloat16" in line and "emulated=measure" in line for line in lines) == 1, lines
+    measured = planned(tmp_path, emulated="measure")
+    assert not plan_text.left_out(measured)
+    seconds = {run.case.precision: run.seconds for run in measured.runs}
+    assert seconds["amp"] > 2 * seconds["fp32"], "planned like fp32"
 
 
-def test_runs_are_reported_and_what_is_skipped_takes_no_time(tmp_path: Path) -> None:
-    plan = planned(tmp_path)
-    for run in plan.runs:
-        assert "--emulated skip" in " ".join(commands.arguments(plan, run))
-    seconds = {run.case.precision: run.seconds for run in plan.runs}
-    assert seconds["amp"] < 2 < seconds["fp32"]
-    measured = {
-        run.case.precision: run.seconds for run in planned(tmp_path, emulated="measure").runs
-    }
-    assert measured["amp"] > 2 * measured["fp32"], "planned like fp32"
+@pytest.mark.parametrize("sets", [ZEN3 | {"avx512f", "avx512_bf16"}, ZEN3 | {"amx_bf16"}])
+def test_a_precision_that_a_framework_says_it_lacks_starts_nothing(
+    tmp_path: Path, sets: frozenset[str]
+) -> None:
+    loaded = load_settings({**CONFIG, "suite": "quick", "results": str(tmp_path)}, CATALOG)
+    plan = make_plan(loaded, CATALOG, Machine(2, 0, instruction_sets=sets), None)
+    mixed = {case.framework for case in plan.folders if case.precision == "amp"}
+    assert mixed == {"mxnet", "pytorch", "tensorflow"}
+    lines = [line for line in plan_text.left_out(plan) if "has no amp" in line]
+    assert len(lines) == len({case.framework for case in plan.folders}) - len(mixed)
+    first = {run.case.precision for run in plan.runs}
+    assert first == {"fp32"}, "all frameworks come first"
 
 
-def test_what_was_skipped_is_measured_when_asked_for(tmp_path: Path) -> None:
-    (run,) = (run for run in planned(tmp_path).runs if run.case.precision == "amp")
-    reason = f"{precisions.EMULATED}no instructions"
-    record = as_suite_asks(status="unsupported", reason=reason)
+def test_what_an_earlier_call_recorded_as_emulated_is_measured_when_asked_for(
+    tmp_path: Path,
+) -> None:
+    runs = planned(tmp_path, emulated="measure").runs
+    run = next(run for run in runs if run.case.precision == "amp")
+    record = as_suite_asks(status="unsupported", reason=f"{precisions.EMULATED}no instructions")
     record["case"]["precision"] = "amp"
     save(tmp_path / "runs" / f"{run.name}.json", record)
-
-    def amp(**config: str) -> list[tuple[str, str]]:
-        plan = planned(tmp_path, **config)
-        runs = (run for run in plan.runs if run.case.precision == "amp")
-        return [(Path(run.name).name, run.status) for run in runs]
-
-    assert amp() == [("r1", "unsupported")]
-    assert amp(emulated="measure") == [("r1-retry1", ""), ("r2", "")]
+    measured = planned(tmp_path, emulated="measure").runs
+    names = [(Path(run.name).name, run.status) for run in measured if run.case.precision == "amp"]
+    assert names == [("r1-retry1", ""), ("r2", "")]

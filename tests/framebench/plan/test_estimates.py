@@ -31,8 +31,7 @@ def test_a_core_without_avx512_is_expected_to_be_slower(tmp_path: Path) -> None:
     slow, fast = (planned("careful", tmp_path, sets) for sets in (AVX2, SAPPHIRE_RAPIDS))
     seconds = {run.case: run.seconds for run in fast.runs}
     for run in slow.runs:
-        if run.case not in slow.emulated:
-            assert run.seconds > 1.5 * seconds[run.case], run.case
+        assert run.seconds > 1.5 * seconds[run.case], run.case
 
 
 @pytest.mark.parametrize("sets", [AVX2, SAPPHIRE_RAPIDS])
@@ -83,7 +82,7 @@ def test_a_time_budget_is_not_spent_on_steps_far_slower_than_those_of_others(
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("keys", [{"time_budget": 6000}, {"frameworks": "mxnet"}])
+@pytest.mark.parametrize("keys", [{"time_budget": 20_000}, {"frameworks": "mxnet"}])
 def test_slow_steps_are_measured_with_more_time_or_without_competitors(
     tmp_path: Path, keys: dict[str, Any]
 ) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core import inputs, parallelism, precisions
-from core.case import Case
+from core.case import PER_CORE, Case
+from core.framework_keys import DEFINITION, LACKING
 from core.gpus import Gpu
 
 from ..config.catalog import Catalog
@@ -15,6 +16,7 @@ from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..config.values import bytes_of
 from ..machine.local import Machine
+from . import matrix
 from .memory import why_too_large, why_too_large_for_gpu
 
 #: Value of the key ``emulated``: emulated precisions are measured.
@@ -55,9 +57,26 @@ class Capacity:
         return bool(known and precisions.emulated(case.precision, self.instruction_sets))
 
 
-def skips(case: Case, settings: Settings, capacity: Capacity) -> bool:
-    """Return whether a case is not measured because its precision is known to be emulated."""
-    return settings.emulated != MEASURE and capacity.emulates(case)
+def why_lacking(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> str:
+    """Return why a case is known to lack its precision here; "" if it may have it.
+
+    The CPU emulates it, unless that is to be measured, or the framework says that it lacks it."""
+    if settings.emulated != MEASURE and capacity.emulates(case):
+        why = precisions.emulated(case.precision, capacity.instruction_sets)
+        return f"{why}; --config emulated={MEASURE} measures it"
+    declared = catalog.frameworks.get(case.framework)
+    if not declared or not case.precision:
+        return ""
+    lacking = f"{declared['title']} has no {case.precision}"
+    if case.precision not in declared["precisions"]:
+        return lacking
+    if capacity.accelerator == "cpu" and case.is_step:
+        values = {name: getattr(case, name) for name in LACKING if name != DEFINITION}
+        values[DEFINITION] = catalog.models[case.model].get(DEFINITION)
+        for lack in declared["cpu_lacks"]:
+            if all(values[name] in some for name, some in lack.items() if name != "reason"):
+                return f"{lacking} on CPUs: {lack['reason']}"
+    return ""
 
 
 def accelerator_of(settings: Settings, machine: Machine) -> str:
@@ -82,9 +101,27 @@ def on_machine(settings: Settings, machine: Machine) -> Settings:
     return settings.model_copy(update={"suite": suite})
 
 
-def usual_precision(settings: Settings, machine: Machine) -> str:
-    """Return the precision that the machine is made for."""
-    return precisions.default_for(accelerator_of(settings, machine), machine.instruction_sets)
+def cases_here(
+    settings: Settings, catalog: Catalog, machine: Machine
+) -> tuple[dict[Case, int], Capacity]:
+    """Return the cases of the suite with their stages, and the capacity of the machine.
+
+    A batch per core is multiplied by the cores of a device. Raises ConfigError for one on GPUs."""
+    stages = matrix.cases(settings.suite, catalog, machine.gpus)
+    here = capacity(settings, machine, [*stages])
+    return {_with_batch(case, here, settings): stage for case, stage in stages.items()}, here
+
+
+def _with_batch(case: Case, capacity: Capacity, settings: Settings) -> Case:
+    each, per_core, _ = str(case.batch_per_device).partition(PER_CORE)
+    if not per_core:
+        return case
+    if capacity.cores_per_device is None:
+        raise ConfigError(
+            f"{settings.suite.path}: batch_per_device: found {case.batch_per_device!r} on GPUs; "
+            "allowed: whole numbers, or max"
+        )
+    return case._replace(batch_per_device=int(each) * capacity.cores_per_device)
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from core import axes, precisions
-from core.case import MAX, Case
+from core import axes
+from core.case import MAX, PER_CORE, Case
 from core.parallelism import DATA
 
 from ..config.catalog import Catalog
 from ..config.kinds import Measurement
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..config.suite_axes import ALL, BATCHES, DEFAULT, Axes
+from ..config.suite_axes import ALL, BATCHES, Axes
 from ..config.validation import ConfigError, did_you_mean
 from .conditions import input_axis
 
@@ -33,14 +33,13 @@ class RunKey(NamedTuple):
     repeat: int
 
 
-def cases(suite: Suite, catalog: Catalog, usual: str = "", gpus: int = 0) -> dict[Case, int]:
+def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     """Return all cases of a suite in a stable order, with the stage in which each is measured.
 
     They are the product of the axes, and that product again with the values of each block of
     ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
-    further stage. ``usual``: precision that the machine is made for; "" for the default.
-    ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a match and for a
-    suite without cases.
+    further stage. ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a
+    match and for a suite without cases.
     """
     matrix = [suite.axes] if suite.axes else []
     blocks = [(0, block) for block in matrix]
@@ -51,13 +50,13 @@ def cases(suite: Suite, catalog: Catalog, usual: str = "", gpus: int = 0) -> dic
     of_steps = (
         (case, stage)
         for stage, block in blocks
-        for case in _product(suite, _on_machine(block, usual, gpus), catalog)
+        for case in _product(suite, _on_machine(block, gpus), catalog)
     )
     of_kinds = (
         (case, 0)
         for measurement in suite.measurements.values()
         for case in _measured(
-            replace(measurement, axes=_on_machine(measurement.axes, usual, gpus)), catalog
+            replace(measurement, axes=_on_machine(measurement.axes, gpus)), catalog
         )
     )
     _bound_count(suite, [block for _, block in blocks], catalog)
@@ -168,18 +167,12 @@ def _replaced(axes: Axes, block: Axes) -> Axes:
     return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
 
 
-def _on_machine(block: Mapping[str, Any], usual: str, gpus: int) -> Axes:
-    """Return a block with what the words DEFAULT and ALL stand for."""
-    meant: dict[str, dict[str, Any]] = {
-        "precision": {DEFAULT: usual or precisions.default()},
-        "devices_per_node": {ALL: max(gpus, 1)},
-    }
-    chosen = {
-        axis: list(dict.fromkeys(words.get(entry, entry) for entry in block[axis]))
-        for axis, words in meant.items()
-        if axis in block
-    }
-    return {**block, **chosen}
+def _on_machine(block: Mapping[str, Any], gpus: int) -> Axes:
+    """Return a block with the number of devices that the word ALL stands for."""
+    if "devices_per_node" not in block:
+        return {**block}
+    counts = (max(gpus, 1) if count == ALL else count for count in block["devices_per_node"])
+    return {**block, "devices_per_node": [*dict.fromkeys(counts)]}
 
 
 def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
@@ -279,7 +272,7 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
                 f"allowed: a list of batches for each model ({', '.join(batches)} have one)"
             )
         batches = batches[model]
-    batches = [MAX if batch == MAX else int(batch) for batch in batches]
+    batches = [batch if str(batch).endswith((MAX, PER_CORE)) else int(batch) for batch in batches]
     counts = _parts(block)
     for batch in batches if axis == "batch_total" else ():
         if all(batch % count for count in counts):

@@ -239,6 +239,7 @@ class SuiteFile(Keys):
     ] = default({})
     largest_batch: Annotated[BatchBounds, ReadAs(_BoundsKeys, _bounds)] = default({})
     time_budget: Seconds | None = None
+    batch_check: Annotated[int, Whole(2, 1000)] | None = None
     on_gpus: Text | None = None
     axes: Annotated[Axes, ReadAs(AxesKeys, all_axes)] | None = None
     include: list[Annotated[Axes, ReadAs(AxesKeys, named_axes)]] = default([])
@@ -261,8 +262,9 @@ class SuiteFile(Keys):
     def _within_a_budget(self) -> SuiteFile:
         """Check the keys that a time budget goes with."""
         if self.time_budget is None:
-            if self.then:
-                raise MissingKey("time_budget", "no then")
+            for key in ("then", "batch_check"):
+                if getattr(self, key):
+                    raise MissingKey("time_budget", f"no {key}")
             return self
         for key in ("variants", "measurements"):
             if getattr(self, key):

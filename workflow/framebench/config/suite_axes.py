@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from core import axes, parallelism, precisions
 from core.axes import COUNT, Axis
+from core.case import PER_CORE
 from pydantic import (
     ConfigDict,
     Field,
@@ -36,16 +37,19 @@ from .validation import MissingKey, NotAllowed, show
 
 #: Axes of the batch: samples of one device, or of all devices together. A block has one of them.
 BATCHES = ("batch_per_device", "batch_total")
-#: Word for the precision that a machine is made for.
-DEFAULT = "default"
 #: Word for all GPUs of a node.
 ALL = "all"
 #: Values of each axis of a block.
 Axes = dict[str, Any]
 
 _Batch = Annotated[
-    Count | Literal["max"],
-    AllowedValues("a whole number of at least 1 and at most 1000000, or max"),
+    Count
+    | Literal["max"]
+    | Annotated[str, StringConstraints(pattern=rf"^[1-9][0-9]{{0,3}}{PER_CORE}$")],
+    AllowedValues(
+        "a whole number of at least 1 and at most 1000000, such a number of at most 9999 with "
+        f"{PER_CORE.strip()!r}, or max"
+    ),
 ]
 _Devices = Annotated[
     Count | Literal["all"],
@@ -67,12 +71,9 @@ else:
 _Mode = Annotated[_ModeName, OneOf()]
 if TYPE_CHECKING:
     _PrecisionName = str
-    _AskedName = str
 else:
     _PrecisionName = Literal[tuple(precisions.known())]
-    _AskedName = Literal[(*precisions.known(), DEFAULT)]
 _Precision = Annotated[_PrecisionName, OneOf()]
-_AskedPrecision = Annotated[_AskedName, OneOf()]
 
 
 def _values(axis: Axis) -> Any:
@@ -121,7 +122,7 @@ class _AxesKeys(_WithAxes):
     devices_per_node: Values[_Devices] = default([1])
     batch_per_device: _Batches | None = None
     batch_total: _Totals | None = None
-    precision: Values[_AskedPrecision] = default([precisions.default()])
+    precision: Values[_Precision] = default([precisions.default()])
     compiler: Values[CompilerName] = default(["default"])
     sequence_length: Values[Count] = default([128])
 

@@ -2,7 +2,8 @@
 
 Settings are decided one after the other: frameworks at equal settings compete, and repeats go to
 those whose order to the fastest is not settled. A stage of the suite begins when the settings of
-those before are settled, or when what is left of the budget does not reach their next look.
+those before are settled, or when what is left of the budget does not reach their next look. Cases
+that check another batch come last: the two leaders of each setting, once.
 
 On one machine the budget is wall time of the call, without that in which environments are built. A
 round gets no more than ends in time if estimates are too low by as much as they may be.
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from core import precisions
 from core.case import Case
 
 from ..records.run import Run
@@ -43,7 +45,8 @@ class MeasuredCase:
     """Case with its repeats so far and what further ones take.
 
     ``seconds``: expected of a further repeat, with what a first one brings along; ``runs``: repeats
-    so far; ``figures``: of the successful ones, in order.
+    so far; ``figures``: of the successful ones, in order; ``is_check``: it checks another batch and
+    is measured once.
     """
 
     case: Case
@@ -51,6 +54,7 @@ class MeasuredCase:
     seconds: float
     checks: float
     runs: Sequence[Run] = ()
+    is_check: bool = False
     figures: Sequence[float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,8 +67,8 @@ class MeasuredCase:
 
     @property
     def may_go_on(self) -> bool:
-        """Return whether all repeats so far were successful."""
-        return bool(self.runs) and len(self.figures) == len(self.runs)
+        """Return whether further repeats are wanted: all so far were successful."""
+        return bool(self.runs) and len(self.figures) == len(self.runs) and not self.is_check
 
     def seconds_to(self, repeats: int) -> float:
         """Return the seconds until the case has so many repeats."""
@@ -78,7 +82,8 @@ class Costs(NamedTuple):
     ``stages``: stage of each case; ``seconds``: expected of a repeat of each case, before any was
     measured; ``checks``: of the verification that a first repeat brings along; ``left``: of the
     budget, without what closing takes; ``around``: around a run; ``starts``: what the first run of
-    a framework brings along, and its first in a precision, by :func:`starts_of`.
+    a framework brings along, and its first in a precision, by :func:`starts_of`; ``larger``: cases
+    that check another batch, with the case that they check.
     """
 
     stages: Mapping[Case, int]
@@ -87,6 +92,7 @@ class Costs(NamedTuple):
     left: float
     around: float = 0.0
     starts: Mapping[tuple[str, str], float] = MappingProxyType({})
+    larger: Mapping[Case, Case] = MappingProxyType({})
 
     def brought(self, case: Case, begun: Collection[tuple[str, str]]) -> float:
         """Return the seconds of what starts with a case."""
@@ -123,11 +129,31 @@ def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> di
         MeasuredCase(
             case, stage, expected[case] + costs.around,
             (costs.checks[case] + costs.brought(case, begun)) * correction, runs.get(case, ()),
+            case in costs.larger,
         )
         for case, stage in costs.stages.items()
     ]  # fmt: skip
+    leaders = _leaders(known)
+    known = [some for some in known if costs.larger.get(some.case) in {None, *leaders}]
     found = _round_in_time(known, costs, at_most)
-    return {case.case: max(case.repeats, found.get(case.case, 0)) for case in known}
+    return {case: max(len(runs.get(case, ())), found.get(case, 0)) for case in costs.stages}
+
+
+def _leaders(known: Sequence[MeasuredCase]) -> set[Case]:
+    """Return the two fastest cases of each setting whose cases all have a run."""
+    results: set[Case] = set()
+    for some in _by_setting(known):
+        fastest = sorted(_entrants(some), key=lambda case: -statistics.median(case.figures))
+        if len(fastest) > 1 and all(case.runs for case in some):
+            results |= {case.case for case in fastest[:2]}
+    return results
+
+
+def _by_setting(cases: Iterable[MeasuredCase]) -> list[list[MeasuredCase]]:
+    settings: dict[Case, list[MeasuredCase]] = defaultdict(list)
+    for case in cases:
+        settings[case.case.setting].append(case)
+    return [*settings.values()]
 
 
 def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) -> dict[Case, int]:
@@ -138,10 +164,7 @@ def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) ->
     """
     going_on = list(known)
     while True:
-        settings: dict[Case, list[MeasuredCase]] = defaultdict(list)
-        for case in going_on:
-            settings[case.case.setting].append(case)
-        wanted = _next_round([*settings.values()], costs.left, at_most)
+        wanted = _next_round(_by_setting(going_on), costs.left, at_most)
         asked = [case for case in going_on if wanted.get(case.case, 0) > case.repeats]
         result = _fitting(wanted, known, costs)
         if result or not asked:
@@ -230,6 +253,11 @@ def reach(costs: Costs) -> list[Reach]:
             if number == stage:
                 settings[case.setting].append(costs.seconds[case] + costs.around)
         cases = [case for case, number in costs.stages.items() if number == stage]
+        if costs.larger.keys() & {*cases}:  # those of the leaders, whoever they will be
+            by_seconds = sorted(cases, key=lambda case: costs.seconds[case])
+            pairs = [[c for c in by_seconds if c.setting == at][:2] for at in settings]
+            cases = [case for pair in pairs for case in pair if len(pair) > 1]
+            settings.clear()
         once = sum(costs.seconds[case] + costs.around + costs.checks[case] for case in cases)
         for case in cases:
             once += costs.brought(case, begun)
@@ -237,7 +265,8 @@ def reach(costs: Costs) -> list[Reach]:
         contenders = [some for some in settings.values() if len(some) > 1]
         order = sum(2 * (FIRST_LOOK - 1) * statistics.mean(some) for some in contenders)
         left -= once + order
-        result.append(Reach(len(cases), len(settings), once, order, left))
+        count = len({case.setting for case in cases})
+        result.append(Reach(len(cases), count, once, order, left))
     return result
 
 
@@ -266,7 +295,7 @@ def _next_round(
         for some in (_first_repeats(reached), _of_contenders(reached, left, at_most)):
             if some:
                 return some
-    open_ = [contender for some in settings for contender in contenders(some, len(settings))]
+    open_ = [contender for some in settings for contender in contenders(some, _sharing(settings))]
     if open_:  # towards the look of a further call
         return _up_to(open_, left, at_most)
     first_look = min(at_most, _next_look([]))
@@ -276,10 +305,15 @@ def _next_round(
 
 
 def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int]:
-    """Return a first repeat of each case of the cheapest setting that lacks any."""
+    """Return a first repeat of each case of the cheapest setting that lacks any, baselines of
+    precisions first."""
     missing = [[case for case in some if not case.runs] for some in settings]
-    missing = [some for some in missing if some]
-    cheapest = min(missing, key=lambda some: sum(case.seconds_to(1) for case in some), default=[])
+
+    def cost(some: Sequence[MeasuredCase]) -> tuple[bool, float]:
+        has_baseline = precisions.baseline(some[0].case.precision) is not None
+        return has_baseline, sum(case.seconds_to(1) for case in some)
+
+    cheapest = min(filter(None, missing), key=cost, default=[])
     return {case.case: 1 for case in cheapest}
 
 
@@ -294,7 +328,8 @@ def _of_contenders(
     """
     from ..statistics.repeated_intervals import FIRST_LOOK
 
-    open_ = [further for some in settings if (further := contenders(some, len(settings)))]
+    sharing = _sharing(settings)
+    open_ = [further for some in settings if (further := contenders(some, sharing))]
     for settled in (min(at_most, FIRST_LOOK), 0):
         results: dict[Case, int] = {}
         rest = left
@@ -311,6 +346,11 @@ def _of_contenders(
         if results:
             return results
     return {}
+
+
+def _sharing(settings: Sequence[Sequence[MeasuredCase]]) -> int:
+    """Return the number of settings that share the error rate: those that get repeats."""
+    return sum(not some[0].is_check for some in settings)
 
 
 def _next_look(further: Sequence[MeasuredCase]) -> int:

@@ -10,7 +10,7 @@ from core import precisions
 from core.case import NONE, Case
 from core.framework_keys import START_SECONDS
 
-from ..cases.fitting import Capacity, skips
+from ..cases.fitting import Capacity
 from ..config.catalog import Catalog, forward_multiply_adds, framework_declaration
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
@@ -26,7 +26,7 @@ CORE_RATE, GPU_RATE = 6e10, 1e13
 #: Hopper and later over that of Ampere, as in their data sheets.
 OTHER_PRECISIONS, HOPPER = 3, 3
 #: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
-SLOWER = 2.4
+SLOWER = 1.7
 #: Time of an emulated precision over that of fp32.
 EMULATED = 15
 #: Seconds to build an environment, of a run without a framework, and of a benchmark without steps.
@@ -69,9 +69,7 @@ def of_runs(
             measured[os.path.dirname(origin)].append(times * run.wall_seconds)
     learned = amounts.of_cases(folders, settings, catalog)
     estimated = {
-        case: ALONE_SECONDS
-        if skips(case, settings, capacity)
-        else _breakdown(case, settings.suite, capacity)
+        case: _breakdown(case, settings.suite, capacity)
         + _estimate(case, _steps(case, settings.suite), capacity, catalog, learned.get(case))
         + _filling(case, settings.suite, capacity, catalog)
         for case in folders

@@ -12,8 +12,12 @@ from .planning import Plan
 
 def note(plan: Plan) -> None:
     """Write the expected cases of the plan next to the records, and those left out at a setting
-    at which others are measured. Raises OSError."""
-    folders = [(case, folder, "") for case, folder in plan.folders.items()]
+    at which others are measured. Raises OSError.
+
+    Cases that check another batch are not expected: only those of the leaders are measured."""
+    folders = [
+        (case, folder, "") for case, folder in plan.folders.items() if case not in plan.larger
+    ]
     searched = [(search.case, "", "") for search in plan.unsearched]
     left_out = [(left_out.case, "", left_out.reason) for left_out in _competing(plan)]
     cases = [

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from core import precisions
 from core.text import duration
 
-from ..cases.fitting import MEASURE
 from ..environments.soundness import is_sound
 from . import budget, estimates, groups, limits, pair_forecast, planning
 from .planning import Plan, remaining, seconds_for
@@ -20,8 +18,6 @@ MOST_NAMES = 12
 def describe(plan: Plan, description: str = "") -> str:
     """Return the plan as text: runs of each workload, excluded cases with reasons, and time."""
     suite, capacity = plan.settings.suite, plan.capacity
-    cases = set(plan.folders).difference(plan.emulated)
-    emulated = len(plan.folders) - len(cases)
     cores = f" of {capacity.cores_per_device} core(s)" if capacity.cores_per_device else ""
     cluster = plan.settings.cluster
     kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
@@ -32,14 +28,15 @@ def describe(plan: Plan, description: str = "") -> str:
     until += f" (as many as decide a margin of {margin:.1%})" if margin else ""
     if plan.settings.budget:
         until = " (as the order of the frameworks needs)"
-    repeats = f"{suite.repeats} repeats{until}" + (f" + {emulated} emulated" if emulated else "")
+    repeats = f"{suite.repeats} repeats{until}"
+    cases = len(plan.folders) - len(plan.larger)
     filled = f" or {suite.timed_seconds:g} s of" if suite.timed_seconds else ""
     steps = f", each {warmup} warm-up and {suite.timed_steps}{filled} timed steps"
     if not any(case.is_step for case in plan.cases):
         steps = ""
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
-        f"  {len(cases)} cases x {repeats} = {len(plan.runs)} runs{steps}",
+        f"  {cases} cases x {repeats} = {len(plan.runs)} runs{steps}",
         f"  on {capacity.accelerator}: {capacity.devices_per_node} device(s){cores}{kind}",
         *(f"  {line}" for line in _gpus(plan)),
         *_side_by_side(plan),
@@ -51,7 +48,6 @@ def describe(plan: Plan, description: str = "") -> str:
         named = {kind: measurement.chosen for kind, measurement in suite.measurements.items()}
         lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders, named))]
         lines += _names(plan)
-    lines += _emulated(plan)
     if plan.left_out:
         lines += ["", f"Left out: {len(plan.left_out)} cases"]
         lines += groups.table(groups.of_left_out(plan.left_out))
@@ -200,23 +196,9 @@ def _to_find(plan: Plan) -> list[str]:
     ]
 
 
-def _emulated(plan: Plan) -> list[str]:
-    """Return lines on cases that this machine emulates, and how to measure them."""
-    if not plan.emulated:
-        return []
-    names = dict.fromkeys(case.precision for case in plan.emulated)
-    dtypes = (f"{name} ({precisions.known()[name].cpu_dtype})" for name in names)
-    return [
-        "",
-        f"Emulated on this CPU and not measured: {len(plan.emulated)} cases in "
-        f"{', '.join(dtypes)}. Each is unsupported in tables and report; "
-        f"--config emulated={MEASURE} measures them",
-    ]
-
-
 def _names(plan: Plan) -> list[str]:
     """Return lines with the case names that the key ``cases`` takes, if they are few."""
-    found = [str(case) for case in plan.folders]
+    found = [str(case) for case in plan.folders if case not in plan.larger]
     if len(found) > MOST_NAMES:
         return [
             f"  Plans of at most {MOST_NAMES} cases list their names for --config cases=.., for "

@@ -82,6 +82,8 @@ class Plan:
     """True if the plan has all cases of the suite that fit the machine."""
     stages: dict[Case, int]
     """Stage of the suite in which a case is measured, see :mod:`budget`."""
+    larger: dict[Case, Case]
+    """Cases with a multiple of the batch of another, and that case: see ``batch_check``."""
 
     @property
     def pending(self) -> list[PlannedRun]:
@@ -92,18 +94,9 @@ class Plan:
         return case_settings.is_beside(devices, self.settings)
 
     @property
-    def emulated(self) -> list[Case]:
-        """Cases that are not measured because this machine emulates their precision.
-
-        A single run of each records that without starting a framework.
-        """
-        return [case for case in self.cases if fitting.skips(case, self.settings, self.capacity)]
-
-    @property
     def computed(self) -> list[Case]:
-        """Cases that a framework computes on this machine; with a time budget, those with a run."""
-        cases = self.cases if self.settings.budget is None else self._begun
-        return [case for case in cases if not fitting.skips(case, self.settings, self.capacity)]
+        """Cases that are computed on this machine; with a time budget, those with a run."""
+        return self.cases if self.settings.budget is None else self._begun
 
     @property
     def _begun(self) -> list[Case]:
@@ -168,17 +161,18 @@ def make_plan(
     ``searches_ended``: the call has searched already, and repeats no search.
     """
     settings = fitting.on_machine(settings, machine)
-    usual = fitting.usual_precision(settings, machine)
-    stages = matrix.cases(settings.suite, catalog, usual, machine.gpus)
+    stages, capacity = fitting.cases_here(settings, catalog, machine)
     everything = on_each_node([*stages], settings, machine)
     wanted = matrix.narrow(everything, settings)
-    capacity = fitting.capacity(settings, machine, everything)
     fitted, left_out = fitting.fit(wanted, capacity, catalog)
     unusable = _unusable(fitted, settings, catalog, capacity)
     usable = [case for case in fitted if case not in unusable]
     slow = too_slow(usable, settings, capacity, catalog)
     left_out += [LeftOut(case, why) for case, why in [*unusable.items(), *slow.items()]]
     cases = [case for case in usable if case not in slow]
+    larger = _with_larger_batch(cases, settings, capacity, catalog)
+    cases += larger
+    stages |= dict.fromkeys(larger, max(stages.values()) + 1)
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, capacity.accelerator, capacity.gpus)
@@ -196,10 +190,10 @@ def make_plan(
     latest = {run.origin: run for run in runs}
     expected = estimates.of_runs(folders, settings, capacity, catalog, latest)
     staged = {found: stages.get(case, 0) for case, found in known.items() if found}
-    needed = _needed(folders, settings, runs, _costs(staged, expected, settings, capacity))
+    estimated = _costs(staged, expected, settings, capacity, larger)
+    needed = _needed(folders, settings, runs, estimated)
     # A single run is enough to record why a case is not measured.
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
-    once |= {case for case in folders if fitting.skips(case, settings, capacity)}
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
@@ -231,14 +225,29 @@ def make_plan(
         limits.minutes_of_cases(folders, settings, latest.values(), minutes),
         len(wanted) == len(everything),
         staged,
+        larger,
     )  # fmt: skip
+
+
+def _with_larger_batch(
+    cases: Sequence[Case], settings: Settings, capacity: Capacity, catalog: Catalog
+) -> dict[Case, Case]:
+    """Return the cases that check another batch, each with the case that it checks."""
+    times = settings.suite.batch_check if not settings.cases else None
+    larger = {
+        case._replace(batch_per_device=case.batch_per_device * times): case
+        for case in cases
+        if times and isinstance(case.batch_per_device, int)
+    }
+    fitted, _ = fitting.fit([*larger], capacity, catalog)
+    return {case: larger[case] for case in fitted if case not in set(cases)}
 
 
 def _unusable(
     cases: Iterable[Case], settings: Settings, catalog: Catalog, capacity: Capacity
 ) -> dict[Case, str]:
-    """Return why cases cannot be measured: their variant has no settings for them, or their
-    software does not work on the GPUs of the machine."""
+    """Return why cases cannot be measured: their variant has no settings for them, their software
+    does not work on the GPUs of the machine, or it lacks their precision."""
 
     @functools.cache
     def reason(name: str) -> str:
@@ -248,6 +257,7 @@ def _unusable(
         case: case_settings.misfit(case, settings.suite, capacity.accelerator)
         or reason(case.framework)
         or reason(software(case, settings.suite))
+        or fitting.why_lacking(case, settings, capacity, catalog)
         for case in cases
     }
     return {case: why for case, why in found.items() if why}
@@ -337,7 +347,7 @@ def costs(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
     """Return the expected seconds of a plan's cases, by which the time budget of a call is
     divided."""
     seconds = {run.case: run.seconds for run in [*plan.reserve, *plan.runs]}
-    return _costs(plan.stages, seconds, plan.settings, plan.capacity, spent)
+    return _costs(plan.stages, seconds, plan.settings, plan.capacity, plan.larger, spent)
 
 
 def _costs(
@@ -345,13 +355,16 @@ def _costs(
     seconds: Mapping[Case, float],
     settings: Settings,
     capacity: Capacity,
+    larger: Mapping[Case, Case],
     spent: Spent = NOTHING_SPENT,
 ) -> Costs:
     if settings.budget is None:  # nothing is divided
         return Costs(stages, seconds, {}, 0.0)
     in_process = not (settings.cluster or settings.side_by_side)
     checks = {
-        case: estimates.of_checks(
+        case: 0.0  # verified with the other batch
+        if case in larger
+        else estimates.of_checks(
             case, capacity, in_process and case.devices == 1, _lacks_baseline(case, stages)
         )
         for case in stages
@@ -360,14 +373,16 @@ def _costs(
     for case in stages:
         first, first_in_precision = budget.starts_of(case)
         starts[first] = estimates.of_first_start(case.framework, capacity)
-        starts[first_in_precision] = estimates.of_peak(case.framework, capacity, in_process)
+        has_peak = capacity.accelerator != "cpu" or not precisions.baseline(case.precision)
+        peak = estimates.of_peak(case.framework, capacity, in_process) if has_peak else 0.0
+        starts[first_in_precision] = peak
     left = settings.budget - spent.seconds
     if settings.cluster:  # node time, without what happens between the jobs
-        return Costs(stages, seconds, checks, left, 0.0, starts)
+        return Costs(stages, seconds, checks, left, 0.0, starts, larger)
     slowness = estimates.slowness(capacity)
     around = AROUND * slowness if spent.around is None else spent.around
     page = PAGE_SECONDS * slowness if spent.page is None else spent.page
-    return Costs(stages, seconds, checks, left - CLOSING * page, around, starts)
+    return Costs(stages, seconds, checks, left - CLOSING * page, around, starts, larger)
 
 
 def _lacks_baseline(case: Case, stages: Mapping[Case, int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 from core.case import Case
 from core.text import duration
 
-from ..cases.fitting import Capacity, skips
+from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from . import estimates
@@ -33,15 +34,19 @@ def too_slow(
     steps = settings.suite.warmup_steps + settings.suite.timed_steps
     at_setting: dict[Case, dict[Case, float]] = defaultdict(dict)
     for case in cases:
-        if not skips(case, settings, capacity):
-            seconds = estimates.of_steps(case, steps, capacity, catalog)
-            at_setting[case.setting][case] = seconds
-    allowed = SHARE * settings.budget
-    return {
-        case: f"{steps} steps take about {duration(seconds)}, more than {SHARE:.0%} of the time "
-        f"budget and {TIMES:g} times as long as those of others; allowed: --config "
-        f"time_budget={seconds / SHARE:.0f}, or a suite without a time budget"
+        seconds = estimates.of_steps(case, steps, capacity, catalog)
+        at_setting[case.setting][case] = seconds
+    slow = {
+        case: seconds
         for known in at_setting.values()
         for case, seconds in known.items()
-        if seconds > max(allowed, TIMES * statistics.median(known.values()))
+        if seconds > max(SHARE * settings.budget, TIMES * statistics.median(known.values()))
+    }
+    needed: dict[str, float] = defaultdict(float)
+    for case, seconds in slow.items():
+        needed[case.framework] = max(needed[case.framework], seconds / SHARE)
+    return {
+        case: f"too slow for a time budget of {duration(settings.budget)}; to include it: "
+        f"--config time_budget={math.ceil(needed[case.framework])}"
+        for case in slow
     }

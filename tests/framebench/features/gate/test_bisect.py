@@ -440,7 +440,7 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
         catalog = CATALOG
         for model in settings.own_models:
             catalog = model.among(catalog)
-        cases = matrix.narrow(matrix.cases(settings.suite, catalog, "fp32"), settings)
+        cases = matrix.narrow(matrix.cases(settings.suite, catalog), settings)
         actual.extend(case.variant for case in cases)
         raise snakemake_calls.MeasuringFailed("no more")
 

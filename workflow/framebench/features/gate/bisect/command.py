@@ -185,8 +185,7 @@ def _write(
 def _case(named: str | None, framework: str, settings: Settings, known: catalog.Catalog) -> str:
     """Return the framework's only case in the suite, or the ``named`` one."""
     machine = settings.cluster.machine if settings.cluster else local.detect()
-    usual = fitting.usual_precision(settings, machine)
-    found = matrix.narrow(matrix.cases(settings.suite, known, usual, machine.gpus), settings)
+    found = matrix.narrow(fitting.cases_here(settings, known, machine)[0], settings)
     plain = [case._replace(variant="") for case in found if case.framework == framework]
     names = [*dict.fromkeys(str(case) for case in plain)]
     if named in names or (named is None and len(names) == 1):
