@@ -17,6 +17,7 @@ from core import bounded, own_axes
 
 from harness import kinds
 from harness.adapter import Adapter, Case, Collectives, RankContext, Unsupported, require
+from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
 from harness.loader import workers
 from harness.machine import allocator, interfaces
@@ -147,6 +148,8 @@ def _measure(spec: Dict[str, Any], rank_context: RankContext, report: Report) ->
         if adapter is not None:
             start_framework(context)
         kind.measure(context)
+        if "own" in workload.model_config:
+            check_own_files(workload.model_config["own"])
         held = report.fields["huge_page_bytes"] = allocator.huge_page_bytes()
         if spec["huge_pages"]:
             allocator.check_huge_pages(held)

@@ -176,7 +176,8 @@ def assemble(
         record["nodes"] = list(measured.nodes)
     if "own" in task.workload.model_config:
         declaration = task.workload.model_config["own"]
-        record["own_model"] = {key: declaration[key] for key in ("framework", "source", "sha256")}
+        keys = ("framework", "source", "sha256", "files")
+        record["own_model"] = {key: declaration[key] for key in keys if declaration[key] != {}}
     if isinstance(task.kind, SearchKind):
         record["attempts"] = list(measured.attempts)
     return record

@@ -8,6 +8,7 @@ import importlib
 from typing import Iterator, List, Tuple
 
 from harness import hooks
+from harness.adapter.own_models import put_on_path
 from harness.request import own_model
 from harness.request.own_model import NotAModel
 
@@ -17,16 +18,16 @@ _SUGGESTIONS = 3
 def check(text: str) -> None:
     """Import what the model ``text`` needs. Raises :class:`NotAModel` for failing imports."""
     hooks.install()
+    declaration = own_model.model_config(text)["own"]
     if not text.endswith(".py"):
-        declaration = own_model.model_config(text)["own"]
         name = declaration["source"].partition(":")[2]
         _check_name(
             text, declaration["library"], name or own_model.architecture_of(declaration["text"])
         )
         return
-    with open(text, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
-    lacking = [(line, error) for line, error in _failures(tree, text) if error]
+    put_on_path(declaration)
+    tree = ast.parse(declaration["text"])
+    lacking = [pair for pair in _failures(tree, text, declaration["package"]) if pair[1]]
     if lacking:
         problems = "; ".join(f"line {line}: {error}" for line, error in lacking)
         raise NotAModel(
@@ -45,12 +46,13 @@ def imports(tree: ast.AST) -> Iterator[ast.stmt]:
             yield from imports(node)
 
 
-def _failures(tree: ast.AST, path: str) -> Iterator[Tuple[int, str]]:
+def _failures(tree: ast.AST, path: str, package: str) -> Iterator[Tuple[int, str]]:
     """Yield the line of each import, and why it fails, "" if it does not."""
+    names = {"__name__": "own_model", "__package__": package}
     for node in imports(tree):
         statement = compile(ast.Module(body=[node], type_ignores=[]), path, "exec")
         try:
-            exec(statement, {"__name__": "own_model"})
+            exec(statement, dict(names))
         except (Exception, SystemExit) as error:
             message = " ".join(f"{type(error).__name__}: {error}".split())
             yield node.lineno, message

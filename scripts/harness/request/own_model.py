@@ -1,7 +1,7 @@
 """A user's own model: a Python file that makes it, a name in a model library, or a folder with a
 ``config.json`` of transformers.
 
-This is what is known before its framework is imported. The file is parsed, not run.
+This is what is known before its framework is imported. Files are parsed, not run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import re
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from core import bounded
+
+from harness.request.own_files import OwnFiles, own_files
 
 #: Model libraries, with their framework.
 TRANSFORMERS = "transformers"
@@ -35,6 +37,7 @@ OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight
 
 ALLOWED = f"the path of a Python file, {':NAME, '.join(LIBRARIES)}:NAME, or a folder with {CONFIG}"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_ALONE = OwnFiles([], "", {})
 _FRAMEWORKS = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
 )
@@ -68,7 +71,7 @@ def model_config(text: str) -> Dict[str, Any]:
     """Return the model config of a user's own model.
 
     Its ``name`` is ``NAME`` in the file, else the name of the file or folder. Eight digits of the
-    content's digest follow. Raises :class:`NotAModel`.
+    digest of all its files follow. Raises :class:`NotAModel`.
     """
     if library(text):
         return _model_config(text, _of_library(text))
@@ -104,14 +107,26 @@ def _of_library(text: str) -> Dict[str, Any]:
     return _own(name, LIBRARIES[name], text, None)
 
 
-def _own(library: str, framework: str, source: str, text: Optional[str]) -> Dict[str, Any]:
-    digest = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+def _own(
+    library: str,
+    framework: str,
+    source: str,
+    text: Optional[str],
+    beside: OwnFiles = _ALONE,
+) -> Dict[str, Any]:
+    """Return the declaration of a model. ``files``: digests of the modules ``beside`` it, by name;
+    ``sha256``: of its own file and, if there are any, of their names and digests."""
+    files = beside.digests()
+    lines = "".join(f"\n{name} {digest}" for name, digest in files.items())
+    digest = None if text is None else hashlib.sha256((text + lines).encode()).hexdigest()
     return {
         "library": library,
         "framework": framework,
         "source": source,
         "sha256": digest,
         "text": text,
+        "files": files,
+        **beside._asdict(),
     }
 
 
@@ -171,7 +186,17 @@ def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
                 f"{path!r} with NAME = {given!r}", "a text of letters, digits, '_', '-' and '.'"
             )
         name = given
-    return name, _own("", framework, path, text)
+    beside = own_files(path, text)
+    reserved = beside.reserved()
+    if reserved:
+        raise NotAModel(
+            f"{path!r}, which imports {reserved[0]} from beside it, a name of Framebench's own",
+            "another name",
+        )
+    try:
+        return name, _own("", framework, path, text, beside)
+    except OSError as error:
+        raise NotAModel(f"{error.filename!r}, imported by {path!r}: {error}") from None
 
 
 def _framework(tree: ast.Module, path: str) -> str:
