@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import subprocess
@@ -205,12 +204,25 @@ def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
 def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     python, framework = build_environment("pytorch"), ROOT / "scripts" / "frameworks" / "pytorch"
     path = written(tmp_path, "pytorch")
+    text = Path(path).read_text()
+    beside = "import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib'))\n"
+    for part in ("lib", "parts"):
+        (tmp_path / part).mkdir()
+    (tmp_path / "lib" / "far.py").write_text("from parts.near import nn\n")
+    (tmp_path / "parts" / "near.py").write_text("from torch import nn\n")
+    Path(path).write_text(f"{beside}{text.replace('from torch import nn', 'from far import nn')}")
     bench = Bench(tmp_path, python)
+    for arguments in (("init", "-q"), ("add", "lib", "parts", path), ("commit", "-qm", "one")):
+        own = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *own, *arguments], cwd=tmp_path, check=True)
+    (tmp_path / "parts" / "near.py").write_text("from torch import nn  # near\n")
     record = bench.run(framework=framework, model=path, precision="amp").record
     assert record["status"] == "ok", record["reason"]
-    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    assert record["own_model"] == {"framework": "pytorch", "source": path, "sha256": content}
-    assert record["case"]["model"] == f"good@{content[:8]}"
+    assert {*record["own_model"]["files"]} == {"far", "parts.near"}
+    assert record["own_model"]["source"] == path
+    assert re.fullmatch("[0-9a-f]{40}", record["own_model"]["commit"])
+    assert record["own_model"]["modified"] is True
+    assert record["case"]["model"] == f"good@{record['own_model']['sha256'][:8]}"
     assert record["samples"] == 4 * 5
     assert record["metrics"]["throughput"]["unit"] == "samples/s"
     assert record["ranks"][0]["trainable_parameters"] == 32 * 64 + 64 + 64 * 10 + 10
@@ -222,6 +234,12 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     }
     assert record["ranks"][0]["sample_work"] == work
     assert path in record["command"]
+    bench.output.unlink()
+    computed = text.replace("from torch import nn", "nn = __import__(f'{\"far\"}').nn")
+    Path(path).write_text(f"{beside}{computed}")
+    failed = bench.run(framework=framework, model=path).record
+    assert failed["status"] == "failed"
+    assert ".py, which none of its import statements names" in failed["reason"]
     bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record
     assert other["status"] == "unsupported"

@@ -83,8 +83,8 @@ def check_own_files(declaration: Dict[str, Any]) -> None:
     known = {os.path.realpath(path): name for name, path in declaration["modules"].items()}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or module.__name__ == "own_model":
-            continue
+        if not isinstance(file, str) or not os.path.isabs(file) or module.__name__ == "own_model":
+            continue  # PyTorch names a file that is not there
         path = os.path.realpath(file)
         within = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
         if not within or max(within, key=len) in before:

@@ -67,6 +67,20 @@ def _quoted(value: str) -> str:
     return '"{}"'.format(value.replace("\\", "\\\\").replace('"', '\\"'))
 
 
+def own_commit(paths: List[str]) -> Dict[str, Any]:
+    """Return the commit of the user's repository that knows the first of ``paths``, and whether any
+    of them differs from it; {} without one."""
+    outside = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
+    outside["GIT_OPTIONAL_LOCKS"] = "0"
+    git = ["git", "-C", os.path.dirname(paths[0])]
+    known = command_output([*git, "ls-files", "--", paths[0]], outside)
+    commit = command_output([*git, "rev-parse", "HEAD"], outside)
+    status = command_output([*git, "status", "--porcelain", "--", *paths], outside)
+    if not known or not commit or status is None:
+        return {}
+    return {"commit": commit.strip(), "modified": bool(status)}
+
+
 def _from_git() -> Tuple[Optional[str], Optional[bool]]:
     """Return the commit, and whether ``scripts/`` differs from it.
 

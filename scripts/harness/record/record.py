@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -14,6 +15,7 @@ from core.text import printable, shorten
 from harness.kind import SearchKind
 from harness.measuring import steps
 from harness.messages.report import encodable
+from harness.provenance.code import own_commit
 from harness.record.schema import errors
 from harness.request.declaration import Task
 from harness.samples import folder
@@ -178,6 +180,9 @@ def assemble(
         declaration = task.workload.model_config["own"]
         keys = ("framework", "source", "sha256", "files")
         record["own_model"] = {key: declaration[key] for key in keys if declaration[key] != {}}
+        if declaration["text"] is not None:
+            paths = [declaration["source"], *declaration["modules"].values()]
+            record["own_model"].update(own_commit([os.path.realpath(path) for path in paths]))
     if isinstance(task.kind, SearchKind):
         record["attempts"] = list(measured.attempts)
     return record

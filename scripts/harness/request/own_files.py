@@ -149,7 +149,7 @@ def _parts(node: Any) -> Iterator[Any]:
         yield node
 
 
-def _value(node: ast.AST, known: Dict[str, Any]) -> Any:
+def _value(node: ast.expr, known: Dict[str, Any]) -> Any:
     """Return the value of an expression of paths and constants; None for any other."""
     for inner in ast.walk(node):
         kind, name = type(inner).__name__, getattr(inner, "id", "str")

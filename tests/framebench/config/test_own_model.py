@@ -251,6 +251,53 @@ def test_another_content_is_another_model(tmp_path: Path) -> None:
     assert all("my_model@" in folder for folder in folders[3])
 
 
+#: Imports of a model in ``nets``, and the file that they import.
+IMPORTED = {
+    "beside": ("from lib.layers import x", "nets/lib/layers.py"),
+    "in a try": ("try:\n    import layers\nexcept ImportError:\n    pass", "nets/layers.py"),
+    "in a function": ("def late():\n    from layers import x", "nets/layers.py"),
+    "by a function": ("importlib.import_module('.layers', __package__)", "nets/layers.py"),
+    "relative": ("from ..layers import x", "layers.py"),
+    "from its package": ("import nets.layers as x", "nets/layers.py"),
+    "by another": ("import nets", "nets/further.py"),
+    "compiled": ("import layers", "nets/layers.cpython-311.so"),
+    "behind a path": (
+        "sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'src'))\nimport far.off",
+        "src/far/off.py",
+    ),
+    "behind a named path": (
+        "HERE = Path(__file__).resolve().parent\nsys.path = [str(HERE / 'src')] + sys.path\n"
+        "from far import off",
+        "nets/src/far/off.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", IMPORTED)
+def test_a_module_beside_it_is_part_of_it_however_it_is_imported(tmp_path: Path, way: str) -> None:
+    statement, name = IMPORTED[way]
+    nets = tmp_path / "nets"
+    nets.mkdir()
+    (nets / "__init__.py").write_text("from . import further\n")
+    (nets / "further.py").touch()
+    source = file(nets, f"{statement}\n{GOOD}")
+    imported = tmp_path / name
+    imported.parent.mkdir(parents=True, exist_ok=True)
+    names = []
+    for content in ("x = 1\n", "x = 2\n", "x = 1\n"):
+        imported.write_text(content)
+        names.append(own_model.model_config(source)["name"])
+    (nets / "unused.py").touch()
+    assert names[0] == names[2] == own_model.model_config(source)["name"]
+    assert names[0] != names[1]
+
+
+def test_no_module_beside_it_has_a_name_of_the_harness(tmp_path: Path) -> None:
+    (tmp_path / "networks.py").touch()
+    with pytest.raises(own_model.NotAModel, match=r"imports networks .* allowed: another name"):
+        own_model.model_config(file(tmp_path, f"import networks\n{GOOD}"))
+
+
 def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> None:
     sources = {"old": file(tmp_path), "new": file(tmp_path, GOOD + "# new\n", "other.py")}
     variants = {name: {"model": source} for name, source in sources.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -207,7 +206,7 @@ def test_versions_of_a_model_are_judged_though_their_names_differ(
         for runs, name in zip(paired_sides(0.9), ("net@1", "net@2"), strict=True)
     ]
     monkeypatch.setattr(measuring, "results", lambda folder: tuple(actual))
-    versions_of = candidates.ModelVersions("net.py", ["1", "2"], {}, {}, CATALOG)
+    versions_of = candidates.ModelVersions("net", ["1", "2"], {}, {})
     bench = BisectSetup(versions_of, "toy x", {}, 0.05, 12, [], [], tmp_path)
     assert bench.judge("2", None).state == CHANGED
 
@@ -315,23 +314,25 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
     git(tmp_path, "init", "-q")
     (tmp_path / "models").mkdir()
     file = tmp_path / "models" / "net.py"
+    beside = file.with_name("layers.py")
+    file.write_text(f"import layers\n{MODEL}")
     for title in ("zero", "one", "other", "two"):
-        path = tmp_path / "other.txt" if title == "other" else file
-        path.write_text(f"{MODEL}# {title}\n")
+        path = tmp_path / "other.txt" if title == "other" else beside
+        path.write_text(f"# {title}\n")
         git(tmp_path, "add", ".")
         git(tmp_path, "commit", "-qm", title)
     monkeypatch.chdir(tmp_path / "models")
     actual = candidates.models("HEAD~3:models/net.py", "HEAD:models/net.py", (), CATALOG)
     assert [actual.moved(name) for name in actual.names[1:]] == ["commit 'one'", "commit 'two'"]
-    contents = [actual.side(name).content.decode().split()[-1] for name in actual.names]
-    assert contents == ["zero", "one", "two"]
-    good, case = actual.names[0], "pytorch net@{} train fp32 none 1n1g batch 2"
-    digests = [hashlib.sha256(actual.side(name).content).hexdigest()[:8] for name in actual.names]
-    assert actual.case(actual.names[2], case.format(digests[0])) == case.format(digests[2])
-    assert actual.case(good, case.format(digests[0])) == case.format(digests[0])
-    file.write_text(f"{MODEL}# three\n")
+    contents = [actual.side(name).files["models/layers.py"] for name in actual.names]
+    assert contents == [b"# zero\n", b"# one\n", b"# two\n"]
+    good, case = actual.names[0], "pytorch {} train fp32 none 1n1g batch 2"
+    names = [actual.side(name).name for name in actual.names]
+    assert actual.case(actual.names[2], case.format(names[0])) == case.format(names[2])
+    assert actual.case(good, case.format(names[0])) == case.format(names[0])
+    beside.write_text("# three\n")
     actual = candidates.models("HEAD~3:models/net.py", "net.py", (), CATALOG)
-    assert actual.side(actual.names[-1]).content.endswith(b"three\n")
+    assert actual.side(actual.names[-1]).files["layers.py"] == b"# three\n"
     assert len(actual.names) == 4
     with pytest.raises(ConfigError, match=r"--bad: found net\.py, which is as net\.py"):
         candidates.models("net.py", "net.py", (), CATALOG)

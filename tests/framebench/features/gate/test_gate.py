@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from core import bounded
+from framebench.config.own_model import own_model
 from framebench.config.validation import ConfigError
 from framebench.features.gate import command, decisions, measuring, sides, summary
 from framebench.features.gate.decisions import Decision
@@ -294,7 +295,10 @@ def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(
 ) -> None:
     out = tmp_path / "out"
     plan = Measuring({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], out)
-    one, other = (sides.ModelSide(name, "my.py", name.encode()) for name in ("old", "new"))
+    one, other = (
+        sides.ModelSide(name, f"my@{name}", name, {"my.py": name.encode()})
+        for name in ("old", "new")
+    )
     plan.measure(one, other)
     (suite,) = calls
     files = {name: side["model"] for name, side in suite["variants"].items()}
@@ -328,23 +332,42 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
 def test_a_model_of_a_commit_is_what_git_has_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def git(*arguments: str) -> None:
+    def git(*arguments: str) -> str:
         options = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *options, *arguments], cwd=tmp_path, check=True, capture_output=True)
+        command = ["git", *options, *arguments]
+        ended = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return ended.stdout
 
     git("init", "-q")
-    file = tmp_path / "my.py"
-    file.write_text("old")
-    git("add", "my.py")
+    folder, library = tmp_path / "nets", tmp_path / "lib" / "parts"
+    for path in (folder, library):
+        path.mkdir(parents=True)
+    file, beside = folder / "my.py", library / "layers.py"
+    file.write_text(
+        'FRAMEWORK = "pytorch"\n'
+        "sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))\n"
+        "from parts.layers import Stack\ndef make(batch_size): ...\n"
+    )
+    beside.write_text("Stack = 'old'\n")
+    git("add", ".")
     git("commit", "-qm", "one")
-    file.write_text("new")
-    monkeypatch.chdir(tmp_path)
-    base, candidate = sides.both("HEAD:my.py", "my.py", {}, [], CATALOG)
-    assert isinstance(base, sides.ModelSide)
-    assert isinstance(candidate, sides.ModelSide)
-    assert (base.content, candidate.content) == (b"old", b"new")
+    beside.write_text("Stack = 'new'\n")
+    monkeypatch.chdir(folder)
+    base, candidate, again = (
+        sides.model("--base", text, CATALOG)
+        for text in ("HEAD:nets/my.py", "my.py", "HEAD:./my.py")
+    )
+    name = str(beside.relative_to(tmp_path))
+    assert [side.files[name] for side in (base, candidate)] == [
+        b"Stack = 'old'\n",
+        b"Stack = 'new'\n",
+    ]
+    assert base.name != candidate.name
+    assert base.name == again.name
+    written = candidate.in_file(tmp_path / "copy").settings["model"]
+    assert own_model(written, CATALOG).name == candidate.name
+    assert git("diff", "--cached", "--name-only") == "", "the user's index is changed"
     assert candidate.commit == f"{base.commit}+", "a change that is not committed is not named"
-    assert base.name == candidate.name == "my.py"
 
 
 def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:

@@ -178,8 +178,7 @@ def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults,
     result = measuring.results(plan.folder)
     if not isinstance(candidate, ModelSide):
         return result
-    names = (key.case.model.partition("@")[0] for key in result[1])
-    name = next(names, Path(candidate.name).stem)
+    name = candidate.name.partition("@")[0]
     return measuring.called(result[0], name), measuring.called(result[1], name)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,11 @@ from core import bounded, programs
 
 from ...config import values
 from ...config.catalog import Catalog
+from ...config.own_model import own_model
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
 from ...environments.venvs import read_environment_file
+from ...files import temporary
 from ...files.whole_files import write_whole_bytes
 
 #: Name of the variant without changes.
@@ -43,32 +45,33 @@ class VariantSide:
 
 @dataclass(frozen=True)
 class ModelSide:
-    """A side with a user's model. ``content``, ``name``: content and name of its file."""
+    """A side with a user's model. ``name``, ``digest``: of the model in records, and of all its
+    files; ``files``: their contents by relative path, that of the model first."""
 
     text: str
     name: str
-    content: bytes
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
+    digest: str
+    files: Mapping[str, bytes]
 
     @property
     def commit(self) -> str:
         """Return the commit of the model; "" outside a repository. ``+``: with later changes."""
         revision, separator, _ = self.text.partition(":")
-        folder = None if separator else Path(self.text).parent
+        above = Path(self.text).resolve().parents
+        folder = None if separator else above[len(Path(next(iter(self.files))).parts) - 1]
         revision = revision if separator else "HEAD"
         if not (commit := _git(folder, "rev-parse", "--short=10", revision)):
             return ""
-        changes = "" if separator else _git(folder, "status", "--porcelain", "--", self.name)
+        changes = "" if separator else _git(folder, "status", "--porcelain", "--", *self.files)
         return f"{commit}+" if changes else commit
 
     def in_file(self, folder: Path) -> VariantSide:
-        """Return the variant with this model, after writing its file to ``folder``."""
-        path = folder / self.name
-        write_whole_bytes(path, self.content)
-        return VariantSide(self.text, {"model": str(path)}, self.digest)
+        """Return the variant with this model, after writing its files to ``folder``."""
+        for path, content in self.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            write_whole_bytes(folder / path, content)
+        source = str(folder / next(iter(self.files)))
+        return VariantSide(self.text, {"model": source}, self.digest)
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ def _side(
     if text == DEFAULT:
         return VariantSide(text, {})
     if text.endswith(".py"):
-        return model(key, text)
+        return model(key, text, catalog)
     if _PIN.fullmatch(text):
         name, _, version = text.partition("==")
         return PackageSide(text, name, version)
@@ -170,28 +173,52 @@ def variables(key: str, text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def model(key: str, text: str) -> ModelSide:
-    """Return the model at a path, or of a commit in the notation of ``git show``. Raises
-    ConfigError if it cannot be read."""
-    path = Path(text)
-    _, separator, name = text.partition(":")
-    if separator and not path.exists():
-        shown = subprocess.run(
-            ["git", "show", "--end-of-options", text], capture_output=True, check=False
-        )
-        if shown.returncode:
-            said = " ".join(shown.stderr.decode(errors="replace").split())
-            raise ConfigError(
-                f"{key}: found {text!r}, and git says: {said}; allowed: REVISION:FILE.py, the file "
-                f"from the root of the repository or with ./ from here, of a commit that is there"
-            )
-        return ModelSide(text, Path(name).name, shown.stdout)
+def model(key: str, text: str, catalog: Catalog) -> ModelSide:
+    """Return the model at a path, or of a commit in the notation of ``git show``, with all files
+    that belong to it. Raises ConfigError if it cannot be read."""
+    revision, separator, name = text.partition(":")
+    if not separator or Path(text).exists():
+        return _described(key, text, Path(text), catalog)
+    with temporary.folder() as folder:
+        tree = folder / "tree"
+        tree.mkdir()
+        # of its own index, so that the user's stays as it is
+        own = {**os.environ, "GIT_INDEX_FILE": str(folder / "index")}
+        checkout = ["git", f"--work-tree={tree}", "checkout", revision, "--", ":(top,glob)**/*.py"]
+        for command in (
+            ["git", "cat-file", "-e", "--end-of-options", text],
+            checkout,
+            ["git", "rev-parse", "--show-prefix"],
+        ):
+            ended = programs.run(command, env=own)
+            if ended.returncode:
+                said = " ".join(ended.stderr.split())
+                raise ConfigError(
+                    f"{key}: found {text!r}, and git says: {said}; allowed: REVISION:FILE.py, the "
+                    "file from the root of the repository or with ./ from here, of a commit that "
+                    "is there"
+                )
+        here = ended.stdout.strip() if name.startswith(("./", "../")) else ""
+        return _described(key, text, tree / here / name, catalog, tree)
+
+
+def _described(
+    key: str, text: str, path: Path, catalog: Catalog, tree: Path | None = None
+) -> ModelSide:
+    """Return the model at ``path``; ``tree``: the checkout that its files lie in."""
     try:
-        return ModelSide(text, path.name, bounded.read_bytes(path))
+        found = own_model(str(path), catalog)
+        paths = [path.resolve(), *map(Path, found.model_config["own"]["modules"].values())]
+        top = tree.resolve() if tree else Path(os.path.commonpath([one.parent for one in paths]))
+        inside = [one for one in paths if one.is_relative_to(top)]
+        files = {str(one.relative_to(top)): bounded.read_bytes(one) for one in inside}
+    except NotAllowed as error:
+        raise ConfigError(error.line(key, text).replace(str(path), text)) from None
     except OSError as error:
         raise ConfigError(
             f"{key}: found {text!r}, {error.strerror or error}; allowed: a file that can be read"
         ) from None
+    return ModelSide(text, found.name, found.model_config["own"]["sha256"], files)
 
 
 def _environment(key: str, text: str, frameworks: Collection[str], catalog: Catalog) -> VariantSide:

@@ -3,22 +3,21 @@ of a user's own model, and environments or sets of variables that change step by
 
 from __future__ import annotations
 
+import contextlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from core import programs
 
 from ....config.catalog import Catalog
-from ....config.own_model import own_model
 from ....config.settings import Settings
 from ....config.validation import ConfigError
 from ....environments import hashes, other_version
 from ....environments.venvs import EnvironmentFile, read_environment_file
-from ....files import temporary
 from .. import sides
 from ..built_environments import built
 from ..sides import ModelSide, VariantSide
@@ -142,8 +141,6 @@ class ModelVersions(Candidates):
 
     files: Mapping[str, ModelSide]
     about: Mapping[str, str]
-    catalog: Catalog
-    _known: dict[str, str] = field(default_factory=dict)
 
     def side(self, name: str) -> ModelSide:
         return self.files[name]
@@ -152,16 +149,8 @@ class ModelVersions(Candidates):
         return self.about.get(name, "")
 
     def case(self, name: str, case: str) -> str:
-        good = self._model(self.names[0])
-        return case.replace(f" {good} ", f" {self._model(name)} ", 1)
-
-    def _model(self, name: str) -> str:
-        """Return the name of the model in its file, with its digest."""
-        if name not in self._known:
-            with temporary.folder() as folder:
-                written = self.files[name].in_file(folder)
-                self._known[name] = own_model(written.settings["model"], self.catalog).name
-        return self._known[name]
+        good, other = (self.files[known].name for known in (self.names[0], name))
+        return case.replace(f" {good} ", f" {other} ", 1)
 
 
 def models(good: str, bad: str, between: Sequence[str], catalog: Catalog) -> ModelVersions:
@@ -169,33 +158,36 @@ def models(good: str, bad: str, between: Sequence[str], catalog: Catalog) -> Mod
 
     ``between``: files between them; without any, the commits that changed the file. Raises
     :class:`ConfigError`."""
-    first, last = sides.model("--good", good), sides.model("--bad", bad)
+    first, last = sides.model("--good", good, catalog), sides.model("--bad", bad, catalog)
     found, about = {good: first}, dict[str, str]()
     for name in between:
-        found[name] = sides.model("--versions", name)
-    if not between and (changes := _commits(good, bad)):
-        for commit, title, file in changes:
-            found[commit] = sides.model("--bad", f"{commit}:{file}")
-            about[commit] = f"commit {title!r}"
-    if [*found.values()][-1].content != last.content:
+        found[name] = sides.model("--versions", name, catalog)
+    if not between:
+        for commit, title, file in _commits(good, bad, catalog):
+            with contextlib.suppress(ConfigError):  # a commit without a valid model
+                found[commit] = sides.model("--bad", f"{commit}:{file}", catalog)
+                about[commit] = f"commit {title!r}"
+    if [*found.values()][-1].digest != last.digest:
         found[bad] = last
     names = [*found]
     distinct = [
-        name for before, name in pairwise(names) if found[before].content != found[name].content
+        name for before, name in pairwise(names) if found[before].digest != found[name].digest
     ]
     if not distinct:
         raise ConfigError(f"--bad: found {bad}, which is as {good}; allowed: another version")
-    return ModelVersions(last.name, [good, *distinct], found, about, catalog)
+    subject = last.name.partition("@")[0]
+    return ModelVersions(subject, [good, *distinct], found, about)
 
 
-def _commits(good: str, bad: str) -> list[tuple[str, str, str]]:
-    """Return (commit, title, file) of all commits after ``good`` that changed its file, up to
-    ``bad``, oldest first; [] if ``good`` is of no commit."""
+def _commits(good: str, bad: str, catalog: Catalog) -> list[tuple[str, str, str]]:
+    """Return (commit, title, file) of all commits after ``good`` that changed its files, or those
+    of the last version, up to ``bad``, oldest first; [] if ``good`` is of no commit."""
     revision, separator, file = good.partition(":")
     if not separator or Path(good).exists():
         return []
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
-    where = file if file.startswith("./") else f":/{file}"
+    ends = (sides.model("--good, --bad", f"{end}:{file}", catalog) for end in (revision, to))
+    where = sorted({f":/{path}" for side in ends for path in side.files})
     arguments = [
         "git",
         "log",
@@ -204,7 +196,7 @@ def _commits(good: str, bad: str) -> list[tuple[str, str, str]]:
         "--format=%h%x09%s",
         f"{revision}..{to}",
     ]
-    listed = programs.run([*arguments, "--", where])
+    listed = programs.run([*arguments, "--", *where])
     if listed.returncode:
         raise ConfigError(f"--good, --bad: git says: {' '.join(listed.stderr.split())}")
     lines = (line.partition("\t") for line in listed.stdout.splitlines())

@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _bisect(options: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
-    with _model_file(options) as config:
+    with _model_file(options, known) as config:
         settings, suite = settings_of(config, known, RESERVED)
         for model in settings.own_models:
             known = model.among(known)
@@ -103,7 +103,7 @@ def _is_file(options: argparse.Namespace) -> bool:
 
 
 @contextlib.contextmanager
-def _model_file(options: argparse.Namespace) -> Iterator[list[str]]:
+def _model_file(options: argparse.Namespace, known: catalog.Catalog) -> Iterator[list[str]]:
     """Yield the configuration, with the good version of the model, if versions of one are asked
     for."""
     if not _is_file(options):
@@ -114,7 +114,7 @@ def _model_file(options: argparse.Namespace) -> Iterator[list[str]]:
             f"--config: found {taken[0]!r} beside --good {options.good}; allowed: none"
         )
     with temporary.folder() as folder:
-        side = sides.model("--good", options.good).in_file(folder)
+        side = sides.model("--good", options.good, known).in_file(folder)
         yield [*options.config, f"model={side.settings['model']}"]
 
 
