@@ -298,9 +298,10 @@ def test_the_terminal_ends_with_the_answers(
     assert lines[0].startswith("Fastest: ")
     (train,) = (line for line in lines if line.startswith("resnet50_v1.5 train fp32 1n1g b4"))
     assert re.search(r"jax\+jit [\d.]+ images/s, 1\.\d\dx pytorch\+inductor, significant$", train)
-    # three comparisons lost one of seven repeats
+    # three comparisons lost one of seven repeats, two of them of a case that is not needed to
+    # show the order; the figures of five are noisy
     assert lines[0] == (
-        "Fastest: 9 of 12 leads are significant; 3 of 12 comparisons need 7 repeats"
+        "Fastest: 4 of 12 leads are significant; 1 of 12 comparisons need 7 repeats; 7 order sure"
     )
     assert any(line.startswith("amp over fp32: ") for line in lines)
     assert any("runs unsupported" in line for line in lines)

@@ -9,15 +9,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from framebench.records.run import Run
+from framebench.records.run import Flag, Run
 from framebench.records.sidecars.expected import ExpectedCase
 from framebench.report import first_screen
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import contests, frames, grouping, view
+from framebench.tables import answers, contests, frames, grouping, view
 from framebench.tables.columns import Row
 from framebench.tables.table import Inputs
 
-from ..made_up_runs import repeats
+from ..made_up_runs import changed, repeats
 
 SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
@@ -132,6 +132,49 @@ def test_further_repeats_do_not_change_an_order_that_was_shown(more: float) -> N
     later = [replace(run, repeat=8) for run in by("jax", 1.0, (100.0 - more,))]
     row = fastest([*shown, *later], [*by("pytorch", 1.0)])
     assert row["verdict"] == FASTER, "the look at seven repeats of each stays as it was"
+
+
+TWO = (99.5, 100.5)
+
+
+def compiled(framework: str, factor: float) -> list[Run]:
+    return [changed(run, compiler="xla") for run in by(framework, factor, TWO)]
+
+
+#: Fastest and runner-up of a setting that is settled between JAX and PyTorch, then MXNet.
+SETTLED = (by("jax", 1.2), by("pytorch", 1.0), by("mxnet", 0.3, SEVEN[:1]))
+
+
+@pytest.mark.parametrize("budgeted", [True, False])
+@pytest.mark.parametrize(
+    ("later", "verdict", "certainty"),
+    [
+        ([], FASTER, "sure"),
+        (compiled("jax", 1.5), FASTER, "order sure"),
+        (compiled("pytorch", 1.1), FASTER, "order sure"),
+        (compiled("pytorch", 1.3), "", "open"),
+        (compiled("jax", 1.5) + compiled("pytorch", 1.3), "", "open"),
+        (by("tensorflow", 1.1, TWO), "", "open"),
+    ],
+)
+def test_a_faster_variant_with_few_repeats_leaves_the_order_that_was_shown(
+    later: list[Run], verdict: str, certainty: str, budgeted: bool
+) -> None:
+    inputs = measured(*SETTLED, later)
+    inputs = inputs if budgeted else replace(inputs, expected=())
+    tables = frames.build(inputs)
+    (row,) = next(view.records(frame) for table, frame in tables.items() if table.name == "fastest")
+    assert row["certainty"] == certainty
+    assert (row["verdict"] == FASTER) == (verdict == FASTER)
+    shown = [answer.verdict for answer in answers.answers_of(tables).fastest]
+    assert (shown == ["significant"]) == (certainty == "sure")
+
+
+@pytest.mark.parametrize("flag", ["disturbed", "noisy"])
+def test_a_lead_of_disturbed_or_noisy_figures_is_sure_in_its_order_alone(flag: str) -> None:
+    jax = [replace(run, flags=(Flag(flag, ""),)) for run in by("jax", 1.2)]
+    row = fastest(jax, by("pytorch", 1.0))
+    assert (row["verdict"], row["certainty"]) == (FASTER, "order sure")
 
 
 def test_a_compiler_that_may_follow_keeps_no_winner_back() -> None:

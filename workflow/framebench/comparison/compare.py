@@ -1,7 +1,7 @@
 """Comparison of two sets of records, case by case: ratio, significance and other differences.
 
-1. Cases with the same keys are matched; the versions of the framework and of a user's own model may
-   differ if each side has one.
+1. Cases with the same keys are matched; the versions of the framework and of a user's own model,
+   and the units, may differ if each side has one. Figures in another unit are converted.
 2. If enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
    are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
    can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
@@ -187,24 +187,30 @@ def undecided(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
 
 
 def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
-    """Yield every case of either set once: matched with the other set's, or alone."""
+    """Yield every case of either set once: matched with the other set's, or alone.
+    The candidate's figures are in the base's unit, unless that is of another quantity."""
     left = dict(candidate)
     others: dict[Key, list[Key]] = defaultdict(list)
     for key in candidate:
         if key not in base:
-            others[key.without_versions].append(key)
+            others[_alike(key)].append(key)
     alone: dict[Key, int] = defaultdict(int)
     for key in base:
-        alone[key.without_versions] += key not in candidate
+        alone[_alike(key)] += key not in candidate
     for key, case in base.items():
         if key not in candidate:
-            # match different versions if each side has exactly one
-            like = others[key.without_versions]
-            one = len(like) == 1 and alone[key.without_versions] == 1
+            # match different versions or units if each side has exactly one
+            like = others[_alike(key)]
+            one = len(like) == 1 and alone[_alike(key)] == 1
             key = like[0] if one else key
-        yield Matched(case, left.pop(key, None))
+        other = left.pop(key, None)
+        yield Matched(case, other and other.in_unit(case.unit))
     for case in left.values():
         yield Matched(None, case)
+
+
+def _alike(key: Key) -> Key:
+    return key.without_versions._replace(unit="")
 
 
 def _row(judged: Judged) -> Row:

@@ -19,7 +19,15 @@ from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
 from .declared import coverage, own_model, own_peaks
-from .declared.fastest import DECIDED, FASTEST, excluded_sentences, percent, too_few
+from .declared.fastest import (
+    DECIDED,
+    FASTEST,
+    ORDER_SURE,
+    SURE,
+    excluded_sentences,
+    percent,
+    too_few,
+)
 from .declared.gains import GAINS
 from .declared.reasons import FAILURES
 from .declared.variants import VARIANTS
@@ -162,7 +170,7 @@ class Answers:
         counted = Counter(lead.verdict for lead in leads if lead.needs is None)
         significant = counted.pop(SHOWN, 0)
         parts = [f"{significant} of {len(leads)} leads are significant"]
-        if not significant:
+        if not significant and ORDER_SURE not in counted:
             parts = ["no winner is significant yet"]
         if needs := sorted(lead.needs for lead in leads if lead.needs is not None):
             enough = f"{needs[0]} to {needs[-1]}" if needs[-1] > needs[0] else str(needs[0])
@@ -348,7 +356,7 @@ def _verdict(row: Row) -> str:
     if row["lead"] is None:
         return ""
     if row["verdict"] == FASTER:
-        return SHOWN
+        return SHOWN if row["certainty"] == SURE else ORDER_SURE
     return NOT_SHOWN if _needs(row) else row["verdict"]
 
 

@@ -38,13 +38,21 @@ class Matched:
     @property
     def both(self) -> tuple[CaseResult, CaseResult] | None:
         """Return both results if both have positive figures to compare, else None."""
-        if self.base is None or self.candidate is None:
+        if self.base is None or self.candidate is None or self.base.unit != self.candidate.unit:
             return None
         positive = all(
             result.compared is not None and min(result.values) > 0
             for result in (self.base, self.candidate)
         )
         return (self.base, self.candidate) if positive else None
+
+    @property
+    def why_no_ratio(self) -> str:
+        """Why figures on both sides have no ratio."""
+        units = [side.unit for side in (self.base, self.candidate) if side]
+        if len({*units}) > 1:
+            return f"the units differ: {' and '.join(units)}"
+        return "a ratio needs figures above 0"
 
 
 @dataclass(frozen=True)
@@ -142,7 +150,7 @@ def _verdict(
         if case.compared is None:
             return CANNOT_TELL, f"{name} is {case.why_not_compared}"
     if matched.both is None:
-        return CANNOT_TELL, "a ratio needs figures above 0"
+        return CANNOT_TELL, matched.why_no_ratio
     if estimate is None or estimate.interval is None or p_adjusted is None:
         needed = intervals.repeats_for_ratio()
         return CANNOT_TELL, f"needs {needed} repeats on both sides"

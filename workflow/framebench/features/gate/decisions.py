@@ -248,7 +248,7 @@ def _why_not(matched: Matched) -> str:
             return f"not in the {name}"
         if case.compared is None:
             return f"the {name} is {case.why_not_compared}"
-    return "a ratio needs figures above 0"
+    return matched.why_no_ratio
 
 
 def _row(decision: Decision, margin: float) -> Row:

@@ -7,12 +7,13 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ... import PROJECT
+from ...cases import units
 from ...cases.conditions import Key
 from ...comparison import circumstances
 from ...config import catalog
@@ -58,6 +59,18 @@ class HistoryPoint:
     repeats: int
     median: float | None
     flags: str
+
+    def in_unit(self, unit: str) -> HistoryPoint:
+        """Return the point in another unit of the same quantity."""
+        factor = units.factor(self.key.unit, unit) or 1.0
+        if unit == self.key.unit:
+            return self
+        return replace(
+            self,
+            key=self.key._replace(unit=unit),
+            median=None if self.median is None else factor * self.median,
+            interval=self.interval and (factor * self.interval[0], factor * self.interval[1]),
+        )
 
 
 def find(paths: Sequence[Path]) -> list[ResultSet]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...cases import units
 from ...cases.conditions import Key
 from ...cases.names import batch_of
 from ...comparison import circumstances
@@ -131,13 +132,18 @@ def series_of(points: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistor
     """Return a series for each case, and a problem for each set without a position. ``by``:
     ``date``, ``commit``, ``version`` or ``name``."""
     grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
+    first_units: dict[Key, str] = {}
     missing: dict[str, int] = defaultdict(int)
     for measured_point in points:
         location = _PLACES[by](measured_point)
         if location is None:
             missing[measured_point.source.name] += 1
         else:
-            grouped[measured_point.point.key].append((*location, measured_point))
+            key = measured_point.point.key
+            quantity = key._replace(unit=units.base_of(key.unit)[1])
+            unit = first_units.setdefault(quantity, key.unit)
+            found = replace(measured_point, point=measured_point.point.in_unit(unit))
+            grouped[found.point.key].append((*location, found))
     problems = [
         Problem(name, f"{count} cases are left out, of which no {by} is known")
         for name, count in missing.items()

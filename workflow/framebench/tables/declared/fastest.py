@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.text import duration
 
 from ...cases.conditions import KEYS
+from ...records.fields import disturbance
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
 from ..columns import (
@@ -35,8 +36,25 @@ from ..table import Fields, Inputs, Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...statistics.repeated_intervals import Order
+
 #: Verdicts that do not need more repeats.
 DECIDED = (FASTER, NO_DIFFERENCE)
+#: How certain a lead is: its order and size, its order alone, or neither.
+SURE, ORDER_SURE, OPEN = "sure", "order sure", "open"
+#: Flags that say more than sampling does: the size of a lead with one is not sure.
+_UNSURE = frozenset({disturbance.FLAG, "noisy"})
+
+
+class _Judged(NamedTuple):
+    """Cases by which the order of a setting is judged.
+
+    ``leaders``: of the fastest framework, the fastest first, chosen from ``choices``. ``others``:
+    one of each other framework, the fastest first."""
+
+    leaders: Sequence[CaseResult]
+    others: Sequence[CaseResult]
+    choices: int
 
 
 def rows(inputs: Inputs) -> pd.DataFrame:
@@ -48,6 +66,8 @@ def rows(inputs: Inputs) -> pd.DataFrame:
        verification for exponential families", *Annals of Statistics* 47, 2019). The choice among
        cases of one framework is adjusted for.
     3. The verdict is adjusted for all settings with a comparison.
+    4. Order and size of the lead are two statements: the order is judged by cases with enough
+       repeats, see :func:`_judged`, the size by the fastest ones.
 
     Where a time budget decided the repeats, the fastest is compared with every other framework, and
     the verdict holds whenever the repeats stopped, see :mod:`repeated_intervals`."""
@@ -59,15 +79,70 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     if settings.empty:
         return settings
     fixed = pd.Series([contest.error is None for contest in found])
-    settings["verdict"] = verdicts(
-        [_sides(contest) if contest.error is None else None for contest in found]
+    own, of_order = (
+        pd.Series(
+            verdicts([sides(contest) if contest.error is None else None for contest in found])
+        )
+        for sides in (_sides, _order_sides)
     )
+    settings["verdict"] = own.where(of_order != FASTER, FASTER)
     is_open = settings["reason"] == ""
     settings.loc[is_open & fixed, "reason"] = settings[is_open & fixed].agg(_undecided, axis=1)
     budgeted = settings.index[is_open & ~fixed]
     cells = pd.DataFrame([_within_budget(found[at]) for at in budgeted], budgeted, dtype=object)
     settings.loc[budgeted, cells.columns] = cells
+    settings["certainty"] = settings.agg(_certainty, axis=1)
+    is_apart = (settings["verdict"] == FASTER) & ~(settings["lead_ci_low"].astype(float) > 1)
+    settings.loc[is_apart, "reason"] = "other cases show the order; the size of the lead is open"
     return settings
+
+
+def _judged(contest: Contest, fewest: int) -> _Judged:
+    """Return the cases by which the order of a setting is judged.
+
+    Of each framework it is its fastest case with at least ``fewest`` repeats, of the fastest
+    framework each such case, so that a faster compiler, variant or environment with few repeats
+    does not unsettle an order. Its fastest cases are judged if none has so many, or if a repeat of
+    another framework's faster case contradicts the order."""
+    from ...statistics import descriptive  # slow to import
+
+    first, *rest = contest.entrants
+    fastest = _Judged([first], rest, contest.figures[0])
+    enough: dict[str, list[CaseResult]] = defaultdict(list)
+    for result in contests.ranked(contest.results):
+        if len(result.values) >= fewest and min(result.values) > 0:
+            enough[result.case.framework].append(result)
+    leaders = enough[first.case.framework]
+    others = [next(iter(enough[entrant.case.framework]), entrant) for entrant in rest]
+    judged = {id(result) for result in others}
+    faster = [entrant for entrant in rest if id(entrant) not in judged]
+    if not leaders or contests.ranked([leaders[0], *others])[0] is not leaders[0]:
+        return fastest
+    middle = descriptive.median(_ascending(leaders[0]))
+    if any(max(_ascending(entrant)) >= middle for entrant in faster):
+        return fastest
+    return _Judged(leaders, contests.ranked(others), len(leaders))
+
+
+def _order_sides(contest: Contest) -> Sides | None:
+    """Return the sides that show the order best; None without two."""
+    from ...statistics import intervals  # slow to import
+
+    if contest.pair is None:
+        return None
+    leaders, others, choices = _judged(contest, intervals.repeats_for_ratio())
+    sides = [_sides_of(leader, others[0], choices) for leader in leaders]
+    return min(sides, key=lambda both: intervals.rank_test(both.base, both.values))
+
+
+def _certainty(row: Row) -> str:
+    """Return how certain the lead is; "" without one."""
+    if row["lead"] is None:
+        return ""
+    if row["verdict"] != FASTER:
+        return OPEN
+    is_shown = (row["lead_ci_low"] or 0) > 1
+    return SURE if is_shown and not _UNSURE & {*row["flags"].split()} else ORDER_SURE
 
 
 def _within_budget(contest: Contest) -> Row:
@@ -79,8 +154,13 @@ def _within_budget(contest: Contest) -> Row:
     both = _sides(contest)
     assert both is not None, "asked for only where there are two"
     assert contest.error is not None, "asked for only within a time budget"
-    error = contest.error / both.choices
-    _, orders = repeated_intervals.orders([_ascending(entrant) for entrant in entrants], error)
+    judged = _judged(contest, repeated_intervals.FIRST_LOOK)
+    orders = _orders(entrants, contest.error / both.choices)
+    for leader in judged.leaders if Order.OPEN in orders else ():
+        found = _orders([leader, *judged.others], contest.error / judged.choices)
+        if not {Order.OPEN, Order.NO_DIFFERENCE} & {*found}:
+            orders = found
+            break
     ends = repeated_intervals.ratio_interval(both.base, both.values)
     repeats = min(len(both.base), len(both.values))
     cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
@@ -115,6 +195,15 @@ def _within_budget(contest: Contest) -> Row:
     }
 
 
+def _orders(cases: Sequence[CaseResult], error: float) -> list[Order | None]:
+    """Return the order of each case to the first; open where another is faster."""
+    from ...statistics import repeated_intervals
+    from ...statistics.repeated_intervals import Order
+
+    leader, orders = repeated_intervals.orders([_ascending(case) for case in cases], error)
+    return orders if leader == 0 else [None, *[Order.OPEN] * (len(cases) - 1)]
+
+
 def _within(contenders: Sequence[CaseResult]) -> float | None:
     """Return the largest difference between the first contender and any other that the 95 %
     interval of each ratio leaves, as a fraction; None while one has no interval."""
@@ -145,10 +234,13 @@ def _first_two(contest: Contest) -> tuple[CaseResult | None, CaseResult | None]:
 def _sides(contest: Contest) -> Sides | None:
     if contest.pair is None:
         return None
-    first, second = contest.pair
-    if first.better == "higher":
-        return Sides(second.values, first.values, contest.figures[0])
-    return Sides(first.values, second.values, contest.figures[0])
+    return _sides_of(*contest.pair, contest.figures[0])
+
+
+def _sides_of(first: CaseResult, second: CaseResult, choices: int) -> Sides:
+    """Return two cases as sides whose ratio is above 1 where the first one is better."""
+    sides = (second, first) if first.better == "higher" else (first, second)
+    return Sides(sides[0].values, sides[1].values, choices)
 
 
 def _figures(contest: Contest, count: int) -> Row:
@@ -304,6 +396,11 @@ FASTEST = Table(
             "framework is called the fastest", title="not measured yet",
         ),
         VERDICT,
+        Column(
+            "certainty", TEXT, f"`{SURE}`: order and size of the lead are shown; `{ORDER_SURE}`: "
+            "the order alone, as the fastest cases have too few repeats, or are disturbed or "
+            f"noisy; `{OPEN}`: neither",
+        ),
         *shared("reason", "excluded", "flags"),
     ),
     rows=rows,
