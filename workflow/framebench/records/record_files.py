@@ -30,6 +30,7 @@ from .fields.communication import all_reduce_of, gradient_all_reduce_of
 from .fields.curves import curve_of
 from .fields.input_pipeline import input_pipeline_of
 from .fields.phases import phases_of
+from .fields.recomputed import recompute
 from .fields.sample_work import sample_work_of
 from .fields.step_parts import step_parts_of
 from .index import Index
@@ -205,11 +206,14 @@ def _validator() -> jsonschema_rs.Validator:
 def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     """Return the run of a valid record. Raises ValueError if the record contradicts itself."""
     case, conditions = of_record(record, record["kind"])
+    is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
+    if is_step:
+        _throughput(record)
+    record, inconsistent = recompute(record, case)
     environment = record["environment"]
     repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
     if repeat != record["repeat"]:
         raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
-    is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
     ok_ranks = record["ranks"] if is_ok else ()
     slowest = _slowest(record["ranks"])
     steps = _steps_of(slowest, "step_seconds")
@@ -233,7 +237,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         hardware=hardware,
         environment=environment_digest(environment),
         record=file,
-        flags=flags.flags_of(record),
+        flags=(*flags.flags_of(record), *inconsistent),
         peak_device_memory=_most(ok_ranks, "peak_device_memory_bytes"),
         allocated_memory=_most(ok_ranks, "allocated_memory_bytes"),
         peak_reserved_memory=_most(ok_ranks, "peak_reserved_memory_bytes"),
