@@ -19,13 +19,21 @@ from framebench.config.settings import load_settings
 from framebench.machine.identities import Identity
 from framebench.machine.local import Machine
 from framebench.plan.planning import Plan, make_plan
-from framebench.records import verifications
+from framebench.records import verifications, verified
 from framebench.runs import verify
 
 from ...conftest import ROOT
 from ..made_up_records import record_of
 from ..made_up_runs import changed as changed_run
-from ..made_up_verifications import CASE, changed, compared, flag_of, run_in, verification_in
+from ..made_up_verifications import (
+    CASE,
+    MODELS,
+    changed,
+    compared,
+    flag_of,
+    run_in,
+    verification_in,
+)
 
 OFF = ("incorrect", "outputs differ from the reference by 0.1 (allowed 0.0001)")
 
@@ -182,6 +190,16 @@ def test_a_verification_that_could_not_be_made_shows_no_difference(
     assert flag_of(tmp_path, run) == ("unverified", why)
     verification_in(tmp_path, CASE, error=0.1, started="2020-01-01")
     assert flag_of(tmp_path, run) == OFF, "a difference that was seen stays"
+
+
+def test_a_time_budget_is_planned_without_excluded_figures(tmp_path: Path) -> None:
+    run = run_in(tmp_path, CASE)
+    for error, started in ((1e-6, "2030-01-01"), (0.1, "2031-01-01")):
+        verification_in(tmp_path, CASE, error=error, started=started)
+        results, _ = verifications.load(tmp_path / "verification")
+        flags = verified.VerificationFlags(results, MODELS)
+        (planned_by,) = verified.without_excluded([run], flags)
+        assert planned_by.figure == (run.figure if error < 0.1 else None)
 
 
 def test_work_in_another_precision_has_a_flag_of_its_own(tmp_path: Path) -> None:

@@ -13,21 +13,23 @@ from typing import Any, NamedTuple
 from core import inputs, precisions
 from core.case import Case
 
+from .. import PROJECT
 from ..cases import fitting, matrix
 from ..cases.each_node import on_each_node
 from ..cases.fitting import Capacity, LeftOut
 from ..config import values
-from ..config.catalog import Catalog
+from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
 from ..environments.software import Software, choose, misfit
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
-from ..records import record_sets
+from ..records import record_sets, verifications
 from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
+from ..records.verified import VerificationFlags, without_excluded
 from . import batch_searches, budget, case_settings, estimates, limits, pairing, repeats
 from .batch_searches import BatchSearch
 from .budget import AROUND, CLOSING, NOTHING_SPENT, PAGE_SECONDS, Costs, Spent
@@ -402,9 +404,13 @@ def _needed(
     present, suite = pairing.by_folder(runs), settings.suite
     if suite.repeats.margin is not None:
         return pairing.wanted(folders, suite, present)
+    of_case: dict[Case, Sequence[Run]]
     of_case = {case: present[folder] for case, folder in folders.items()}
     if settings.budget is None:
         return {case: repeats.wanted(some, suite.repeats) for case, some in of_case.items()}
+    results, _ = verifications.load(settings.results / verifications.KIND)
+    flags = VerificationFlags(results, load_catalog(PROJECT).models)
+    of_case = {case: without_excluded(some, flags) for case, some in of_case.items()}
     return budget.wanted(of_case, known, suite.repeats.at_most)
 
 

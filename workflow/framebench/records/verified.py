@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from core import axes, precisions
@@ -15,6 +16,7 @@ from core.case import Case
 from core.parallelism import DATA, smallest
 
 from ..cases.conditions import OURS
+from ..config.statuses import OK
 from ..machine.identities import same
 from .fields.flags import OWN
 from .run import Flag, Run
@@ -174,6 +176,18 @@ def why_excluded(flags: Iterable[Flag]) -> str:
     Everything that compares figures asks this function."""
     names = EXCLUDING.values()
     return next((flag.why or "verification failed" for flag in flags if flag.name in names), "")
+
+
+def without_excluded(runs: Iterable[Run], flags: VerificationFlags) -> list[Run]:
+    """Return the runs, without the figures that take part in no comparison."""
+
+    def compared(run: Run) -> Run:
+        flag = flags.flag(run)
+        if run.status != OK or not (flag and why_excluded([flag])):
+            return run
+        return replace(run, metrics=tuple(one._replace(value=None) for one in run.metrics))
+
+    return list(map(compared, runs))
 
 
 def _is_own(run: Run) -> bool:
