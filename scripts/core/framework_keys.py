@@ -75,12 +75,6 @@ def _is_lacks(value: Any) -> bool:
 
 _NAMES = _Type("a list of names", _is_names)
 _TEXT = _Type("a text", lambda value: isinstance(value, str))
-_LINES = _Type(
-    "lines by precision or compiler",
-    lambda value: (
-        isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
-    ),
-)
 _COMPILER = _Type("a name, or null", lambda value: value is None or isinstance(value, str))
 
 
@@ -103,7 +97,6 @@ _KEYS: Dict[str, _Key] = {
     "optimizers": _Key(_NAMES, ()),
     "no_stages": _Key(_TEXT, ""),
     "open_ports": _Key(_TEXT, ""),
-    "script_lines": _Key(_LINES, {}),
     "cpu_lacks": _Key(_Type(f"reasons, each with values of {', '.join(LACKING)}", _is_lacks), ()),
     "capability": _Key(_Type("compute capabilities by precision", _is_capabilities), {}),
     "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),

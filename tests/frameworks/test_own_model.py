@@ -415,21 +415,3 @@ def test_jax_has_no_mixed_precision_for_users_models(run: ForkServer, tmp_path: 
     path.write_text(example("jax"))
     (actual,) = run("own_model.refuse_amp", path=str(path))
     assert ["no mixed precision" in reason for reason in actual["refused"]] == [True, True]
-
-
-@pytest.mark.parametrize("run", FRAMEWORKS, indirect=True)
-def test_lines_for_a_training_script_run_there_and_set_what_they_are_for(run: ForkServer) -> None:
-    declared = ROOT / "scripts" / "frameworks" / run.framework / "framework.json"
-    declaration = json.loads(declared.read_text())
-    lines = declaration["script_lines"]
-    mixed = {name for name in declaration["precisions"] if name.startswith("amp")}
-    lacking = mixed if run.framework == "jax" else set()  # it has none for users' models
-    assert {*lines} == {*declaration["precisions"], *declaration["compilers"]} - {
-        "fp32",
-        "none",
-    } - lacking
-    lines.pop("zentorch", None)  # the environment lacks it
-    (actual,) = run("own_model.paste", lines=lines)
-    halves = {"amp": "bfloat16", "amp_bf16": "bfloat16", "amp_fp16": "float16"}
-    halves |= {"bf16": "bfloat16", "fp16": "float16"}
-    assert actual["dtypes"] == {name: halves.get(name, "float32") for name in lines}

@@ -11,7 +11,7 @@ from harness.measuring.verification import float64_run
 from harness.request import own_imports
 from harness.request.own_model import NotAModel, model_config
 
-from .prelude import FRAMEWORK, raised, started
+from .prelude import raised, started
 
 
 def compare(cases, compiler, library=None):
@@ -115,55 +115,3 @@ def refuse_amp(path):
 
     amp = ("amp", "amp_bf16")
     return {"refused": [raised(Unsupported, lambda name=name: make(name)) for name in amp]}
-
-
-def script_of_pytorch():
-    import torch
-
-    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Linear(32, 16))
-    inputs, targets = torch.randn(16, 32), torch.randint(16, (16,))
-    seen = []
-    model.register_forward_hook(lambda *found: seen.append(found[-1].dtype))
-    names = {"torch": torch, "model": model, "inputs": inputs, "targets": targets}
-    names["criterion"] = torch.nn.CrossEntropyLoss()
-    return names, lambda: seen[0] if seen else names["model"][0].weight.dtype
-
-
-def script_of_jax():
-    import jax
-
-    parameters = {"a": jax.numpy.ones(3)}
-    names = {"jax": jax, "parameters": parameters, "step": lambda state: 2 * state}
-    return names, lambda: names["step"](names["parameters"]["a"]).dtype
-
-
-def script_of_mindspore():
-    import mindspore
-
-    names = {"mindspore": mindspore, "step": mindspore.ops.square}
-    return names, lambda: str(names["step"](mindspore.ops.ones((2,))).dtype).lower()
-
-
-def script_of_tensorflow():
-    import keras
-    import tensorflow as tf
-
-    keras.mixed_precision.set_global_policy("float32")
-    names = {"keras": keras, "tf": tf, "step": lambda: tf.ones(2)}
-
-    def behind():
-        names["step"]()
-        return keras.layers.Dense(1).compute_dtype
-
-    return names, behind
-
-
-def paste(lines):
-    """Run each line of ``framebench tune`` behind a user's training script.
-    Tell the dtype of what a layer gives behind it."""
-    dtypes = {}
-    for about, line in lines.items():
-        names, behind = globals()[f"script_of_{FRAMEWORK}"]()
-        exec(line, names)
-        dtypes[about] = str(behind()).rpartition(".")[2]
-    return {"dtypes": dtypes}
