@@ -1,4 +1,4 @@
-"""All frameworks side by side as files for other texts: LaTeX, and a block of a page."""
+"""All frameworks side by side as a block of a page."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import pytest
 from framebench import cli
 from framebench.files import marked_block
 from framebench.records.run import Run
-from framebench.tables import frames, latex, registry, view
+from framebench.tables import frames, registry, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
-from pylatexenc.latexwalker import LatexWalker
 
 from ..figures import unpacked
 from ..made_up_runs import changed, repeats
@@ -71,25 +70,6 @@ def test_a_block_is_replaced_and_all_else_stays() -> None:
     assert marked_block.replaced(once, "x", "new \\2") == once
 
 
-def test_latex_is_written_next_to_the_other_files_and_can_be_read() -> None:
-    runs = [changed(run, model="a_b&c") for run in repeats(4.0, 4.2)]
-    runs += [changed(run, model="a_b&c", framework="jax") for run in repeats(2.0, 2.1)]
-    table = registry.known()["overview"]
-    rows = table.rows(Inputs(group(runs, None)))
-    files = frames.files({table: frames.frame(table, rows)}, Path("t"), "50% of a machine")
-    assert {path.name for path in files} == {"overview.csv", "overview.md", "overview.tex"}
-    text = files[Path("t", "overview.tex")]
-    nodes, _, _ = LatexWalker(text, tolerant_parsing=False).get_latex_nodes()
-    names = [node.environmentname for node in nodes if getattr(node, "environmentname", "")]
-    assert names == ["table"]
-    assert r"a\_b\&c" in text
-    assert r"50\% of a machine" in text
-    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert [line.partition(" & ")[0] for line in lines] == ["framework", "jax", "pytorch"]
-    assert "4.1 (1.00)" in lines[2]
-    assert "2.05 (0.50)" in lines[1]
-
-
 def test_models_of_one_framework_stand_below_each_other() -> None:
     """Fail if models of one framework are not listed below each other.
     With frameworks across the page, too few would fit; SuperBench lists its own likewise."""
@@ -129,20 +109,3 @@ def test_models_of_one_framework_stand_below_each_other() -> None:
 
 def rows_of(runs: list[Run]) -> Iterable[Row]:
     return registry.known()["overview"].rows(Inputs(group(runs, None)))
-
-
-def test_a_table_without_crosstabs_is_no_latex() -> None:
-    table = registry.known()["summary"]
-    assert {path.suffix for path in frames.files({table: frames.frame(table, ())}, Path("t"))} == {
-        *(".csv", ".md")
-    }
-
-
-def test_what_has_no_figure_says_why_in_latex() -> None:
-    runs = [changed(run, throughput=None, status="unsupported", reason="100% no") for run in
-            repeats(1.0)]  # fmt: skip
-    table = registry.known()["overview"]
-    frame = frames.frame(table, table.rows(Inputs(group(runs, None))))
-    text = latex.render(table, frame)
-    assert r"unsupported {[}1{]}" in text
-    assert r"[1] 100\% no" in text

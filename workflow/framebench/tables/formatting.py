@@ -1,6 +1,6 @@
 """Values as text for people: numbers, conditions, formatted cells, footnotes.
 
-Values are rounded and formatted here, for Markdown, LaTeX, page and terminal; CSV files have full
+Values are rounded and formatted here, for Markdown, page and terminal; CSV files have full
 precision. Numbers of a column have equal decimals. A missing number is a dash with its reason,
 never a zero."""
 
@@ -298,7 +298,7 @@ def _sort_key(value: str) -> str:
         return ""
 
 
-# ---- Markdown and LaTeX -------------------------------------------------------------------------
+# ---- Markdown -----------------------------------------------------------------------------------
 
 
 class Footnotes:

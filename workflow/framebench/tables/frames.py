@@ -15,7 +15,7 @@ from pandas.api.types import is_numeric_dtype
 
 from ..files.text import no_formula
 from ..files.whole_files import write_together
-from . import case_frame, latex, markdown, registry
+from . import case_frame, markdown, registry
 from .columns import Row
 from .declared import coverage
 from .table import Inputs, Table
@@ -33,7 +33,7 @@ def frame(table: Table, rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
 
 
 def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
-    """Write NAME.csv and NAME.md of each table to `folder`, and NAME.tex of crosstabs.
+    """Write NAME.csv and NAME.md of each table to `folder`.
 
     All files are written or none. Raises OSError if writing fails."""
     write_together(files(tables, folder))
@@ -49,8 +49,6 @@ def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") 
         about = covered if table.group == coverage.COVERAGE.group else origin
         texts[folder / f"{table.name}.csv"] = csv_text(rows)
         texts[folder / f"{table.name}.md"] = markdown.render(table, rows, about)
-        if table.crosstabs:
-            texts[folder / f"{table.name}.tex"] = latex.render(table, rows, about)
     return texts
 
 

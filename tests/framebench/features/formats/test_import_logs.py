@@ -14,7 +14,7 @@ from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError
 
 from . import samples
-from .importing import brought, imported, one, values_by_case
+from .importing import brought, imported, values_by_case
 
 # ---- MLPerf --------------------------------------------------------------------------------------
 
@@ -102,130 +102,6 @@ def test_mlperf_hpc_says_nodes_and_devices(tmp_path: Path) -> None:
     assert (run.case.nodes, run.case.devices_per_node) == (4, 8)
 
 
-# ---- Megatron ------------------------------------------------------------------------------------
-
-
-def iteration(
-    at: int,
-    time: str = "(ms): 1000.0",
-    batch: int | None = 16,
-    *,
-    prefix: str = "",
-    rest: str = "",
-    total: int = 4,
-) -> str:
-    size = "" if batch is None else f" global batch size: {batch:5d} |"
-    return (
-        f"{prefix} iteration {at:8d}/{total:8d} | consumed samples: {16 * at:12d} | "
-        f"elapsed time per iteration {time} | learning rate: 1.0E-05 |{size} "
-        f"lm loss: 7.4E+00 |{rest}\n"
-    )
-
-
-def megatron(text: str, folder: Path) -> tuple[dict[str, float | None], list[str]]:
-    file = folder / "given.log"
-    file.write_text(text)
-    said = transfer.import_files("megatron", file, {}, folder / "results")
-    actual = record_sets.load(folder / "results" / "runs")
-    return {run.metrics[0].name: run.figure for run in actual.runs}, said
-
-
-@pytest.mark.parametrize(
-    ("rest", "metric", "value", "unit"),
-    [
-        (" throughput per GPU (TFLOP/s/GPU): 149.5 |", "tflops_per_device", 149.5, "TFLOP/s"),
-        (" compute per GPU (TFLOP/s/GPU): 149.5/151.0 |", "tflops_per_device", 149.5, "TFLOP/s"),
-        (" samples per second: 4.0 | TFLOPs: 140.25 |", "tflops_per_device", 140.25, "TFLOP/s"),
-        (
-            " tokens per gpu per second (tgs): 4096.5 |",
-            "tokens_per_second_per_device",
-            4096.5,
-            "tokens/s",
-        ),
-        (" energy per GPU (J/iter/GPU): 310.5 |", "energy_per_device_and_step", 310.5, "J"),
-    ],
-)
-def test_each_figure_of_megatron_has_its_unit(
-    rest: str, metric: str, value: float, unit: str, tmp_path: Path
-) -> None:
-    text = "".join(iteration(at, rest=rest) for at in (1, 2, 3, 4))
-    run = one(brought("megatron", text, tmp_path), metric=metric)
-    assert (run.figure, run.unit) == (value, unit)
-
-
-def test_megatron_times_in_seconds_are_seconds(tmp_path: Path) -> None:
-    prefix = "[default7]: [2024-01-01 10:00:00.123456]"
-    times = ("(s): 110.50", "(s): 104.00", "(s): 106.00", "(s): 105.00")
-    text = "".join(iteration(at, time, 2048, prefix=prefix) for at, time in enumerate(times, 1))
-    figures, said = megatron(text, tmp_path)
-    assert figures == {"step_time": 105.0, "samples_per_second": pytest.approx(2048 / 105)}
-    assert "not taken: lm loss: is no measure of speed" in said
-
-
-def test_megatron_without_a_batch_size_has_the_printed_rate(tmp_path: Path) -> None:
-    text = "".join(
-        iteration(at, batch=None, rest=" samples per second: 31.5 |") for at in (1, 2, 3, 4)
-    )
-    assert megatron(text, tmp_path)[0]["samples_per_second"] == 31.5
-
-
-def test_megatrons_ramp_up_leaves_the_part_with_the_last_batch_size(tmp_path: Path) -> None:
-    batches = {1: 16, 2: 16, 3: 32, 4: 32, 5: 32}
-    times = {1: 900.0, 2: 400.0, 3: 650.0, 4: 701.0, 5: 701.0}
-    text = "".join(
-        iteration(at, f"(ms): {times[at]}", batches[at], total=5) for at in sorted(batches)
-    )
-    figures, said = megatron(text, tmp_path)
-    assert figures == {"step_time": 0.701, "samples_per_second": pytest.approx(32 / 0.701)}
-    assert any("iterations up to 2: of a ramp-up" in line for line in said)
-
-
-def test_a_megatron_line_with_both_batch_sizes_of_a_ramp_up_is_no_figure(tmp_path: Path) -> None:
-    text = "".join(iteration(at, batch=16 if at < 30 else 32, total=30) for at in (10, 20, 30))
-    assert megatron(text, tmp_path)[0] == {"step_time": None, "samples_per_second": None}
-
-
-def test_megatron_ranks_that_print_the_same_iteration_are_one_run(tmp_path: Path) -> None:
-    text = "".join(
-        iteration(at, f"(ms): {1000 + rank}", prefix=f"{rank}: ")
-        for at in (1, 2, 3, 4)
-        for rank in (6, 7)
-    )
-    assert megatron(text, tmp_path)[0]["step_time"] == 1.006
-
-
-def test_a_megatron_log_that_was_started_again_has_two_runs(tmp_path: Path) -> None:
-    text = samples.megatron(last=20) + samples.megatron()
-    actual = brought("megatron", text, tmp_path)
-    steps = [run for run in actual.runs if run.metrics[0].name == "step_time"]
-    assert [(run.repeat, run.status, run.figure) for run in steps] == [
-        (1, "failed", None),
-        (2, "ok", 1.001),
-    ]
-
-
-def test_megatron_logs_differ_by_any_argument(tmp_path: Path) -> None:
-    log = samples.megatron()
-    files = {
-        "a.log": log.replace("seq_length", "save ..... /a\n  seed ..... 1\n  seq_length"),
-        "b.log": log.replace("seq_length", "save ..... /b\n  seed ..... 2\n  seq_length"),
-        "flash.out": log.replace("seq_length", "use_flash_attn ..... True\n  seq_length"),
-        "recompute.txt": log.replace(
-            "seq_length", "recompute_granularity ..... full\n  seq_length"
-        ),
-    }
-    runs, _ = imported("megatron", files, tmp_path)
-    assert sorted(map(len, values_by_case(runs, "step_time"))) == [1, 1, 2]
-
-
-def test_logs_that_say_nothing_of_their_configuration_are_two_cases(tmp_path: Path) -> None:
-    def text(milliseconds: int) -> str:
-        return "".join(iteration(at, f"(ms): {milliseconds}") for at in (1, 2, 3, 4))
-
-    runs, _ = imported("megatron", {"a.log": text(1000), "b.log": text(2000)}, tmp_path)
-    assert values_by_case(runs, "step_time") == [[1.0], [2.0]]
-
-
 # ---- DLLogger ------------------------------------------------------------------------------------
 
 
@@ -277,7 +153,7 @@ def test_a_dllogger_log_that_was_appended_to_has_two_runs(tmp_path: Path) -> Non
 # ---- all ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mllog", "megatron", "dllogger", "milabench", "pyperf"])
+@pytest.mark.parametrize("name", ["mllog", "dllogger"])
 def test_what_a_file_does_not_say_of_its_case_is_absent(name: str, tmp_path: Path) -> None:
     actual = brought(name, samples.ALL[name](), tmp_path)
     lines = (tmp_path / "results" / "runs" / "runs.csv").read_text().splitlines()

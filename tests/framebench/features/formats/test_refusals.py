@@ -21,7 +21,7 @@ from . import samples
 from .importing import READ, brought, figures
 
 #: Log formats: a truncated file is a valid log of a stopped run.
-LOGS = ("megatron", "milabench", "mllog")
+LOGS = ("mllog",)
 #: Formats in which the order of lines matters.
 ORDERED = {*READ} - {"csv", "superbench", "dllogger"}
 
@@ -82,40 +82,7 @@ def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     [
         ("superbench", "83.9", '"83.9"', "line 1: key '.*fp16_train_step_time': found '83.9'"),
         ("superbench", '"sb-02"', '"sb-01"', "line 2: node 'sb-01' is also in line 1"),
-        (
-            "nvidia-report",
-            "410.5",
-            '"fast"',
-            "line 19, column 18: metrics.1.192.train.ips: found 'fast'",
-        ),
-        (
-            "nvidia-report",
-            '"ngpus": [\n  1',
-            '"ngpus": [\n  "1"',
-            "line 4, column 3: ngpus: found '1'; allowed",
-        ),
-        (
-            "nvidia-report",
-            '"val.ips"',
-            '"val.qps"',
-            "line 12, column 3: metric_keys: found 'val.qps'",
-        ),
         ("dllogger", '"final_loss": 8.7', '"final_loss": NaN', "line 6: final_loss: found nan"),
-        ("megatron", "(ms): 1000.0", "(ms): 0.0", "line 8: .*found 0.0; allowed: a number above"),
-        (
-            "google-benchmark",
-            '"us"',
-            '"days"',
-            r"line 17, column 17: .*\[0\].time_unit: found 'days'",
-        ),
-        ("pyperf", '"second"', '"parsec"', r"line 7, column 13: .*runs\[1\]: unit: found 'parsec'"),
-        ("pyperf", "0.012", "null", r"line 31, column 7: .*runs\[1\].values: found None"),
-        (
-            "optimum-benchmark",
-            "0.05",
-            '"x"',
-            r"line 28, column 6: forward.latency.values: found 'x'",
-        ),
         ("mllog", '"run_start"', '"block_start"', "line 6: run_stop without a run_start"),
         ("csv", "392.25", "0.0", "line 3, column throughput: found '0.0'"),
     ],
@@ -178,15 +145,15 @@ def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None
     before = (tmp_path / "results" / "runs" / "runs.csv").read_text()
     brought("csv", samples.csv(), tmp_path)  # importing the same again changes nothing
     with pytest.raises(RecordsError, match=r"holds runs\.csv already"):
-        brought("pyperf", samples.pyperf(), tmp_path)
+        brought("mllog", samples.mllog(), tmp_path)
     assert (tmp_path / "results" / "runs" / "runs.csv").read_text() == before
 
 
 def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="format: found 'latex'; allowed: csv, dllogger, "):
         registry.reader("latex")
-    with pytest.raises(ConfigError, match=r"found 'megatrn' \(did you mean megatron\?\)"):
-        registry.reader("megatrn")
+    with pytest.raises(ConfigError, match=r"found 'mlog' \(did you mean mllog\?\)"):
+        registry.reader("mlog")
     with pytest.raises(ConfigError, match="format: found nothing; allowed: bencher, "):
         registry.writer(None)
 

@@ -184,7 +184,7 @@ def test_value_and_unit_stay_in_every_export(tmp_path: Path) -> None:
     results = Results(tuple(cases.values()), names_of(cases))
     microseconds = {"ns": 1e-3, "us": 1.0}
     for name in ("bencher", "csv", "github-action-benchmark", "github-action-benchmark-smaller",
-                 "google-benchmark", "junit", "latex", "mllog", "openmetrics", "pyperf",
+                 "google-benchmark", "junit", "latex", "openmetrics", "pyperf",
                  "superbench"):  # fmt: skip
         write = registry.writer(name).write
         assert write

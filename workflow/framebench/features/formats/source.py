@@ -1,4 +1,4 @@
-"""Bounded reading of another tool's file, with errors that name line and column."""
+"""Bounded reading of another tool's file, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +15,9 @@ from typing import Any, NoReturn
 from core import bounded
 from core.text import printable
 
-from ...files import json_files
 from ...files.problem import cause
 from ...files.text import cut
 from ...records.run import RecordsError
-from .json_places import Keys, place_of, place_of_refused
 
 #: Most bytes of one line. The longest known has 64 KiB: SuperBench, one node with 8 GPUs.
 LONGEST_LINE = 16 * 2**20
@@ -55,22 +53,10 @@ class ImportedFile:
         """File name as a setting, for formats without settings: two files are two cases."""
         return {"file": "/".join(self.path.absolute().parts[-2:])}
 
-    def refuse(self, message: str, location: int | Keys | None = None) -> NoReturn:
-        """Raise :class:`FormatError`.
-
-        ``location``: number of a line or, in a JSON file, the keys of a value."""
-        if isinstance(location, tuple):
-            text = self.content.decode("utf-8")
-            self._refuse_at(message, text, place_of(text, location))
-        where = f"{self.path}, line {location}" if location else f"{self.path}"
+    def refuse(self, message: str, line: int | None = None) -> NoReturn:
+        """Raise :class:`FormatError`."""
+        where = f"{self.path}, line {line}" if line else f"{self.path}"
         raise FormatError(f"import: {where}: {cut(message, 1000)}")
-
-    def _refuse_at(self, message: str, text: str, index: int) -> NoReturn:
-        line = text.count("\n", 0, index) + 1
-        column = index - text.rfind("\n", 0, index)
-        raise FormatError(
-            f"import: {self.path}, line {line}, column {column}: {cut(message, 1000)}"
-        )
 
     def lines(self, of_log: bool = False) -> Iterator[tuple[int, str]]:
         """Yield number and text of each line that is not blank.
@@ -113,53 +99,16 @@ class ImportedFile:
             self.refuse(f"found {cut(repr(value))}; allowed: a JSON object", line)
         return value
 
-    def json(self, constants: bool = False) -> dict[str, Any]:
-        """Return the whole file as a JSON object. Raises FormatError for anything else.
-
-        ``constants``: allow NaN and Infinity, which are not JSON."""
-        content = self.content
-        try:
-            value = json.loads(content.decode("utf-8")) if constants else json_files.decode(content)
-        except (ValueError, RecursionError) as error:
-            self._refuse_json(content, error)
-        if not isinstance(value, dict):
-            self.refuse(f"found {cut(repr(value))}; allowed: a JSON object", ())
-        return value
-
-    def _refuse_json(self, content: bytes, error: ValueError | RecursionError) -> NoReturn:
-        """Raise FormatError for invalid JSON, with the position of the error."""
-        why = error if isinstance(error, UnicodeDecodeError) else error.__cause__ or error
-        if isinstance(why, UnicodeDecodeError):
-            line = content.count(b"\n", 0, why.start) + 1
-            self.refuse(f"is no UTF-8 text (byte {why.start + 1} of the file)", line)
-        text = content.decode("utf-8")
-        if isinstance(why, json.JSONDecodeError):
-            self._refuse_at(f"is no complete JSON ({why.msg})", text, why.pos)
-        index = place_of_refused(text)
-        if index is None:
-            self.refuse(str(error))
-        self._refuse_at(str(error), text, index)
-
-    def need(self, found: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]]) -> None:
-        """Raise FormatError if ``found`` lacks a key of ``kinds`` or its value has another type."""
-        wrong = [key for key, kind in kinds.items() if not isinstance(found.get(key), kind)]
-        if wrong:
-            keys = ", ".join(map(repr, list(found)[:6])) or "nothing"
-            self.refuse(f"is of another format: {', '.join(wrong)} missing or of another type "
-                        f"(it has {keys})", (wrong[0],))  # fmt: skip
-
-    def number(self, value: Any, what: str, location: int | Keys | None = None) -> float:
-        """Return a finite number. Raises FormatError for any other value.
-
-        ``location``: as for :meth:`refuse`."""
+    def number(self, value: Any, what: str, line: int | None = None) -> float:
+        """Return a finite number. Raises FormatError for any other value."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.refuse(f"{what}: found {cut(repr(value))}; allowed: a number", location)
+            self.refuse(f"{what}: found {cut(repr(value))}; allowed: a number", line)
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            self.refuse(f"{what}: found {number}; allowed: a finite number", location)
+            self.refuse(f"{what}: found {number}; allowed: a finite number", line)
         return number
 
     @cached_property
@@ -171,6 +120,14 @@ class ImportedFile:
             return content.removeprefix(codecs.BOM_UTF8)
         except (OSError, ValueError) as error:
             self.refuse(cause(error))
+
+    @property
+    def text(self) -> str:
+        """Return the whole file as text."""
+        try:
+            return printable(self.content.decode())
+        except UnicodeDecodeError as error:
+            self.refuse(f"is no UTF-8 text (byte {error.start + 1} of the file)", 1)
 
     def forget(self) -> None:
         """Release the memory of the content."""

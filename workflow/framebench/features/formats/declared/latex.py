@@ -1,32 +1,38 @@
-"""LaTeX table of the cases, with booktabs rules."""
+"""LaTeX table of the cases, by pandas."""
 
 from __future__ import annotations
 
+import pandas as pd
+
 from ....cases.names import topology_of
-from ....tables import latex
 from ....tables.results import CaseResult
 from ..case_notes import flags
 from ..format import ExportedFile, Format, Results
 
-HEADER = ("case", "devices", "metric", "median", "95 % interval", "unit", "repeats", "flags")
-
 
 def write(results: Results) -> ExportedFile:
-    body = [_row(results.name(case), case) for case in results.cases]
-    table = latex.grid("longtable", "lllrrlrl", HEADER, body)
-    return ExportedFile("\n".join([r"% needs \usepackage{booktabs,longtable}", *table, ""]))
+    frame = pd.DataFrame(_row(results.name(case), case) for case in results.cases)
+    # Text of its own, because Styler does not escape backslashes before braces.
+    table = (
+        frame.style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis=1)
+    )
+    text = table.to_latex(environment="longtable", hrules=True)
+    return ExportedFile(f"% needs \\usepackage{{booktabs,longtable}}\n{text}")
 
 
-def _row(name: str, case: CaseResult) -> tuple[str, ...]:
-    devices = topology_of(case.case)
-    if case.throughput is None:
-        return (name, devices, case.key.metric, case.status, "", "", str(len(case.runs)), "")
+def _row(name: str, case: CaseResult) -> dict[str, str]:
     low, high = (f"{value:.4g}" for value in case.interval) if case.interval else ("", "")
-    text = f"{low} to {high}" if low else "none"
-    figure = f"{case.throughput:.4g}"
-    return (
-        name, devices, case.key.metric, figure, text, case.unit, str(len(case.values)), flags(case),
-    )  # fmt: skip
+    is_known = case.throughput is not None
+    return {
+        "case": name,
+        "devices": topology_of(case.case),
+        "metric": case.key.metric,
+        "median": f"{case.throughput:.4g}" if is_known else case.status,
+        "95 % interval": f"{low} to {high}" if low else "none" if is_known else "",
+        "unit": case.unit if is_known else "",
+        "repeats": str(len(case.values) if is_known else len(case.runs)),
+        "flags": flags(case) if is_known else "",
+    }
 
 
 FORMATS = [

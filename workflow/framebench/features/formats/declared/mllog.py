@@ -11,55 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ....files.json_files import object_at
-from ....records.run import Run
-from ....tables.results import CaseResult
-from .. import carried, rows
-from ..case_notes import flags
-from ..format import ExportedFile, Format, Results
+from .. import rows
+from ..format import Format
 from ..source import ImportedFile
 
 TOKEN = ":::MLLOG "
-START, END, POINT = "INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"
-
-
-def write(results: Results) -> ExportedFile:
-    left_out: list[str] = []
-    lines: list[str] = []
-    for case in results.cases:
-        for run in case.runs:
-            if run.started is None or run.wall_seconds is None:
-                name = f"{results.name(case)}: {case.key.metric}: repeat {run.repeat}"
-                left_out.append(f"{name}: when it was started and ended is not known")
-                continue
-            lines += _events(results.name(case), case, run, run.started, run.wall_seconds)
-    return ExportedFile("".join(f"{TOKEN}{line}\n" for line in lines), left_out, not lines)
-
-
-def _events(name: str, case: CaseResult, run: Run, start: float, took: float) -> Iterator[str]:
-    """Yield the events of a run as JSON.
-
-    run_start and run_stop enclose the whole process, with warm-up and timed region."""
-    about = {"file": run.origin, "lineno": 1}
-    row = carried.text_of(run, case.key, case.flags)
-    stop = start + took
-
-    def event(time: float, kind: str, key: str, value: Any, **metadata: Any) -> str:
-        line = {
-            "namespace": "", "time_ms": round(1000 * time), "event_type": kind, "key": key,
-            "value": value, "metadata": {**about, **metadata},
-        }  # fmt: skip
-        return json.dumps(line, ensure_ascii=False)
-
-    yield event(start, POINT, "submission_benchmark", name)
-    if case.case.is_step:
-        yield event(start, POINT, "global_batch_size", case.case.samples_per_step)
-    yield event(start, START, "run_start", None)
-    figure = run.value(case.key.metric, case.key.point) if run.status == "ok" else None
-    if figure is not None:
-        notes = {"unit": case.unit, "better": case.better, "flags": flags(case)}
-        yield event(stop, POINT, "tracked_stats", {case.key.metric: figure}, step=1, **notes)
-    status = "success" if run.status == "ok" else "aborted"
-    yield event(stop, END, "run_stop", None, status=status, **{carried.KEY: row})
 
 
 #: Keys that always distinguish cases.
@@ -111,14 +67,13 @@ class Log:
         self.run: TimedRun | None = None
         self.logged: dict[str, Any] = {}
         self.behind: dict[str, Any] = {}
-        self.ours = False
 
     def take(self, event: Event) -> Iterator[rows.ImportedFigure]:
         """Process the next event and yield each run that it completes."""
         if event.key == "run_start":
             yield from self._start(event)
         elif event.key == "run_stop":
-            yield from self._stop(event)
+            self._stop(event)
         elif event.key in _INCIDENTAL:
             (self.behind if self.run and self.run.is_over else self.logged)[event.key] = event.value
         elif self.run is None and isinstance(event.value, (str, int, float)):
@@ -136,15 +91,11 @@ class Log:
             self.source.refuse("run_start stands twice without a run_stop between", event.line)
         self.run.started[event.writer] = event.time
 
-    def _stop(self, event: Event) -> Iterator[rows.ImportedFigure]:
+    def _stop(self, event: Event) -> None:
         run = self.run
         begun = min(run.started.values()) if run else math.inf
         if run is None or event.writer in run.stopped or event.time < begun:
             self.source.refuse("run_stop without a run_start before it", event.line)
-        if carried.KEY in event.metadata:
-            self.run, self.logged, self.ours = None, {}, True
-            yield carried.figure_of(event.metadata[carried.KEY], self.source, event.line)
-            return
         run.stopped[event.writer] = event.time
         run.statuses.add(repr(event.metadata.get("status")))
 
@@ -160,8 +111,6 @@ class Log:
         logged = {**self.behind, **self.logged}
         if self.run:
             yield self._figure(self.run, logged)
-        elif self.ours:
-            return
         elif logged.get("submission_benchmark"):
             yield self._foreign(logged, None, f"the log ends at line {last} without a run_start")
         else:
@@ -203,7 +152,7 @@ def _system(path: Path) -> str:
 
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
-    """Yield the time from run_start to run_stop or, in our own logs, the embedded figures."""
+    """Yield the time from run_start to run_stop of each run."""
     log = Log(source)
     last = 0
     for event in _events_of(source):
@@ -251,12 +200,7 @@ FORMATS = [
         ".log",
         "MLPerf mllog",
         others=(".txt", ".out"),
-        write=write,
         read=read,
-        holds="each repeat: its start and end, and its figure as `tracked_stats`",
-        flags="metadata `flags` of `tracked_stats`",
-        lost="runs with an unknown start; MLPerf's compliance checker does not accept the log as "
-        "a submission",
         missing="framework, devices (except in MLPerf HPC), batch per device, precision",
         taken="for training, the time from `run_start` to `run_stop`; a run without `run_stop` or "
         "with another status than success is `failed`; parameters: organization, platform, "

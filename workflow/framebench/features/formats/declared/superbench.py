@@ -201,7 +201,7 @@ def _objects(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
     if source.path.name != _OF_NODE:
         yield from source.objects()
         return
-    yield 1, {"node": source.path.absolute().parent.name, **source.json(constants=True)}
+    yield 1, {"node": source.path.absolute().parent.name, **source.object_of(source.text, 1)}
 
 
 def _figure(
