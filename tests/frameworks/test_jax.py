@@ -26,10 +26,23 @@ def test_amp_is_unsupported_where_xla_multiplies_in_float32(run: ForkServer) -> 
     forms = actual["half"]
     if any("float32" in executed for executed in actual["executed"].values()):
         assert actual["reason"] is not None
-        for form in forms:
+        for form in set(forms) - {"convolution"}:  # of a training of BERT
             assert (form in actual["reason"]) == ("float32" in forms[form])
     else:
         assert actual["reason"] is None
+
+
+def test_amp_is_refused_for_what_the_case_computes_alone(run: ForkServer) -> None:
+    """Fail if a transformer that only answers is refused for gradients and convolutions."""
+    amx = ["weight gradient", "convolution"]
+    (actual,) = run("jax.refuse_amp", widened=amx)
+    assert {case for case, reason in actual.items() if reason is None} == {
+        "bert_base inference",
+        "bert_base generate",
+    }
+    assert "in weight gradient:" in actual["bert_base train"]
+    (actual,) = run("jax.refuse_amp", widened=[*amx, "attention"])
+    assert all(actual.values())
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,8 @@ class JaxAdapter(
             data_parallel.join(self.rank_context)
         self._device = devices.take(self.rank_context)
         self._ranks: Any = data_parallel.Ranks() if several else None
-        self._dtype = devices.compute_dtype(self.case.precision, self._device)
+        forms = devices.forms_of(self.case, "own" in self.model_config)
+        self._dtype = devices.compute_dtype(self.case.precision, self._device, forms)
         self._shared: Any = ()
         self._own: Any = ()
         self._drawn = 0  # masks of outputs besides those of steps

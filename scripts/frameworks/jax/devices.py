@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import entry_points
-from typing import Any, Dict
+from typing import Any, Dict, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 import optax
-from harness.adapter import RankContext, Unsupported, cuda_driver, require_tf32
+from harness.adapter import Case, RankContext, Unsupported, cuda_driver, require_tf32
 
 from .programs import TF32, executed_dtypes
 
@@ -55,6 +55,13 @@ def _plugin_errors() -> str:
     return "".join(reasons) or f"; {cuda_driver.reason()}"
 
 
+#: Forms of matmul that models have.
+FORMS = (MATMUL, ATTENTION, WEIGHT_GRADIENT, CONVOLUTION) = (
+    "matmul",
+    "attention",
+    "weight gradient",
+    "convolution",
+)
 #: In which matmuls are computed.
 DTYPES = {
     "fp32": jnp.float32,
@@ -66,10 +73,18 @@ DTYPES = {
 }
 
 
-def compute_dtype(precision: str, device: jax.Device) -> Any:
+def forms_of(case: Case, own_model: bool) -> Tuple[str, ...]:
+    """Return the forms of matmul in :func:`probe` that a case may have: all for a user's model."""
+    if own_model:
+        return FORMS
+    transformer = (CONVOLUTION,) if case.sequence_length is None else (ATTENTION,)
+    return (MATMUL, *transformer, *[WEIGHT_GRADIENT] * (case.mode == "train"))
+
+
+def compute_dtype(precision: str, device: jax.Device, forms: Sequence[str] = FORMS) -> Any:
     """Return the dtype of matmul operands under ``precision``. Raises :class:`Unsupported` where
-    the device has no TF32, and for a half precision where XLA replaces some of the matmuls of
-    models by matmuls in float32, as it does for CPUs."""
+    the device has no TF32, and for a half precision where XLA replaces matmuls of these ``forms``
+    by matmuls in float32, as it does for CPUs."""
     dtype = DTYPES[precision]
     if precision == "tf32":
         gpu = device.platform == "gpu"
@@ -77,7 +92,8 @@ def compute_dtype(precision: str, device: jax.Device) -> Any:
         require_tf32(version, device.device_kind if gpu else "a CPU")
     if dtype == jnp.float32:
         return dtype
-    widened = [form for form, executed in probe(dtype).items() if "float32" in executed]
+    executed = probe(dtype)
+    widened = [form for form in forms if "float32" in executed.get(form, ())]
     if widened:
         raise Unsupported(
             f"{precision} would have no effect in {', '.join(widened)}: there, XLA for "
@@ -92,7 +108,8 @@ def probe(dtype: Any) -> Dict[str, Any]:
 
     They are read from the compiled programs. The set is empty where a program does not show
     them. XLA for CPUs chooses by the order of axes: with AVX512-BF16 it multiplies two matrices
-    in bfloat16, but heads of attention and gradients of weights in float32."""
+    in bfloat16, but heads of attention and gradients of weights in float32; with AMX it also
+    multiplies heads in bfloat16."""
 
     def scores(queries: jax.Array, keys: jax.Array) -> jax.Array:
         return jnp.einsum("bqhd,bkhd->bhqk", queries, keys)
@@ -108,10 +125,10 @@ def probe(dtype: Any) -> Dict[str, Any]:
 
     matrix, heads = (256, 256), (8, 128, 4, 64)
     forms: Dict[str, Any] = {
-        "matmul": (jnp.matmul, matrix, matrix),
-        "attention": (scores, heads, heads),
-        "weight gradient": (weight_gradient, matrix, matrix),
-        "convolution": (convolve, (8, 16, 16, 64), (3, 3, 64, 64)),
+        MATMUL: (jnp.matmul, matrix, matrix),
+        ATTENTION: (scores, heads, heads),
+        WEIGHT_GRADIENT: (weight_gradient, matrix, matrix),
+        CONVOLUTION: (convolve, (8, 16, 16, 64), (3, 3, 64, 64)),
     }
     dtypes = {}
     for name, (function, *shapes) in forms.items():

@@ -50,6 +50,26 @@ def probe_amp():
     return {"reason": reason, "single": single, "half": half, "executed": executed}
 
 
+def refuse_amp(widened):
+    """Return for which cases amp is refused where XLA widens these forms of matmul."""
+    started(small_bert())
+    from framework_under_test import devices
+
+    devices.probe = lambda dtype: {
+        form: ["float32" if form in widened else "bfloat16"] for form in devices.FORMS
+    }
+    return {
+        f"{model['name']} {mode}": raised(
+            Unsupported,
+            lambda model=model, mode=mode: started(
+                model, mode, "amp", sequence=16 if model["name"] == "bert_base" else None
+            ),
+        )
+        for model in (small_bert(), small_images())
+        for mode in ("train", "inference", "generate")
+    }
+
+
 def trace(model_config, precision):
     adapter = started(model_config)
     adapter.case = adapter.case._replace(precision=precision)
