@@ -28,6 +28,9 @@ def main() -> None:
     parser.add_argument(
         "--parts", type=int, default=FEWEST_PARTS, help="batches of which gradients are averaged"
     )
+    parser.add_argument(
+        "--soft-labels", action="store_true", help="train with label smoothing and mixup"
+    )
     parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
@@ -38,7 +41,7 @@ def main() -> None:
     if arguments.generate:
         write_generation(*about)
     else:
-        write(*about, arguments.parts)
+        write(*about, arguments.parts, arguments.soft_labels)
 
 
 if __name__ == "__main__":

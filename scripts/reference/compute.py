@@ -17,6 +17,7 @@ import autograd
 import numpy as np
 from core.parallelism import FEWEST_PARTS
 from harness.kinds.verification import RATES, UPDATES
+from harness.learning.targets import Softening, softened
 from harness.measuring.synthetic import make_batch, shape_of
 from harness.measuring.verification import dropout
 from harness.measuring.verification.generation import FEWEST, count_compared
@@ -33,6 +34,8 @@ ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
 #: less than a minute of a large model.
 FEWEST_PASSES, MOST_PASSES, DROPOUT_MULTIPLY_ADDS = 16, 256, 4 * 10**11
 FEWEST_GRADIENTS = 4
+#: Label smoothing and mixup of soft labels.
+SMOOTHING, MIXUP = 0.1, 0.4
 
 #: Bound on the norm of averaged gradients, as part of the smallest share in their mean. It clips
 #: every share, too: to clip before gradients are averaged gives them other weights.
@@ -108,9 +111,11 @@ def write(
     seed: int,
     folder: Path,
     parts: int = FEWEST_PARTS,
+    soft_labels: bool = False,
 ) -> None:
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
     complete. ``parts``: batches whose gradients are averaged, of ranks or micro-steps.
+    ``soft_labels``: with label smoothing and mixup, of images with a class each.
 
     ``model_config.json`` and ``model_config-dropout.json`` (to run with, without
     dropout and with the model's own), ``weights.npz``, ``batch-RANK.npz``,
@@ -125,7 +130,7 @@ def write(
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
     """
     with _completed(folder) as partial:
-        _write(model_config, sequence_length, seed, partial, parts)
+        _write(model_config, sequence_length, seed, partial, parts, soft_labels)
 
 
 def write_generation(
@@ -196,6 +201,7 @@ def _write(
     seed: int,
     partial: Path,
     parts: int,
+    soft_labels: bool,
 ) -> None:
     without = verification_model_config(model_config, with_dropout=False)
     hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
@@ -216,6 +222,9 @@ def _write(
             )
             for rank in range(parts)
         ]
+        if soft_labels:
+            how = Softening(SMOOTHING, MIXUP, hyper["classes"])
+            batches = [softened(batch, how, (seed, n)) for n, batch in enumerate(batches)]
         if hasattr(model, "decided"):
             batches = [model.decided(exact, batch, hyper) for batch in batches]
         for batch in batches:

@@ -4,8 +4,9 @@ others."""
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from .models import (
     BERT,
     BLOCKS,
     DEFINITIONS,
+    EMBEDDING,
     MODELS,
     RESNET,
     compared,
@@ -222,3 +224,60 @@ def test_images_change_where_float32_could_take_another_gradient() -> None:
     operations.Jumps.places.clear()
     Pool.forward(None, {"images": images})
     assert not operations.Jumps.places
+
+
+class Small(NamedTuple):
+    """Small reference, and the computation of it that is compared."""
+
+    model: str
+    parts: int = 2
+    soft_labels: bool = False
+    ranks: int = 1
+    options: Mapping[str, Any] = {}
+
+
+IMAGES, FOUR = Small("digits_resnet"), {"parts": 4, "ranks": 2}
+MISTAKES = {
+    "average_twice": Small("digits_resnet", **FOUR, options={"steps": 2}),
+    "repeat_masks": Small(
+        EMBEDDING, **FOUR, options={"steps": 2, "config_name": "model_config-dropout"}
+    ),
+    "lose_momentum": IMAGES._replace(ranks=2),
+    "spoil_third_sample": IMAGES,
+    "ignore_second_rate": IMAGES,
+    "harden_labels": IMAGES._replace(soft_labels=True),
+    "round_for_all_reduce": Small(EMBEDDING, ranks=2, options={"precision": "amp"}),
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], Path]:
+    """Return the folders of the references in which MISTAKES are made."""
+    folders = {}
+    for case in MISTAKES.values():
+        key = case[:3]
+        if key not in folders:
+            folders[key] = tmp_path_factory.mktemp("small") / "reference"
+            config = small(BERT, layers=0) if case.model == EMBEDDING else small(case.model)
+            compute.write(config, sequence_of(config), 0, folders[key], *key[1:])
+    return folders
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_finds_mistakes_that_act_in_what_is_timed_alone(
+    mistake: str, forked: ForkServer, written: dict[tuple[Any, ...], Path]
+) -> None:
+    """Fail if a mistake that needs a feature, or several together, is not found, or right code is
+    beyond its bounds."""
+    case = MISTAKES[mistake]
+    for patch in ("", mistake):
+        answers = forked(
+            "planted.compare_patched",
+            case.ranks,
+            reference=str(written[case[:3]]),
+            patch=patch,
+            **case.options,
+        )
+        precision = case.options.get("precision", "fp32")
+        errors = {str(rank): (precision, entry["errors"]) for rank, entry in enumerate(answers)}
+        assert bool(beyond(errors)) is bool(patch), errors

@@ -64,6 +64,7 @@ class ReferenceVerification(Kind):
     parameters = (
         Parameter("mode", one_of(*axes.VERIFIED), "", "which computation is compared"),
         Parameter("scale", str, "", "full, or what makes the model smaller", "full"),
+        Parameter("labels", one_of("hard", "soft"), "", "of the reference's batches", "hard"),
         Parameter(
             "reference",
             os.path.abspath,

@@ -221,3 +221,16 @@ def test_what_fp32_refuses_is_no_other_variable(tmp_path: Path) -> None:
     )
     verification_in(tmp_path, CASE, given=OWN)
     assert flag_of(tmp_path, run) is None
+
+
+def test_a_training_with_soft_labels_is_verified_with_some(tmp_path: Path) -> None:
+    converge = {"model": ["digits_resnet"], "devices_per_node": [2], "epochs": 1}
+    suite = {
+        **changed(mode=["inference"]),
+        "measurements": {"converge": {**converge, "label_smoothing": [0.0, 0.1]}},
+    }
+    made = plan(tmp_path, suite)
+    (soft,) = (one for one in verify.full_size(made, CATALOG) if one.soft_labels)
+    assert (soft.case.model, soft.case.mode, soft.case.devices) == ("digits_resnet", "train", 2)
+    assert "--soft-labels" in verify.reference_arguments(made, soft)
+    assert "labels=soft" in verify.arguments(made, soft, "/reference")

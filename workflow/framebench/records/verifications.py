@@ -21,6 +21,8 @@ KIND = "verification"
 #: Scale of the compared model: its own size, or the small one of its config. A model that is too
 #: large for the reference has its reduction instead of FULL, for example ``layers=2``.
 FULL, SMALL = "full", "small"
+#: Labels that are classes; soft ones are probabilities of all.
+HARD = "hard"
 
 #: Bounds for every precision. Counts are exact; no generated token is wrong, or in float32 where
 #: the precision is narrower; no losses are in half precision, and no gradients in float32 are
@@ -76,7 +78,7 @@ class VerificationResult:
     change what is computed. ``dropout``: whether dropout was on in training.
     ``errors``: () unless ok.
     ``environment``, ``variables``, ``computation``, ``machine``: as in a run.
-    ``scale``: FULL, SMALL, or the model's reduction."""
+    ``scale``: FULL, SMALL, or the model's reduction. ``labels``: hard or soft."""
 
     case: Case
     accelerator: str
@@ -90,11 +92,14 @@ class VerificationResult:
     computation: str
     machine: Identity
     scale: str = FULL
+    labels: str = HARD
 
     @property
     def subject(self) -> tuple[Any, ...]:
-        """The verified computation, without devices and micro-steps."""
-        return subject_of(self.case, self.accelerator)
+        """The verified computation, without devices and micro-steps. With soft labels it is that
+        of no timed step, whose labels are hard."""
+        soft = (self.labels,) if self.labels != HARD else ()
+        return (*subject_of(self.case, self.accelerator), *soft)
 
     @property
     def variables_text(self) -> str:
@@ -210,6 +215,7 @@ def _result_of(record: Mapping[str, Any]) -> VerificationResult:
         machine=machine_of(record),
         # older records are all of the model itself
         scale=str(record["parameters"].get("scale", FULL)),
+        labels=str(record["parameters"].get("labels", HARD)),
     )
 
 

@@ -17,6 +17,7 @@ from core.text import duration
 from ..cases.fitting import MEASURE
 from ..config import own_model
 from ..config.catalog import Catalog, read_model_config
+from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.attempt_names import attempt_name, split_attempt
 from ..files.text import cut
@@ -46,7 +47,8 @@ class Verification(NamedTuple):
     ``variant``, of an A/B test, changes software or variables. ``dropout``: whether the model's
     dropout is on in training, to check that it acts. ``software``: name of the environment.
     ``variables``: of the ranks. ``scale``: as in ``records.verifications.VerificationResult``.
-    ``source``: origin of the model's code; None for ours."""
+    ``source``: origin of the model's code; None for ours. ``soft_labels``: whether labels are
+    smoothed and mixed, as in a training to a target that does so."""
 
     case: Case
     dropout: bool
@@ -54,6 +56,7 @@ class Verification(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     scale: str = FULL
     source: str | None = None
+    soft_labels: bool = False
 
     @property
     def reference(self) -> str:
@@ -63,7 +66,8 @@ class Verification(NamedTuple):
         mode = axes.GENERATE if self.case.mode == axes.GENERATE else ""
         scale = SMALL if self.scale == SMALL else ""
         parts = f"{self.case.parts}parts" if self.case.parts > FEWEST_PARTS else ""
-        return "-".join(filter(None, (self.case.model, length, mode, parts, scale)))
+        labels = "soft" if self.soft_labels else ""
+        return "-".join(filter(None, (self.case.model, length, mode, parts, labels, scale)))
 
     @property
     def is_behind_runs(self) -> bool:
@@ -94,12 +98,18 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             found.setdefault(each._replace(case=each.case._replace(variant="")), each)
 
     for case in plan.computed:
+        chosen = dict(case.parameters)
+        soft_labels = bool(chosen.get("label_smoothing") or chosen.get("mixup"))
+        if case.mode == CONVERGE and soft_labels:
+            case = case._replace(mode=axes.TRAIN)
         if case.mode not in axes.VERIFIED or "verification" not in catalog.models[case.model]:
             continue
         name, own, variant = _with_variant(plan, case)
         compared = alone(case, variant)
         scale = scale_of(catalog.models[case.model])
-        verification = Verification(compared, False, name, own, scale, _source(plan, case))
+        verification = Verification(
+            compared, False, name, own, scale, _source(plan, case), soft_labels
+        )
         if case.mode == "train":
             if scale == own_model.SCALE:
                 add(verification)  # on several devices its optimizer step is not compared
@@ -350,6 +360,7 @@ def reference_arguments(plan: Plan, verification: Verification) -> list[str]:
     if verification.scale != FULL:
         arguments += ["--reduced", SMALL if verification.scale == SMALL else REDUCED]
     arguments += ["--generate"] if verification.case.mode == axes.GENERATE else []
+    arguments += ["--soft-labels"] if verification.soft_labels else []
     arguments += (
         ["--parts", str(verification.case.parts)] if verification.case.parts > FEWEST_PARTS else []
     )
@@ -381,6 +392,7 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
     }
     parameters = {"mode": case.mode, "scale": verification.scale}
     parameters |= {"reference": reference} if reference else {}
+    parameters |= {"labels": "soft"} if verification.soft_labels else {}
     return words(named) + of_kind(parameters) + given(verification.variables)
 
 

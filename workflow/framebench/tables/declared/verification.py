@@ -11,6 +11,7 @@ from ...cases.names import columns
 from ...records.verifications import (
     DIFFERS,
     FULL,
+    HARD,
     IN_OTHER_DTYPES,
     NOT_MADE,
     PARTLY,
@@ -56,7 +57,7 @@ def _rows(verification: VerificationResult) -> Iterator[Row]:
         "accelerator": verification.accelerator,
         "suite_variant": case.variant,
         _VARIABLES.name: verification.variables_text,
-        _SCALE.name: verification.scale,
+        _SCALE.name: verification.scale + (", soft labels" if verification.labels != HARD else ""),
         "status": verification.status,
         "reason": verification.reason,
     }
@@ -74,7 +75,8 @@ _SCALE = Column(
     "scale",
     TEXT,
     "`full`: the model itself; `small`: made small, as its model config says; `own float64 run`: "
-    "a user's own model, against itself in float64 in the same framework; else what made it fit",
+    "a user's own model, against itself in float64 in the same framework; else what made it fit; "
+    "`soft labels`: smoothed and mixed ones",
 )
 _CONDITIONS = (
     *AXIS_COLUMNS,
