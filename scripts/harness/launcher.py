@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from core import precisions
+from core import control_groups, precisions
 from core.text import shorten
 
 from harness import search, variables
@@ -213,7 +213,7 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     task = setup.task
     if isinstance(task.kind, SearchKind):  # its runs say so
         return None
-    cannot = declaration.unsupported(task, len(setup.cores))
+    cannot = declaration.unsupported(task)
     if cannot is None and task.request.emulated == SKIP:
         cannot = emulated(task)
     if cannot is None and task.request.huge_pages:
@@ -221,6 +221,7 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     if cannot:
         return record.Measured("unsupported", cannot, [])
     wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
+    wrong = wrong or declaration.too_few_cores(task, len(setup.cores))
     wrong = wrong or software.missing(task.request, setup.common)
     wrong = wrong or allocator.missing(task.request.preload)
     wrong = wrong or node.elsewhere(task.request.node)
@@ -337,6 +338,7 @@ def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str
     steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
     steps += MOST_TIMED if request.timed_seconds else 0
     size = record.bytes_to_reserve(task.case.devices, steps)
+    cores_of.restrict(request.cores, control_groups.whole_cores())
     cores = cores_of.allowed()
     common = node.common_environment(request)
     with devices_for(request, isinstance(task.kind, SearchKind), common) as devices:

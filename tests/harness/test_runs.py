@@ -217,7 +217,6 @@ def test_a_crash_under_a_limit_of_the_address_space_names_it(toy: Bench) -> None
             "fp16, fp32, fp8, fp8_e4m3, tf32)",
         ),
         ({"precision": "bf16"}, "toy has no precision bf16 (it has: fp32, amp)"),
-        ({"cores_per_device": 4096}, "1 device(s) of 4096 core(s) need 4096 cores"),
         ({"model": ROOT / "scripts/models/resnet50_v1.5.json"}, "no definition of the model res"),
     ],
 )

@@ -42,6 +42,6 @@ def test_an_axis_of_a_user_flows_from_suite_to_page(project: Project) -> None:
     assert AXIS in data["axes"], "the reader cannot choose among its values"
     assert any(AXIS in table["axes"] for table in data["tables"])
     assert "order of the batch" in page, "its column has a title"
-    planned = project.run("--cores", "1", "plan", "--config", KINDS)
+    planned = project.run("--cores", "all", "plan", "--config", KINDS)
     assert "To do: 0 runs" in planned.stdout, planned.stdout
     assert f"{AXIS.replace('_', ' ')} {OTHER}" in planned.stdout, planned.stdout

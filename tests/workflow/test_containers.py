@@ -153,7 +153,7 @@ def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:
     assert dry.returncode == 0, dry.stdout
     assert f"--install-method container --image {host}/toy.sif --image-digest" in dry.stdout
     assert "rule environment" not in dry.stdout
-    plan = project.run("--cores", "1", "plan", *SDM)
+    plan = project.run("--cores", "all", "plan", *SDM)
     assert f"toy: image {host}/toy.sif" in plan.stdout, plan.stdout
     ran = project.run("--cores", "all", *SDM)
     assert ran.returncode != 0

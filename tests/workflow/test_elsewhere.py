@@ -105,7 +105,7 @@ def test_a_module_has_all_its_files_in_one_folder(
 ) -> None:
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix=f"    {options}")
     (elsewhere.folder / "Snakefile").write_text(text)
-    listed = elsewhere.run("--summary", "--cores", "1", "--config", "results=mine")
+    listed = elsewhere.run("--summary", "--cores", "all", "--config", "results=mine")
     files = [line.split("\t")[0] for line in listed.stdout.splitlines() if line.count("\t") > 3][1:]
     assert f"{folder}/tables/summary.csv" in files, listed.stdout
     assert any(file.startswith(f"{folder}/runs/") for file in files), files
@@ -114,7 +114,7 @@ def test_a_module_has_all_its_files_in_one_folder(
 
 @pytest.mark.parametrize("name", ["a<b>", "a<results>"])
 def test_results_that_snakemake_would_replace_are_refused(project: Project, name: str) -> None:
-    refused = project.run("-n", "--cores", "1", "--config", f"results={name}")
+    refused = project.run("-n", "--cores", "all", "--config", f"results={name}")
     assert refused.returncode == 1, refused.stdout
     assert f"results: found '{name}'; allowed: a path" in refused.stdout
     assert "Traceback" not in refused.stdout
@@ -123,7 +123,7 @@ def test_results_that_snakemake_would_replace_are_refused(project: Project, name
 def test_a_prefix_cannot_move_an_absolute_folder(project: Project, elsewhere: Project) -> None:
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix='    prefix: "below"')
     (elsewhere.folder / "Snakefile").write_text(text)
-    refused = elsewhere.run("-n", "--cores", "1", "--config", f"results={elsewhere.folder}/mine")
+    refused = elsewhere.run("-n", "--cores", "all", "--config", f"results={elsewhere.folder}/mine")
     assert refused.returncode == 1, refused.stdout
     assert "in a module with a prefix or pathvars; allowed: a relative path" in refused.stdout
 

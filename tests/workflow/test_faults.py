@@ -277,7 +277,7 @@ def test_values_reach_no_shell_unquoted(project: Project) -> None:
     assert ran.returncode == 0, ran.stdout
     assert not list(Path(project.folder).rglob("pwned")), "a value of the config was executed"
     assert (project.folder / name / "report.html").exists()
-    planned = project.run("--cores", "1", "plan", "--config", f"results={name}")
+    planned = project.run("--cores", "all", "plan", "--config", f"results={name}")
     assert planned.returncode == 0, planned.stdout
     assert "To do: 0 runs" in planned.stdout, planned.stdout
     assert not list(Path(project.folder).rglob("pwned")), "plan executed a value of the config"

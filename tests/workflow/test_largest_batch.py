@@ -69,7 +69,7 @@ def assert_largest(result: dict[str, Any]) -> None:
 def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> None:
     project.write_suite(MAX)
     limited(project)
-    plan = project.run("--cores", "1", "plan")
+    plan = project.run("--cores", "all", "plan")
     assert "Largest batches to find first: 1 of 1, roughly" in plan.stdout, plan.stdout
     assert "batch max" in plan.stdout
     ran = project.medians(toy=FILL)
@@ -101,7 +101,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     again = project.medians(toy=FILL)
     assert again.returncode == 0, again.stdout
     assert (project.records(), found(project)) == (before, [result])
-    plan = project.run("--cores", "1", "plan")
+    plan = project.run("--cores", "all", "plan")
     assert "Largest batches to find first: 0 of 1" in plan.stdout
     assert re.search(rf"; batch {batch}\b", plan.stdout), "what was found is not in the plan"
 

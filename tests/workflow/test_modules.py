@@ -112,5 +112,5 @@ def test_a_dry_run_needs_no_modules(project: Project, modules: Path) -> None:
     assert dry.returncode == 0, dry.stdout
     assert "--install-method modules --module base --module toy/1.0" in dry.stdout
     assert "rule environment" not in dry.stdout
-    plan = project.run("--cores", "1", "plan", *SDM)
+    plan = project.run("--cores", "all", "plan", *SDM)
     assert "toy: modules base toy/1.0" in plan.stdout, plan.stdout

@@ -109,3 +109,17 @@ def test_a_killed_workflow_leaves_the_machine_free(project: Project) -> None:
     project.assert_nothing_left()
     assert project.measure().returncode == 0
     assert len(measured(project)) == 1
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_a_call_uses_at_most_its_cores(project: Project) -> None:
+    """Fail if ``--cores 1`` runs a case of two cores, or leaves it out in silence."""
+    project.write_suite({**ONE_RUN, "axes": {**ONE_RUN["axes"], "devices_per_node": [1, 2]}})
+    plan = project.run("--cores", "1", "plan")
+    done = project.run("--cores", "1", "--until", "benchmark")
+    assert done.returncode == 0, done.stdout
+    (record,) = measured(project)
+    assert [len(rank["cores"]) for rank in record["ranks"]] == [1]
+    assert "at most 1 core(s), because of --cores 1" in plan.stdout
+    for output in (plan.stdout, done.stdout):
+        assert "needs 2 devices per node, here is 1 (x 1 cores), because of --cores 1" in output

@@ -86,14 +86,14 @@ def test_a_job_without_a_record_is_a_failure(project: Project) -> None:
 
 
 def test_what_snakemake_refuses_is_said_in_full(project: Project) -> None:
-    ran = project.run("--cores", "1", "no/such/file")
+    ran = project.run("--cores", "all", "no/such/file")
     assert ran.returncode == 1
     assert "MissingRuleException" in ran.stdout
     assert "no/such/file" in ran.stdout
 
 
 def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
-    ran = project.run("--cores", "1", "--dry-run")
+    ran = project.run("--cores", "all", "--dry-run")
     assert ran.returncode == 0, ran.stdout
     assert "This was a dry-run" in ran.stdout
     assert "toy toy train fp32 1n1g r2" in ran.stdout
@@ -145,7 +145,7 @@ def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None
         assert "allowed: at most a day, or more with --config yes=true" in ran.stdout
         assert "Error in rule" not in ran.stdout
     assert not (project.folder / "results" / "runs").exists(), "something was started"
-    plan = project.run("--cores", "1", "plan")
+    plan = project.run("--cores", "all", "plan")
     assert plan.returncode == 0
     assert "most of the time: mode train " in plan.stdout
     assert plan.stdout.rstrip().splitlines()[-1].startswith("Complete log")

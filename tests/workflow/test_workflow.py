@@ -104,7 +104,7 @@ def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
 def test_plan_runs_nothing(project: Project) -> None:
     suite = {**SUITE, "axes": {**SUITE["axes"], "devices_per_node": [1, 512], "nodes": [1, 2]}}
     project.write_suite(suite)
-    plan = project.run("--cores", "1", "plan")
+    plan = project.run("--cores", "all", "plan")
     assert plan.returncode == 0, plan.stdout
     assert f"{CASES} cases x 2 repeats = {RUNS} runs" in plan.stdout, plan.stdout
     assert "needs 512 devices per node" in plan.stdout
@@ -115,7 +115,7 @@ def test_plan_runs_nothing(project: Project) -> None:
 
 def test_a_plan_that_nobody_reads_to_its_end_ends(project: Project) -> None:
     project.write_suite(SUITE)
-    plan = project.start("--cores", "1", "plan")
+    plan = project.start("--cores", "all", "plan")
     plan.read_until("Plan of the suite")
     plan.stop_reading()
     plan.wait(timeout=PATIENCE)
@@ -124,7 +124,7 @@ def test_a_plan_that_nobody_reads_to_its_end_ends(project: Project) -> None:
 def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     axes = {**SUITE["axes"], "mode": "train", "devices_per_node": [1, 2], "batch_per_device": 4}
     project.write_suite({**SUITE, "repeats": 1, "axes": axes, "include": [{"batch_total": [4, 3]}]})
-    plan = project.run("--cores", "1", "plan")
+    plan = project.run("--cores", "all", "plan")
     assert "4 cases x 1 repeats = 4 runs" in plan.stdout, plan.stdout
     assert "a total batch of 3 is no multiple of 2 devices" in plan.stdout
     tables = ("--until", "weak_scaling", "strong_scaling")
@@ -147,7 +147,7 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
 
 
 def test_plan_of_what_is_measured(measured: Project) -> None:
-    plan = measured.run("--cores", "1", "plan")
+    plan = measured.run("--cores", "all", "plan")
     assert "To do: 0 runs" in plan.stdout, plan.stdout
     assert f"from {RUNS} cached records" in plan.stdout
 
@@ -156,7 +156,7 @@ def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
     """Fail if repeats end too early or late, also of a case with the largest batch."""
     wide = {"at_least": 6, "at_most": 7, "width": 0.000001}
     project.write_suite({**SUITE, "repeats": wide})
-    plan = project.run("--cores", "1", "plan")
+    plan = project.run("--cores", "all", "plan")
     assert "6 to 7 repeats" in plan.stdout, plan.stdout
     assert f"at most {7 * CASES} runs" in plan.stdout
     axes = {**ONE_RUN["axes"], "batch_per_device": [1, "max"]}
@@ -305,7 +305,7 @@ def test_bad_input_ends_before_any_job(project: Project) -> None:
         *unused,
     ):  # other messages: tests/framebench/config/test_config
         target = unused.get(config, "all")
-        refused = project.run("--cores", "1", target, "--config", config)
+        refused = project.run("--cores", "all", target, "--config", config)
         assert refused.returncode == 1, f"{config} was accepted"
         last = refused.stdout.splitlines()[-1]
         assert last.startswith("framebench: config"), refused.stdout
@@ -325,7 +325,7 @@ def test_broken_config_file(project: Project) -> None:
 
 def test_a_further_config_file_is_read_as_strictly(project: Project) -> None:
     (project.folder / "more.yaml").write_text("time_limit: 010\n")
-    refused = project.run("--cores", "1", "plan", "--configfile", "more.yaml")
+    refused = project.run("--cores", "all", "plan", "--configfile", "more.yaml")
     assert refused.returncode == 1
     assert "more.yaml: is not valid YAML: line 1: found 010" in refused.stdout.splitlines()[-1]
 
@@ -340,7 +340,7 @@ def test_a_suite_of_which_nothing_fits_measures_nothing_and_says_why(project: Pr
     assert page.stdout.splitlines()[-1].startswith(
         "framebench: --report: found no tables in results"
     )
-    planned = project.run("--cores", "1", "plan")
+    planned = project.run("--cores", "all", "plan")
     assert planned.returncode == 0
     assert "Left out: 2 cases" in planned.stdout
 

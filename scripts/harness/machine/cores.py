@@ -76,6 +76,15 @@ def allowed() -> List[int]:
     return sorted(os.sched_getaffinity(0))
 
 
+def restrict(*most: Optional[int]) -> None:
+    """Restrict this process and its children to the smallest of these numbers of cores, if one is
+    smaller than what it may use: to one thread of each physical core first."""
+    cores = allowed()
+    fewest = min([len(cores), *(number for number in most if number is not None)])
+    if fewest < len(cores):
+        os.sched_setaffinity(0, deal(cores, 1, fewest)[0])
+
+
 def physical(
     cores: Iterable[int], siblings: Callable[[int], List[int]] = siblings
 ) -> List[List[int]]:

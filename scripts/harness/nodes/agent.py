@@ -15,6 +15,8 @@ import sys
 import time
 from typing import Any, Dict, Sequence
 
+from core import control_groups
+
 from harness.disk.reservation import ReservationError
 from harness.machine import cores as cores_of
 from harness.machine import hardware, interfaces
@@ -94,6 +96,7 @@ def take_part(task: Task, link: wire.Connection) -> None:
     """Take part in the run, from introduction to result. Raises wire.Closed where the launcher is
     gone."""
     request = task.request
+    cores_of.restrict(request.cores, control_groups.whole_cores())
     common = node.common_environment(request)
     for name in [name for name in common if name.startswith(_OF_MPI)]:
         del common[name]

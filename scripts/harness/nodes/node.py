@@ -8,9 +8,11 @@ import pwd
 import socket
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from core import control_groups
+
 from harness import variables
 from harness.adapter import Case
-from harness.machine import allocator, control_groups, hardware
+from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
 from harness.messages import report
 from harness.messages.wire import Connection

@@ -13,7 +13,8 @@ import re
 import time
 from typing import Dict, Iterable, List, NamedTuple, Optional
 
-from harness.machine import control_groups
+from core import control_groups
+
 from harness.processes.own_time import Members
 
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

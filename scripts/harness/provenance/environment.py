@@ -9,7 +9,8 @@ import socket
 import sys
 from typing import Any, Dict, Mapping, Sequence
 
-from harness.machine.control_groups import cpu_limit, memory_limit
+from core.control_groups import cpu_limit, memory_limit
+
 from harness.machine.hardware import hardware
 from harness.machine.sources import file_line, file_text
 from harness.provenance.code import code

@@ -63,6 +63,7 @@ class Request:
     preload: Optional[str]
     huge_pages: bool
     start_nodes: Optional[str]
+    cores: Optional[int]
     side_by_side: bool
     open_ports: str
     install_method: str

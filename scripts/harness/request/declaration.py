@@ -227,23 +227,22 @@ def _has_module(folder: str, name: str) -> bool:
     return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
-def unsupported(task: Task, cores: int) -> Optional[str]:
-    """Return why the run is unsupported, by declarations alone; None if it may be supported.
+def unsupported(task: Task) -> Optional[str]:
+    """Return why the run is unsupported, by declarations alone; None if it may be supported."""
+    if not task.framework:
+        return None
+    return _unsupported_by(task.framework, task.case, task.workload.model_config)
 
-    ``cores``: logical cores that this process may use.
-    """
-    case, per_device = task.case, task.request.cores_per_device
-    if task.framework:
-        reason = _unsupported_by(task.framework, case, task.workload.model_config)
-        if reason:
-            return reason
-    needed = case.devices_per_node * (per_device or 0)
-    if needed > cores:
-        return (
-            f"{case.devices_per_node} device(s) of {per_device} core(s) need {needed} cores; "
-            f"this process may use {cores}"
-        )
-    return None
+
+def too_few_cores(task: Task, cores: int) -> str:
+    """Return why the logical ``cores`` of this process are too few for the run; "" if not."""
+    devices, per_device = task.case.devices_per_node, task.request.cores_per_device or 0
+    if devices * per_device <= cores:
+        return ""
+    return (
+        f"{devices} device(s) of {per_device} core(s) need {devices * per_device} cores; this "
+        f"process may use {cores}"
+    )
 
 
 def _unsupported_by(

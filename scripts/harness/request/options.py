@@ -229,6 +229,12 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
     )
     measuring.add_argument(
+        "--cores",
+        type=_count,
+        help="most logical cores for the run (default: those of this process, within the CPU quota "
+        "of its control groups)",
+    )
+    measuring.add_argument(
         "--side-by-side",
         action="store_true",
         help="on one of several GPUs while other such runs use the rest; without it a run waits "

@@ -11,6 +11,8 @@ import re
 import statistics
 from typing import Dict, List, Optional, Sequence
 
+from core import control_groups
+
 from harness.machine.sources import file_line
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -126,6 +128,7 @@ class Sensors:
         )
         self._temperatures = self._many("temperature", _processor_sensors(sys))
         self._energies = self._rapl(sys)
+        self._has_quota = control_groups.cpu_limit() is not None
 
     def _open(self, name: str, path: str) -> Optional[_File]:
         opened = self._many(name, [path])
@@ -179,6 +182,9 @@ class Sensors:
         sample["temperature_celsius"] = max(degrees, default=None)
         counts = _numbers(self._throttles)
         sample["throttle_events"] = sum(counts) if counts else None
+        sample["throttled_periods"] = (
+            control_groups.throttled_periods() if self._has_quota else None
+        )
         free = self._memory.after("MemAvailable") if self._memory else None
         sample["memory_available_bytes"] = None if free is None else 1024 * free
         sample["swapped_pages"] = self._swapped()

@@ -87,6 +87,7 @@ def summarize(
         ),
         "temperature_celsius_max": max(_values(inside, "temperature_celsius"), default=None),
         "throttle_events": _difference(_values(samples, "throttle_events")),
+        "throttled_periods": _difference(_values(samples, "throttled_periods")),
         "memory_bytes": sources.memory_bytes,
         "memory_available_bytes_min": min(_values(inside, "memory_available_bytes"), default=None),
         "swapped_bytes": None if swapped is None else swapped * _PAGE,

@@ -64,7 +64,7 @@ def test_a_suite_of_too_many_cases_is_refused_with_their_number(tmp_path: Path) 
         plan(tmp_path, {**SUITE, "axes": axes})
 
 
-SMT = Machine(8, 0, threads_per_core=2, physical_cores=4)
+SMT = Machine(8, 0, physical_cores=4)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ SMT = Machine(8, 0, threads_per_core=2, physical_cores=4)
         (SMT, "auto", (1,), 4),
         (SMT, "auto", (1, 2, 8), 1),
         (SMT, "auto", (1, 2, 16), 2),
-        (Machine(2, 0, threads_per_core=2, physical_cores=1), "auto", (1, 2), 1),
-        (Machine(12, 0, threads_per_core=2, physical_cores=9), "auto", (1, 3), 3),
+        (Machine(2, 0, physical_cores=1), "auto", (1, 2), 1),
+        (Machine(12, 0, physical_cores=9), "auto", (1, 3), 3),
         (SMT, 4, (1, 2), 4),
     ],
 )

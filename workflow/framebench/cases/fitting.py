@@ -38,6 +38,7 @@ class Capacity:
     ``memory``: bytes that a run may use per node; 0 on GPUs and if unknown. ``instruction_sets``,
     ``vendor``: of the CPUs; empty on GPUs and if unknown. ``gpus``: usable on a node, empty if
     nothing is known of them; ``hidden``: number of GPUs that CUDA_VISIBLE_DEVICES hides.
+    ``cores``: most for a run, where ``limited`` says why they are not all; else None.
     """
 
     accelerator: str
@@ -50,6 +51,8 @@ class Capacity:
     vendor: str = ""
     gpus: tuple[Gpu, ...] = ()
     hidden: int = 0
+    cores: int | None = None
+    limited: str = ""
 
     def emulates(self, case: Case) -> bool:
         """Return whether the precision of a case is known to be emulated here."""
@@ -134,6 +137,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
     accelerator = accelerator_of(settings, machine)
+    most = machine.cores if machine.limited else None
     if settings.side_by_side and (accelerator == "cpu" or machine.gpus == 1):
         raise ConfigError(
             "config: side_by_side: found True; allowed on this machine: false, because it is for "
@@ -147,7 +151,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
             )
         return Capacity(
             "cuda", machine.gpus, machine.nodes, None, machine.named,
-            gpus=machine.devices, hidden=machine.hidden,
+            gpus=machine.devices, hidden=machine.hidden, cores=most, limited=machine.limited,
         )  # fmt: skip
     if settings.cores_per_device == "auto":
         possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
@@ -159,12 +163,12 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
         if cores > machine.cores:
             raise ConfigError(
                 f"config: cores_per_device: found {cores}; allowed on this machine: auto, or at "
-                f"most {machine.cores}"
+                f"most {machine.cores}" + (machine.limited and f", because of {machine.limited}")
             )
     memory = bytes_of(settings.memory_limit, machine.memory_bytes)
     return Capacity(
         "cpu", machine.cores // cores, machine.nodes, cores, machine.named, memory,
-        machine.instruction_sets, machine.vendor,
+        machine.instruction_sets, machine.vendor, cores=most, limited=machine.limited,
     )  # fmt: skip
 
 
@@ -237,5 +241,6 @@ def _misfit(case: Case, capacity: Capacity) -> str:
         return (
             f"needs {case.devices_per_node} devices per node, here {verb} "
             f"{capacity.devices_per_node} ({kind})"
+            + (capacity.limited and f", because of {capacity.limited}")
         )
     return ""

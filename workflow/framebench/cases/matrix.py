@@ -120,7 +120,7 @@ def _named(cases: list[Case], settings: Settings) -> list[Case]:
         if name not in names:
             raise ConfigError(
                 f"config: cases: found {name!r}{did_you_mean(name, list(names))}; allowed: cases "
-                f"of suite {settings.suite.name} as snakemake --cores 1 plan names them, such as "
+                f"of suite {settings.suite.name} as snakemake --cores all plan names them, such as "
                 f"{str(cases[0])!r}"
             )
     return [names[name] for name in dict.fromkeys(settings.cases)]

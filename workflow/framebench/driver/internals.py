@@ -261,6 +261,12 @@ class Snakemake:
         return int(self._workflow.cores)
 
     @property
+    def most_cores(self) -> int | None:
+        """Cores of ``--cores``, by the user or a profile; None if nothing says it."""
+        given = self._options.cores
+        return None if given is None else int(given)
+
+    @property
     def config_files(self) -> list[Path]:
         """Configuration files of the command line and of profiles."""
         return list(self._options.configfile)

@@ -340,7 +340,8 @@ def _machine(settings: Settings, call: Invocation, snakemake: Snakemake) -> Mach
     """
     cluster = settings.cluster
     if cluster is None:
-        return local.detect()
+        # A call that makes a report alone measures nothing, whatever it may use for that.
+        return local.detect(snakemake.most_cores if call.plans else None)
     if settings.each_node is None or not (call.plans or snakemake.is_cluster_job):
         return cluster.machine
     job = snakemake.is_cluster_job

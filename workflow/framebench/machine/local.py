@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core import bounded, gpus
+from core import bounded, control_groups, gpus
 from core.gpus import Gpu, GpuError
 
 from . import identities
@@ -26,9 +26,9 @@ class Machine:
     """Resources of a machine, or of a node of a cluster.
 
     ``cores``: cores that this process may use; ``gpus``: number of NVIDIA GPUs; ``memory``: host
-    memory in GiB and kinds of GPU, as text; ``nodes``: most nodes of a run; ``threads_per_core``:
-    largest number of threads of one physical core among ``cores``; ``physical_cores``: None if
-    equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes differ;
+    memory in GiB and kinds of GPU, as text; ``nodes``: most nodes of a run; ``physical_cores``:
+    None if equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes
+    differ; ``limited``: why it has fewer cores than this process sees, else "";
     ``named``: nodes that can be measured one by one, with the reason why one cannot now, else "";
     ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets`` and ``vendor``: of the
     processor in the kernel's names, empty if unknown, as for a cluster; ``devices``: its usable
@@ -39,7 +39,6 @@ class Machine:
     gpus: int
     memory: str = ""
     nodes: int = 1
-    threads_per_core: int = 1
     physical_cores: int | None = None
     identity: Identity = UNKNOWN
     named: Mapping[str, str] = field(default_factory=dict)
@@ -49,10 +48,12 @@ class Machine:
     devices: tuple[Gpu, ...] = ()
     hidden: int = 0
     fault: str = ""
+    limited: str = ""
 
 
-def detect() -> Machine:
-    """Return this machine's resources.
+def detect(most_cores: int | None = None) -> Machine:
+    """Return this machine's resources, with at most ``most_cores`` of ``--cores``, and the whole
+    cores within the CPU quota of this process's control groups.
     A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does not hide it."""
     devices, hidden, kinds, fault = _gpus()
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -61,14 +62,21 @@ def detect() -> Machine:
     cores = os.sched_getaffinity(0)
     flags = _entry("/proc/cpuinfo", "flags") or _entry("/proc/cpuinfo", "Features")  # x86 or ARM
     node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()  # as the harness reports it
-    threads = threads_of_cores(cores)
+    asked = most_cores if most_cores is not None and most_cores < len(cores) else None
+    quota, limits = control_groups.whole_cores(), []
+    if quota is not None and quota < len(cores):
+        limits.append(f"a CPU quota of {control_groups.cpu_limit():g} cores")
+    if asked is not None:
+        limits.append(f"--cores {asked}")
+    most = min(number for number in (len(cores), asked, quota) if number is not None)
     return Machine(
-        len(cores), len(devices), memory,
-        threads_per_core=max(threads), physical_cores=len(threads),
+        most, len(devices), memory,
+        physical_cores=min(most, len(threads_of_cores(cores))),
         identity=_identity(kinds), named={node: ""}, memory_bytes=pages,
         instruction_sets=frozenset(flags.split()),
         vendor=_entry("/proc/cpuinfo", "vendor_id"),
         devices=devices, hidden=hidden, fault=fault,
+        limited=" and ".join(limits),
     )  # fmt: skip
 
 

@@ -38,6 +38,11 @@ def describe(plan: Plan, description: str = "") -> str:
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
         f"  {cases} cases x {repeats} = {len(plan.runs)} runs{steps}",
         f"  on {capacity.accelerator}: {capacity.devices_per_node} device(s){cores}{kind}",
+        *(
+            [f"  at most {capacity.cores} core(s), because of {capacity.limited}"]
+            if capacity.limited
+            else []
+        ),
         *(f"  {line}" for line in _gpus(plan)),
         *_side_by_side(plan),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),

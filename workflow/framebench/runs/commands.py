@@ -205,6 +205,7 @@ def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, ob
         "time-limit": run_limit(settings, minutes),
         "memory-limit": settings.memory_limit,
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
+        "cores": plan.capacity.cores,
         "side-by-side": plan.is_beside(devices) or None,
         "open-ports": "allow" if settings.open_ports else None,
         "seed": settings.seed,

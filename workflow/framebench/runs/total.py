@@ -86,7 +86,7 @@ def check(plan: Plan, total: Left, less: Callable[[], list[str]]) -> None:
                 f"{plan.settings.suite.path}: found {len(plan.pending)} runs, which take "
                 f"{_text(plan, total)}; allowed: at most a day, or more with --config yes=true",
                 *less(),
-                "all of it: snakemake --cores 1 plan, with the same --config",
+                "all of it: snakemake --cores all plan, with the same --config",
             ]
         )
     )

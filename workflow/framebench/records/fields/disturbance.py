@@ -102,6 +102,9 @@ def _seconds(watch: Mapping[str, Any]) -> float:
 def _host(watch: Mapping[str, Any]) -> Iterator[str]:
     if watch["throttle_events"]:
         yield f"the processor was throttled for its heat ({watch['throttle_events']:.0f} events)"
+    periods = watch.get("throttled_periods")  # older records lack it
+    if periods:
+        yield f"a control group's CPU quota stopped the run in {periods:.0f} periods"
     total, available = watch["memory_bytes"], watch["memory_available_bytes_min"]
     if total and available is not None and available < MEMORY * total:
         yield f"only {available / 2**20:.0f} MiB of memory were available"

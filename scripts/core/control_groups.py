@@ -1,4 +1,4 @@
-"""Limits on this process's memory and cores by control groups."""
+"""Limits on this process's memory and cores by control groups, version 1 and 2."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import re
 from typing import List, Optional
 
-from harness.machine.sources import file_text
-
-#: Mount points of control groups, version 2 and 1.
+#: Where the kernel lists this process's control groups, and where they are mounted.
+OWN = "/proc/self/cgroup"
+MOUNTED = "/sys/fs/cgroup"
+#: Files with the number of processes killed for lack of memory, of version 2 and 1.
 _OOM_COUNTERS = ("memory.events", "memory.oom_control")
 
 
@@ -16,10 +17,10 @@ def control_groups(controller: str) -> List[str]:
     """Return the folders of this process's control groups, innermost first.
 
     They are those of version 2, or of version 1's ``controller`` (memory, cpu)."""
-    for line in (file_text("/proc/self/cgroup") or "").splitlines():
+    for line in _text(OWN).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
-            root = os.path.join("/sys/fs/cgroup", controller if controllers else "")
+            root = os.path.join(MOUNTED, controller if controllers else "")
             parts = [part for part in path.split("/") if part not in ("", "..")]
             if os.path.isdir(root):
                 lengths = range(len(parts), -1, -1)
@@ -29,7 +30,7 @@ def control_groups(controller: str) -> List[str]:
 
 def _numbers(folder: str, name: str) -> List[int]:
     """Return the leading numbers of a control file; empty for ``max`` or without the file."""
-    fields = (file_text(os.path.join(folder, name)) or "").split()
+    fields = _text(os.path.join(folder, name)).split()
     return [int(word) for word in fields] if all(word.isdigit() for word in fields) else []
 
 
@@ -64,6 +65,19 @@ def cpu_limit() -> Optional[float]:
     return min(limits) if limits else None
 
 
+def whole_cores() -> Optional[int]:
+    """Return the whole cores within the tightest CPU quota, at least one; None without a quota."""
+    limit = cpu_limit()
+    return None if limit is None else max(1, int(limit))
+
+
+def throttled_periods() -> int:
+    """Return in how many periods a CPU quota has stopped this process's groups so far."""
+    stats = (_text(os.path.join(folder, "cpu.stat")) for folder in control_groups("cpu"))
+    found = [re.search(r"^nr_throttled (\d+)$", text, re.MULTILINE) for text in stats]
+    return sum(int(match.group(1)) for match in found if match)
+
+
 def oom_kills() -> int:
     """Return how many processes the kernel has killed for lack of memory.
 
@@ -72,7 +86,16 @@ def oom_kills() -> int:
     own = control_groups("memory")[:-1][:1]  # the last one is the root, which does not count
     counters = [os.path.join(folder, name) for folder in own for name in _OOM_COUNTERS]
     for source in (*counters, "/proc/vmstat"):
-        match = re.search(r"^oom_kill (\d+)$", file_text(source) or "", re.MULTILINE)
+        match = re.search(r"^oom_kill (\d+)$", _text(source), re.MULTILINE)
         if match:
             return int(match.group(1))
     return 0
+
+
+def _text(path: str) -> str:
+    """Return the text of a file; "" where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
