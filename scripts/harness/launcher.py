@@ -216,14 +216,13 @@ def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     cannot = declaration.unsupported(task)
     if cannot is None and task.request.emulated == SKIP:
         cannot = emulated(task)
-    if cannot is None and task.request.huge_pages:
-        cannot = allocator.no_huge_pages()
     if cannot:
         return record.Measured("unsupported", cannot, [])
     wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
     wrong = wrong or declaration.too_few_cores(task, len(setup.cores))
     wrong = wrong or software.missing(task.request, setup.common)
     wrong = wrong or allocator.missing(task.request.preload)
+    wrong = wrong or (allocator.no_huge_pages() if task.request.huge_pages else None)
     wrong = wrong or node.elsewhere(task.request.node)
     if task.case.precision:
         wrong = wrong or variables.refused(task.case.precision, setup.common)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 import optax
-from harness.adapter import Case, RankContext, Unsupported, cuda_driver, require_tf32
+from harness.adapter import Case, RankContext, Unsupported, cuda_driver, no_device, require_tf32
 
 from .programs import TF32, executed_dtypes
 
@@ -36,18 +36,24 @@ def configure(rank_context: RankContext, precision: str) -> None:
 
 
 def take(rank_context: RankContext) -> jax.Device:
-    """Return the rank's device, the only one that JAX sees in this process. Raises
-    :class:`Unsupported` where it is not there."""
+    """Return the rank's device, the only one that JAX sees in this process. Raises the error of
+    :func:`no_device` where it is not there."""
     try:
         return jax.local_devices(backend=rank_context.accelerator)[0]
     except RuntimeError as error:
-        raise Unsupported(f"JAX {jax.__version__}: {error}{_plugin_errors()}") from error
+        raise no_device(f"JAX {jax.__version__}: {error}{_plugin_errors(rank_context)}") from error
 
 
-def _plugin_errors() -> str:
-    """Return why JAX's plug-ins for accelerators do not work here: JAX itself logs that alone."""
+def _plugin_errors(rank_context: RankContext) -> str:
+    """Return why JAX's plug-ins for accelerators do not work here: JAX itself logs that alone.
+    Raises :class:`Unsupported` where it has none."""
+    if rank_context.accelerator == "cpu":
+        return ""
+    plugins = entry_points(group="jax_plugins")
+    if not plugins:
+        raise Unsupported(f"JAX {jax.__version__} has no plug-in for GPUs: Unknown backend cuda")
     reasons = []
-    for plugin in entry_points(group="jax_plugins"):
+    for plugin in plugins:
         try:
             plugin.load().initialize()
         except Exception as error:

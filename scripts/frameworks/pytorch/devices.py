@@ -11,6 +11,7 @@ from harness.adapter import (
     Unsupported,
     is_mixed,
     mixed_dtype,
+    no_device,
     require_tf32,
     require_visible,
 )
@@ -32,14 +33,14 @@ def take(rank_context: RankContext) -> torch.device:
     try:
         torch.cuda.init()
     except RuntimeError as error:  # too old a driver, for example
-        raise Unsupported(f"PyTorch {torch.__version__}: {error}") from error
+        raise no_device(f"PyTorch {torch.__version__}: {error}") from error
     try:
         torch.cuda.set_device(device)
     except RuntimeError as error:
         if "invalid device ordinal" not in str(error):
             raise
         # NVML counts GPUs; CUDA shows one instance of those that MIG divides.
-        raise Unsupported(
+        raise no_device(
             f"PyTorch counts {count} GPUs by NVML, but number {rank_context.local_rank} is an "
             "invalid device ordinal; name instances of MIG in CUDA_VISIBLE_DEVICES"
         ) from error

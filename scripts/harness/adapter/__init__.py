@@ -45,6 +45,7 @@ from harness.adapter.devices import (
     Collectives,
     is_mixed,
     mixed_dtype,
+    no_device,
     require_tf32,
     require_visible,
     zeros,

@@ -5,6 +5,8 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
+import re
+import socket
 from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
@@ -12,9 +14,12 @@ from core import precisions
 
 from harness.adapter import cuda_driver
 from harness.adapter.base import Capability
-from harness.adapter.case import RankContext, Unsupported
+from harness.adapter.case import Mismatch, RankContext, Unsupported
 
 HALVES = frozenset(("bfloat16", "float16"))
+
+#: Words about a driver that works and is older than the framework needs.
+_OLD_DRIVER = re.compile(r"driver .*too old|driver .*insufficient|the driver supports CUDA")
 
 
 class AllReduce(NamedTuple):
@@ -104,12 +109,26 @@ def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
 
 
 def require_visible(framework: str, devices: int, rank_context: RankContext) -> None:
-    """Raise :class:`Unsupported` where the framework sees too few ``devices`` for this rank, with
-    the driver's reason where it sees none."""
+    """Raise the error of :func:`no_device` where the framework sees too few ``devices`` for this
+    rank, with the driver's reason where it sees none."""
     if rank_context.local_rank >= devices:
         seen = f"{framework} sees {devices} {rank_context.accelerator.upper()} devices"
         why = "" if devices else f": {cuda_driver.reason()}"
-        raise Unsupported(f"{seen}, too few for local rank {rank_context.local_rank}{why}")
+        raise no_device(f"{seen}, too few for local rank {rank_context.local_rank}{why}")
+
+
+def no_device(reason: str) -> Exception:
+    """Return the error of a rank that cannot have its device: :class:`Unsupported` where the
+    framework needs a newer driver, else :class:`Mismatch`, because the machine is at fault."""
+    if _OLD_DRIVER.search(reason):
+        return Unsupported(reason)
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError as error:
+        remedy = f"a line '127.0.1.1 {name}' in /etc/hosts"
+        reason = f"host name {name}: does not resolve ({error}); allowed: {remedy}; {reason}"
+    return Mismatch(reason)
 
 
 def zeros(size: int) -> Any:

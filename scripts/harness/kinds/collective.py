@@ -113,7 +113,7 @@ def _measured(context: Context, size: int) -> Dict[str, Any]:
 
 
 def check_room(case: Case, operation: str, dtype: str, size: int, available: Optional[int]) -> None:
-    """Raise Unsupported where a node's ranks lack memory for a size of ``size`` bytes.
+    """Raise MemoryError where a node's ranks lack memory for a size of ``size`` bytes.
 
     Each rank holds the arrays of all ranks, for the check, and copies of its own. ``available``:
     bytes of memory, None where the kernel does not tell."""
@@ -121,7 +121,7 @@ def check_room(case: Case, operation: str, dtype: str, size: int, available: Opt
     copies = COPIES * size * 4 // collectives.ITEM[dtype]
     needed = case.devices_per_node * (arrays + copies)
     if available is not None and needed > available:
-        raise Unsupported(
+        raise MemoryError(
             f"{operation} of {size} bytes, with the copies by which it is checked, takes "
             f"{needed / 2**30:.3g} GiB on a node; {available / 2**30:.3g} GiB are available: say a "
             "smaller largest_bytes"

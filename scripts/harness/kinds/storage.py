@@ -112,7 +112,7 @@ class Storage(Kind):
         if not folder:
             raise Unsupported("no folder is named: say storage=DIR, or --parameter folder=DIR")
         if not os.path.isdir(folder):
-            raise Unsupported(f"folder: {folder} is no folder")
+            raise Mismatch(f"folder: {folder} is no folder")
         if shutil.which(PROGRAM) is None:
             raise Unsupported("there is no fio here: install it (Debian: apt-get install fio)")
         fields["fio"] = {}
@@ -137,7 +137,7 @@ class StorageFiles:
             self._sizes[f"{SMALL_FILES}.0.{number}"] = parameters["small_file_bytes"]
 
     def __enter__(self) -> str:
-        """Return the folder. Raises Unsupported where files cannot be made."""
+        """Return the folder. Raises Mismatch where files cannot be made."""
         paths = {os.path.join(self._folder, name): size for name, size in self._sizes.items()}
         try:
             os.mkdir(self._folder)
@@ -150,7 +150,7 @@ class StorageFiles:
                     os.fsync(file.fileno())
         except OSError as error:
             self.__exit__()
-            raise Unsupported(f"folder: no file can be written there: {error.strerror}") from None
+            raise Mismatch(f"folder: no file can be written there: {error.strerror}") from None
         return self._folder
 
     def __exit__(self, *error: Any) -> None:

@@ -156,8 +156,8 @@ class Loading(Capability):
             usual = importlib.import_module(f"{package}.loader")
             module = getattr(usual, "MODULES", {}).get(form)
             return importlib.import_module(f"{package}.{module}") if module else usual
-        except ImportError as error:
-            name = error.name or error
+        except ModuleNotFoundError as error:
+            name = error.name
             if self.case.input in OF_DALI:
                 missing = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
                 raise Unsupported(f"its environment has no DALI: {missing}") from None

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from harness.adapter import Unsupported
+from harness.adapter import Mismatch, Unsupported
 
 
 def parse_list(text: str) -> List[int]:
@@ -53,7 +53,8 @@ def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> 
 def on_numa_node(number: int, root: str = "/sys/devices/system/node") -> Iterator[None]:
     """Run this thread on the cores of a NUMA node, so that memory it touches first lies there.
 
-    Raises Unsupported where the node does not exist, or its cores are not for this process."""
+    Raises Unsupported where the node does not exist, Mismatch where this process may not use its
+    cores."""
     known = by_numa_node(root)
     if number not in known:
         here = ", ".join(map(str, known)) or "none that the kernel tells of"
@@ -62,7 +63,7 @@ def on_numa_node(number: int, root: str = "/sys/devices/system/node") -> Iterato
     try:
         os.sched_setaffinity(0, known[number])
     except OSError as error:
-        raise Unsupported(
+        raise Mismatch(
             f"this run may not use the cores of NUMA node {number}: {error.strerror}"
         ) from error
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Dict, Optional
 
 from core.text import shorten
@@ -10,11 +11,25 @@ from core.text import shorten
 from harness.adapter import Adapter, Mismatch, Unsupported
 from harness.messages.report import error_text
 
+#: Faults of the machine, which a framework's refusal may quote: they are no property of it.
+_NO_MEMORY = re.compile(r"out of memory|cannot allocate memory|bad_alloc", re.IGNORECASE)
+_FAULT = re.compile(
+    r"no space left|disk quota exceeded|permission denied|operation not permitted|"
+    r"read-only file system|input/output error|too many open files|name resolution|"
+    r"name or service not known|temporarily unavailable",
+    re.IGNORECASE,
+)
+
 
 def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]:
     """Return status and reason for an exception that ended the rank."""
     if isinstance(error, Unsupported):
-        return {"status": "unsupported", "reason": shorten(str(error))}
+        reason, status = str(error), "unsupported"
+        if _NO_MEMORY.search(reason):
+            status = "oom"
+        elif _FAULT.search(reason):
+            status = "failed"
+        return {"status": status, "reason": shorten(reason)}
     memory = isinstance(error, MemoryError)
     if adapter is not None and not isinstance(error, Mismatch):
         with contextlib.suppress(Exception):  # a framework that was not even imported cannot tell

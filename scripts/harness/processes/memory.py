@@ -96,7 +96,8 @@ class MemoryMonitor:
     peak, which would disturb a timed run; ``launcher``: the process that does not count; ``proc``:
     the folder /proc.
 
-    ``peak``: most bytes held together. ``next_look``: when to look again, in monotonic seconds."""
+    ``peak``: most bytes held together. ``others``: most that others held. ``next_look``: when to
+    look again, in monotonic seconds."""
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class MemoryMonitor:
         proc: str = "/proc",
     ) -> None:
         self.may = may
-        self.peak = 0
+        self.peak = self.others = 0
         self.next_look = 0.0
         self._members = Members(run, launcher, proc)
         self._members.ignore_present()
@@ -129,6 +130,8 @@ class MemoryMonitor:
         available = available_bytes(self._proc)
         room = self.may.limit - held
         if available is not None:
+            total = _sum(f"{self._proc}/meminfo", ["MemTotal"])
+            self.others = max(self.others, total - available - held)
             room = min(room, available - self.may.reserve)
         now = time.monotonic()
         wait = min(self._longest, max(_SHORTEST_SECONDS, room / (_FILLING * self._cores)))
@@ -149,6 +152,7 @@ class MemoryMonitor:
             "limit_bytes": self.may.limit,
             "reserve_bytes": self.may.reserve,
             "peak_bytes": self.peak,
+            "others_bytes": self.others,
         }
 
 

@@ -83,7 +83,9 @@ SMT = Machine(8, 0, physical_cores=4)
 def test_a_device_is_made_of_physical_cores(
     machine: Machine, asked: Any, devices: tuple[int, ...], per_device: int
 ) -> None:
-    settings: Any = SimpleNamespace(accelerator="cpu", cores_per_device=asked, memory_limit=None)
+    settings: Any = SimpleNamespace(
+        side_by_side=False, accelerator="cpu", cores_per_device=asked, memory_limit=None
+    )
     some = [case(2)._replace(devices_per_node=count) for count in devices]
     actual = capacity(settings, machine, some)
     assert actual.cores_per_device == per_device

@@ -1,7 +1,7 @@
 """Programs that the tests of several adapters run."""
 
 import numpy as np
-from harness.adapter import RankContext, Unsupported
+from harness.adapter import Mismatch, RankContext, Unsupported
 
 from .prelude import ADDRESSES, LOCAL_RANK, NO_GPU, RANK, batch_of, built, raised, started
 from .small import model_config_of, small_bert
@@ -10,7 +10,8 @@ from .small import model_config_of, small_bert
 def refuse(model_config=None, build=False, **options):
     """Start an adapter, or build a model in it, with options that it refuses."""
     start = built if build else started
-    return {"reason": raised(Unsupported, lambda: start(model_config or small_bert(), **options))}
+    refusals = (Unsupported, Mismatch)  # of the framework, or of the machine
+    return {"reason": raised(refusals, lambda: start(model_config or small_bert(), **options))}
 
 
 def refuse_gpu():

@@ -325,7 +325,7 @@ def keep_random_state(model_config):
 
 def name_instances(model_config):
     double.DRIVERS_COUNT = 0  # NVML counts two
-    reason = raised(Unsupported, lambda: started(model_config, rank_context=CUDA))
+    reason = raised(Mismatch, lambda: started(model_config, rank_context=CUDA))
 
     def broken(device):
         raise RuntimeError("CUDA error: uncorrectable ECC error encountered")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,18 @@ from harness.adapter import (
     DENSE_CHWO,
     Collectives,
     MatmulTrace,
+    Mismatch,
     Numerics,
     PeakMatmul,
     StepBreakdown,
     Unsupported,
     Variable,
     cuda_driver,
+    no_device,
     require,
     require_visible,
 )
+from harness.measuring import failure
 from harness.step_breakdown import program_parts
 
 from ..numpy_adapter import SHAPES, Numpy
@@ -197,10 +201,10 @@ def test_what_an_adapter_lacks_is_the_reason() -> None:
         require(Numpy(), StepBreakdown)
 
 
-def test_a_device_that_a_framework_does_not_see_is_unsupported() -> None:
+def test_a_device_that_a_framework_does_not_see_is_a_fault_of_the_machine() -> None:
     rank_context = Numpy(accelerator="cuda").rank_context
     require_visible("Numpy", 4, rank_context)
-    with pytest.raises(Unsupported, match="Numpy sees 3 CUDA devices, too few for local rank 3"):
+    with pytest.raises(Mismatch, match="Numpy sees 3 CUDA devices, too few for local rank 3"):
         require_visible("Numpy", 3, rank_context)
 
 
@@ -232,8 +236,34 @@ def test_a_gpu_that_no_framework_sees_is_explained_by_the_driver(
         subprocess.run(command, input=code, text=True, check=True)
     monkeypatch.setattr(cuda_driver, "LIBRARY", library)
     rank_context = Numpy(accelerator="cuda").rank_context
-    with pytest.raises(Unsupported, match=f"sees 0 CUDA devices.*: {re.escape(reason)}$"):
+    # A driver that works but is too old is for the framework to support; another fault is not.
+    fault = Unsupported if status == 0 else Mismatch
+    with pytest.raises(fault, match=f"sees 0 CUDA devices.*: {re.escape(reason)}$"):
         require_visible("Numpy", 0, rank_context)
+
+
+def test_a_host_name_that_does_not_resolve_is_named_with_its_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "nowhere.invalid")
+    error = no_device("Unable to initialize backend 'cpu': rv == 0. -3 vs 0")
+    assert isinstance(error, Mismatch)
+    assert "host name nowhere.invalid: does not resolve" in str(error)
+    assert "allowed: a line '127.0.1.1 nowhere.invalid' in /etc/hosts" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("quoted", "status"),
+    [
+        ("no kernel for bfloat16", "unsupported"),
+        ("RuntimeError: [enforce fail] DefaultCPUAllocator: out of memory", "oom"),
+        ("std::bad_alloc", "oom"),
+        ("folder: no file can be written there: No space left on device", "failed"),
+        ("the C compiler 'cc' does not compile stream: /tmp: Permission denied", "failed"),
+    ],
+)
+def test_a_fault_of_the_machine_is_no_property_of_a_framework(quoted: str, status: str) -> None:
+    assert failure.describe(Unsupported(quoted), None)["status"] == status
 
 
 def test_programs_of_the_parts_have_run_once_and_the_step_not() -> None:

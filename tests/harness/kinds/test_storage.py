@@ -135,7 +135,7 @@ def test_without_fio_it_is_unsupported_with_what_to_install(toy: Bench, tmp_path
 )
 def test_what_is_no_folder_to_write_to_is_said(toy: Bench, folder: str, reason: str) -> None:
     record = stored(toy, folder)
-    assert record["status"] == "unsupported"
+    assert record["status"] == ("failed" if folder else "unsupported")
     assert reason in record["reason"]
 
 

@@ -107,6 +107,7 @@ def test_only_the_runs_own_processes_count(processes: Processes) -> None:
         "limit_bytes": 16 * GIB,
         "reserve_bytes": GIB,
         "peak_bytes": 3 * GIB,
+        "others_bytes": held.others,
     }
 
 
@@ -171,6 +172,16 @@ def test_the_less_is_left_the_sooner_it_looks_again(
         held.look()
         waits.append(held.next_look)
     assert waits[0] >= 0.5 > waits[1] > waits[2] >= 0.02
+
+
+def test_what_others_hold_is_recorded(processes: Processes) -> None:
+    processes.hold(GIB // 4, GIB // 4)
+    (processes.folder / "meminfo").write_text(
+        f"MemTotal: {24 * 2**20} kB\nMemAvailable: {GIB // 2048} kB\n"
+    )
+    held = processes.memory()
+    assert "left on the machine" in str(held.look())
+    assert held.fields()["others_bytes"] == 24 * GIB - GIB // 2 - GIB // 4
 
 
 def test_a_run_over_its_limit_is_out_of_memory(toy: Bench) -> None:

@@ -439,6 +439,7 @@ def _run_again(run: Run, settings: Settings) -> bool:
     return (
         settings.measures_again
         or run.status in settings.retry
+        or run.crowded_out
         or (run.attempt < settings.rerun_disturbed and is_disturbed)
         or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))
     )

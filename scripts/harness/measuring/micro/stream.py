@@ -14,7 +14,8 @@ import os
 import threading
 from typing import Any, Dict, List
 
-from harness.machine import control_groups
+from core import control_groups
+
 from harness.machine.sources import file_line
 from harness.measuring.micro.compiled import library
 from harness.processes import memory

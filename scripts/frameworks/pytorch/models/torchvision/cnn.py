@@ -24,8 +24,10 @@ def models() -> Any:
     importing.install()
     try:
         import torchvision
-    except ImportError as error:
-        raise Unsupported(f"torchvision cannot be imported: {error}") from error
+    except ModuleNotFoundError as error:
+        if error.name != "torchvision":
+            raise
+        raise Unsupported("torchvision is not installed in this environment") from None
     return torchvision.models
 
 
