@@ -136,6 +136,23 @@ def test_ranks_that_share_a_replica_have_one_batch() -> None:
         check(5, 5, 7, 8)
     with pytest.raises(Mismatch, match="replicas 0 and 1 had the same batch"):
         check(5, 5, 5, 5)
+    case = case._replace(devices_per_node=6, parallelism="data3xtensor2")
+    check(5, 5, 7, 7, 9, 9)
+    for first, last in ((5, 0), (7, 1)):
+        with pytest.raises(Mismatch, match=f"replicas {last} and 2 had the same batch"):
+            check(5, 5, 7, 7, first, first)
+
+
+@pytest.mark.parametrize("off", [1e-3, 1e-6, 1e-9])
+def test_ranks_that_trained_together_agree_up_to_rounding(off: float) -> None:
+    def check(*checksums: float) -> None:
+        checks.check_same_weights(
+            [{"rank": rank, "weights_checksum": each} for rank, each in enumerate(checksums)]
+        )
+
+    check(3.0, 3.0 + 1e-15, 3.0)
+    with pytest.raises(Mismatch, match=r"rank 0 has checksum 3\.0, rank 2 has"):
+        check(3.0, 3.0, 3.0 * (1 + off))
 
 
 def test_the_slowest_rank_counts(toy: Bench) -> None:

@@ -66,6 +66,25 @@ def test_a_figure_without_a_verification_is_unverified(tmp_path: Path) -> None:
 GENERATED = CASE | {"model": "gpt2_small", "mode": "generate"}
 
 
+@pytest.mark.parametrize("wrong", range(4))
+def test_every_quantity_of_a_verification_counts(wrong: int, tmp_path: Path) -> None:
+    """Fail if one of several quantities is not judged, wherever it stands, or on some rank."""
+    names = ("loss", "outputs", "dropout", "trainable parameters")
+    run = run_in(tmp_path, CASE)
+    verification_in(tmp_path, CASE)
+    (file,) = (tmp_path / "verification").iterdir()
+    record = json.loads(file.read_text())
+    fine = [{"quantity": name, "error": 0.0, "where": ""} for name in names]
+    far = [{**entry, "error": 1e9 * (n == wrong)} for n, entry in enumerate(fine)]
+    (rank,) = record["ranks"]
+    record["ranks"] = [{**rank, "verification": fine}, {**rank, "rank": 1, "verification": far}]
+    file.write_text(json.dumps(record))
+    flag = flag_of(tmp_path, run)
+    assert flag is not None
+    assert flag[0] == "incorrect"
+    assert names[wrong].partition(" ")[0] in flag[1]
+
+
 def test_generated_text_needs_a_verification_of_its_own(tmp_path: Path) -> None:
     run = run_in(tmp_path, GENERATED)
     verification_in(tmp_path, GENERATED | {"mode": "inference"})

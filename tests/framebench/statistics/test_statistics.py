@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from framebench.statistics import descriptive, intervals
 from framebench.statistics.ranks import average_ranks
+from framebench.statistics.verdicts import verdict
 from harness.kinds import generate
 from scipy import stats
 
@@ -100,3 +101,28 @@ def test_ranks_are_those_of_scipy_with_ties_and_without(count: int) -> None:
     random = np.random.default_rng(count)
     for values in (random.normal(size=count), random.integers(0, 5, size=count) / 10):
         assert average_ranks(values).tolist() == stats.rankdata(values).tolist()
+
+
+@pytest.mark.parametrize(
+    ("interval", "p_adjusted", "expected"),
+    [
+        ((1.06, 1.4), 0.05, "faster"),
+        ((1.06, 1.4), 0.051, "cannot tell"),
+        ((1.0, 1.4), 0.001, "cannot tell"),
+        ((0.99, 1.4), 0.001, "cannot tell"),
+        ((0.96, 1.04), 0.001, "no difference shown"),
+    ],
+)
+def test_a_side_is_faster_where_rank_test_and_interval_show_it(
+    interval: tuple[float, float], p_adjusted: float, expected: str
+) -> None:
+    ratio = sum(interval) / 2
+    assert verdict(ratio, interval, p_adjusted) == expected
+    mirrored = verdict(1 / ratio, (1 / interval[1], 1 / interval[0]), p_adjusted)
+    assert mirrored == ("slower" if expected == "faster" else expected)
+
+
+def test_p_values_are_adjusted_by_benjamini_and_hochberg() -> None:
+    p_values = [0.01, 0.04, 0.03, 0.2, 0.012]
+    expected = stats.false_discovery_control(p_values)
+    assert intervals.adjusted(p_values) == pytest.approx(list(expected))

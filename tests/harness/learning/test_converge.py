@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from harness.kind import TargetMissed, Workload, combined
 from harness.kinds import converge
 from harness.learning import batches, curve
 from harness.learning.rates import FIRST, LAST, SCHEDULES, rate_at, schedule_of
-from harness.learning.training import Recipe, is_done
+from harness.learning.training import Recipe, is_done, train
 from harness.request import described
 
 from ...bench import ROOT, Bench
@@ -41,6 +42,7 @@ def epoch(number: int, score: float, loss: float | None = 0.5, seconds: float = 
 
 
 KNOWN = "constant, cosine, linear, one_cycle, polynomial:POWER:END (above 0, and from 0 to 1)"
+CASE_OF_RATES = ("toy", "toy", "train", 1, 1, 2, "fp32", "none")
 CURVE = [epoch(1, 0.7, seconds=6.0), epoch(2, 0.95), epoch(3, 0.99), epoch(4, 0.98)]
 
 
@@ -83,6 +85,22 @@ def test_a_polynomial_schedule_says_its_power_and_its_end() -> None:
         with pytest.raises(ValueError, match="one_cycle, polynomial:POWER:END"):
             schedule_of(text)
     assert [schedule_of(name) for name in SCHEDULES] == [*SCHEDULES]
+
+
+def test_each_step_has_the_rate_of_its_place_in_the_schedule() -> None:
+    """Fail if the schedule of a training is late or early by a step."""
+    rates, used = list[float](), list[float]()
+    adapter = SimpleNamespace(
+        set_learning_rate=rates.append, feed=len, read=float, synchronize=list,
+        step=lambda: used.append(rates[-1]) or 0.5, rank_context=SimpleNamespace(world_size=1),
+    )  # fmt: skip
+    context: Any = SimpleNamespace(
+        adapter=adapter, rank_context=SimpleNamespace(rank=0), fields={},
+        report=SimpleNamespace(enter=len), workload=SimpleNamespace(case=Case(*CASE_OF_RATES)),
+    )  # fmt: skip
+    source: Any = SimpleNamespace(steps=4, of_epoch=lambda epoch: [[]] * 4)
+    train(context, source, Recipe(2, SCORE, None, "linear", 1.0, 0.25), lambda: {SCORE: 0.0})
+    assert used == [rate_at("linear", 1.0, 0.25, step, 8) for step in range(8)]
 
 
 def test_every_sample_is_fed_once_an_epoch_and_ranks_share_them() -> None:
