@@ -169,7 +169,7 @@ class Answers:
             return "there is nothing to compare"
         counted = Counter(lead.verdict for lead in leads if lead.needs is None)
         significant = counted.pop(SHOWN, 0)
-        parts = [f"{significant} of {len(leads)} leads are significant"]
+        parts = [f"{significant} of {len(leads)} leads are significant for independent repeats"]
         if not significant and ORDER_SURE not in counted:
             parts = ["no winner is significant yet"]
         if needs := sorted(lead.needs for lead in leads if lead.needs is not None):
@@ -262,7 +262,7 @@ def _fastest_lines(answers: Answers, most: int) -> list[str]:
     shown = [_line(answer, width, not alike) for answer in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
-    return [f"Fastest: {answers.verdicts}", *shown]
+    return [*_wrapped([f"Fastest: {answers.verdicts}"]), *shown]
 
 
 def _line(answer: Answer, width: int, verdict: bool) -> str:
