@@ -254,7 +254,8 @@ def _fastest_lines(answers: Answers, most: int) -> list[str]:
     """Return up to ``most`` lines on the fastest frameworks; [] if a single one has variants."""
     if not answers.compares_frameworks:
         return []
-    chosen = answers.most_compared(most - 2)
+    heading = _wrapped([f"Fastest: {answers.verdicts}"])
+    chosen = answers.most_compared(most - 1 - len(heading))
     width = max((len(_shortened(answer.setting)) for answer in chosen), default=0)
     alike = (
         len({answer.within or answer.verdict or answer.why for answer in answers.fastest}) == 1
@@ -262,7 +263,7 @@ def _fastest_lines(answers: Answers, most: int) -> list[str]:
     shown = [_line(answer, width, not alike) for answer in chosen]
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
-    return [*_wrapped([f"Fastest: {answers.verdicts}"]), *shown]
+    return [*heading, *shown]
 
 
 def _line(answer: Answer, width: int, verdict: bool) -> str:
