@@ -197,7 +197,8 @@ def test_it_takes_a_verification_with_micro_steps(tmp_path: Path) -> None:
     assert flag_of(tmp_path, one) is None
     assert flag_of(tmp_path, four) == ("unverified", "it was not compared with accumulation")
     verification_in(tmp_path, {**training, "accumulation": 2}, error=0.1)
-    assert flag_of(tmp_path, four) == ("incorrect", "")
+    off = "outputs differ from the reference by 0.1 (allowed 0.0001)"
+    assert flag_of(tmp_path, four) == ("incorrect", off)
     assert flag_of(tmp_path, one) is None, "that of micro-steps says nothing of single steps"
     verification_in(tmp_path, {**training, "accumulation": 2}, started="2031-01-01")
     assert flag_of(tmp_path, four) is None

@@ -66,7 +66,8 @@ def test_a_figure_is_verified_with_its_value_of_an_axis(tmp_path: Path) -> None:
     assert flag_of(tmp_path, other) is None, "the axis does not change what is computed"
     own_axes.load(str(ROOT / "tests" / "axes"))
     verification_in(tmp_path, {**training, AXIS: OTHER}, error=0.1)
-    assert flag_of(tmp_path, other) == ("incorrect", "")
+    off = "outputs differ from the reference by 0.1 (allowed 0.0001)"
+    assert flag_of(tmp_path, other) == ("incorrect", off)
     assert flag_of(tmp_path, plain) is None
     verification_in(tmp_path, {**training, AXIS: OTHER}, started="2031-01-01")
     assert flag_of(tmp_path, other) is None

@@ -403,7 +403,8 @@ def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path
     verification_in(tmp_path, case, scale=SCALE)
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, case, error=0.1, scale=SCALE, started="2031-01-01T00:00:00.000Z")
-    assert flag_of(tmp_path, run) == ("incorrect", "")
+    off = "outputs differ from the reference by 0.1 (allowed 0.0001)"
+    assert flag_of(tmp_path, run) == ("incorrect", off)
     half = run_in(tmp_path, {**case, "precision": "bf16"}, own_model=own)
     verification_in(tmp_path, {**case, "precision": "bf16"}, scale=SCALE)
     assert flag_of(tmp_path, half) is None, "not in fp32, too"

@@ -79,7 +79,7 @@ def test_a_suite_with_fp32_makes_no_further_verification(tmp_path: Path) -> None
 
 def test_nothing_is_verified_for_a_precision_that_a_framework_has_not(tmp_path: Path) -> None:
     _, wanted = of_suite(tmp_path, framework=["megengine"], precision=["amp"])
-    assert {verification.case.precision for verification in wanted} == {"amp"}, "which says so"
+    assert not wanted
 
 
 def test_variables_that_fp32_refuses_are_left_out_of_its_verification(tmp_path: Path) -> None:
