@@ -28,6 +28,7 @@ from harness.messages.report import error_text
 from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
+from harness.processes.fork_server import ForkServer
 from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
 from harness.processes.private_network import PrivateNetwork, private_network
@@ -35,7 +36,7 @@ from harness.provenance import computation, environment, packages, scheduler, so
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
-from harness.request.command_line import Request, as_typed, parse
+from harness.request.command_line import Request, as_typed, each_check, parse
 from harness.request.options import ALLOW, SKIP
 from harness.variables import recorded
 
@@ -57,10 +58,11 @@ class Setup:
     run: str  # unique id
     folder: str  # temporary, for the ranks
     deadline: float  # monotonic seconds
-    commands: Dict[str, List[str]]  # of this run, and of the checks that follow, by output
+    command: List[str]  # that repeats this run
     cores: List[int]  # that this process might use when it started
     common: Dict[str, str]  # variables of all ranks
     devices: node.Devices
+    forks: Optional[ForkServer]  # None: each rank is a new process
 
 
 def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
@@ -92,6 +94,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
                 None,
                 setup.devices,
                 network,
+                setup.forks,
             )
         outcomes = node_result.outcomes
     else:
@@ -101,21 +104,12 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     measured = judged(task, status, reason, [rank_outcome.fields for rank_outcome in outcomes])
     if node_result is None:
         return replace(measured, nodes=entries)
-    measured = replace(
+    return replace(
         measured,
         watch=node_result.watch,
         memory=node_result.memory,
         network=network.fields() if network else None,
     )
-    if not (task.then and node_result.checks):
-        return measured
-    ran, *checks = node_result.checks
-    then = [
-        replace(judged(one, left.fields["status"], left.fields["reason"], [left.fields]),
-                ended=left.saved)
-        for one, left in zip(task.then, checks)
-    ]  # fmt: skip
-    return replace(measured, ended=ran.saved, then=then)
 
 
 def judged(
@@ -262,12 +256,9 @@ def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         return record.Measured("failed", f"the launcher failed: {error_text(error)}", [])
 
 
-def measure(
-    setup: Setup, started: record.Started, arguments: Sequence[str]
-) -> List[Dict[str, Any]]:
+def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
     """Return the record of this run, whatever happens except a signal other than the scheduler's at
-    the end of its job's time, and those of the checks that followed. Raises
-    :class:`search.NoRecord`."""
+    the end of its job's time. Raises :class:`search.NoRecord`."""
     task = setup.task
     request, framework = task.request, task.framework
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
@@ -280,20 +271,12 @@ def measure(
     measured = refused(setup, installed) or outcome_of(setup, arguments)
     sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
-    records = []
-    for each_task, result in zip((task, *task.then), (measured, *measured.then)):
-        code = dict(where["code"])
-        if framework:
-            code["computation"] = computation.digest(
-                framework.folder, each_task.workload.model_config
-            )
-        command = setup.commands[each_task.request.output]
-        made = record.assemble(
-            each_task, result, {**where, "code": code}, command, started, version
+    if framework:
+        where["code"]["computation"] = computation.digest(
+            framework.folder, task.workload.model_config
         )
-        records.append(record.checked(made, setup.schema))
-        started = record.Started.at(result.ended) if result.ended else started
-    return records
+    made = record.assemble(task, measured, where, setup.command, started, version)
+    return record.checked(made, setup.schema)
 
 
 @contextlib.contextmanager
@@ -318,15 +301,24 @@ def devices_for(
         common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
         # Its part of the cores near all GPUs, so that neighbours get other cores.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores_of.allowed())
-        place = places[taken]
+        place, before = places[taken], cores_of.allowed()
         if place is not None and near[place]:
             os.sched_setaffinity(0, near[place])
         yield node.Devices(files, locks[taken], len(names))
+        os.sched_setaffinity(0, before)
 
 
-def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str]]) -> int:
-    """Measure and write the record, and those of the checks that followed. Returns the exit
-    status."""
+def run(request: Request, forks: Optional[ForkServer]) -> int:
+    """Measure and write the record. Returns the exit status. Raises
+    :class:`reservation.ReservationError`."""
+    if os.path.lexists(request.output):
+        print(reservation.measured_already(request.output), file=sys.stderr)
+        return _CANNOT_DO
+    folder = os.path.dirname(os.path.realpath(__file__))
+    variables = [*recorded(dict(request.variables)).items()]
+    command = as_typed(sys.executable, folder, request.arguments, request.parameters, variables)
+    # The same on all nodes, where nothing was said of it.
+    arguments = [*request.arguments, "--output", request.output, "--log", request.log]
     try:
         task = declaration.task_of(request)
         schema = record_schema()
@@ -343,37 +335,21 @@ def run(request: Request, arguments: Sequence[str], commands: Dict[str, List[str
     with devices_for(request, isinstance(task.kind, SearchKind), common) as devices:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
-        outputs = [each_request.output for each_request in (request, *request.then)]
-        partial = [reservation.partial(output, identity) for output in outputs]
+        partial = [reservation.partial(request.output, identity)]
         with temporary_folder(identity, partial, devices.files) as folder:
             place = reservation.Reservation(request.output, identity, size)
             try:
                 reservation.make_log(request.log)
                 deadline = started.monotonic + request.time_limit
                 setup = Setup(
-                    task, schema, identity, folder, deadline, commands, cores, common, devices
+                    task, schema, identity, folder, deadline, command, cores, common, devices, forks
                 )
-                result, *checks = measure(setup, started, arguments)
+                result = measure(setup, started, arguments)
                 place.write(record.encode(result))
             finally:
                 place.discard()
-            for check_request, made in zip(request.then, checks):
-                if made["status"] in ("failed", "oom"):  # made again in a process of its own
-                    break
-                write_check(check_request.output, identity, record.encode(made))
-    print(record.summary(result, request.output))
+    print(record.summary(result, request.output), flush=True)
     return 0
-
-
-def write_check(output: str, run: str, content: bytes) -> None:
-    """Write the record of a check that followed a run. Without room for it, the check is made again
-    by itself, which says so."""
-    with contextlib.suppress(reservation.ReservationError):
-        place = reservation.Reservation(output, run, len(content))
-        try:
-            place.write(content)
-        finally:
-            place.discard()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -381,35 +357,25 @@ def main(arguments: Sequence[str]) -> int:
 
     0 whenever a record was written, whatever it says; 2 for a wrong command line or an existing
     output; 3 where the output cannot be written or the machine cannot be locked; 128 + N after
-    signal N, without a record; that of a run of a search that left none."""
+    signal N, without a record; that of a run of a search that left none. Of several checks, the
+    first status but 0."""
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)
         if str(os.getppid()) != parent:  # it has ended before the kernel could be asked
             return 128 + signal.SIGTERM
-    request = parse(arguments)
-    if os.path.lexists(request.output):
-        print(reservation.measured_already(request.output), file=sys.stderr)
-        return _CANNOT_DO
-    folder = os.path.dirname(os.path.realpath(__file__))
-    commands = {
-        each_request.output: as_typed(
-            sys.executable,
-            folder,
-            each_request.arguments,
-            each_request.parameters,
-            [*recorded(dict(each_request.variables)).items()],
-        )
-        for each_request in (request, *request.then)
-    }
-    # The same on all nodes, where nothing was said of it.
-    arguments = [*arguments, "--output", request.output, "--log", request.log]
+    requests = [parse(words) for words in each_check(arguments)]
+    status = 0
     try:
-        with signals_raise():
-            return run(request, arguments, commands)
-    except (machine_lock.MachineLockError, reservation.ReservationError) as error:
-        print(error, file=sys.stderr)
-        return _CANNOT_WRITE
+        with signals_raise(), ForkServer() as server:
+            for request in requests:
+                try:
+                    ended = run(request, server if len(requests) > 1 else None)
+                except (machine_lock.MachineLockError, reservation.ReservationError) as error:
+                    print(error, file=sys.stderr)
+                    ended = _CANNOT_WRITE
+                status = status or ended
+            return status
     except search.NoRecord as error:
         print(f"a run of the search left no record (exit status {error.status})", file=sys.stderr)
         return error.status

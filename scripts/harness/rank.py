@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
+import json
 import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
@@ -122,10 +124,24 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def _measure(spec: Dict[str, Any], rank_context: RankContext, report: Report) -> Optional[Adapter]:
-    """Measure what ``spec`` describes and report it; return the adapter. Leaves the process on an
-    error."""
+def workload_of(spec: Dict[str, Any]) -> Workload:
+    """Return the workload in a spec."""
+    return Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
+
+
+def main(spec_path: str) -> int:
+    """Run the rank that the environment describes.
+
+    Results go to the folder named by the spec; the exit status only says whether they are good."""
+    # Before the spec is opened: a launcher that ended earlier has removed it, and one that ends
+    # later ends this rank.
+    signal_when_parent_dies(signal.SIGKILL)
+    prefer_for_oom_kill()
+    faulthandler.enable()
+    spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
+    rank_context = rank_context_from(os.environ, spec)
+    report = Report(spec["folder"], rank_context.rank, spec["node"])
     adapter: Optional[Adapter] = None
     try:
         cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
@@ -135,7 +151,7 @@ def _measure(spec: Dict[str, Any], rank_context: RankContext, report: Report) ->
         report.enter("start")
         own_axes.load(spec["kinds"])
         kind = kinds.load(spec["kind"], spec["kinds"])
-        workload = Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
+        workload = workload_of(spec)
         if kind.independent_ranks:
             barrier = Barrier(spec["folder"], rank_context.rank, workload.case.devices_per_node)
             adapter = load_framework(
@@ -160,31 +176,65 @@ def _measure(spec: Dict[str, Any], rank_context: RankContext, report: Report) ->
     gc.unfreeze()
     kind.afterwards(context, time.perf_counter() - begin)
     report.succeed()
-    return adapter
-
-
-def main(spec_path: str) -> int:
-    """Run the rank that the environment describes.
-
-    Results go to the folder named by the spec; the exit status only says whether they are good.
-    What the spec has to follow comes after the result, with an adapter of its own."""
-    # Before the spec is opened: a launcher that ended earlier has removed it, and one that ends
-    # later ends this rank.
-    signal_when_parent_dies(signal.SIGKILL)
-    prefer_for_oom_kill()
-    faulthandler.enable()
-    spec = bounded.read_json(spec_path)
-    rank_context = rank_context_from(os.environ, spec)
-    for number, changes in enumerate([{}, *spec["then"]]):
-        report = Report(spec["folder"], rank_context.rank, spec["node"], number)
-        adapter = _measure({**spec, **changes}, rank_context, report)
-        # The result is saved; the kernel ends a framework that hangs while it leaves.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(_SECONDS_TO_LEAVE)
-        if adapter is not None:
-            adapter.stop()
-            del adapter
-        gc.collect()
-        signal.alarm(0)
+    # The result is saved; the kernel ends a framework that hangs while it leaves.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(_SECONDS_TO_LEAVE)
+    if adapter is not None:
+        adapter.stop()
     return 0
+
+
+def serve() -> int:
+    """Import a framework, then fork a rank for each request on standard input.
+
+    Returns the exit status of the rank in each fork, and 0 at the end of the input."""
+    signal_when_parent_dies(signal.SIGKILL)
+    answers = os.dup(1)
+    os.dup2(2, 1)  # frameworks print when they are imported
+    is_loaded = False
+    for line in iter(sys.stdin.readline, ""):
+        request = json.loads(line)
+        if not is_loaded:
+            load(request)
+            is_loaded = True
+        between = os.fork()
+        if between == 0:
+            here = os.getpid()
+            if os.fork():
+                os._exit(0)
+            return _main_of_fork(request, here, answers)
+        os.waitpid(between, 0)
+    return 0
+
+
+def load(request: Dict[str, Any]) -> None:
+    """Import the framework of a request. A rank that cannot import it says why."""
+    spec = bounded.read_json(request["spec"])
+    os.environ.update(request["variables"])
+    with contextlib.suppress(Exception):
+        own_axes.load(spec["kinds"])
+        rank_context = rank_context_from(os.environ, spec)
+        workload = workload_of(spec)
+        adapter = load_adapter(spec["framework_folder"])
+        adapter(workload.case, workload.model_config, rank_context).import_framework()
+
+
+def _main_of_fork(request: Dict[str, Any], parent: int, answers: int) -> int:
+    """Become the rank of a request, and a child of the launcher, once ``parent`` has ended; write
+    the own process id to ``answers``."""
+    os.setsid()
+    while os.getppid() == parent:
+        time.sleep(0.001)
+    output = os.open(request["output"], os.O_WRONLY)
+    os.write(answers, f"{os.getpid()}\n".encode())
+    os.close(answers)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    os.environ.clear()
+    os.environ.update(request["variables"])
+    os.chdir(request["folder"])
+    tempfile.tempdir = None  # it may have been asked for by what was imported
+    return main(request["spec"])

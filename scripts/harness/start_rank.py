@@ -1,4 +1,5 @@
 """Start one rank, described by the environment: ``python scripts/harness/start_rank.py SPEC.json``.
+Without a spec: fork ranks on request.
 
 The launcher here, or a scheduler elsewhere, sets RANK, LOCAL_RANK, WORLD_SIZE and
 FRAMEBENCH_ADDRESSES, and FRAMEBENCH_CORES to pin the rank.
@@ -16,7 +17,7 @@ sys.path[:] = [os.path.dirname(_HERE)] + [
 if __name__ == "__main__":
     from core.text import accept_any_text
 
-    from harness.rank import main
+    from harness.rank import main, serve
 
     accept_any_text()
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1]) if sys.argv[1:] else serve())

@@ -450,7 +450,7 @@ def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
 
 def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> None:
     assert start_program("hang_in_parts", tmp_path).wait(300) == -signal.SIGALRM
-    _, final, fields, _ = report.read(str(tmp_path), 0)
+    _, final, fields = report.read(str(tmp_path), 0)
     assert final, "the launcher must see a result"
     assert fields["status"] == "ok"
     assert "too long" in fields["step_breakdown"]["reason"]

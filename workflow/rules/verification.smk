@@ -35,6 +35,17 @@ use rule benchmark as verify with:
         "<results>/logs/verification/{framework}/{reference}/{verification}.log",
 
 
+use rule benchmark as checks with:
+    """Make checks of one framework in one process; each leaves a record of its own."""
+    input:
+        ancient(driver.jobs.before),
+        reference=ancient(driver.verifications.reference),
+    output:
+        touch("<results>/logs/checks/{framework}/{checks}.done"),
+    log:
+        "<results>/logs/checks/{framework}/{checks}.log",
+
+
 rule verification:
     """Verify full-size models, then update tables and report."""
     input:

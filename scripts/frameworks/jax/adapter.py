@@ -40,7 +40,7 @@ class JaxAdapter(
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
     FROM_DLPACK = "dlpack.from_dlpack"
 
-    def start(self) -> None:
+    def import_framework(self) -> None:
         import jax
 
         # all that imports JAX at its top: from here on it is there
@@ -54,6 +54,9 @@ class JaxAdapter(
         self._operations, self._collectives = operations, collectives
         self._overlap, self._kernels = overlap, kernels
 
+    def start(self) -> None:
+        self.import_framework()
+        devices, data_parallel = self._devices, self._data_parallel
         devices.configure(self.rank_context, self.case.precision)
         several = self.rank_context.world_size > 1
         if several:

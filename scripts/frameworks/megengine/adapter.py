@@ -28,20 +28,23 @@ class MegEngineAdapter(
     OUT_OF_MEMORY = ("failed to malloc",)
     KEEPS_RANDOM = False  # nothing returns the state of its generators
 
-    def start(self) -> None:
+    def import_framework(self) -> None:
         import megengine
 
         from . import operations, optimizers
 
+        self._megengine: Any = megengine
+        self._operations, self._optimizers = operations, optimizers
+
+    def start(self) -> None:
+        self.import_framework()
         if self.rank_context.accelerator != "cpu":
             raise Unsupported("MegEngine has been tried on CPUs alone")
-        operations.require_precision(self.case.precision)
+        self._operations.require_precision(self.case.precision)
         # "cpu0" computes in one thread, "multithreadN:0" in N
         threads = self.rank_context.threads
         self._device = "cpu0" if threads == 1 else f"multithread{threads}:0"
-        megengine.set_default_device(self._device)
-        self._megengine: Any = megengine
-        self._operations, self._optimizers = operations, optimizers
+        self._megengine.set_default_device(self._device)
         self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:

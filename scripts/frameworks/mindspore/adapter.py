@@ -45,9 +45,9 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
     GENERATES_WITH = ("none", "jit")
     KEEPS_RANDOM = False  # a seed set again draws other dropout masks
 
-    def start(self) -> None:
-        threads = self.rank_context.threads
-        os.environ["OMP_NUM_THREADS"] = str(threads)  # oneDNN's, read when it is loaded
+    def import_framework(self) -> None:
+        # oneDNN's, read when it is loaded
+        os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
         # With AVX-512, oneDNN 3.10 runs MindSpore's layout of weights in its reference code. Below,
         # it has a kernel for it. MindSpore's matmuls are its own.
         os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
@@ -61,20 +61,24 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
         from .micro import collectives, operations
         from .parallel import data_parallel
 
-        if self.rank_context.accelerator != "cpu":
-            raise Unsupported(
-                f"the package index has MindSpore {mindspore.__version__} for CPUs only"
-            )
         self._mindspore: Any = mindspore
         self._ops, self._executor = ops, _pynative_executor
         self._matmuls, self._optimizers = matmuls, optimizers
         self._programs_of, self._steps = programs, steps
         self._operations, self._collectives = operations, collectives
-        mindspore.set_device("CPU")
-        _set_once(mindspore, threads)
-        if self.case.precision != "fp32":
-            matmuls.refuse_halves()
         self._data_parallel = data_parallel
+
+    def start(self) -> None:
+        self.import_framework()
+        mindspore, data_parallel = self._mindspore, self._data_parallel
+        if self.rank_context.accelerator != "cpu":
+            raise Unsupported(
+                f"the package index has MindSpore {mindspore.__version__} for CPUs only"
+            )
+        mindspore.set_device("CPU")
+        _set_once(mindspore, self.rank_context.threads)
+        if self.case.precision != "fp32":
+            self._matmuls.refuse_halves()
         self._group = data_parallel.Group(self.rank_context)
         self._definition: Any = self.definition()
 

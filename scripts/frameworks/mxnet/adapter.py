@@ -49,7 +49,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     KEEPS_RANDOM = False
     FROM_DLPACK = "nd.from_dlpack"
 
-    def start(self) -> None:
+    def import_framework(self) -> None:
         # OpenMP reads it once; also in MXNet's own threads, which no function reaches
         os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
         if self.case.precision == "fp32":
@@ -57,7 +57,7 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         from .parallel import data_parallel
 
         several = self.rank_context.world_size > 1
-        children = data_parallel.start_children(self.rank_context) if several else []
+        self._children = data_parallel.start_children(self.rank_context) if several else []
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
@@ -68,7 +68,11 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         self._devices, self._optimizers, self._matmuls = devices, optimizers, matmuls
         self._steps = steps
         self._operations, self._kernels = operations, kernels
+        self._data_parallel = data_parallel
 
+    def start(self) -> None:
+        self.import_framework()
+        devices = self._devices
         devices.put_messages_first()
         self._context = devices.take(self.rank_context)
         self._definition: Any = self.definition()
@@ -78,7 +82,9 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
         self._dtype, self._operators = devices.set_precision(
             self.case.precision, self._context, operators
         )
-        self._group: Any = data_parallel.Group(self.rank_context, children) if several else None
+        self._group: Any = None
+        if self.rank_context.world_size > 1:
+            self._group = self._data_parallel.Group(self.rank_context, self._children)
 
     def build(self, batch: Dict[str, Any]) -> None:
         mx, definition, steps = self._mx, self._definition, self._steps

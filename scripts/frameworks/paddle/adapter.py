@@ -44,7 +44,7 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
     OUT_OF_MEMORY = ("ResourceExhausted",)
     KEEPS_RANDOM = False
 
-    def start(self) -> None:
+    def import_framework(self) -> None:
         # cuBLAS and cuDNN read it when they are loaded
         if self.case.precision != "tf32":
             os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
@@ -64,20 +64,25 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         self._operations, self._collectives = operations, collectives
         self._overlap, self._kernels = overlap, kernels
 
+    def start(self) -> None:
+        self.import_framework()
+        devices = self._devices
         self._gpu = devices.take(self.rank_context)
         self._amp = is_mixed(self.case.precision)
         if self.case.precision == "tf32":
             devices.allow_tf32(self._gpu)
         self._dtype = devices.matmul_dtype(self.case.precision, self._gpu)
         self._compiled = self.case.compiler != "none"
-        compiler.require(self.case.compiler)
+        self._compiler.require(self.case.compiler)
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
         if self.case.accumulation > 1 and self.rank_context.world_size > 1:
             self.step_all_reduces()  # which it does not tell: better refused before than behind
         self._definition: Any = self.definition()
         self._process_group = (
-            data_parallel.join(self.rank_context) if self.rank_context.world_size > 1 else None
+            self._data_parallel.join(self.rank_context)
+            if self.rank_context.world_size > 1
+            else None
         )
 
     def build(self, batch: Dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ class PyTorchAdapter(
     MODULE = "torch"
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
-    def start(self) -> None:
+    def import_framework(self) -> None:
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
@@ -57,6 +57,9 @@ class PyTorchAdapter(
         self._matmuls, self._steps, self._optimizers = matmuls, steps, optimizers
         self._float8 = float8
 
+    def start(self) -> None:
+        self.import_framework()
+        torch, devices, float8 = self._torch, self._devices, self._float8
         torch.set_num_threads(self.rank_context.threads)
         if torch.get_num_interop_threads() != 1:  # which a process may set once
             torch.set_num_interop_threads(1)
@@ -69,12 +72,14 @@ class PyTorchAdapter(
         self._amp = self._in_float8 or is_mixed(self.case.precision)
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
-            compiler.require(self.case.compiler, self._device, self.trains, self.case.accumulation)
+            self._compiler.require(
+                self.case.compiler, self._device, self.trains, self.case.accumulation
+            )
         self._definition: Any = self.definition()
         self._watching = False
         several = self.rank_context.world_size > 1
         self._process_group = (
-            data_parallel.join(self._device, self.rank_context) if several else None
+            self._data_parallel.join(self._device, self.rank_context) if several else None
         )
         self._sharding: Any = None
         self._in_stages = self.case.layout.stages > 1

@@ -62,7 +62,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     FROM_DLPACK = "experimental.dlpack.from_dlpack"
 
-    def start(self) -> None:
+    def import_framework(self) -> None:
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
@@ -84,6 +84,10 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         self._operations, self._collectives = operations, collectives
         self._overlap, self._kernels = overlap, kernels
         tf.get_logger().setLevel("ERROR")
+
+    def start(self) -> None:
+        self.import_framework()
+        tf, devices = self._tf, self._devices
         tf.config.threading.set_intra_op_parallelism_threads(self.rank_context.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
         tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -94,7 +98,7 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         self._strategy = devices.join(self.rank_context)
         # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
         self._device_name = tf.constant(0.0).device
-        self._sum = steps.sum_over_ranks(self._strategy)
+        self._sum = self._steps.sum_over_ranks(self._strategy)
         self._definition: Any = self.definition()
         self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
 

@@ -40,7 +40,7 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     KEEPS_RANDOM = False
 
-    def start(self) -> None:
+    def import_framework(self) -> None:
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
@@ -61,12 +61,14 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         self._operations, self._collectives = operations, collectives
         self._overlap, self._kernels = overlap, kernels
 
-        self._config = tf.ConfigProto()
-        devices.take(self.rank_context, self._config)
-        compiler.configure(self.case.compiler, self._config)
-        mixed_precision.configure(self.case.precision, self._config)
+    def start(self) -> None:
+        self.import_framework()
+        self._config = self._tf.ConfigProto()
+        self._devices.take(self.rank_context, self._config)
+        self._compiler.configure(self.case.compiler, self._config)
+        self._mixed_precision.configure(self.case.precision, self._config)
         self._definition: Any = self.definition()
-        self._server = devices.join(self.rank_context, self._config)
+        self._server = self._devices.join(self.rank_context, self._config)
         self._sum = self._sum_over_ranks()
 
     def _session(self, graph: Any) -> Any:

@@ -41,6 +41,11 @@ class Adapter(ABC):
         """Return whether the case is a training; otherwise it is an inference."""
         return self.case.mode == "train"
 
+    def import_framework(self) -> None:  # noqa: B027
+        """Import the framework, with the variables that it reads then. Start no thread, as checks
+        are forks of a process that has called this; a framework whose import starts one is imported
+        by :meth:`start`."""
+
     @abstractmethod
     def start(self) -> None:
         """Import the framework, set threads, flags and seeds, take the device, and join the

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import re
-import time
 import traceback
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -20,11 +19,9 @@ LONGEST_TEXT = 32768
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
-def path_of(folder: str, rank: int, number: int = 0) -> str:
-    """Return the report's path of ``rank`` in the run's temporary folder.
-
-    ``number``: 0 for the run itself, else of a check that follows it."""
-    return os.path.join(folder, f"rank{rank}-{number}.json" if number else f"rank{rank}.json")
+def path_of(folder: str, rank: int) -> str:
+    """Return the report's path of ``rank`` in the run's temporary folder."""
+    return os.path.join(folder, f"rank{rank}.json")
 
 
 def encodable(value: Any) -> Any:
@@ -61,11 +58,10 @@ def error_text(error: BaseException) -> str:
 
 
 class Report:
-    """Report of one rank; ``fields`` is its entry in the record's ``ranks``. ``number``: as in
-    :func:`path_of`."""
+    """Report of one rank; ``fields`` is its entry in the record's ``ranks``."""
 
-    def __init__(self, folder: str, rank: int, host: str, number: int = 0) -> None:
-        self._path = path_of(folder, rank, number)
+    def __init__(self, folder: str, rank: int, host: str) -> None:
+        self._path = path_of(folder, rank)
         self._phase = "start"
         self.fields: Dict[str, Any] = {"rank": rank, "host": host, "status": "failed", "reason": ""}
 
@@ -86,12 +82,7 @@ class Report:
         self._save(final=True)
 
     def _save(self, final: bool) -> None:
-        content = {
-            "phase": self._phase,
-            "final": final,
-            "saved": time.monotonic(),
-            "fields": encodable(self.fields),
-        }
+        content = {"phase": self._phase, "final": final, "fields": encodable(self.fields)}
         partial = self._path + ".part"
         with open(partial, "w", encoding="utf-8") as file:
             # A setting that is no JSON value is replaced by its text, so that the run is not lost.
@@ -100,19 +91,17 @@ class Report:
 
 
 class Saved(NamedTuple):
-    """Saved report: the phase, None if there is no report; whether it is final; its fields; and
-    when it was saved, in monotonic seconds."""
+    """Saved report: the phase, None if there is no report; whether it is final; its fields."""
 
     phase: Optional[str]
     final: bool
     fields: Dict[str, Any]
-    saved: float
 
 
-def read(folder: str, rank: int, number: int = 0) -> Saved:
-    """Return the last saved report of a rank. ``number``: as in :func:`path_of`."""
+def read(folder: str, rank: int) -> Saved:
+    """Return the last saved report of a rank."""
     try:
-        content = bounded.read_json(path_of(folder, rank, number))
+        content = bounded.read_json(path_of(folder, rank))
     except (OSError, ValueError):
-        return Saved(None, False, {}, 0.0)
+        return Saved(None, False, {})
     return Saved(**content)

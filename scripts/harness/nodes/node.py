@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import pwd
 import socket
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from core import control_groups
 
@@ -14,9 +13,9 @@ from harness import variables
 from harness.adapter import Case
 from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
-from harness.messages import report
 from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
+from harness.processes.fork_server import ForkServer
 from harness.processes.log_files import LogKeeper
 from harness.processes.private_network import PrivateNetwork
 from harness.request import own_model
@@ -49,13 +48,11 @@ class Devices(NamedTuple):
 
 class NodeResult(NamedTuple):
     """Outcomes of a node's ranks, the watcher's summary of the timed region (None if there was
-    none), and the memory held and allowed. ``checks``: final reports of the checks that followed,
-    after that of the run, until one is missing."""
+    none), and the memory held and allowed."""
 
     outcomes: List[outcome.RankOutcome]
     watch: Optional[Dict[str, Any]]
     memory: Dict[str, int]
-    checks: Sequence[report.Saved] = ()
 
 
 def name() -> str:
@@ -128,12 +125,14 @@ def run_ranks(
     link: Optional[Connection] = None,
     devices: Devices = Devices(),  # noqa: B008
     network: Optional[PrivateNetwork] = None,
+    forks: Optional[ForkServer] = None,
 ) -> NodeResult:
     """Start the ranks of ``share``, wait for them, and judge them.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
     ``link``: reports failures on other nodes, None without other nodes. ``network``: private
-    network of the ranks, None for the machine's."""
+    network of the ranks, None for the machine's. ``forks``: starts the ranks as forks, None for new
+    processes."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
@@ -141,7 +140,8 @@ def run_ranks(
     sharing = case.devices_per_node * devices.total
     fewest = min(len(own) for own in pinned) or max(1, len(cores) // sharing)
     spec = {
-        **_measured(task),
+        "kind": request.kind,
+        "workload": dict(vars(task.workload), case=case._asdict()),
         "kinds": request.kinds,
         "framework_folder": request.framework,
         "accelerator": request.accelerator,
@@ -151,7 +151,6 @@ def run_ranks(
         "node": name(),
         "preload": common["LD_PRELOAD"] if request.preload else None,
         "huge_pages": request.huge_pages,
-        "then": [_measured(check) for check in task.then],
     }
     kills_before = control_groups.oom_kills()
     dealt = [core for place in pinned for core in place] if per_device else []
@@ -172,6 +171,7 @@ def run_ranks(
             keeper,
             devices.files,
             network.enter if network else None,
+            forks,
         )
         launch.watch(ranks, folder, deadline, held, link)
     out_of_memory = control_groups.oom_kills() != kills_before
@@ -180,12 +180,4 @@ def run_ranks(
         for rank in ranks
     ]
     seen = watch_summary.summary(watcher, [judged.fields for judged in outcomes])
-    saved = [report.read(folder, share.first_rank, number) for number in range(len(task.then) + 1)]
-    checks = list(itertools.takewhile(lambda saved: saved.final, saved))
-    return NodeResult(outcomes, seen, held.fields(), checks)
-
-
-def _measured(task: Task) -> Dict[str, Any]:
-    """Return what a rank measures, for its spec."""
-    workload = dict(vars(task.workload), case=task.case._asdict())
-    return {"kind": task.request.kind, "workload": workload}
+    return NodeResult(outcomes, seen, held.fields())

@@ -83,5 +83,6 @@ def temporary_folder(
     finally:
         sweep(run)
         shutil.rmtree(folder, ignore_errors=True)
-        if guard is not None and guard.stdin is not None:
-            guard.stdin.close()
+        if guard is not None:  # nothing is left to it, and it holds the lock of the machine
+            guard.kill()
+            guard.communicate()

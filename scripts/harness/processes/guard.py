@@ -61,6 +61,11 @@ def adopt_orphans() -> None:
         _adopts = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
+def adopts_orphans() -> bool:
+    """Return whether this process becomes the parent of orphaned descendants."""
+    return _adopts
+
+
 def note(folder: str, session: int, output: int) -> None:
     """Note a rank's session and the file of its output, for the guard."""
     with open(os.path.join(folder, _MARKS), "a", encoding="utf-8") as file:

@@ -12,19 +12,19 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
 
 from core import signals
 
 from harness import variables
 from harness.messages import report, wire
+from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
 from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
 from harness.processes.log_files import LogKeeper
 from harness.processes.memory import MemoryMonitor
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _GUARD = os.path.join(_HERE, "guard.py")
-_START_RANK = os.path.join(os.path.dirname(_HERE), "start_rank.py")
 
 #: Seconds that other ranks may continue after one has failed, to report what they saw.
 _GRACE_SECONDS = 5.0
@@ -40,7 +40,7 @@ class RankProcess:
     None if it did not. ``stopped_at``, ``ended``: monotonic seconds."""
 
     rank: int
-    process: "subprocess.Popen[bytes]"
+    process: "Union[subprocess.Popen[bytes], ForkedRank]"
     log: str
     stopped: Optional[str] = None
     stopped_at: Optional[float] = None
@@ -141,12 +141,14 @@ def start_ranks(
     keeper: LogKeeper,
     files: Sequence[int] = (),
     enter: Optional[Callable[[], None]] = None,
+    forks: Optional[ForkServer] = None,
 ) -> List[RankProcess]:
     """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
 
     ``cores``: of each rank, empty where it is not pinned. ``keeper``: writes their logs from then
     on. ``files``: inherited by them. ``enter``: called in each process before it becomes a rank.
-    Raises OSError."""
+    ``forks``: starts a rank that enters nothing; the kernel ends it with this process, so it need
+    not inherit files. Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -164,9 +166,13 @@ def start_ranks(
         os.mkdir(here)
         path = log_path(log, rank)
         output = keeper.open(path)
+        process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
         try:
-            process = subprocess.Popen(
-                [sys.executable, _START_RANK, spec_path],
+            if forks and not enter and spec["accelerator"] == "cpu":
+                framework = spec["framework_folder"]
+                process = forks.start(spec_path, framework, common, own, here, output)
+            process = process or subprocess.Popen(
+                [sys.executable, START_RANK, spec_path],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -117,7 +117,7 @@ def rank_outcome(
 
     ``out_of_memory``: the kernel killed processes for lack of memory during the run. ``limit``:
     time limit in seconds."""
-    phase, final, fields, _ = report.read(folder, rank.rank)
+    phase, final, fields = report.read(folder, rank.rank)
     ended = rank.stopped_at or rank.ended or 0.0
     full = room.full(folder)
     if not final:

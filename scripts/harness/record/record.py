@@ -49,8 +49,7 @@ class Measured:
     node also ``watch``, the watcher's summary (None without a timed region), ``memory`` held and
     allowed, and for several ranks whether they had a private ``network``. ``nodes``: entry for each
     of several nodes, with the same. For a search: its ``attempts`` and the imported
-    ``framework_version``. ``then``: results of the checks that followed. ``ended``: when the result
-    was there, in monotonic seconds; None for now."""
+    ``framework_version``."""
 
     status: str
     reason: str
@@ -62,8 +61,6 @@ class Measured:
     attempts: Sequence[Dict[str, Any]] = ()
     framework_version: str = ""
     network: Optional[Dict[str, Any]] = None
-    then: Sequence[Measured] = ()
-    ended: Optional[float] = None
 
 
 def _settings(task: Task) -> Dict[str, Any]:
@@ -162,7 +159,7 @@ def assemble(
         **_window(task, measured),
         "framework_version": next((version for version in imported if version), installed_version),
         "settings": _settings(task),
-        "wall_seconds": (measured.ended or time.monotonic()) - started.monotonic,
+        "wall_seconds": time.monotonic() - started.monotonic,
         "started": started.utc,
         "command": command,
         "ranks": measured.ranks,

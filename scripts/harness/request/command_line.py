@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from core import axes
@@ -15,14 +15,12 @@ from harness.kind import REQUIRED, TOPOLOGY, Kind, Parameter
 from harness.measuring.warm_up import FEWEST
 from harness.processes.memory import Limit
 from harness.request import own_model
-from harness.request.options import DEFAULTS, THEN, make_parser
+from harness.request.options import CHECK, DEFAULTS, make_parser
 from harness.request.secret import is_secret, kind_of, private_variables
 
 #: Options whose value is a path, and those of the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
-#: Options that checks in the process of a run share with it.
-_OF_ENVIRONMENT = ("install_method", "prefix", "pins", "image", "image_digest", "modules")
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,7 @@ class Request:
 
     Paths are absolute; ``time_limit`` is in seconds. Fields that the benchmark lacks are None.
     ``axes``: values by name; ``kinds``: folder of the user's benchmarks; ``parameters``: all that
-    the benchmark declares; ``arguments``: the command line; ``then``: checks that follow in the
-    process of the only rank.
+    the benchmark declares; ``arguments``: the command line.
     """
 
     kind: str
@@ -75,7 +72,6 @@ class Request:
     output: str
     log: str
     arguments: Tuple[str, ...]
-    then: Tuple[Request, ...]
 
 
 #: Axes that may be absent even if the benchmark has them.
@@ -133,27 +129,16 @@ def parse(arguments: Sequence[str]) -> Request:
     parsed["output"] = parsed["output"] or _new_output(parsed)
     parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
     parsed["arguments"] = tuple(arguments)
-    checks = [parse(shlex.split(text)) for text in parsed["then"]]
-    request = Request(**{**parsed, "then": ()})
-    here = {name: getattr(request, name) for name in _OF_ENVIRONMENT}
-    request = replace(request, then=tuple(replace(check, **here) for check in checks))
-    for check in request.then:
-        wrong = _cannot_follow(request, check)
-        if wrong:
-            parser.error(f"{THEN}: {wrong}")
-    return request
+    del parsed["check"]
+    return Request(**parsed)
 
 
-def _cannot_follow(request: Request, check: Request) -> str:
-    """Return why a check cannot follow in the process of a run; "" if it can."""
-    for one in (request, check):
-        if one.axes["nodes"] * one.axes["devices_per_node"] > 1:
-            return f"--kind {one.kind} is of several devices; allowed: one"
-    for name in ("framework", "accelerator", "cores_per_device", "seed", "variables", "preload"):
-        here, there = getattr(request, name), getattr(check, name)
-        if here != there:
-            return f"--{name.replace('_', '-')}: found {there}; allowed: that of the run, {here}"
-    return ""
+def each_check(arguments: Sequence[str]) -> List[List[str]]:
+    """Return the arguments of each check in ``arguments``, or ``arguments`` without one."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(CHECK, action="append", default=[])
+    checks, shared = parser.parse_known_args(list(arguments))
+    return [[*shared, *shlex.split(text)] for text in checks.check] or [shared]
 
 
 def _refuse_credentials(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
@@ -238,15 +223,15 @@ def as_typed(
 ) -> List[str]:
     """Return the command line that repeats this run from any folder.
 
-    Paths are absolute, also those among the ``parameters``. Output options and checks that follow
-    are left out, so that this run's files are not overwritten. Each of ``variables`` is listed,
-    because their file is temporary.
+    Paths are absolute, also those among the ``parameters``. Output options are left out, so
+    that this run's files are not overwritten. Each of ``variables`` is listed, because their file
+    is temporary.
     """
     typed = [executable, folder]
     remaining = iter(arguments)
     for word in remaining:
         name, separator, value = word.partition("=")
-        if name in ("--variable", "--variables", THEN):
+        if name in ("--variable", "--variables"):
             value = value if separator else next(remaining)
         elif name in (*_PATHS, *_LEFT):
             value = value if separator else next(remaining)

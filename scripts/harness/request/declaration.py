@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from core import axes, bounded, framework_keys, precisions
 from core.inputs import READING
@@ -140,15 +140,13 @@ def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> D
 class Task(NamedTuple):
     """A requested run, with the declarations of benchmark, framework and model.
 
-    ``framework``: None for a benchmark that needs none. ``then``: checks that follow in the process
-    of its only rank.
+    ``framework``: None for a benchmark that needs none.
     """
 
     request: Request
     kind: Kind
     framework: Optional[Framework]
     workload: Workload
-    then: Tuple[Task, ...] = ()
 
     @property
     def case(self) -> Case:
@@ -172,8 +170,7 @@ def task_of(request: Request) -> Task:
         data=request.data,
         bad_images=request.bad_images,
     )
-    then = tuple(task_of(check) for check in request.then)
-    return Task(request, kind, framework, workload, then)
+    return Task(request, kind, framework, workload)
 
 
 def _case_of(

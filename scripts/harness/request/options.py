@@ -23,8 +23,8 @@ MEASURE, SKIP = "measure", "skip"
 #: Values of --open-ports.
 REFUSE, ALLOW = "refuse", "allow"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
-#: Option of checks that follow in the same process.
-THEN = "--then"
+#: Option of one of several checks.
+CHECK = "--check"
 #: Default values of axes.
 DEFAULTS: Dict[str, Any] = {
     "precision": precisions.default(),
@@ -248,12 +248,11 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         "them files or have them run code (default: %(default)s)",
     )
     measuring.add_argument(
-        THEN,
-        action="append",
-        default=[],
+        CHECK,
         metavar="'ARGUMENTS'",
-        help="the arguments of a check that follows in the process of the only rank, with a record "
-        "of its own, which is left out where the check does not end",
+        help="further arguments of a verification or peak-FLOPS benchmark, with a record of its "
+        "own; several follow each other, on a CPU in forks of a process that has imported the "
+        "framework once",
     )
     environment = parser.add_argument_group("environment")
     environment.add_argument(

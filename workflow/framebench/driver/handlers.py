@@ -200,7 +200,9 @@ class Handlers:
         self._measures = False
         plan = self._renewed()
         unfinished = self._snakemake.jobs_to_run()
-        missing = Counter(map(self._kind, unfinished))
+        known = (self._work.job(job.wildcards) for job in unfinished)
+        measuring = [job for job in known if job and job.record]
+        missing = Counter(part.kind for job in measuring for part in job.parts or [job])
         missing["run"], missing["search"] = len(plan.pending), len(plan.unsearched)
         begun = [job for job in self._snakemake.failed_jobs() if self._kind(job)]
         begun = [job for job in begun if not os.path.exists(str(job.output[0]))]

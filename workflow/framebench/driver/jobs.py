@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..plan import targets
-from ..plan.jobs import Job, record_of
+from ..plan.jobs import Job
 from ..runs import commands, jobs, peak_flops, verify
 from .call import Invocation, checked
 from .internals import Snakemake, Wildcards, for_rules
@@ -18,8 +18,7 @@ from .work import Work
 class JobTexts:
     """Shell command of the harness for a job, and its label.
 
-    No tuple: Snakemake would note its values, and call a record's parameters changed when the
-    checks that followed its run exist.
+    No tuple: Snakemake would note its values.
     """
 
     command: str
@@ -53,29 +52,15 @@ class Jobs:
         before = self._provisioning.preparation(job)
         if job.kind == "run":
             before += commands.attempts(plan, job.software, self._provisioning.framebench)
-        elif job.name in self._work.run_before:
-            before = commands.taken(plan, job) + before
-        behind = commands.followed_by(plan, self._work.checks_behind(job))
-        return self._provisioning.harness(job, before, behind)
+        return self._provisioning.harness(job, before)
 
     @for_rules
     def before(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a job waits for: the marker of its environment, if that is to be
-        built; for a run, the references of the verifications that follow it in its process; for
-        such a verification, the record of its run."""
+        built."""
         self._call.check_measurement()
         work, job = self._work, self._job(wildcards)
-        if work.is_measured(job):
-            return []
-        environment = self._provisioning.environment(job)
-        if run := work.run_before.get(job.name):
-            return work.inputs([*environment, record_of(work.results, "run", run)])
-        checks = work.checks_behind(job)
-        named = [work.verification(check) for check in checks if check.kind == "verification"]
-        folders = {
-            jobs.reference_folder(work.plan, work.catalog, verification) for verification in named
-        }
-        return work.inputs([*environment, *sorted(folders)])
+        return [] if work.is_measured(job) else work.inputs(self._provisioning.environment(job))
 
     @for_rules
     def _priority(self, wildcards: Wildcards) -> int:
@@ -92,7 +77,7 @@ class Jobs:
         verifications = self._work.verifications
         if job.kind == "verification" and job.path in verifications:
             later = len(verifications) - list(verifications).index(job.path)
-            return 0 if verifications[job.path].is_behind_runs else later
+            return 0 if verifications[job.path].is_short else later
         return self.first if job.kind == "search" else 0
 
     def _job(self, wildcards: Wildcards) -> Job:
@@ -113,7 +98,7 @@ class PeakFlopsJobs:
         work = self._work
         missing = peak_flops.missing(work.plan.settings.results, work.peak_flops)
         names = work.peak_flops if work.shows else missing
-        return work.inputs([record_of(work.results, "peak_flops", name) for name in names])
+        return work.inputs(work.files_of("peak_flops", names))
 
 
 class VerificationJobs:
@@ -134,12 +119,17 @@ class VerificationJobs:
 
     @for_rules
     def reference(self, wildcards: Wildcards) -> list[str]:
-        """Return the reference folder of a verification; [] for a user's own model."""
+        """Return the reference folders of a verification, or of several; a user's own model has
+        none."""
         work, job = self._work, self._work.job(wildcards)
         if job is None or work.is_measured(job):
             return []
-        folder = jobs.reference_folder(work.plan, work.catalog, work.verification(job))
-        return work.inputs([folder] if folder else [])
+        named = [each for each in job.parts or [job] if each.kind == "verification"]
+        folders = {
+            jobs.reference_folder(work.plan, work.catalog, work.verification(each))
+            for each in named
+        }
+        return work.inputs(sorted(filter(None, folders)))
 
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
@@ -155,4 +145,4 @@ class VerificationJobs:
     def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:
         results = self._work.plan.settings.results
         names = named if self._work.shows else verify.missing(results, named)
-        return self._work.inputs([str(verify.file_of(results, name)) for name in names])
+        return self._work.inputs(self._work.files_of("verification", names))

@@ -107,9 +107,8 @@ class Provisioning:
         nodes = job.request.nodes if job.request and self._work.plan.settings.cluster else 1
         return commands.preparation(self._work.plan, job.software, self.framebench, nodes)
 
-    def harness(self, job: Job, before: Sequence[str], behind: Sequence[str]) -> str:
-        """Return the shell command of the harness, with the words of ``before`` as prefix and
-        further options ``behind`` those of the job.
+    def harness(self, job: Job, before: Sequence[str]) -> str:
+        """Return the shell command of the harness, with the words of ``before`` as prefix.
 
         It is quoted here, because Snakemake takes seconds to quote 10,000 commands.
         """
@@ -121,7 +120,7 @@ class Provisioning:
         # An image has libraries of its own.
         loader = [] if plan.software[name].image else surroundings.for_loader(os.environ)
         caller = ["env", *map("=".join, loader)] if loader else []
-        command = [*caller, *before, *start, *hidden, *behind]
+        command = [*caller, *before, *start, *hidden]
         return f"{self._aside}{shlex.join(command)} {self._origin(name)}"
 
     def _software(self, wildcards: Wildcards) -> str:

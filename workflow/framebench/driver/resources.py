@@ -51,7 +51,7 @@ class Resources:
         """Return the cores of a job: all, or a GPU's share of them for a job side by side with
         others, of which as many run at a time as there are GPUs."""
         job, plan = self._work.job(wildcards), self._work.plan
-        if job is None or job.request is None or job.kind not in ("run", "verification"):
+        if job is None or job.request is None or job.kind not in ("run", "verification", "checks"):
             return self.all_cores
         if not plan.is_beside(job.request.devices * job.request.nodes):
             return self.all_cores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..machine.local import Machine
 from ..plan import labels, limits, noting, planning
 from ..plan.budget import NOTHING_SPENT, Spent
 from ..plan.forecast import Left
-from ..plan.jobs import FOLDERS, Job, name_of, record_of
+from ..plan.jobs import FOLDERS, Job, marker_of, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
@@ -67,9 +67,10 @@ class Work:
         is_shared = call.measures and not settings.node_local
         self._environments = cleaning.hold(folders if is_shared else [])
         self.results = str(settings.results)
-        self._behind: dict[str, list[Job]] = {}
-        #: Name of the run of this call that each check follows, by the name of the check's job.
-        self.run_before: dict[str, str] = {}
+        #: Names of checks that share a process, by the path of their job.
+        self._together: dict[str, list[str]] = {}
+        #: Marker of that job, by the name of the check.
+        self._marked: dict[str, str] = {}
         self._runs = {run.name: run for run in [*self.plan.runs, *self.plan.reserve]}
         self.searches = {search.name: search for search in self.plan.unsearched}
         self._chosen_names: dict[str, str] = {}
@@ -96,15 +97,10 @@ class Work:
         self.small_verifications = verify.small(plan, catalog, self.verifications, chosen)
         self._verifications = {**self.verifications, **self.small_verifications}
         self.peak_flops = peak_flops.names(plan)
-        for run, checks in jobs.behind_runs(
-            plan, catalog, self.small_verifications, self.peak_flops, self.run_before
-        ).items():
-            self._behind[run] = checks
-            self.run_before.update((check.name, run) for check in checks)
-
-    def checks_behind(self, job: Job) -> list[Job]:
-        """Return the checks that follow the run of a job in its process."""
-        return self._behind.get(job.path, []) if job.kind == "run" else []
+        new = jobs.together(plan, self.small_verifications, self.peak_flops, self._marked)
+        for path, checks in new.items():
+            self._together[path] = checks
+            self._marked.update(dict.fromkeys(checks, marker_of(self.results, path)))
 
     def verification(self, job: Job) -> Verification:
         return self._verifications[job.path]
@@ -113,13 +109,18 @@ class Work:
         """Return files for a rule. Snakemake would add a module's prefix, which they have."""
         return [*map(with_no_prefix, paths)] if self._snakemake.is_module else paths
 
+    def files_of(self, kind: str, paths: Iterable[str]) -> list[str]:
+        """Return the files that a rule asks for to get the records of checks: the marker of those
+        that share a process, else the record."""
+        files = {f"{kind}/{path}": record_of(self.results, kind, path) for path in paths}
+        return list(dict.fromkeys(self._marked.get(name, file) for name, file in files.items()))
+
     def missing_checks(self) -> list[str]:
-        """Return the missing records of small verifications and peak-FLOPS benchmarks."""
+        """Return files for the missing small verifications and peak-FLOPS benchmarks."""
         results = self.plan.settings.results
         small = verify.missing(results, self.small_verifications)
         peaks = peak_flops.missing(results, self.peak_flops)
-        paths = [record_of(results, "peak_flops", name) for name in peaks]
-        return [*(str(verify.file_of(results, name)) for name in small), *paths]
+        return [*self.files_of("verification", small), *self.files_of("peak_flops", peaks)]
 
     @property
     def is_locked(self) -> bool:
@@ -160,6 +161,8 @@ class Work:
             kind, _, path = name.partition("/")
             if kind in FOLDERS:
                 self._check_record(kind, path)
+            if kind == "checks" and path not in self._together:
+                refuse(f"{path}: found among the targets; allowed: records of checks")
             self._jobs[name] = self._made(kind, path, given)
         return self._jobs[name]
 
@@ -199,6 +202,9 @@ class Work:
             verification = self._verifications[path]
             folder = jobs.reference_folder(plan, self.catalog, verification)
             return jobs.of_verification(plan, path, verification, folder)
+        if kind == "checks":
+            parts = (name.partition("/") for name in self._together[path])
+            return jobs.of_checks(plan, path, [self._made(part, at, {}) for part, _, at in parts])
         if kind == "peak_flops":
             return jobs.of_peak_flops(plan, path, self.peak_flops[path])
         if kind == "reference":

@@ -113,28 +113,28 @@ def start_of(
     return (begun + traced + part * seconds["compile"] * is_compiled) * slowness(capacity)
 
 
-def of_checks(case: Case, capacity: Capacity, follow: bool, in_baseline: bool) -> float:
-    """Return the seconds of the verification of a case.
+def of_checks(case: Case, capacity: Capacity, in_baseline: bool) -> float:
+    """Return the seconds of the verification of a case. On one device a process that has imported
+    the framework makes all of them.
 
-    ``follow``: it follows the first run in its process. ``in_baseline``: it is also verified in
-    the baseline of its precision, in another process."""
+    ``in_baseline``: it is also verified in the baseline of its precision."""
     is_text = case.sequence_length is not None
     start = start_of(case.framework, case.mode, case.compiler, capacity, True, is_text)
-    seconds = VERIFYING_SECONDS + start - follow * _imported(case.framework, capacity)
-    return seconds + start * in_baseline
+    if case.devices == 1:
+        start -= _imported(case.framework, capacity)
+    return (VERIFYING_SECONDS + start) * (1 + in_baseline)
 
 
-def of_peak(framework: str, capacity: Capacity, follow: bool) -> float:
-    """Return the seconds of the peak-FLOPS benchmark of a framework in a precision.
-
-    ``follow``: it follows a run in its process. A second process asks the library what it is.
-    """
-    return PEAK_SECONDS + _imported(framework, capacity) * (1 if follow else 2)
+def of_peak(framework: str, capacity: Capacity) -> float:
+    """Return the seconds of the peak-FLOPS benchmark of a framework in a precision, whose library
+    is asked what it is by a second process."""
+    return PEAK_SECONDS + _imported(framework, capacity)
 
 
 def of_first_start(framework: str, capacity: Capacity) -> float:
-    """Return the extra seconds that the first run of a framework takes to start."""
-    return COLD * _imported(framework, capacity)
+    """Return the extra seconds that the first run of a framework takes to start, and the start of
+    the process that makes its checks."""
+    return (COLD + 1) * _imported(framework, capacity)
 
 
 def _imported(framework: str, capacity: Capacity) -> float:

@@ -17,6 +17,7 @@ PATHS = {
     "search": "{framework}/{model}/{case}",
     "verification": "{framework}/{reference}/{verification}",
     "peak_flops": "{framework}/{peak_flops}",
+    "checks": "{framework}/{checks}",
 }
 _KINDS = {frozenset(re.findall(r"{(\w+)}", path)): kind for kind, path in PATHS.items()}
 #: Folders of records and of logs below the results, by kind of job that the harness carries out.
@@ -43,13 +44,15 @@ class JobRequest(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A run, batch search, verification, peak-FLOPS benchmark, reference, environment or report.
+    """A run, batch search, verification, peak-FLOPS benchmark, several of these checks, reference,
+    environment or report.
 
     ``name``: unique in a call; ``group``: shared by jobs that take equally long, such as the
     repeats of a case; ``seconds``: expected; ``is_measured``: ``seconds`` come from records.
     ``record``: file whose status is the job's, "" without one; ``log``: its log, "" without one.
     ``software``: name of what it runs in. ``request``: asked of a cluster, None for a job that is
-    never submitted. ``arguments``: returns those of the harness.
+    never submitted. ``arguments``: returns those of the harness. ``parts``: checks that the job
+    makes, each with its own record; its own ``record`` is then a marker.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Job(NamedTuple):
     software: str = ""
     request: JobRequest | None = None
     arguments: Callable[[], list[str]] = list
+    parts: tuple[Job, ...] = ()
 
     @property
     def path(self) -> str:
@@ -86,10 +90,9 @@ def record_of(results: str | Path, kind: str, path: str) -> str:
     return f"{results}/{FOLDERS[kind][0]}/{path}.json"
 
 
-def beside_run(results: str | Path, kind: str, path: str) -> str:
-    """Return the file in which a run leaves the record of the check that followed it, for the job
-    of that check."""
-    return f"{results}/logs/checks/{FOLDERS[kind][0]}/{path}.json"
+def marker_of(results: str | Path, path: str) -> str:
+    """Return the file that marks a job of several checks as done."""
+    return f"{results}/logs/checks/{path}.done"
 
 
 def log_of(results: str | Path, kind: str, path: str) -> str:

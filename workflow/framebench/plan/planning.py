@@ -362,13 +362,10 @@ def _costs(
 ) -> Costs:
     if settings.budget is None:  # nothing is divided
         return Costs(stages, seconds, {}, 0.0)
-    in_process = not (settings.cluster or settings.side_by_side)
     checks = {
         case: 0.0  # verified with the other batch
         if case in larger
-        else estimates.of_checks(
-            case, capacity, in_process and case.devices == 1, _lacks_baseline(case, stages)
-        )
+        else estimates.of_checks(case, capacity, _lacks_baseline(case, stages))
         for case in stages
     }
     starts: dict[tuple[str, str], float] = {}
@@ -376,7 +373,7 @@ def _costs(
         first, first_in_precision = budget.starts_of(case)
         starts[first] = estimates.of_first_start(case.framework, capacity)
         has_peak = capacity.accelerator != "cpu" or not precisions.baseline(case.precision)
-        peak = estimates.of_peak(case.framework, capacity, in_process) if has_peak else 0.0
+        peak = estimates.of_peak(case.framework, capacity) if has_peak else 0.0
         starts[first_in_precision] = peak
     left = settings.budget - spent.seconds
     if settings.cluster:  # node time, without what happens between the jobs

@@ -25,8 +25,6 @@ from ..records.fields.disturbance import disturbed
 
 _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
-#: Option of the harness for a check that follows the run.
-_THEN = "--then"
 
 
 def main(arguments: list[str]) -> int:
@@ -56,9 +54,6 @@ def main(arguments: list[str]) -> int:
 def renamed(command: Sequence[str], attempt: int) -> list[str]:
     """Return the command with record and log named after retry number ``attempt``."""
     words = list(command)
-    while _THEN in words:  # checks, which the first attempt has made
-        at = words.index(_THEN)
-        del words[at : at + 2]
     for option in ("--output", "--log"):
         path = Path(_value(words, option))
         name = attempt_name(split_attempt(path.stem)[0], attempt)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from core import axes
@@ -19,13 +19,15 @@ from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
 from ..plan.case_settings import counts_steps, data_of, variables, variant_settings
-from ..plan.jobs import Job, beside_run
+from ..plan.jobs import Job
 from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun
 from ..records.searches import KIND
 
 #: Steps of the step breakdown, after the timed region of a training run.
 BREAKDOWN_STEPS = 3
+#: Option for a variable of the ranks; behind all others, see :func:`check_arguments`.
+VARIABLE = "--variable"
 
 
 def to_build(plan: Plan) -> set[str]:
@@ -133,18 +135,16 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     return measured + parameters + variant_options(plan, run.case)
 
 
-def followed_by(plan: Plan, checks: Iterable[Job]) -> list[str]:
-    """Return options of the harness for checks that follow a run in its process."""
-    results = plan.settings.results
-    files = ((check, beside_run(results, check.kind, check.path)) for check in checks)
-    words_of = (shlex.join([*job.arguments(), "--output", file]) for job, file in files)
-    return [word for text in words_of for word in ("--then", text)]
-
-
-def taken(plan: Plan, job: Job) -> list[str]:
-    """Return the command prefix of a check that uses the record which its run has left for it."""
-    file = beside_run(plan.settings.results, job.kind, job.path)
-    return ["sh", str(Path(plan.scripts).parent / "workflow" / "take_or_make.sh"), file]
+def check_arguments(checks: Sequence[Job]) -> list[str]:
+    """Return the arguments of the harness for checks with equal variables, which come first."""
+    variables: list[str] = []
+    options: list[str] = []
+    for check in checks:
+        words = check.arguments()
+        kept = words[: words.index(VARIABLE)] if VARIABLE in words else words
+        variables = words[len(kept) :]
+        options += ["--check", shlex.join([*kept, "--output", check.record, "--log", check.log])]
+    return [*variables, *options]
 
 
 def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
@@ -241,4 +241,4 @@ def variant_options(plan: Plan, case: Case) -> list[str]:
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:
     """Return options for environment variables of the ranks."""
-    return [word for name, value in named for word in ("--variable", f"{name}={value}")]
+    return [word for name, value in named for word in (VARIABLE, f"{name}={value}")]

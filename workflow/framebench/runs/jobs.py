@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-
-from core.case import Case
 
 from ..config import own_model
 from ..config.catalog import Catalog
 from ..environments.soundness import is_sound
 from ..plan import case_settings, estimates, limits
 from ..plan.batch_searches import BatchSearch
-from ..plan.jobs import Job, JobRequest, log_of, record_of
+from ..plan.jobs import Job, JobRequest, log_of, marker_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records.verifications import SMALL
 from . import commands, peak_flops, verify
@@ -22,6 +21,8 @@ from .verify import Verification
 
 #: Rough seconds for tables and report.
 TABLES_SECONDS = 3.0
+#: Most checks in a process: their arguments fit into one command line.
+MOST_CHECKS = 50
 
 
 def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRequest:
@@ -117,50 +118,49 @@ def reference_folder(plan: Plan, catalog: Catalog, verification: Verification) -
     return f"{plan.settings.results}/reference/{verification.reference}-{digest}"
 
 
-def behind_runs(
+def of_checks(plan: Plan, path: str, parts: Sequence[Job]) -> Job:
+    """Return the job of checks that share software and variables; ``path``: of its marker."""
+    results, first = plan.settings.results, parts[0]
+    return Job(
+        f"checks/{path}",
+        "checks",
+        path,
+        sum(part.seconds for part in parts),
+        label=f"{len(parts)} checks of {first.software}",
+        record=marker_of(results, path),
+        software=first.software,
+        request=first.request,
+        arguments=partial(commands.check_arguments, parts),
+        parts=tuple(parts),
+    )
+
+
+def together(
     plan: Plan,
-    catalog: Catalog,
     verifications_of: Mapping[str, Verification],
     peak_flops_of: Mapping[str, PeakFlopsBenchmark],
-    given: Collection[str],
-) -> dict[str, list[Job]]:
-    """Return the missing checks that follow a pending run in its process, by the run's name: small
-    verifications, and the peak-FLOPS benchmark of one device.
-
-    The first run that can have a check has it. On a cluster none has, because jobs do not wait for
-    each other there; nor beside other runs, which would share the devices with it. ``given``: names
-    of the checks that follow runs already.
-    """
-    settings = plan.settings
-    if settings.cluster or settings.side_by_side:
-        return {}
-    to_verify: dict[Case, list[Job]] = defaultdict(list)
-    for name, verification in verify.missing(settings.results, verifications_of).items():
-        if verification.scale == SMALL:
-            folder = reference_folder(plan, catalog, verification)
-            to_verify[verification.case].append(of_verification(plan, name, verification, folder))
-    to_measure = {
-        (peak_flops_of[name].framework, peak_flops_of[name].precision): of_peak_flops(
-            plan, name, peak_flops_of[name]
-        )
-        for name in peak_flops.missing(settings.results, peak_flops_of)
-        if peak_flops_of[name].devices == 1
-    }
-    results: dict[str, list[Job]] = {}
-    seen: set[Case] = set()
-    for run in plan.pending:
-        case = run.case
-        if case in seen or not (to_verify or to_measure):
-            continue
-        seen.add(case)
-        is_usual = case_settings.software(case, settings.suite) == case.framework
-        if case.devices > 1 or not is_usual or commands.variant_options(plan, case):
-            continue
-        checks = to_verify.pop(verify.alone(case), [])
-        checks += filter(None, [to_measure.pop((case.framework, case.precision), None)])
-        if checks := [check for check in checks if check.name not in given]:
-            results[run.name] = checks
-    return results
+    known: Collection[str] = (),
+) -> dict[str, list[str]]:
+    """Return the names of missing checks on one device that share a process, by the path of their
+    marker: verifications of small models and peak-FLOPS benchmarks in the same software, with the
+    same variables. ``known``: names of checks that have a process."""
+    results = plan.settings.results
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = defaultdict(list)
+    for name, check in verify.missing(results, verifications_of).items():
+        if check.scale == SMALL and check.case.devices == 1:
+            groups[check.software, check.variables].append(f"verification/{name}")
+    for name in peak_flops.missing(results, peak_flops_of):
+        if peak_flops_of[name].devices == 1:
+            groups[peak_flops_of[name].framework, ()].append(f"peak_flops/{name}")
+    found = {}
+    for names in groups.values():
+        new = [name for name in names if name not in known]
+        for start in range(0, len(new), MOST_CHECKS):
+            parts = new[start : start + MOST_CHECKS]
+            digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:8]
+            if len(parts) > 1:
+                found[f"{parts[0].split('/')[1]}/{digest}"] = parts
+    return found
 
 
 def _measuring(
@@ -178,11 +178,14 @@ def _measuring(
     measured = plan.measured
     for run in plan.pending:
         yield of_run(plan, run, is_measured=run.case in measured)
-    for name in peak_flops.missing(results, peak_flops_of):
-        yield of_peak_flops(plan, name, peak_flops_of[name])
     to_make = verify.missing(results, verifications_of)
-    for name, check in to_make.items():
-        yield of_verification(plan, name, check)
+    checks = [of_verification(plan, name, check) for name, check in to_make.items()]
+    missing = peak_flops.missing(results, peak_flops_of)
+    checks += [of_peak_flops(plan, name, peak_flops_of[name]) for name in missing]
+    alone = {check.name: check for check in checks}
+    for path, names in together(plan, verifications_of, peak_flops_of).items():
+        yield of_checks(plan, path, [alone.pop(name) for name in names])
+    yield from alone.values()
     for reference in verify.references(results, to_make.values()):
         yield of_reference(plan, reference)
 

@@ -22,6 +22,7 @@ _PURPOSES = {
     "search": "searches",
     "peak_flops": "peak_flops",
     "verification": "verifications",
+    "checks": "checks",
     "reference": "references",
 }
 

@@ -70,7 +70,7 @@ class Verification(NamedTuple):
         return "-".join(filter(None, (self.case.model, length, mode, parts, labels, scale)))
 
     @property
-    def is_behind_runs(self) -> bool:
+    def is_short(self) -> bool:
         """Return whether the verification is short enough to run in every measuring call."""
         return self.scale in (SMALL, own_model.SCALE)
 
@@ -212,7 +212,7 @@ def small(
         and not verification.source
     ]
     reduced = {
-        name: verification for name, verification in lacking.items() if verification.is_behind_runs
+        name: verification for name, verification in lacking.items() if verification.is_short
     }
     return {**names(plan, catalog, made_small, chosen), **reduced}
 
@@ -257,7 +257,7 @@ def reference_seconds(plan: Plan) -> float:
 
 def seconds_of(plan: Plan, verification: Verification) -> float:
     """Return the seconds that a comparison is expected to take."""
-    if not verification.is_behind_runs:
+    if not verification.is_short:
         return FULL_SECONDS
     case, is_small = verification.case, verification.scale == SMALL
     return estimates.start_of(case.framework, case.mode, case.compiler, plan.capacity, is_small)

@@ -1,0 +1,110 @@
+"""Start ranks as forks of a process that has imported their framework.
+
+No fork sees what another one changed, such as the operators that a framework's mixed precision
+replaces. Only for ranks without a timed region, because the monitor of disturbances knows processes
+of a run by the environment of their program, which forks share.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+from harness.processes.guard import adopts_orphans
+
+START_RANK = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "start_rank.py"
+)
+
+
+class ForkedRank:
+    """Child of this process that it did not start itself; used like ``subprocess.Popen``."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: Any = None  # as in ``subprocess.Popen``: None while it runs
+
+    def poll(self) -> Optional[int]:
+        """Return the exit status, or minus the signal that ended the rank; None while it runs."""
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                by_signal = os.WIFSIGNALED(status)
+                self.returncode = -os.WTERMSIG(status) if by_signal else os.WEXITSTATUS(status)
+        return self.returncode
+
+
+class ForkServer:
+    """Process that imports a framework and forks for each rank; a context.
+
+    It is started with the first rank, and anew for another framework or other variables."""
+
+    def __init__(self) -> None:
+        self._process: Optional["subprocess.Popen[str]"] = None
+        self._serves: Optional[Tuple[Optional[str], Dict[str, str]]] = None
+
+    def __enter__(self) -> ForkServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def start(
+        self,
+        spec: str,
+        framework: Optional[str],
+        common: Mapping[str, str],
+        variables: Mapping[str, str],
+        folder: str,
+        output: int,
+    ) -> Optional[ForkedRank]:
+        """Start the rank of ``spec`` in ``folder``; None where it has to be started otherwise.
+
+        ``framework``: its folder. ``common``: variables of all ranks; ``variables``: of this one.
+        ``output``: file that it writes to."""
+        if not adopts_orphans():  # only a parent is told how a process ended
+            return None
+        if self._serves != (framework, dict(common)):
+            self.__exit__()
+            self._serves = (framework, dict(common))
+            self._process = self._server(common)
+        request: Dict[str, Any] = {
+            "spec": spec,
+            "variables": dict(variables),
+            "folder": folder,
+            "output": f"/proc/{os.getpid()}/fd/{output}",
+        }
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except OSError:
+            answer = ""
+        if not answer:  # importing has ended it: a rank of its own says why
+            self._serves = None
+            return None
+        return ForkedRank(int(answer))
+
+    def _server(self, common: Mapping[str, str]) -> "subprocess.Popen[str]":
+        # In the launcher's session, all others of which are swept after each run, but not in its
+        # group, which Ctrl-C interrupts.
+        return subprocess.Popen(
+            [sys.executable, START_RANK],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            universal_newlines=True,
+            cwd="/",
+            env=dict(common),
+            preexec_fn=os.setpgrp,
+        )
