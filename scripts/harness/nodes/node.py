@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import socket
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from core import control_groups
 

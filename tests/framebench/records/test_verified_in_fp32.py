@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from framebench.plan import planning
 from framebench.plan.planning import Plan
-from framebench.runs import jobs, verify
+from framebench.runs import jobs, peak_flops, verify
 
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
 from ..settings import CATALOG, changed, plan
@@ -98,24 +98,24 @@ def test_variables_that_fp32_refuses_are_left_out_of_its_verification(tmp_path: 
     }  # fmt: skip
 
 
-def test_no_process_of_another_precision_verifies_fp32(tmp_path: Path) -> None:
-    """Fail if a verification in fp32 follows a run in amp, whose process may keep its settings."""
-    for precisions, following in ((["amp"], []), (["amp", "fp32"], ["fp32"])):
-        made, wanted = of_suite(tmp_path, precision=precisions, mode=["inference"])
-        full = verify.names(made, CATALOG, wanted)
-        small = verify.small(made, CATALOG, full)
-        assert sorted(verification.case.precision for verification in small.values()) == [
-            "amp",
-            "fp32",
-        ]
-        behind = jobs.behind_runs(made, CATALOG, small, {}, ())
-        precision_of = {run.name: run.case.precision for run in made.runs}
-        pairs = [
-            (precision_of[run], small[check.path].case.precision)
-            for run, checks in behind.items()
-            for check in checks
-        ]
-        assert sorted(pairs) == [(text, text) for text in sorted(["amp", *following])]
+def test_small_verifications_of_a_framework_share_a_process(tmp_path: Path) -> None:
+    suite = {
+        **changed(framework=["pytorch", "jax"], precision=["fp32", "amp"], devices_per_node=[1, 2]),
+        "variants": {"default": {}, "own": {"variables": OWN}},
+    }
+    made = plan(tmp_path, suite)
+    full = verify.names(made, CATALOG, verify.full_size(made, CATALOG))
+    small = verify.small(made, CATALOG, full)
+    together = jobs.together(made, small, peak_flops.names(made))
+    shared = {name for names in together.values() for name in names}
+    assert sorted(path.split("/")[0] for path in together) == ["jax", "jax", "pytorch", "pytorch"]
+    alone = {name for name, check in small.items() if f"verification/{name}" not in shared}
+    assert {small[name].case.devices for name in alone} == {2}
+    for names in together.values():
+        checks = [small[name.partition("/")[2]] for name in names if "verification" in name]
+        assert {check.case.precision for check in checks} == {"fp32", "amp"}
+        assert len({(check.software, check.variables) for check in checks}) == 1
+    assert not jobs.together(made, small, peak_flops.names(made), shared), "each is made once"
 
 
 def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path) -> None:
@@ -129,7 +129,8 @@ def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path)
         )
         said = verify.describe(made, small)
         assert re.search(r"to run, roughly [^:]+: 4, with 1 references$", said), said
-        listed = [job for job in jobs.of_all(made, {}, small) if job.kind == "verification"]
+        shared = [job for job in jobs.of_all(made, {}, small) if job.kind == "checks"]
+        listed = [check for job in shared for check in job.parts]
         assert len(listed) == 4
         assert all(job.seconds > 1 for job in listed)
 

@@ -36,6 +36,9 @@ from harness.step_breakdown import StepPart
 
 from . import plain
 
+#: Processes that imported the toy, the first of which a fork has from its parent.
+_IMPORTED: list[int] = []
+
 
 def behaviour() -> dict[str, float]:
     """Return the settings in FRAMEBENCH_TOY."""
@@ -64,9 +67,13 @@ class ToyAdapter(plain.PlainToy):
     ``exact``: on a clock of its own. ``hold=N``, ``hold_inference=N``: step N waits while the file
     FRAMEBENCH_HOLD exists."""
 
+    def import_framework(self) -> None:
+        _IMPORTED.append(os.getpid())
+
     def start(self) -> None:
+        self.import_framework()
         self.does = behaviour()
-        print(f"toy in process {os.getpid()}", flush=True)
+        print(f"toy in process {os.getpid()}, imported in {_IMPORTED[0]}", flush=True)
         self.steps = 0
         if "exact" in self.does:
             time.perf_counter = plain.DeviceClock()
