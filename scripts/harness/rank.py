@@ -124,11 +124,6 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def workload_of(spec: Dict[str, Any]) -> Workload:
-    """Return the workload in a spec."""
-    return Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
-
-
 def main(spec_path: str) -> int:
     """Run the rank that the environment describes.
 
@@ -151,7 +146,7 @@ def main(spec_path: str) -> int:
         report.enter("start")
         own_axes.load(spec["kinds"])
         kind = kinds.load(spec["kind"], spec["kinds"])
-        workload = workload_of(spec)
+        workload = Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
         if kind.independent_ranks:
             barrier = Barrier(spec["folder"], rank_context.rank, workload.case.devices_per_node)
             adapter = load_framework(
@@ -213,10 +208,10 @@ def load(request: Dict[str, Any]) -> None:
     os.environ.update(request["variables"])
     with contextlib.suppress(Exception):
         own_axes.load(spec["kinds"])
+        case = Case.from_json(spec["workload"]["case"])
         rank_context = rank_context_from(os.environ, spec)
-        workload = workload_of(spec)
         adapter = load_adapter(spec["framework_folder"])
-        adapter(workload.case, workload.model_config, rank_context).import_framework()
+        adapter(case, spec["workload"]["model_config"], rank_context).import_framework()
 
 
 def _main_of_fork(request: Dict[str, Any], parent: int, answers: int) -> int:

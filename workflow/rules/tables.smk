@@ -3,7 +3,6 @@ rule runs:
     """Read all records into one file of runs."""
     input:
         driver.rounds.all,
-        driver.peaks.all,
         driver.verifications.small,
         # Existing verifications, searches, peak-FLOPS benchmarks and interruptions.
         driver.tables.neighbours,

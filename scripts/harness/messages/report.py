@@ -8,7 +8,7 @@ import math
 import os
 import re
 import traceback
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from core import bounded
 from core.text import printable, shorten
@@ -90,18 +90,11 @@ class Report:
         os.replace(partial, self._path)
 
 
-class Saved(NamedTuple):
-    """Saved report: the phase, None if there is no report; whether it is final; its fields."""
-
-    phase: Optional[str]
-    final: bool
-    fields: Dict[str, Any]
-
-
-def read(folder: str, rank: int) -> Saved:
-    """Return the last saved report of a rank."""
+def read(folder: str, rank: int) -> Tuple[Optional[str], bool, Dict[str, Any]]:
+    """Return what a rank last saved: the phase, None without a report; whether it is final; its
+    fields."""
     try:
         content = bounded.read_json(path_of(folder, rank))
     except (OSError, ValueError):
-        return Saved(None, False, {})
-    return Saved(**content)
+        return None, False, {}
+    return content["phase"], content["final"], content["fields"]

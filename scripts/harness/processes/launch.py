@@ -209,8 +209,8 @@ def child_events() -> Iterator[int]:
 
 
 def _failed(rank: RankProcess, folder: str) -> bool:
-    left = report.read(folder, rank.rank)
-    return not (left.final and left.fields.get("status") == "ok")
+    _, final, fields = report.read(folder, rank.rank)
+    return not (final and fields.get("status") == "ok")
 
 
 def _stop(ranks: Sequence[RankProcess], why: str) -> None:

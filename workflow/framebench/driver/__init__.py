@@ -21,7 +21,7 @@ from . import call
 from .call import Invocation, refuse, warn
 from .handlers import Handlers
 from .internals import Snakemake
-from .jobs import Jobs, PeakFlopsJobs, VerificationJobs
+from .jobs import Jobs, VerificationJobs
 from .provisioning import Provisioning
 from .resources import Resources
 from .rounds import Rounds
@@ -85,7 +85,6 @@ class Driver:
         self.resources = Resources(self.work, self.snakemake)
         self.jobs = Jobs(self.work, self.provisioning, asked, self.snakemake)
         self.rounds = Rounds(self.work, checkpoints, self.provisioning.driver)
-        self.peaks = PeakFlopsJobs(self.work)
         self.verifications = VerificationJobs(self.work)
         self.tables = Tables(self.work, asked, outcome)
         self.handlers = Handlers(

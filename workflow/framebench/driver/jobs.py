@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..plan import targets
 from ..plan.jobs import Job
-from ..runs import commands, jobs, peak_flops, verify
+from ..runs import commands, jobs, verify
 from .call import Invocation, checked
 from .internals import Snakemake, Wildcards, for_rules
 from .provisioning import Provisioning
@@ -86,23 +85,8 @@ class Jobs:
         return job
 
 
-class PeakFlopsJobs:
-    """Peak-FLOPS benchmarks of the call."""
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-
-    @for_rules
-    def all(self, wildcards: Wildcards) -> list[str]:
-        """Return the missing records; existing ones are never made again."""
-        work = self._work
-        missing = peak_flops.missing(work.plan.settings.results, work.peak_flops)
-        names = work.peak_flops if work.shows else missing
-        return work.inputs(work.files_of("peak_flops", names))
-
-
 class VerificationJobs:
-    """Verifications of the call, and their references. ``script``: computes a reference."""
+    """Checks of the call, and references. ``script``: computes a reference."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -134,15 +118,11 @@ class VerificationJobs:
     @for_rules
     def all(self, wildcards: Wildcards) -> list[str]:
         """Return the missing full-size verification records."""
-        checked(targets.check_measurement, self._work.plan, "a target that measures")
-        return self._missing(self._work.verifications)
+        work = self._work
+        checked(targets.check_measurement, work.plan, "a target that measures")
+        return work.inputs(work.files_of("verification", work.verifications))
 
     @for_rules
     def small(self, wildcards: Wildcards) -> list[str]:
-        """Return the missing verification records of small models."""
-        return self._missing(self._work.small_verifications)
-
-    def _missing(self, named: Mapping[str, verify.Verification]) -> list[str]:
-        results = self._work.plan.settings.results
-        names = named if self._work.shows else verify.missing(results, named)
-        return self._work.inputs(self._work.files_of("verification", names))
+        """Return files for the missing records of small models and peak-FLOPS benchmarks."""
+        return self._work.inputs(self._work.checks)

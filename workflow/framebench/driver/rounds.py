@@ -51,7 +51,7 @@ class Rounds:
             return self._work.inputs(self._searches)
         planned = self._planned if number == 1 else []
         asked = self._asked_by(number - 1) if number > 1 or self._work.searches else []
-        checks = self._work.missing_checks() if self._work.plan.settings.budget else []
+        checks = self._work.checks if self._work.plan.settings.budget else []
         return self._work.inputs([*planned, *asked, *checks])
 
     @for_rules

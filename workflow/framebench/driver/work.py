@@ -110,17 +110,21 @@ class Work:
         return [*map(with_no_prefix, paths)] if self._snakemake.is_module else paths
 
     def files_of(self, kind: str, paths: Iterable[str]) -> list[str]:
-        """Return the files that a rule asks for to get the records of checks: the marker of those
-        that share a process, else the record."""
+        """Return what a rule asks for to get missing records of checks, or all of them if the call
+        shows those: the marker of checks that share a process, else the record."""
         files = {f"{kind}/{path}": record_of(self.results, kind, path) for path in paths}
-        return list(dict.fromkeys(self._marked.get(name, file) for name, file in files.items()))
+        asked = {
+            self._marked.get(name, file): None
+            for name, file in files.items()
+            if self.shows or not Path(file).exists()
+        }
+        return [*asked]
 
-    def missing_checks(self) -> list[str]:
-        """Return files for the missing small verifications and peak-FLOPS benchmarks."""
-        results = self.plan.settings.results
-        small = verify.missing(results, self.small_verifications)
-        peaks = peak_flops.missing(results, self.peak_flops)
-        return [*self.files_of("verification", small), *self.files_of("peak_flops", peaks)]
+    @property
+    def checks(self) -> list[str]:
+        """Files of small verifications and peak-FLOPS benchmarks, see :meth:`files_of`."""
+        small = self.files_of("verification", self.small_verifications)
+        return list(dict.fromkeys([*small, *self.files_of("peak_flops", self.peak_flops)]))
 
     @property
     def is_locked(self) -> bool:

@@ -125,7 +125,7 @@ def of_checks(plan: Plan, path: str, parts: Sequence[Job]) -> Job:
         f"checks/{path}",
         "checks",
         path,
-        sum(part.seconds for part in parts),
+        0.0,
         label=f"{len(parts)} checks of {first.software}",
         record=marker_of(results, path),
         software=first.software,
@@ -178,14 +178,11 @@ def _measuring(
     measured = plan.measured
     for run in plan.pending:
         yield of_run(plan, run, is_measured=run.case in measured)
+    for name in peak_flops.missing(results, peak_flops_of):
+        yield of_peak_flops(plan, name, peak_flops_of[name])
     to_make = verify.missing(results, verifications_of)
-    checks = [of_verification(plan, name, check) for name, check in to_make.items()]
-    missing = peak_flops.missing(results, peak_flops_of)
-    checks += [of_peak_flops(plan, name, peak_flops_of[name]) for name in missing]
-    alone = {check.name: check for check in checks}
-    for path, names in together(plan, verifications_of, peak_flops_of).items():
-        yield of_checks(plan, path, [alone.pop(name) for name in names])
-    yield from alone.values()
+    for name, check in to_make.items():
+        yield of_verification(plan, name, check)
     for reference in verify.references(results, to_make.values()):
         yield of_reference(plan, reference)
 

@@ -22,7 +22,6 @@ _PURPOSES = {
     "search": "searches",
     "peak_flops": "peak_flops",
     "verification": "verifications",
-    "checks": "checks",
     "reference": "references",
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from logging import LogRecord
 from pathlib import Path
 from typing import Any, TextIO
@@ -60,10 +60,11 @@ class ProgressView:
     def add(self, jobs: Iterable[Job]) -> None:
         """Add jobs that are not known yet."""
         with self._lock:
-            new = [job for job in jobs if job.name not in self._jobs]
-            self._jobs.update((job.name, job) for job in new)
+            named = {job.name: job for job in jobs if job.name not in self._jobs}
+            self._jobs.update(named)
+            new = [part for job in named.values() for part in job.parts or [job]]
             self._forecast.add(new)
-            self._total.update(part.kind for job in new for part in job.parts or [job])
+            self._total.update(job.kind for job in new)
 
     def counts(self) -> str:
         """Return the number of jobs of each kind, as text."""
@@ -140,11 +141,9 @@ class ProgressView:
         job, started = self._running.get(number, (None, now))
         if job is None:
             return False
-        outcomes = [
-            (part, outcome_of(Path(part.record)) if part.record else RunOutcome("ok"))
-            for part in job.parts or [job]
-        ]
-        self._over(number, job, started, now, outcomes)
+        for part in job.parts or [job]:
+            outcome = outcome_of(Path(part.record)) if part.record else RunOutcome("ok")
+            self._over(number, part, started, now, outcome)
         return True
 
     def _breaks(self, number: int, now: float) -> bool:
@@ -160,42 +159,24 @@ class ProgressView:
             return True
         reason = "ended without a record" if job.record else "see above or its log"
         failed = RunOutcome("failed", reason)
-        outcomes = [
-            (part, outcome_of(path) if part in job.parts and path.exists() else failed)
-            for part in job.parts or [job]
-            for path in [Path(part.record)]
-        ]
-        self._over(number, job, started, now, outcomes)
+        for part in job.parts or [job]:
+            is_made = part is not job and Path(part.record).exists()
+            outcome = outcome_of(Path(part.record)) if is_made else failed
+            self._over(number, part, started, now, outcome)
         return self._here
 
-    def _over(
-        self,
-        number: int,
-        job: Job,
-        started: float,
-        now: float,
-        outcomes: Sequence[tuple[Job, RunOutcome]],
-    ) -> None:
+    def _over(self, number: int, job: Job, started: float, now: float, outcome: RunOutcome) -> None:
         seconds = now - started
-        if not self._here:
-            known = [outcome.wall_seconds for _, outcome in outcomes]
-            seconds = sum(filter(None, known)) or seconds
-        is_ok = any(
-            outcome.status == "ok" or outcome.reason.startswith(EMULATED) for _, outcome in outcomes
-        )
-        with self._lock:
-            self._running.pop(number, None)
-            self._forecast.finish(job.name, seconds, now - self._start, is_ok)
-        for part, outcome in outcomes:
-            taken = (outcome.wall_seconds or 0.0) if job.parts else seconds
-            self._show_outcome(part, outcome, taken)
-        self._show(now)
-
-    def _show_outcome(self, job: Job, outcome: RunOutcome, seconds: float) -> None:
+        is_shared = job.name not in self._jobs  # with other parts of a job
+        if (is_shared or not self._here) and outcome.wall_seconds is not None:
+            seconds = outcome.wall_seconds
         is_bad = outcome.status not in ("ok", "unsupported")
         with self._lock:
+            self._running.pop(number, None)
             self._done[job.kind] += 1
             self._failed += is_bad
+            is_ok = outcome.status == "ok" or outcome.reason.startswith(EMULATED)
+            self._forecast.finish(job.name, seconds, now - self._start, is_ok)
             position = f"{self._done[job.kind]}/{self._total[job.kind]}"
             position += "+" * (self._may_grow and job.kind == "run")
         if self._screen and (is_bad or job.kind in _WITH_LINE):
@@ -203,6 +184,7 @@ class ProgressView:
             lines += [f"    {outcome.note}"] if outcome.note else []
             lines += end_of_log(Path(job.log)) if is_bad and job.log else []
             self._screen.say("\n".join(lines), "red" if is_bad else "")
+        self._show(now)
 
     def _show(self, now: float) -> None:
         if self._screen:
