@@ -100,7 +100,10 @@ class Work:
         new = jobs.together(plan, self.small_verifications, self.peak_flops, self._marked)
         for path, checks in new.items():
             self._together[path] = checks
-            self._marked.update(dict.fromkeys(checks, marker_of(self.results, path)))
+            marker = marker_of(self.results, path)
+            self._marked.update(dict.fromkeys(checks, marker))
+            if self.is_locked:  # its marker is of an earlier call
+                Path(marker).unlink(missing_ok=True)
 
     def verification(self, job: Job) -> Verification:
         return self._verifications[job.path]

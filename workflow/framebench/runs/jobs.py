@@ -143,8 +143,11 @@ def together(
 ) -> dict[str, list[str]]:
     """Return the names of missing checks on one device that share a process, by the path of their
     marker: verifications of small models and peak-FLOPS benchmarks in the same software, with the
-    same variables. ``known``: names of checks that have a process."""
+    same variables. On a cluster each has a job of its own. ``known``: names of checks that have a
+    process."""
     results = plan.settings.results
+    if plan.settings.cluster:
+        return {}
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = defaultdict(list)
     for name, check in verify.missing(results, verifications_of).items():
         if check.scale == SMALL and check.case.devices == 1:
