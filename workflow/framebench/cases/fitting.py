@@ -137,7 +137,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
     accelerator = accelerator_of(settings, machine)
-    most = machine.cores if machine.limited else None
+    bound = machine.cores if machine.limited else None
     if settings.side_by_side and (accelerator == "cpu" or machine.gpus == 1):
         raise ConfigError(
             "config: side_by_side: found True; allowed on this machine: false, because it is for "
@@ -151,7 +151,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
             )
         return Capacity(
             "cuda", machine.gpus, machine.nodes, None, machine.named,
-            gpus=machine.devices, hidden=machine.hidden, cores=most, limited=machine.limited,
+            gpus=machine.devices, hidden=machine.hidden, cores=bound, limited=machine.limited,
         )  # fmt: skip
     if settings.cores_per_device == "auto":
         possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
@@ -168,7 +168,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     memory = bytes_of(settings.memory_limit, machine.memory_bytes)
     return Capacity(
         "cpu", machine.cores // cores, machine.nodes, cores, machine.named, memory,
-        machine.instruction_sets, machine.vendor, cores=most, limited=machine.limited,
+        machine.instruction_sets, machine.vendor, cores=bound, limited=machine.limited,
     )  # fmt: skip
 
 
