@@ -49,7 +49,7 @@ def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str)
 
 def test_verification(project: Project) -> None:
     """Fail if a mistake in an adapter is not flagged by the small and by the full verification.
-    A small model is verified behind the runs, the model itself by ``verification``. The flag must
+    A small model is verified after the runs, the model itself by ``verification``. The flag must
     vanish with the mistake."""
     build_environment("paddle")
     folder = project.folder

@@ -106,7 +106,7 @@ def test_small_verifications_of_a_framework_share_a_process(tmp_path: Path) -> N
     made = plan(tmp_path, suite)
     full = verify.names(made, CATALOG, verify.full_size(made, CATALOG))
     small = verify.small(made, CATALOG, full)
-    together = jobs.together(made, small, peak_flops.names(made))
+    together = jobs.group_checks(made, small, peak_flops.names(made))
     shared = {name for names in together.values() for name in names}
     assert [path.split("/")[0] for path in together] == ["pytorch", "pytorch"]
     alone = {name for name, check in small.items() if f"verification/{name}" not in shared}
@@ -115,7 +115,7 @@ def test_small_verifications_of_a_framework_share_a_process(tmp_path: Path) -> N
         checks = [small[name.partition("/")[2]] for name in names if "verification" in name]
         assert {check.case.precision for check in checks} == {"fp32", "amp"}
         assert len({(check.software, check.variables) for check in checks}) == 1
-    assert not jobs.together(made, small, peak_flops.names(made), shared), "each is made once"
+    assert not jobs.group_checks(made, small, peak_flops.names(made), shared), "each is made once"
 
 
 def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class Work:
         self.small_verifications = verify.small(plan, catalog, self.verifications, chosen)
         self._verifications = {**self.verifications, **self.small_verifications}
         self.peak_flops = peak_flops.names(plan)
-        new = jobs.together(plan, self.small_verifications, self.peak_flops, self._marked)
+        new = jobs.group_checks(plan, self.small_verifications, self.peak_flops, self._marked)
         for path, checks in new.items():
             self._together[path] = checks
             marker = marker_of(self.results, path)
@@ -211,7 +211,7 @@ class Work:
             return jobs.of_verification(plan, path, verification, folder)
         if kind == "checks":
             parts = (name.partition("/") for name in self._together[path])
-            return jobs.of_checks(plan, path, [self._made(part, at, {}) for part, _, at in parts])
+            return jobs.checks_job(plan, path, [self._made(part, at, {}) for part, _, at in parts])
         if kind == "peak_flops":
             return jobs.of_peak_flops(plan, path, self.peak_flops[path])
         if kind == "reference":

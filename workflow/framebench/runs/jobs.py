@@ -118,7 +118,7 @@ def reference_folder(plan: Plan, catalog: Catalog, verification: Verification) -
     return f"{plan.settings.results}/reference/{verification.reference}-{digest}"
 
 
-def of_checks(plan: Plan, path: str, parts: Sequence[Job]) -> Job:
+def checks_job(plan: Plan, path: str, parts: Sequence[Job]) -> Job:
     """Return the job of checks that share software and variables; ``path``: of its marker."""
     results, first = plan.settings.results, parts[0]
     return Job(
@@ -135,7 +135,7 @@ def of_checks(plan: Plan, path: str, parts: Sequence[Job]) -> Job:
     )
 
 
-def together(
+def group_checks(
     plan: Plan,
     verifications_of: Mapping[str, Verification],
     peak_flops_of: Mapping[str, PeakFlopsBenchmark],
