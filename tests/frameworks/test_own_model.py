@@ -264,6 +264,14 @@ def test_models_of_keras_have_penalties_and_parts_without_a_gradient(
 
 
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_layers_of_keras_may_be_made_in_training_alone(run: ForkServer, ranks: int) -> None:
+    for entry in compared(run, [(str(OWN / "late.py"), "train", "fp32")], ranks):
+        assert entry["refused"] == {}
+        assert not beyond(entry["errors"])
+
+
+@pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_products_of_other_layers_of_keras_are_counted(run: ForkServer) -> None:
     (actual,) = run("own_model.count", path=str(OWN / "other_products.py"), batch=2)
     assert sum(count for _, count in actual["matmuls"]) == 2 * (
@@ -337,16 +345,14 @@ def flax(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
 @pytest.mark.parametrize("kind", ["linen", "nnx"])
 def test_modules_of_flax_have_modes_dropout_and_running_statistics(
-    run: ForkServer, tmp_path: Path, flax: Path, kind: str
+    run: ForkServer, flax: Path, kind: str
 ) -> None:
-    path = tmp_path / "net.py"
-    text = (OWN / "net.py").read_text()
-    path.write_text(text.replace('KIND = "linen"', f"KIND = {kind!r}"))
+    path = OWN / f"{kind}_net.py"
     cases = [(str(path), mode, "fp32") for mode in ("train", "inference")]
     (actual,) = compared(run, cases, library=flax)
     assert actual["refused"] == {}
     assert not beyond(actual["errors"])
-    quantities = {entry["quantity"] for entry in actual["errors"]["net.py, train, fp32"][1]}
+    quantities = {entry["quantity"] for entry in actual["errors"][f"{path.name}, train, fp32"][1]}
     assert quantities >= {"outputs", "gradients", "first update", "running statistics"}
     (stepped,) = run("own_model.train", path=str(path), compiler="jit", steps=2, library=str(flax))
     (mean,) = stepped["means"]

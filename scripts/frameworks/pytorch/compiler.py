@@ -128,6 +128,16 @@ def _graph_breaks() -> List[str]:
     return list(dict.fromkeys(found))
 
 
+def _why() -> str:
+    """Return where and why graphs broke, else which variable switches the compiler off."""
+    from torch._dynamo.utils import counters
+
+    known = _graph_breaks() or [_short(str(reason)) for reason in counters["graph_break"]]
+    if not known and os.environ.get("TORCHDYNAMO_DISABLE", "0") != "0":
+        known = ["TORCHDYNAMO_DISABLE is set"]
+    return f": {'; '.join(known or ['it has no operation that torch.compile is allowed to take'])}"
+
+
 def _short(text: str) -> str:
     return " ".join(text.split())[:_LONGEST]
 
@@ -149,8 +159,10 @@ def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
         "kernels": metrics.generated_kernel_count,
     }
     all_of_it = counts["frames_compiled"] == counts["frames"] and not counts["graph_breaks"]
-    if not (counts["unique_graphs"] and counts["kernels"] and (all_of_it or not whole)):
-        raise Mismatch(f"torch.compile did not compile the whole model: {counts}")
+    if whole and not (counts["unique_graphs"] and counts["kernels"] and all_of_it):
+        raise Mismatch(f"torch.compile did not compile the whole model: {counts}{_why()}")
+    if not counts["unique_graphs"]:
+        raise Mismatch(f"torch.compile compiled nothing of the model{_why()}")
     if counts["graph_breaks"]:
         breaks = _graph_breaks()
         counts.update(graph_breaks=len(breaks), breaks=breaks[:_NAMED])

@@ -211,6 +211,23 @@ def test_the_axes_of_a_suite_are_its_axes(tmp_path: Path) -> None:
     assert actual == {*alone, ("train", 2, 8, "none"), ("independent", 2, 8, "none")}
 
 
+def test_each_combination_is_tried_before_any_is_repeated(tmp_path: Path) -> None:
+    suite = {
+        **SUITE,
+        "time_budget": 3600,
+        "then": [{"precision": ["bf16"]}, {"compiler": ["native"]}],
+    }
+    suite = {key: value for key, value in suite.items() if key not in ("repeats", "measurements")}
+    checked = settings(tmp_path, file(tmp_path), suite)
+    assert checked.model
+    plan = make_plan(checked, checked.model.among(CATALOG), Machine(2, 0), None)
+    alone = [case for case in plan.cases if case.devices == 1 and case.mode == "train"]
+    assert {(case.precision, case.compiler) for case in alone} >= {
+        ("bf16", "none"), ("fp32", "inductor")
+    }  # fmt: skip
+    assert {*plan.stages.values()} == {0}, "a stage has repeats before the next one begins"
+
+
 def test_only_a_benchmark_that_the_suite_asks_for_is_measured_beside_it(tmp_path: Path) -> None:
     source = file(tmp_path)
     suite = settings(tmp_path, source, {**SUITE, "on_gpus": "quick_gpu"}).suite

@@ -53,8 +53,8 @@ def of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     return suite.model_copy(
         update={
             "axes": {**replaced(suite.axes), **names},
-            "include": kept(suite.include),
-            "then": kept(suite.then),
+            "include": kept([*suite.include, *suite.then]),
+            "then": [],  # each combination is tried before any is repeated
             "exclude": [entry for entry in suite.exclude if "model" not in entry],
             "measurements": measurements,
             "own_model": own_model.name,

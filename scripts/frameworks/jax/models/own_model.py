@@ -59,7 +59,8 @@ class Definition:
         seed, dropout = self._rank_context.seed, model_config["own"].get("dropout", True)
         model, inputs, _, self._loss = self._made(seed)
         with jax.enable_x64(False):  # as above
-            parts = own_flax.parts(model, inputs, seed, dropout)
+            trains = self._case.mode == "train"
+            parts = own_flax.parts(model, inputs, seed, dropout, trains)
         self._apply = parts.apply
         flat, self._parameter_tree = self._flat(parts.parameters)
         self._statistics, self._statistics_tree = self._flat(parts.statistics)

@@ -19,7 +19,7 @@ from harness.adapter import (
 )
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
-from torch.nn.parameter import UninitializedParameter
+from torch.nn.parameter import is_lazy
 from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
 from .. import devices, importing
@@ -96,9 +96,14 @@ class Definition:
             raise TypeError("make returned a model without a parameter that is trained")
         if not model_config["own"].get("dropout", True):
             without_dropout(model)
-        if any(isinstance(parameter, UninitializedParameter) for parameter in model.parameters()):
-            with torch.no_grad():  # lazy modules get their shapes from a first pass
-                Whole(model.eval(), self._names)(*_one_by_one(inputs)[1])
+        # lazy modules get their shapes from a first pass, some in training alone
+        for trains in (False, True)[: 1 + (self._case.mode == "train")]:
+            if any(map(is_lazy, model.parameters())):
+                kept = {name: b.clone() for name, b in model.named_buffers() if not is_lazy(b)}
+                with torch.no_grad():
+                    Whole(model.train(trains), self._names)(*_one_by_one(inputs)[1])
+                    for name, buffer in model.named_buffers():
+                        buffer.copy_(kept.get(name, buffer))
         for part in model.modules() if self._case.precision == FLOAT64 else ():
             if hasattr(part, "set_experts_implementation"):  # of transformers
                 part.set_experts_implementation("eager")  # grouped matmuls take no float64

@@ -109,6 +109,11 @@ class Definition:
                 elif isinstance(layer, _RECURRENT):
                     layer.dropout = layer.recurrent_dropout = 0.0
         model(inputs, training=False)
+        if self._case.mode == "train":  # layers that are made in training alone
+            kept = [(weight, weight.numpy()) for weight in model.weights]
+            model(inputs, training=True)
+            for weight, value in kept:
+                weight.assign(value)
         weights = enumerate(model.weights)
         self._model = model
         self._names = {id(weight): f"{number}.{weight.name}" for number, weight in weights}

@@ -1,18 +1,10 @@
-"""Modules of Flax, of both kinds."""
+"""Module of Flax NNX."""
 
 import jax
 import optax
-from flax import linen, nnx
+from flax import nnx
 
 FRAMEWORK = "jax"
-KIND = "linen"
-
-
-class Linen(linen.Module):
-    @linen.compact
-    def __call__(self, x, train):
-        x = linen.BatchNorm(use_running_average=not train, momentum=0.9)(x)
-        return linen.Dense(10)(linen.Dropout(0.5, deterministic=not train)(x))
 
 
 class Nnx(nnx.Module):
@@ -32,6 +24,5 @@ def loss(outputs, targets):
 
 
 def make(batch_size, key):
-    model = Linen() if KIND == "linen" else Nnx(nnx.Rngs(key))
     inputs = 1 + jax.random.normal(key, (batch_size, 32))
-    return model, ({"x": inputs}, jax.random.randint(key, (batch_size,), 0, 10)), loss
+    return Nnx(nnx.Rngs(key)), ({"x": inputs}, jax.random.randint(key, (batch_size,), 0, 10)), loss
