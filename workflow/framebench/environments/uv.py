@@ -93,7 +93,8 @@ def pip_variables(settings: list[tuple[str, str]]) -> dict[str, str]:
     """Return pip's environment: of all that steers it only these ``settings``."""
     kept = {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings}
     others = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    return {**others, **kept, "PIP_CONFIG_FILE": os.devnull}
+    quiet = {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    return {**others, **kept, **quiet}
 
 
 def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
