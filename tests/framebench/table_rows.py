@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,3 +19,9 @@ def row(table: pd.DataFrame, **keys: Any) -> dict[str, Any]:
     for key, value in keys.items():
         table = table[table[key] == value]
     return only(table)
+
+
+def rows_of(folder: Path, table: str, **cells: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV with these cells."""
+    with open(folder / "tables" / f"{table}.csv", newline="") as file:
+        return [row for row in csv.DictReader(file) if cells.items() <= row.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from pathlib import Path
@@ -12,6 +11,7 @@ from framebench import cli
 
 from .made_up_records import record_of
 from .made_up_verifications import CASE, changed, verification_in
+from .table_rows import rows_of
 
 PACKAGES = {name: {"numpy": "2.3.4", name: "1"} for name in ("jax", "pytorch", "tensorflow")}
 DIFFERS = "outputs differ from the reference by 0.9 (allowed 0.0001)"
@@ -36,12 +36,6 @@ def make_set(folder: Path, fast: float = 1.0, wrong: bool = True) -> Path:
             error = 0.9 if wrong and (framework, precision) == ("jax", "fp32") else 1e-6
             verification_in(folder, {**case, "devices_per_node": 1}, error, packages=packages)
     return folder / "runs"
-
-
-def rows_of(folder: Path, table: str, **cells: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV with these cells."""
-    with open(folder / "tables" / f"{table}.csv", newline="") as file:
-        return [row for row in csv.DictReader(file) if cells.items() <= row.items()]
 
 
 def test_no_comparison_takes_a_figure_whose_verification_failed(

@@ -18,7 +18,7 @@ from framebench.tables.results import CaseResults
 from ..made_up_records import record_of
 from ..made_up_runs import measured
 from ..made_up_verifications import CASE
-from ..test_excluded import rows_of
+from ..table_rows import rows_of
 
 
 def figures(unit: str, factor: float) -> CaseResults:
