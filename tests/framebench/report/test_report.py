@@ -91,14 +91,18 @@ def test_the_first_screen_answers(browser: Browser, quick: Path, tmp_path: Path)
     make(write_records(tmp_path / "runs", repeats=8), page)
     seen = browser.open(quick).evaluate(FIRST_SCREEN)
     assert len(seen["rows"]) == 5
-    train = next(row for row in seen["rows"] if row.startswith("resnet50_v1.5 train fp32 1n2g"))
+    train = next(
+        row for row in seen["rows"] if row.startswith("ResNet-50 v1.5 training, fp32, 2 x 1 core")
+    )
     assert re.search(
         r"pytorch 7\.176 images/s .*1\.30 . paddle too few repeats: needs 7 7 of 7",
         train,
     )
     of_made_up = browser.open(page).evaluate(FIRST_SCREEN)
     assert len(of_made_up["rows"]) == 12
-    shown = next(row for row in of_made_up["rows"] if row.startswith("bert_base train amp 1n1g"))
+    shown = next(
+        row for row in of_made_up["rows"] if row.startswith("BERT-base training, mixed, 1 ")
+    )
     assert re.search(
         r"pytorch\+inductor [\d.]+ sequences/s .*1\.\d\d . tensorflow\+xla .* significant", shown
     )

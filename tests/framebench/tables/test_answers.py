@@ -199,7 +199,7 @@ def test_one_framework_alone_and_failures_only_say_so() -> None:
     assert (row["framework"], row["median"], row["compared"]) == ("", None, 0)
     heading, only, *_ = answers.lines(words(by("jax", None, status="oom")), [])
     assert heading == "Fastest: there is nothing to compare"
-    assert only == "resnet50_v1.5 train fp32 1n1g b32  no figure: 1 oom"
+    assert only == "ResNet-50 v1.5 training, fp32, 1 device, batch 32  no figure: 1 oom"
     assert tables([])["fastest"] == []
 
 
@@ -221,8 +221,10 @@ def test_less_is_better_where_a_kind_says_so_and_a_control_is_no_contest() -> No
 
 
 def test_marks_of_both_sides_stand_next_to_the_lead() -> None:
-    actual = fastest(by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, *SEVEN, 140.0))
-    assert actual[0]["flags"] == "few noisy" or actual[0]["flags"] == "few"
+    actual = fastest(
+        by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, 70.0, *SEVEN[:3], 130.0, 140.0)
+    )
+    assert actual[0]["flags"] == "noisy"
 
 
 def test_what_precision_compiler_and_devices_bring() -> None:
@@ -293,11 +295,15 @@ def test_the_terminal_ends_with_the_answers(
     with without_charts():
         assert cli.main(["report", "--records", str(source), "--results", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 15
+    assert len(lines) <= 30, "15, some of them wrapped"
     assert max(map(len, lines[:-1])) <= 100, "but for the path"
     assert lines[0].startswith("Fastest: ")
-    (train,) = (line for line in lines if line.startswith("resnet50_v1.5 train fp32 1n1g b4"))
-    assert re.search(r"jax\+jit [\d.]+ images/s, 1\.\d\dx pytorch\+inductor, significant$", train)
+    text = " ".join(line.strip() for line in lines)
+    assert re.search(
+        r"ResNet-50 v1.5 training, fp32, 1 core, batch 4 +jax\+jit [\d.]+ images/s, 1\.\d\dx "
+        r"\([^)]+\) pytorch\+inductor, significant",
+        text,
+    ), "nothing is cut"
     # three comparisons lost one of seven repeats, two of them of a case that is not needed to
     # show the order; the figures of five are noisy
     assert lines[:2] == [

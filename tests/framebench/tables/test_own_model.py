@@ -55,7 +55,7 @@ def test_the_best_combination_is_one_that_computes_the_model() -> None:
 
 def test_the_best_combination_has_its_flags() -> None:
     (first, *_) = answers.answers_of(built(own(1.0, flags=("recompiled", "unverified")))).own_model
-    assert first.endswith("(not verified) [few recompiled]")
+    assert first.endswith("(not verified) [recompiled]")
 
 
 @pytest.mark.parametrize(

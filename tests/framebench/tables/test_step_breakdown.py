@@ -146,5 +146,5 @@ def test_markdown_shows_milliseconds_shares_and_how() -> None:
     runs = [one, run(2.0, batch_per_device=64)]
     text = in_markdown("step_breakdown", table(*runs))
     parts = "300.0 (27) | 500.0 (45) | 200.0 (18) | 100.0 (9)"
-    assert f"| 1000.0 | {DATA} | {parts} | 1.10 *few* *untested* [" in text
+    assert f"| 1000.0 | {DATA} | {parts} | 1.10 [" in text
     assert "no step breakdown in these records" in text

@@ -52,6 +52,23 @@ def fastest(*sides: list[Run], settings: int = 1) -> Row:
     return row
 
 
+def test_a_row_says_who_is_faster_with_the_batch_that_checks_it() -> None:
+    def checked(jax: float) -> Row:
+        inputs = measured(by("jax", 1.2), by("pytorch", 1.0), by("mxnet", 0.3, SEVEN[:1]))
+        sides = (*by("jax", jax, (99.0,)), *by("pytorch", 1.0, (99.0,)))
+        runs = [replace(run, case=run.case._replace(batch_per_device=128)) for run in sides]
+        every = [*(run for case in inputs.cases.values() for run in case.runs), *runs]
+        inputs = replace(inputs, cases=grouping.group(every, None))
+        (row,) = view.records(
+            {table.name: frame for table, frame in frames.build(inputs).items()}["fastest"]
+        )
+        assert (row["framework"], row["verdict"]) == ("jax", FASTER)
+        return row
+
+    assert checked(0.8)["other_batch"] == "with batch 128: pytorch 1.25x jax, 1 repeat"
+    assert checked(1.1)["other_batch"] == ""
+
+
 def test_a_winner_is_shown_to_be_faster_than_every_other_framework() -> None:
     row = fastest(by("jax", 1.2), by("pytorch", 1.0), by("mxnet", 0.3, SEVEN[:1]))
     assert (row["framework"], row["verdict"], row["reason"]) == ("jax", FASTER, "")

@@ -206,14 +206,14 @@ def _last(
     runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], provenance: Origin, page: Path
 ) -> list[str]:
     """Return the last lines of a call: unverified figures, sources, and paths of the output."""
-    from ..tables import answers, formatting, registry
+    from ..tables import formatting, registry
 
     hint = unverified_text(tables[registry.known()["summary"]])
     taken = formatting.counted(len(runs), "run") + (
         f" in {provenance.took}" if provenance.took else ""
     )
     text = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
-    return [*filter(None, (hint, answers.cut(text))), f"report: {page}"]
+    return [*filter(None, (hint, text)), f"report: {page}"]
 
 
 def inputs_of(

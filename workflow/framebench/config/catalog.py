@@ -145,6 +145,14 @@ def framework_declaration(framework: str) -> dict[str, Any]:
     return _framework(PROJECT, framework) if is_complete else {}
 
 
+@cache
+def model_title(model: str) -> str:
+    """Return the title of one of this project's models, and the name of another."""
+    path = PROJECT / "scripts" / "models" / f"{model}.json"
+    title = _read_json(path, path.name)["title"] if path.is_file() else model
+    return str(title).removesuffix(" pre-training")
+
+
 def forward_multiply_adds(
     model_config: dict[str, Any], sequence_length: int | None, training: bool = False
 ) -> float:

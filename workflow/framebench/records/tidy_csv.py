@@ -56,8 +56,9 @@ OF_METRIC = ("metric", "value")
 _CONDITIONS = tuple(name for name in CONDITIONS if name not in ("input", "source_variant"))
 OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "flags", *_CONDITIONS)
 BETTER = ("higher", "lower")
-#: Flags that follow from the repeats of a case, so that readers of the file derive them again.
-OF_REPEATS = frozenset({"few", "noisy"})
+#: Flags that follow from the repeats of a case, so that readers of the file derive them again, and
+#: those of earlier versions.
+OF_REPEATS = frozenset({"few", "noisy", "untested"})
 #: Limits of the record schema; tables and plots cannot hold larger figures.
 LARGEST_COUNT, LARGEST_RATE = 1_000_000, 1e15
 

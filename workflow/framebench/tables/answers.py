@@ -15,6 +15,7 @@ import pandas as pd
 from ..cases.conditions import OF_VARIANT, THROUGHPUT
 from ..cases.names import topology
 from ..config import statuses
+from ..config.catalog import model_title
 from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
@@ -39,6 +40,8 @@ from .table import Table
 WIDTH, LINES, MOST = 100, 15, 3
 #: Terminal: fewest lines of an answer: its heading, one setting, and how many are left out.
 LEAST = 3
+#: Benchmarks that time steps of a model, in words.
+STEPS = {"train": "training", "inference": "inference"}
 #: Characters of a setting, so that its figure fits next to it.
 SETTING = 52
 LONGEST_REASON = 120
@@ -52,7 +55,8 @@ class Answer:
     ``fastest``: its name with its compiler and variant. ``lead``: over the ``next``, with its
     ``interval``; all "" if there is none. ``within``: largest difference between the contenders of
     an open order, "" if unknown. ``why``: why the lead is not significant, or why there is
-    none. ``needs``: the repeats that a significant lead needs; None if there are enough."""
+    none. ``needs``: the repeats that a significant lead needs; None if there are enough.
+    ``other_batch``: who is faster with another batch."""
 
     setting: str
     framework: str
@@ -69,6 +73,7 @@ class Answer:
     compared: int
     tried: int
     missing: str
+    other_batch: str = ""
 
     @property
     def frameworks(self) -> int:
@@ -82,9 +87,8 @@ class Answer:
     @property
     def short_verdict(self) -> str:
         """Verdict of the lead, or why there is none."""
-        if self.needs is not None:
-            return self.why
-        return self.verdict or self.why
+        verdict = self.why if self.needs is not None else self.verdict or self.why
+        return "; ".join(filter(None, (verdict, self.other_batch)))
 
 
 @dataclass(frozen=True)
@@ -209,25 +213,21 @@ def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
 def lines(answers: Answers, last: Sequence[str]) -> list[str]:
     """Return lines of at most WIDTH characters for the terminal. ``last``: the last lines.
 
-    These are LINES, and those on what is excluded, or a few more where each answer would have less
-    than LEAST."""
+    These are LINES, longer ones wrapped, and those on what is excluded, or a few more where each
+    answer would have less than LEAST."""
     behind = [*answers.slow[:MOST], *answers.first_gains[:MOST]][: MOST + 1]
     behind += [answers.counted] * bool(answers.failures)
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
     covered = answers.coverage[:MOST]
-    best = [text for text in answers.own_model if ": best" in text]
-    own = _wrapped(best)
+    own = [text for text in answers.own_model if ": best" in text]
     room = LINES - len(covered) - len(behind) - len(last) - len(own)
     half = room // 2 if answers.compares_frameworks else room
     of_variants = _variant_lines(answers, max(LEAST, half))
     fastest = _fastest_lines(answers, max(LEAST, room - len(of_variants)))
-    made = (*covered, *own, *of_variants, *fastest, *_wrapped(answers.excluded), *behind)
-    return [*map(cut, made), *last]
-
-
-def _wrapped(texts: Sequence[str]) -> list[str]:
-    return [line for text in texts for line in wrap(text, WIDTH, subsequent_indent="    ")]
+    made = (*covered, *own, *of_variants, *fastest, *answers.excluded, *behind)
+    wrapped = (line for text in made for line in wrap(text, WIDTH, subsequent_indent="    "))
+    return [*wrapped, *last]
 
 
 def _variant_lines(answers: Answers, most: int) -> list[str]:
@@ -254,28 +254,29 @@ def _fastest_lines(answers: Answers, most: int) -> list[str]:
     """Return up to ``most`` lines on the fastest frameworks; [] if a single one has variants."""
     if not answers.compares_frameworks:
         return []
-    heading = _wrapped([f"Fastest: {answers.verdicts}"])
-    chosen = answers.most_compared(most - 1 - len(heading))
+    chosen = answers.most_compared(most - 2)
     width = max((len(_shortened(answer.setting)) for answer in chosen), default=0)
     alike = (
         len({answer.within or answer.verdict or answer.why for answer in answers.fastest}) == 1
     )  # the heading says it
-    shown = [_line(answer, width, not alike) for answer in chosen]
+    shown = []
+    for answer in chosen:
+        shown.append(_line(answer, width, not alike))
+        shown += [f"    {answer.other_batch}"] * bool(answer.other_batch)
     if missing := len(answers.fastest) - len(chosen):
         shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
-    return [*heading, *shown]
+    return [f"Fastest: {answers.verdicts}", *shown]
 
 
 def _line(answer: Answer, width: int, verdict: bool) -> str:
-    """Return the line of an answer, with the interval of its lead if that fits."""
+    """Return the line of an answer, with the interval of its lead."""
     flags = f" [{answer.flags}]" if answer.flags else ""
     start = f"{_shortened(answer.setting):<{width}}  {answer.fastest} {answer.figure}".rstrip()
     if not answer.lead:
         return f"{start}{flags}  {answer.why if verdict or not answer.fastest else ''}".rstrip()
     interval = f" ({answer.interval})" if answer.interval else ""
     end = f" {answer.next}{f', {answer.within or answer.verdict}' * verdict}{flags}"
-    texts = [f"{start}, {answer.lead}x{more}{end}" for more in (interval, "")]
-    return next((text for text in texts if len(text) <= WIDTH), texts[-1])
+    return f"{start}, {answer.lead}x{interval}{end}"
 
 
 def _shortened(setting: str) -> str:
@@ -286,18 +287,30 @@ def _shortened(setting: str) -> str:
     return f"{setting[: SETTING - len(last) - 3]}.. {last}"
 
 
-def cut(text: str) -> str:
-    """Cut a line to WIDTH characters."""
-    return text if len(text) <= WIDTH else text[: WIDTH - 2] + ".."
-
-
 def _case(row: Row, parameters: str) -> str:
     """Return the label of a row without its settings and environment."""
-    size = topology(row["nodes"], row["devices_per_node"])
-    batch = f"b{row['batch_per_device']}" if row["batch_per_device"] else ""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
-    parts = (row["model"], row["mode"], row["precision"], size, batch, parameters, metric)
-    return " ".join(filter(None, parts))
+    batch = row["batch_per_device"]
+    if row["mode"] in STEPS:
+        words = f"{model_title(row['model'])} {STEPS[row['mode']]}"
+        precision = "mixed" if row["precision"] == "amp" else row["precision"]
+        sizes = [precision, _devices(row), f"batch {batch}" * bool(batch)]
+        return ", ".join(filter(None, [words, *sizes, parameters, metric]))
+    size = topology(row["nodes"], row["devices_per_node"])
+    parts = [row["model"], row["mode"], row["precision"], size, f"b{batch}" * bool(batch)]
+    return " ".join(filter(None, [*parts, parameters, metric]))
+
+
+def _devices(row: Row) -> str:
+    """Return the devices of a row in words: ``2 cores``, ``2 nodes x 8 GPUs``; "" if unknown."""
+    nodes, count, cores = row["nodes"], row["devices_per_node"], row["cores_per_device"]
+    if not nodes or not count:
+        return ""
+    words = formatting.counted(count, "GPU" if row["accelerator"] == "cuda" else "device")
+    if row["accelerator"] == "cpu" and cores:
+        several = f"{count} x " if count > 1 else ""
+        words = several + formatting.counted(cores, "core")
+    return f"{nodes} nodes x {words}" if nodes > 1 else words
 
 
 def _variants(rows: Sequence[Row], everywhere: Sequence[str]) -> list[VariantAnswer]:
@@ -345,6 +358,7 @@ def _answer(row: Row, setting: str, everywhere: Sequence[str]) -> Answer:
         row["compared"],
         row["tried"],
         row["missing"],
+        row["other_batch"],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ class Contest:
     framework. ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest
     is unknown. ``error``: probability of a wrong winner here, where a time budget decided the
     repeats; None for fixed numbers of repeats. ``left_out``: why a plan leaves out a framework, by
-    name."""
+    name. ``other_batch``: who is faster with the batch that checks this one; "" for the same."""
 
     setting: Key
     machine: str
@@ -62,6 +62,7 @@ class Contest:
     missing: Sequence[str]
     error: float | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    other_batch: str = ""
 
     @property
     def tried(self) -> int:
@@ -104,7 +105,8 @@ def find_contests(inputs: Inputs) -> list[Contest]:
     for lacking in inputs.left_out:
         asked = _asked(lacking.case, lacking.conditions)
         left_out[asked][lacking.case.framework] = lacking.left_out
-    budgeted = {_asked(case.case, case.conditions) for case in inputs.expected if case.is_budgeted}
+    known_cases = inputs.expected
+    budgeted = {_asked(case.case, case.conditions) for case in known_cases if case.is_budgeted}
     settings = cases.drop_duplicates("contest")[["setting", "machine", "contest"]]
     results = []
     for key, machine, at in sorted(settings.itertuples(index=False, name=None), key=_place):
@@ -118,8 +120,58 @@ def find_contests(inputs: Inputs) -> list[Contest]:
         not_yet = sorted(missing.get(asked, set()) - enough)
         known = present.union(not_yet)
         gone = {name: why for name, why in left_out.get(asked, {}).items() if name not in known}
-        results.append(Contest(key, label, **own, missing=not_yet, error=error, left_out=gone))
-    return results
+        results.append(
+            Contest(
+                key, label, own["results"], own["entrants"], own["figures"], own["without"],
+                not_yet, error, gone,
+            )
+        )  # fmt: skip
+    return _with_batch_checks(results, {_asked(case.case, case.conditions) for case in known_cases})
+
+
+def _with_batch_checks(
+    found: Sequence[Contest], expected: Collection[tuple[Case, Conditions]]
+) -> list[Contest]:
+    """Return the contests without those that check the batch of another, which names the outcome.
+
+    No suite expects them: ``expected`` has the settings of all suites. Within a time budget the two
+    leaders of a setting are measured with a larger batch, too."""
+
+    def rest(contest: Contest) -> tuple[Key, str]:
+        case = contest.setting.case._replace(batch_per_device=0)
+        return contest.setting._replace(case=case), contest.machine
+
+    budgeted = {rest(contest): contest for contest in found if contest.error is not None}
+    results = []
+    checks: dict[tuple[Key, str], Contest] = {}
+    for contest in found:
+        case, base = contest.setting.case, budgeted.get(rest(contest))
+        is_larger = base and case.batch_per_device > base.setting.case.batch_per_device
+        if is_larger and _asked(case, contest.setting.conditions) not in expected:
+            checks[rest(contest)] = contest
+        else:
+            results.append(contest)
+    return [
+        replace(contest, other_batch=_changed(contest, checks.get(rest(contest))))
+        if contest.error is not None
+        else contest
+        for contest in results
+    ]
+
+
+def _changed(contest: Contest, check: Contest | None) -> str:
+    """Return who is faster with the batch of ``check``, if another framework is."""
+    pair = check.pair if check else None
+    if not check or not pair or not contest.entrants:
+        return ""
+    first, second = pair
+    if first.case.framework == contest.entrants[0].case.framework:
+        return ""
+    ratio = (first.throughput or 0) / (second.throughput or 1)
+    return (
+        f"with batch {check.setting.case.batch_per_device}: {first.case.framework} "
+        f"{ratio:.2f}x {second.case.framework}, {formatting.counted(len(first.values), 'repeat')}"
+    )
 
 
 def _cases(inputs: Inputs) -> pd.DataFrame:

@@ -61,9 +61,6 @@ def _judged(
             *_explained(flags),
             *_anomalies(values, [run.repeat for run in ok]),
         )
-        # imported runs have no steps
-        if any(0 < len(run.step_seconds) < steady.FEWEST_STEPS for run in ok):
-            found.add("untested")
         return CaseResult(
             key, runs, "ok", reason, values, middle, interval, frozenset(found), remarks,
             why_excluded(flag for _, flag in flags),
@@ -78,7 +75,7 @@ def _judged(
 def _trust(values: Sequence[float], middle: float, interval: intervals.Interval | None) -> set[str]:
     """Return the flags that follow from the values of the repeats."""
     if interval is None:
-        return {"few"}
+        return set()
     low, high = interval
     return {"noisy"} if high - low > NOISY * abs(middle) or shape.modes(values) else set()
 

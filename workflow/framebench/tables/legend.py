@@ -12,13 +12,10 @@ from ..statistics import steady
 from .columns import COLUMNS
 
 FLAGS = {
-    "few": "too few repeats for an interval of the median",
     "noisy": "the interval is wider than 5 % of the median, or the repeats have two modes: "
     "not judged with fewer than six repeats, which have no interval",
     "unsteady": "in a repeat, step times changed or drifted within the timed region, had not "
-    "settled before it, or one step stalled",
-    "untested": f"a repeat has fewer than {steady.FEWEST_STEPS} timed steps: too few to detect a "
-    "change or drift",
+    f"settled before it, or one step stalled; not judged below {steady.FEWEST_STEPS} steps",
     flags.VANISHED: "the loss was zero at the end of the timed region: the batch was memorised, "
     "and a CPU may compute many times slower with such small gradients",
     flags.RECOMPILED: "the compiler compiled anew within the timed region, which its steps include",

@@ -49,12 +49,8 @@ def results(runs: list[Run] | None = None) -> Results:
 
 
 def grouped(runs: list[Run] | None = None) -> CaseResults:
-    """Return the results of each case, without the flag for too few steps."""
-    cases = grouping.group(runs or runs_of_all_kinds(), None)
-    return {
-        key: type(result)(**{**vars(result), "flags": result.flags - {"untested"}})
-        for key, result in cases.items()
-    }
+    """Return the results of each case."""
+    return grouping.group(runs or runs_of_all_kinds(), None)
 
 
 def exported(name: str, runs: list[Run] | None = None) -> ExportedFile:

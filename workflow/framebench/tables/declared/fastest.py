@@ -275,6 +275,7 @@ def _figures(contest: Contest, count: int) -> Row:
         "missing": ", ".join(contest.missing),
         "reason": _incomparable(contest),
         "excluded": contest.excluded,
+        "other_batch": contest.other_batch,
         "flags": flags_of(first, second),
     }
 
@@ -400,6 +401,11 @@ FASTEST = Table(
             "certainty", TEXT, f"`{SURE}`: order and size of the lead are shown; `{ORDER_SURE}`: "
             "the order alone, as the fastest cases have too few repeats, or are disturbed or "
             f"noisy; `{OPEN}`: neither",
+        ),
+        Column(
+            "other_batch", TEXT, "where another framework is faster with a multiple of the batch: "
+            "it, its lead, and the repeats of each (`batch_check` of the suite)",
+            title="with another batch", optional=True,
         ),
         *shared("reason", "excluded", "flags"),
     ),

@@ -32,7 +32,7 @@ FORMATS = [
         write=write,
         read=read,
         holds="each repeat of each figure, with case, conditions, status and reason",
-        flags="column `flags`; *few* and *noisy* are determined again",
+        flags="column `flags`; *noisy* is determined again",
         lost="step times, memory, energy, hardware and everything else of a record except its "
         "figures",
         taken="every row",
