@@ -133,7 +133,12 @@ def test_the_figures_of_the_answers_become_ratios_to_the_baseline(
     after = answered(browser.open(quick, query=f"?base={base}"))
     value = base.partition(":")[2]
     divided = f"\N{MULTIPLICATION SIGN} \N{DIVISION SIGN} {value}"
-    _, text = after[f"resnet50_v1.5 {asked} b2"]
+    in_words = {
+        "inference fp32 1n1g": "inference, fp32, 1 core",
+        "train amp 1n1g": "training, mixed, 1 core",
+        "train fp32 1n2g": "training, fp32, 2 x 1 core",
+    }
+    _, text = after[f"ResNet-50 v1.5 {in_words[asked]}, batch 2"]
     assert text.endswith(divided), text
     assert float(text.removesuffix(divided)) == pytest.approx(own / other, abs=0.006)
     for setting, (_, text) in after.items():
