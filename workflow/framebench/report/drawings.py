@@ -16,7 +16,6 @@ from .charts import (
     loss_bars,
     measured_panels,
     memory_curves,
-    phase_bars,
     roofline_panels,
     scaling_curves,
 )
@@ -45,12 +44,9 @@ DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
         drawing.frame, drawing.look, scaling.KINDS[drawing.table.name]
     ),
     "losses": lambda drawing: loss_bars.of_weak_scaling(drawing.frame),
-    "suite_phases": lambda drawing: phase_bars.of_suite(drawing.frame),
-    "run_phases": lambda drawing: phase_bars.of_cases(drawing.frame),
     "memory": lambda drawing: memory_curves.panels(drawing.frame, drawing.look),
     "roofline": lambda drawing: roofline_panels.panels(drawing.frame, drawing.look),
     "communication": lambda drawing: expectation_bars.of_communication(drawing.frame),
-    "matmul_share": lambda drawing: expectation_bars.of_matmul_share(drawing.frame),
     "learning": lambda drawing: learning_curves.panels(drawing.inputs, drawing.look),
 }
 

@@ -1,9 +1,6 @@
-"""Expected and measured times as bars: gradient all-reduce, and operations within a step."""
+"""Expected and measured times of the gradient all-reduce as bars."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -13,7 +10,6 @@ from ..plots import Plot
 from ..selection import axes_of, is_known, labels_with_devices, left_out, rows_of, spread
 from ..stacked_bars import Bar
 
-MAX_STEPS = 40
 #: Most cases, each with up to one bar per entry of COMMUNICATION.
 MAX_COMMUNICATION_CASES = 12
 #: Title of a bar by column of the table.
@@ -22,7 +18,6 @@ COMMUNICATION = {
     "all_reduce_alone_ms": "alone",
     "lost_to_communication_ms": "lost",
 }
-STEP = ("matmuls and convolutions alone", "rest")
 
 
 def of_communication(table: pd.DataFrame) -> list[Plot]:
@@ -52,34 +47,5 @@ def of_communication(table: pd.DataFrame) -> list[Plot]:
             "Alone longer than expected: communication costs more than its all-reduces. "
             "Lost shorter than alone: the rest overlaps with the backward pass. What is below "
             f"zero has no bar. {left_out(len(chosen), len(every), 'cases with an expectation')}",
-        )
-    ]
-
-
-def of_matmul_share(table: pd.DataFrame) -> list[Plot]:
-    """Return the plot of operations timed alone as a share of the step; [] without any."""
-    every = [row for row in rows_of(table) if is_known(row.matmul_share)]
-    if not every:
-        return []
-    chosen = spread(every, lambda row: (row.model, row.mode, row.framework), MAX_STEPS)
-
-    def bars_of(rows: Sequence[Any]) -> Iterator[Bar]:
-        name = labels_with_devices(rows)
-        for row in rows:
-            share = 100 * row.matmul_share
-            end = f"{number(row.step_time_ms)} ms"
-            yield Bar(name(row), [share, max(0.0, 100 - share)], end, axes_of(row._asdict()))
-
-    what = "cases whose operations were measured"
-    return [
-        stacked_bars.plot(
-            "What matmuls and convolutions take of a step",
-            stacked_bars.grouped(chosen, ("model", "mode", "precision"), bars_of),
-            STEP,
-            "% of the step",
-            "The part of a step that its matmuls and convolutions take alone, of "
-            f"{len(chosen)} cases. The numbers stand in the table.",
-            "The number is the step. A bar beyond 100 % has no rest: a compiler joins "
-            f"operations. {left_out(len(chosen), len(every), what)}",
         )
     ]
