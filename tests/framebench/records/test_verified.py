@@ -359,7 +359,9 @@ def test_a_failed_verification_marks_what_it_is_of_until_it_is_made_again(tmp_pa
     assert flag_of(tmp_path, other) == ("unverified", "the verification is of other code")
 
 
-def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
+def test_what_cannot_be_compared_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     verification_in(tmp_path, CASE, refused="no amp on a CPU")
     run = run_in(tmp_path, CASE)
     assert flag_of(tmp_path, run) == ("unverified", "it cannot be compared: no amp on a CPU")
@@ -368,6 +370,8 @@ def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
         "unverified",
         "there is no reference of toy to compare it with",
     )
+    assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
+    assert verified.HOW not in capsys.readouterr().out, "the command cannot help"
 
 
 def test_report_tells_how_many_figures_are_unverified(

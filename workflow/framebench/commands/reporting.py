@@ -6,7 +6,7 @@ import gc
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..records import device_peaks
     from ..report.report_part import ReportPart
     from ..tables.origin import Origin
+    from ..tables.results import CaseResult
     from ..tables.table import Inputs, Table
 
 T = TypeVar("T")
@@ -170,7 +171,8 @@ def make_report(
     print(
         "\n".join(
             answers.lines(
-                answers.answers_of(tables), _last(record_set.runs, tables, provenance, page)
+                answers.answers_of(tables),
+                _last(record_set.runs, inputs.cases.values(), provenance, page),
             )
         )
     )
@@ -203,12 +205,12 @@ def write_overview(source: Path, into: Path | None) -> None:
 
 
 def _last(
-    runs: Sequence[Run], tables: Mapping[Table, pd.DataFrame], provenance: Origin, page: Path
+    runs: Sequence[Run], cases: Iterable[CaseResult], provenance: Origin, page: Path
 ) -> list[str]:
     """Return the last lines of a call: unverified figures, sources, and paths of the output."""
-    from ..tables import formatting, registry
+    from ..tables import formatting
 
-    hint = unverified_text(tables[registry.known()["summary"]])
+    hint = unverified_text(cases)
     taken = formatting.counted(len(runs), "run") + (
         f" in {provenance.took}" if provenance.took else ""
     )
@@ -255,13 +257,14 @@ def report_parts() -> list[ReportPart]:
     return [module.PART for module in features.modules("report_part")]
 
 
-def unverified_text(summary: pd.DataFrame) -> str:
-    """Say how many figures are unverified and which command verifies them; "" if none is."""
+def unverified_text(cases: Iterable[CaseResult]) -> str:
+    """Say how many figures a command can verify that are not verified, and name the command; "" if
+    there is none."""
     from ..records import verified
 
-    flags = [str(row).split() for row in summary.loc[summary["status"] == "ok", "flags"]]
-    count = sum(verified.UNVERIFIED in own for own in flags)
-    return f"{count} of {len(flags)} figures are unverified: run {verified.HOW}" if count else ""
+    figures = [result for result in cases if result.throughput is not None]
+    count = sum(result.verifiable for result in figures)
+    return f"{count} of {len(figures)} figures are unverified: run {verified.HOW}" if count else ""
 
 
 def peak_flops_folder(source: Path) -> Path:

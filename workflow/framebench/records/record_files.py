@@ -310,11 +310,12 @@ def computation_of(record: Mapping[str, Any]) -> str:
 
 
 def commit_of(record: Mapping[str, Any]) -> str:
-    """Return the commit of the code that measured, shortened; "" if unknown.
+    """Return the commit of a user's own model, else of the code that measured, shortened; "" if
+    unknown.
 
     " (modified)" follows it if the code had uncommitted changes.
     """
-    code = record["environment"]["code"]
+    code = record["own_model"] if "own_model" in record else record["environment"]["code"]
     commit = str(code.get("commit") or "")[:12]
     return f"{commit} (modified)" if commit and code.get("modified") else commit
 

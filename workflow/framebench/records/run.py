@@ -83,7 +83,7 @@ class Run:
     matmul_dtypes : dtypes of the observed matmuls, most frequent first.
     variables : environment variables of an A/B test, and those that change arithmetic, by name.
     computation : digest of the code that computed the figure; "" if unknown.
-    commit : commit of the code that measured; "" if unknown.
+    commit : of the user's own model, else of the code that measured; "" if unknown.
     curve : what a training learned by epoch, also without convergence.
     largest : whether the batch is the largest that fits, found by a search.
     started : seconds since the epoch; None if unknown.

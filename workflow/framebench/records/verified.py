@@ -27,6 +27,10 @@ FAILED, UNVERIFIED = "incorrect", "unverified"
 EXCLUDING = {DIFFERS: FAILED, PARTLY: PARTLY}
 
 
+#: Beginnings of the reasons of a figure that no further verification can help.
+NO_REFERENCE, NOT_COMPARABLE = "there is no reference", "it cannot be compared"
+
+
 class VerificationKind(NamedTuple):
     """Features that a verification covers beyond one device, one micro-step and no dropout.
 
@@ -154,7 +158,7 @@ class VerificationFlags:
             if outcome in failed:
                 return failed[outcome]
         if "verification" not in self._model_config(run):
-            return Flag(UNVERIFIED, f"there is no reference of {run.case.model} to compare it with")
+            return Flag(UNVERIFIED, f"{NO_REFERENCE} of {run.case.model} to compare it with")
         if not run.computation:
             return Flag(UNVERIFIED, "the record does not say which code computed it")
         for kind in needed:
@@ -162,12 +166,17 @@ class VerificationFlags:
             if not made:
                 return Flag(UNVERIFIED, _why_not(run, found, kind))
             if not any(result.outcome == PASSED for result in made):
-                why = f"it cannot be compared{kind.suffix}: {made[0].reason}"
+                why = f"{NOT_COMPARABLE}{kind.suffix}: {made[0].reason}"
                 if made[0].outcome == NOT_MADE:
                     ended = f"{made[0].status}: {made[0].reason}"
                     why = f"the verification{kind.suffix} could not be made: {ended}"
                 return Flag(UNVERIFIED, why)
         return None
+
+
+def can_be_verified(flag: Flag) -> bool:
+    """Return whether a flag says that a figure is unverified, and another verification can help."""
+    return flag.name == UNVERIFIED and not flag.why.startswith((NO_REFERENCE, NOT_COMPARABLE))
 
 
 def why_excluded(flags: Iterable[Flag]) -> str:

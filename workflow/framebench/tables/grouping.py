@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ..cases.conditions import Key
 from ..config.statuses import FAILURES
 from ..records.run import Flag, Run, order
-from ..records.verified import VerificationFlags, why_excluded
+from ..records.verified import VerificationFlags, can_be_verified, why_excluded
 from ..statistics import descriptive, intervals, shape, steady
 from .case_frame import figure_frame
 from .results import CaseResult, CaseResults
@@ -64,6 +64,7 @@ def _judged(
         return CaseResult(
             key, runs, "ok", reason, values, middle, interval, frozenset(found), remarks,
             why_excluded(flag for _, flag in flags),
+            any(can_be_verified(flag) for _, flag in flags),
         )  # fmt: skip
     counted = Counter(run.status for run in failures)
     status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))

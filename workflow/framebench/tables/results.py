@@ -31,7 +31,8 @@ class CaseResult:
 
     ``values``: throughputs of the successful repeats. ``throughput``: their median; ``interval``:
     its 95 % interval; None if unavailable. ``remarks``: anomalies of the repeats as text.
-    ``excluded``: why the figure takes part in no comparison, "" if it does."""
+    ``excluded``: why the figure takes part in no comparison, "" if it does. ``verifiable``: whether
+    it is unverified, and another verification can help."""
 
     key: Key
     runs: tuple[Run, ...]
@@ -43,6 +44,7 @@ class CaseResult:
     flags: frozenset[str]
     remarks: tuple[str, ...]
     excluded: str = ""
+    verifiable: bool = False
 
     @property
     def compared(self) -> float | None:

@@ -80,7 +80,8 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
         home = write_set(tmp_path / "written", 1.0, day) / "runs" / "pytorch"
         record = json.loads((home / "resnet50_v1.5" / "case" / "r1.json").read_text())
         record["case"]["model"] = f"net@{version}"
-        record["own_model"] = {"framework": "pytorch", "source": "/net.py", "sha256": version * 8}
+        own = {"framework": "pytorch", "source": "/net.py", "sha256": version * 8}
+        record["own_model"] = {**own, "commit": f"{day:x}" * 40, "modified": False}
         file = tmp_path / "sets" / name / "runs" / "pytorch" / version / "case" / "r1.json"
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(record))
@@ -89,6 +90,9 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
     points = trends.points_frame([series])
     assert points["model"].unique().tolist() == ["net"]
     assert points["model_version"].tolist() == ["0" * 8, "1" * 8, "2" * 8]
+    (by_commit,) = every([tmp_path / "sets"], tmp_path / "index", "commit")
+    commits = [measured.point.commit for measured in by_commit.measured]
+    assert commits == ["0" * 12, "1" * 12, "2" * 12], "Framebench's commit stands for the model's"
     one, other = (measured.point for measured in series.measured[:2])
     assert f"model_version {'0' * 8} -> {'1' * 8}" in trends.describe_differences(one, other)
 

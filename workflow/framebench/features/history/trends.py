@@ -61,7 +61,7 @@ POINTS = Table(
         Column("label", TEXT, "what the set is called by: date, commit, version or name"),
         Column("set", TEXT, "its path below the folder that all sets have in common"),
         Column("started", TEXT, "when its first run of the case began, in UTC"),
-        Column("commit", TEXT, "of the code that measured"),
+        Column("commit", TEXT, "of your own model's repository, else of the code that measured"),
         Column("model_version", TEXT, "of a model of your own: digits of its content's SHA-256"),
         Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, flagged=True),
         *shared("unit"),
