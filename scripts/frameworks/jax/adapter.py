@@ -107,6 +107,7 @@ class JaxAdapter(
             model = {**model, self._sharded.SHARING: self._sharding}
         forward = arrays.gathering(steps.forward(definition, model, self._dtype, self.trains))
         self._logits, self._compiled_logits = steps.logits(forward), None
+        self._compiled_gradients: Any = None
         if not self.trains:
             self._shared = steps.Shared(arrays.share(parameters), ())
             self._observed = self._logits
@@ -237,10 +238,14 @@ class JaxAdapter(
         self._own = self._own._replace(statistics=self._arrays.own(statistics))
 
     def raw_gradients(self) -> Dict[str, Any]:
-        gradients, batch = self._steps.gradients(self._differentiate), self._step_batch
-        shared = self._data_parallel.SHARED
-        run = self._ready(gradients, self._shared.parameters, shared, batch=batch)
-        return self._arrays.named(dict(run(self._shared.parameters, self._own, batch)))
+        parameters, batch = self._shared.parameters, self._step_batch
+        if self._compiled_gradients is None:
+            function = self._steps.drawing_gradients(self._differentiate)
+            results = (self._data_parallel.OWN, self._data_parallel.SHARED)
+            self._compiled_gradients = self._ready(function, parameters, results, batch=batch)
+        own, gradients = self._compiled_gradients(parameters, self._own, batch)
+        self._own = self._own._replace(key=own.key)  # the next gradients have other masks
+        return self._arrays.named(dict(gradients))
 
     def logits(self) -> Sequence[Any]:
         if self.case.mode == "inference":

@@ -139,6 +139,13 @@ def gradients(differentiate: Differentiate) -> Callable[[Arrays, Own, Arrays], A
     return lambda parameters, own, batch: differentiate(parameters, own, batch)[2]
 
 
+def drawing_gradients(
+    differentiate: Differentiate,
+) -> Callable[[Arrays, Own, Arrays], Tuple[Own, Arrays]]:
+    """Return a function that gives the gradients, after the state with the next dropout key."""
+    return lambda parameters, own, batch: differentiate(parameters, own, batch)[1:]
+
+
 def training(
     differentiate: Differentiate, optimizer: optax.GradientTransformation
 ) -> Callable[[Shared, Own, Arrays], Tuple[Shared, Own, Array]]:

@@ -152,7 +152,7 @@ class ReferenceFolder:
 
         Batches of several ranks serve as micro-batches of a replica. Raises ValueError where the
         reference has another number."""
-        if str(case.parts) not in self.expected["losses"]:
+        if case.parts > 1 and str(case.parts) not in self.expected["losses"]:
             known = " or ".join(self.expected["losses"])
             raise ValueError(f"{case.parts_text}: the reference averages over {known} batches")
         return self._joined(case.parts_of(replica))

@@ -27,6 +27,7 @@ BLOCKS = """[...document.querySelectorAll(".contest")].map((one) => [
         ...["bar", "whisker", "point"].map((name) => line.querySelectorAll(`.${name}`).length),
     ]),
 ])"""
+TITLES = {"resnet50_v1.5": "ResNet-50 v1.5", "bert_base": "BERT-base"}
 VISIBLE = "[...document.querySelectorAll('.contest')].map((one) => !one.hidden)"
 ROWS = """[...document.querySelectorAll(".of-settings tr")].map((row) =>
     [...row.cells].map((cell) => cell.innerText.replace(/\\s+/g, " ").trim()))"""
@@ -60,7 +61,10 @@ def test_two_frameworks_give_their_ratio_with_its_interval(browser: Browser, pag
     for contest in contests.find_contests(Inputs(cases)):
         sides = [entrant for entrant in contest.entrants if entrant.case.framework in chosen]
         case = contest.setting.case
-        name = f"{case.model} {case.mode} {case.precision} 1n{case.devices_per_node}g b4"
+        step = f"{TITLES[case.model]} {'training' if case.mode == 'train' else case.mode}"
+        precision = "mixed" if case.precision == "amp" else case.precision
+        cores = f"{case.devices} x 1 core" if case.devices > 1 else "1 core"
+        name = f"{step}, {precision}, {cores}, batch 4"
         if len(sides) < 2 or case.batch_per_device != 4 or name not in rows:
             continue
         first, second = sides
@@ -81,7 +85,9 @@ def test_a_filter_leaves_its_own_settings_and_one_framework_has_no_ratio(
     some = browser.open(page, query="?devices=1n1g").evaluate(ROWS)
     assert some == [row for row in every if ", 1 core, " in row[0]] != []
     said = browser.evaluate("document.getElementById('answer').innerText")
-    assert f"{len(some)} are significant" in said
+    significant = sum(row[4] == "significant" for row in some)
+    assert 0 < significant < len(some)
+    assert f"leaves {len(some)} of all leads; {significant} are significant" in said
     assert {row[3] for row in browser.open(page, query="?framework=pytorch").evaluate(ROWS)} == {
         "\N{EN DASH}"
     }

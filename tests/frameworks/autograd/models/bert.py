@@ -1,3 +1,3 @@
 """Model of the reference, which is written for Autograd anyway."""
 
-from reference.bert import forward, initial, loss, parameters  # noqa: F401
+from reference.bert import forward, loss, parameters  # noqa: F401

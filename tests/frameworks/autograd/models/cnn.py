@@ -1,3 +1,3 @@
 """Networks of the reference, which is written for Autograd anyway."""
 
-from reference.cnn import forward, initial, loss, parameters  # noqa: F401
+from reference.cnn import forward, loss, parameters  # noqa: F401
