@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from core.case import Case
+from framebench.machine import local
 from framebench.records.sidecars.calls import CallEntry
 from framebench.report import again, colours, html_tables
 from framebench.tables import registry
@@ -362,7 +363,8 @@ def test_side_by_side_too_becomes_ratios_and_what_has_none_says_why(
 def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of records of a case in the suite quick, with the call that measured them."""
     folder = tmp_path_factory.mktemp("called")
-    write_records(folder / "runs", 1, frameworks=("pytorch", "jax"), batches=(2,))
+    batch = 2 * (local.detect().physical_cores or 1)  # of training in the suite, on this machine
+    write_records(folder / "runs", 1, frameworks=("pytorch", "jax"), batches=(batch,))
     command = "snakemake --cores all --config suite=quick results=there retry=failed"
     call = CallEntry("2029-12-31T23:59:00Z", "quick", command)
     make(folder / "runs", folder / "report.html", calls=[call])
