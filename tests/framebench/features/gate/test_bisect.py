@@ -30,6 +30,7 @@ from framebench.features.gate.bisect.search import (
     search,
 )
 from framebench.features.gate.bisect.steps import BisectSetup
+from framebench.machine import local
 from framebench.records.run import RecordsError
 from framebench.runs import snakemake_calls
 from framebench.statistics.margins import LEVEL
@@ -369,7 +370,10 @@ def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
 
 
 USUAL = ["--framework", "pytorch", "--package", "torch", "--good", "1", "--bad", "3"]
-CASE = "pytorch resnet50_v1.5 train fp32 none 1n1g batch 2"
+#: Case of the suite on this machine, whose batch grows with the cores.
+CASE = (
+    f"pytorch resnet50_v1.5 train fp32 none 1n1g batch {2 * (local.detect().physical_cores or 1)}"
+)
 WITH = ["--case", CASE.replace("pytorch", "jax").replace("none", "jit")]
 BAD = {
     "no framework": (["--framework", "pytorc", *USUAL[2:]], "did you mean pytorch"),
