@@ -211,14 +211,17 @@ def compare_initial(adapter: Compared) -> List[Dict[str, Any]]:
 
 
 def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return errors of dropout's statistics, in standard errors, and of the spread of gradients,
-    which is larger where micro-steps or replicas share masks.
+    """Return errors of dropout's statistics, in standard errors. With several micro-steps or
+    replicas also that of the spread of gradients, which is larger where these share masks.
 
     Each set of the reference's weights shows different dropout layers. Masks of training steps show
     in the losses."""
     case = adapter.case
-    found = dropout.spread(adapter.gradients)
-    shared = dropout.dependence(found, reference.expected["dropout_gradients"], case.parts)
+    masks = []
+    if case.parts > 1:
+        found = dropout.spread(adapter.gradients)
+        shared = dropout.dependence(found, reference.expected["dropout_gradients"], case.parts)
+        masks.append(measured("masks of dropout", shared))
     precision = precisions.known()[case.precision]
     finest, errors = precision.bounds["outputs"], []
     for name, known in reference.expected["dropout"].items():
@@ -237,7 +240,7 @@ def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
             losses = [_loss_with(adapter, weights) for _ in range(dropout.STEPS)]
             off = dropout.of_losses(losses, known, precision.bounds["loss"], case.accumulation)
             errors.append((off, f"{name}, losses of steps"))
-    return [measured("dropout", *largest(errors)), measured("masks of dropout", shared)]
+    return [measured("dropout", *largest(errors)), *masks]
 
 
 def _loss_with(adapter: Compared, weights: Dict[str, Any]) -> float:
