@@ -46,7 +46,7 @@ def test_a_run_on_two_nodes_by(starter: str, doubles: dict[str, str], tmp_path: 
     second = "n2" if starter == "pbsdsh" else "n1"  # the index of its first line
     assert [rank["host"] for rank in record["ranks"]] == ["n0", second]
     left = {path.name for path in folder.iterdir()}
-    assert left <= {"out", "logs", "tmp"}, "the environment still lies there"
+    assert left <= {"out", "locks", "logs", "tmp"}, "the environment still lies there"
     bench.assert_nothing_left()
 
 
