@@ -57,7 +57,7 @@ def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
     assert measure == {"value": MIDDLE, "lower_value": LOW, "upper_value": HIGH}
     marked = document["pytorch/resnet50_v1.5/train/1n1g/b32/amp-bencher-ignore"]
     assert marked == {"throughput (images/s)": {"value": 51.0}}
-    assert document["peak_flops/1n1g/size=2048-bencher-ignore"] == {
+    assert document["peak_flops/1n1g/size=2048"] == {
         "peak (TFLOP/s)": {"value": 1.5}
     }
     for measures in document.values():
@@ -76,7 +76,7 @@ def test_github_action_benchmark_has_one_direction_a_file() -> None:
         "range": f"{LOW:.6g} to {HIGH:.6g}",
         "extra": "no flags",
     }
-    assert "flags: disturbed few" in bigger[f"{CASE_NAME[:-4]}amp throughput"]["extra"]
+    assert "flags: disturbed" in bigger[f"{CASE_NAME[:-4]}amp throughput"]["extra"]
     assert [entry["name"] for entry in smaller] == ["copy/1n1g/bytes=64 latency"]
     assert any(
         "latency: lower is better" in text for text in exported("github-action-benchmark").left_out
@@ -99,7 +99,7 @@ def test_pyperf_reads_and_compares_our_steps(tmp_path: Path) -> None:
     assert benchmark.get_unit() == "second"
     assert benchmark.mean() == pytest.approx(sum(32 / value for value in CLEAN) / len(CLEAN))
     marked = suite.get_benchmark(CASE_NAME[:-4] + "amp")
-    assert marked.get_metadata()["framebench_flags"] == "disturbed few"
+    assert marked.get_metadata()["framebench_flags"] == "disturbed"
 
 
 def test_prometheus_reads_openmetrics() -> None:
@@ -136,7 +136,7 @@ def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
     assert [case.result[0].message for case in failed] == [ODD]
     marked = next(case for case in suite if case.name.startswith(CASE_NAME[:-4] + "amp"))
     properties = {entry.get("name"): entry.get("value") for entry in marked._elem.iter("property")}
-    assert properties["flags"] == "disturbed few"
+    assert properties["flags"] == "disturbed"
     assert properties["median"] == "51.0"
 
 
@@ -180,7 +180,7 @@ def test_svg_is_a_picture_of_its_own_in_a_browser(tmp_path: Path) -> None:
     whole = ElementTree.fromstring(text("svg"))
     assert whole.tag == "{http://www.w3.org/2000/svg}svg"
     words = "".join(whole.itertext())
-    assert "disturbed few" in words
+    assert "disturbed" in words
     assert "oom" in words
     assert "var(--" in text("svg")
     used = {part.partition(")")[0] for part in text("svg").split("var(")[1:]}
@@ -242,7 +242,7 @@ def test_google_benchmark_has_a_row_for_each_repeat() -> None:
     assert all(read_by_compare <= {*row} for row in document["benchmarks"])
     labels = {row["run_name"]: row.get("label") for row in document["benchmarks"]}
     assert labels[CASE_NAME] is None
-    assert labels[CASE_NAME[:-4] + "amp"] == "disturbed few"
+    assert labels[CASE_NAME[:-4] + "amp"] == "disturbed"
     assert any(ODD in text for text in exported("google-benchmark").left_out)
 
 
