@@ -107,7 +107,6 @@ def test_every_path_works_fails_or_is_not_tried(
     with zipfile.ZipFile(archive) as file:
         texts = {name: file.read(name).decode() for name in file.namelist()}
     assert "Driver Version                            : 580.95.05" in texts["nvidia-smi.txt"]
-    assert "Used GPU Memory               : 4 MiB" in texts["nvidia-smi.txt"]
     assert texts["topology.txt"] == "nvidia-smi topo -m: topology is not supported\n"
     assert "failed: no kernel in path-" in texts["gpu_check.txt"]
     assert {"suite.yaml", "envs/pytorch.yaml", "report.html"} <= {*texts}

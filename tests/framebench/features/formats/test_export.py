@@ -191,7 +191,7 @@ def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
     on_two = [with_step_times(repeat) for repeat in repeats(80.0, devices_per_node=2)]
     (line,) = text("superbench", on_two).splitlines()
     actual = json.loads(line)
-    prefix = f"{superbench.FLAGGED}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
+    prefix = f"{superbench.CLEAN}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
     assert actual[f"{prefix}/return_code"] == 0
     steps = on_two[0].step_seconds
     assert actual[f"{prefix}/fp32_train_step_time"] == pytest.approx(1000 * sum(steps) / len(steps))
