@@ -87,7 +87,7 @@ _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITH
 
 
 class HandedOn:
-    """What goes of records and texts. The same name has the same stand-in everywhere.
+    """Parts of records and texts that an archive hands on, with one stand-in for each name.
 
     ``names``: hosts and users by kind; ``texts``: whether texts of frameworks go."""
 
