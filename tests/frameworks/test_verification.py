@@ -130,14 +130,15 @@ def test_another_number_of_parameters_never_runs(compare: Compare) -> None:
          "        self.decoder = nn.Parameter(torch.zeros(50, 32))\n        self.pooler"),
     ]  # fmt: skip
     verification = compare(BERT, *untied)
-    assert (verification.status, verification.passed) == ("failed", False)
+    assert (verification.status, verification.outcome) == ("failed", verifications.NOT_MADE)
     assert "trainable parameters" in verification.reason
 
 
 def test_finds_amp_without_effect(compare: Compare) -> None:
     off = ("adapter.py", "dtype=dtype, enabled=self._amp)", "dtype=dtype, enabled=False)")
     verification = compare(RESNET, off, precision="amp")
-    assert verification.outcome == "failed"
+    assert (verification.status, verification.outcome) == ("failed", verifications.NOT_MADE)
+    assert "float32" in verification.reason
 
 
 def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
@@ -155,11 +156,12 @@ def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
         precision="fp32",
         compiler="none",
         cores_per_device=1,
-        devices_per_node=2,
     )
     flags = verified.VerificationFlags([wrong], {RESNET: model_config_of(RESNET)})
-    assert flags.flag(timed) == ("incorrect", "")
-    assert flags.flag(changed(timed, mode="inference")) == ("unverified", "")
+    assert flags.flag(timed) == ("incorrect", wrong.difference)
+    inference = flags.flag(changed(timed, mode="inference"))
+    assert inference is not None
+    assert inference.name == "unverified"
     assert flags.flag(changed(timed, source="dlperf-v1.0")) is None
 
 

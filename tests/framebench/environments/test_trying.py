@@ -11,6 +11,7 @@ from framebench.config.validation import ConfigError
 from framebench.environments import trying, venvs
 
 HEAD = 'FRAMEWORK = "pytorch"\n'
+MAKE = "def make(n): ...\n"
 PINS = "dependencies: [python=3.11, pip=25.3, {pip: [good-one==1.0, Bad_one==2.0]}]\n"
 #: A torchvision whose operators are not loaded, and a module that needs them.
 WITHOUT_OPERATORS = {
@@ -85,7 +86,7 @@ def test_such_an_environment_is_not_built(tmp_path: Path, monkeypatch: pytest.Mo
         ("import json, os.path\nfrom math import pi\n", []),
         ("import nosuchthing\n", ["line 2", "No module named 'nosuchthing'"]),
         ("from math import tau, nosuch\n", ["line 2", "cannot import name 'nosuch'"]),
-        ("def make(n):\n    import nosuchthing\n", ["line 3", "nosuchthing"]),
+        ("def load(n):\n    import nosuchthing\n", ["line 3", "nosuchthing"]),
         ("from . import sibling\n", ["line 2", "relative import"]),
         ("import a_first\nimport b_second\n", ["line 2", "a_first", "line 3", "b_second"]),
         ("try:\n    import nosuchthing\nexcept ImportError:\n    nosuchthing = None\n", []),
@@ -94,7 +95,7 @@ def test_such_an_environment_is_not_built(tmp_path: Path, monkeypatch: pytest.Mo
 )
 def test_imports_of_a_model_are_tried(tmp_path: Path, text: str, expected: list[str]) -> None:
     path = tmp_path / "my_model.py"
-    path.write_text(HEAD + text)
+    path.write_text(HEAD + text + MAKE)
     fault = trying.model_fault([sys.executable], str(path))
     assert bool(fault) == bool(expected), fault
     assert not [

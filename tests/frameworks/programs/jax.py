@@ -32,7 +32,7 @@ def take_broken_plugin():
     adapter = started(small_bert(layers=0))
     adapter._devices.entry_points = lambda group: [plugin]
     rank_context = RankContext(0, 0, ["rank:0"], "cuda", 1, 0)
-    return {"reason": raised(Unsupported, lambda: adapter._devices.take(rank_context))}
+    return {"reason": raised(Mismatch, lambda: adapter._devices.take(rank_context))}
 
 
 def probe_amp():

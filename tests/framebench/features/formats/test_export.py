@@ -57,9 +57,7 @@ def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
     assert measure == {"value": MIDDLE, "lower_value": LOW, "upper_value": HIGH}
     marked = document["pytorch/resnet50_v1.5/train/1n1g/b32/amp-bencher-ignore"]
     assert marked == {"throughput (images/s)": {"value": 51.0}}
-    assert document["peak_flops/1n1g/size=2048"] == {
-        "peak (TFLOP/s)": {"value": 1.5}
-    }
+    assert document["peak_flops/1n1g/size=2048"] == {"peak (TFLOP/s)": {"value": 1.5}}
     for measures in document.values():
         for entry in measures.values():
             assert {*entry} <= {"value", "lower_value", "upper_value"}
