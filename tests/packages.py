@@ -23,11 +23,10 @@ def write_wheel(
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     files = {"METADATA": metadata(name, version, needs), "WHEEL": WHEEL}
-    recorded = [
-        *(f"{about}/{file}" for file in (*files, "RECORD")),
-        *([f"{name}.py"] if module else []),
-    ]
-    files["RECORD"] = "".join(f"{file},,\n" for file in recorded)
+    sizes = {f"{about}/{file}": len(text) for file, text in files.items()}
+    sizes |= {f"{name}.py": len(module)} if module else {}
+    listed = "".join(f"{file},,{size}\n" for file, size in sizes.items())
+    files["RECORD"] = f"{listed}{about}/RECORD,,\n"
     folder.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w") as wheel:
         for file, text in files.items():

@@ -187,6 +187,22 @@ def test_a_damaged_one_is_built_anew(project: Project, offline: dict[str, str]) 
     assert python.exists()
 
 
+def test_a_run_that_failed_in_a_damaged_one_is_measured_again(
+    project: Project, offline: dict[str, str]
+) -> None:
+    failed = runs_of(project, {**offline, "toy": "raise_rank=0"})
+    assert "the toy is broken" in failed.stdout
+    again = runs_of(project, offline)
+    assert list(project.statuses()) == ["failed"], again.stdout
+    (file,) = project.folder.glob(".venvs/toy-????????/lib/python*/site-packages/toy-*/WHEEL")
+    file.write_text("")
+    again = runs_of(project, offline)
+    assert f"{file.relative_to(project.folder)} is missing or changed" in again.stdout
+    assert file.read_text()
+    assert sorted(project.statuses()) == ["failed", "ok"], "a record was overwritten or none made"
+    assert "Nothing to be done" in runs_of(project, offline).stdout
+
+
 def test_what_counts_as_damage(project: Project, offline: dict[str, str]) -> None:
     marker = project.folder.parent / "local" / "toy-0" / "environment.json"
     settings = {"env": {**os.environ, **offline}, "capture_output": True, "text": True}

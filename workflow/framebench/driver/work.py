@@ -16,7 +16,7 @@ from snakemake.io import local as with_no_prefix
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.validation import ConfigError
-from ..environments import cleaning, software
+from ..environments import cleaning, software, soundness, uv
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
@@ -63,6 +63,8 @@ class Work:
             refuse(error)
         if self._lock.missing and (self.plan.pending or self.plan.unsearched):
             refuse(self._lock.missing)
+        if self.is_locked and not settings.node_local:
+            self._discard_damaged_environments()
         folders = [software.folder for software in self.plan.software.values() if software.folder]
         is_shared = call.measures and not settings.node_local
         self._environments = cleaning.hold(folders if is_shared else [])
@@ -84,6 +86,22 @@ class Work:
         self._grown: list[Callable[[list[PlannedRun]], None]] = []
         #: Digest of records and pending work at the start of the call.
         self.state = self._state()
+
+    def _discard_damaged_environments(self) -> None:
+        """Let the environments be built anew in which a run failed and a file is missing."""
+        cached = self.cached.runs if self.cached else ()
+        failed = {run.case.framework for run in cached if run.status == "failed"}
+        for name, needed in self.plan.needed.items():
+            if name.partition("@")[0] not in failed or not needed.folder or not needed.marker:
+                continue
+            if needed.marker.exists() and (damage := soundness.damaged_file(needed.folder)):
+                warn(
+                    f"{needed.folder} is damaged: {damage.file} is missing or changed. It is built "
+                    "anew, and its failed runs are measured again."
+                )
+                if damage.file.exists():  # uv links files from its cache, which has the same one
+                    uv.forget(damage.package)
+                needed.marker.unlink()
 
     def _name_checks(self) -> None:
         """Name the verifications and peak-FLOPS benchmarks of the cases in the plan.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from ..config.provided import Image, Modules
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError, show
 from . import added_packages
-from .soundness import interpreter_fault
+from .soundness import damaged_file, interpreter_fault, is_sound
 from .venvs import MARKER, EnvironmentFile, read_environment_file
 
 WITH_MODULES = Path(__file__).parents[2] / "with_modules.sh"
@@ -85,6 +86,16 @@ def from_modules(modules: Modules) -> Software:
     python = ("bash", str(WITH_MODULES), " ".join(modules.load), modules.python)
     identity = {"names": modules.load, "python": modules.python}
     return Software("modules", python, identity, modules=tuple(modules.load))
+
+
+def when_built(software: Software) -> float | None:
+    """Return when our environment of a software was built, in seconds since the epoch: infinity
+    if it is missing or damaged and must be built; None for software that is not ours."""
+    if software.folder is None or software.marker is None:
+        return None
+    if not is_sound(software.marker) or damaged_file(software.folder):
+        return math.inf
+    return software.marker.stat().st_mtime
 
 
 def misfit(

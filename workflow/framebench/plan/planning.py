@@ -20,7 +20,7 @@ from ..cases.fitting import Capacity, LeftOut
 from ..config import values
 from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
-from ..environments.software import Software, choose, misfit
+from ..environments.software import Software, choose, misfit, when_built
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
@@ -199,6 +199,9 @@ def make_plan(
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
+    failed = {software(run.case, settings.suite) for run in runs if run.status == "failed"}
+    failed = set() if settings.node_local else failed
+    built = {name: when_built(some) for name, some in runs_in.items() if name in failed}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
@@ -209,7 +212,8 @@ def make_plan(
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:
             continue
         folder = folders[case]
-        name, status = _record_of(folder, repeat, present[folder], latest, settings)
+        since = built.get(software(case, settings.suite))
+        name, status = _record_of(folder, repeat, present[folder], latest, settings, since)
         record = latest.get(f"{name}.json")
         limit = record.time_limit if record else None
         run = PlannedRun(case, repeat, name, status, expected[case], number, limit)
@@ -417,26 +421,31 @@ def _record_of(
     attempts: dict[int, list[int]],
     latest: dict[str, Run],
     settings: Settings,
+    built: float | None,
 ) -> tuple[str, str]:
-    """Return name and status of a repeat's valid record; else the first free name and ""."""
+    """Return name and status of a repeat's valid record; else the first free name and "".
+    ``built``: see :func:`_run_again`."""
     present = attempts.get(repeat, [])
     for attempt in sorted(present, reverse=True):
         name = _name(folder, repeat, attempt)
         run = latest.get(f"{name}.json")
-        if run and not _run_again(run, settings):
+        if run and not _run_again(run, settings, built):
             return name, run.status
         if run:
             break
     return _name(folder, repeat, max(present, default=-1) + 1), ""
 
 
-def _run_again(run: Run, settings: Settings) -> bool:
-    """Return whether a repeat with a record is to be run again."""
+def _run_again(run: Run, settings: Settings, built: float | None) -> bool:
+    """Return whether a repeat with a record is to be run again.
+    ``built``: when its environment was built, in seconds since the epoch, None if unknown: a run
+    that failed before may have failed because a file was missing."""
     is_disturbed = any(flag.name == disturbance.FLAG for flag in run.flags)
     return (
         settings.measures_again
         or run.status in settings.retry
         or run.crowded_out
+        or (run.status == "failed" and built is not None and (run.started or 0.0) < built)
         or (run.attempt < settings.rerun_disturbed and is_disturbed)
         or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))
     )
