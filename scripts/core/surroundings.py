@@ -1,5 +1,5 @@
 """The caller's environment, which must not steer Framebench's own programs: settings of the dynamic
-loader and of Python, and a user without a name.
+loader and of Python, a user without a name, a host name that does not resolve.
 
 Standard library only: ``bootstrap`` and the launchers read this file before anything can be
 imported.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import socket
 import subprocess
 import sys
 from typing import Dict, Mapping, Sequence, Tuple
@@ -65,3 +66,14 @@ def for_loader(environment: Mapping[str, str]) -> Sequence[Tuple[str, str]]:
 def caller_environment() -> Dict[str, str]:
     """Return this process's environment with the caller's loader, for foreign programs."""
     return {**os.environ, **dict(for_loader(os.environ))}
+
+
+def unresolved_host() -> str:
+    """Return that this machine's host name does not resolve, with a remedy; "" if it does."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError as error:
+        remedy = f"a line '127.0.1.1 {name}' in /etc/hosts"
+        return f"host name {name}: does not resolve ({error}); allowed: {remedy}"
+    return ""

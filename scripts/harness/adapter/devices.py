@@ -6,11 +6,10 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 import re
-import socket
 from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
-from core import precisions
+from core import precisions, surroundings
 
 from harness.adapter import cuda_driver
 from harness.adapter.base import Capability
@@ -122,13 +121,7 @@ def no_device(reason: str) -> Exception:
     framework needs a newer driver, else :class:`Mismatch`, because the machine is at fault."""
     if _OLD_DRIVER.search(reason):
         return Unsupported(reason)
-    name = socket.gethostname()
-    try:
-        socket.getaddrinfo(name, None)
-    except OSError as error:
-        remedy = f"a line '127.0.1.1 {name}' in /etc/hosts"
-        reason = f"host name {name}: does not resolve ({error}); allowed: {remedy}; {reason}"
-    return Mismatch(reason)
+    return Mismatch("; ".join(filter(None, [surroundings.unresolved_host(), reason])))
 
 
 def zeros(size: int) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core import surroundings
 from core.text import accept_any_text
 
 from .. import PROJECT
@@ -97,6 +98,9 @@ class Driver:
         for text in notices if asked.measures else ():
             for line in text(plan):
                 warn(line)
+        runs_here = asked.measures and plan.pending and not settings.cluster
+        if runs_here and (unresolved := surroundings.unresolved_host()):
+            warn(f"{unresolved}. Frameworks that ask for it fail.")
         full = self.work.verifications if asked.proves else {}
         every = {**full, **self.work.small_verifications}
         for line in verify.repeated(plan, every) if asked.measures else ():
