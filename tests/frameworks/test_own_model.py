@@ -415,6 +415,25 @@ def test_graph_breaks_and_recompilations_are_counted_and_named(
     assert "graph_break()" in actual["refused"]
 
 
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_a_model_that_compiles_itself_is_no_eager_one(run: ForkServer, tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    text = (
+        "import torch\n"
+        "FRAMEWORK = 'pytorch'\n"
+        "def make(batch_size):\n"
+        "    inputs, targets = torch.randn(batch_size, 8), torch.randn(batch_size, 8)\n"
+        "    return {model}, (inputs, targets), torch.nn.MSELoss()\n"
+    )
+    path.write_text(text.format(model="torch.nn.Linear(8, 8)"))
+    (actual,) = run("own_model.compile_itself", path=str(path))
+    assert actual == {}
+    compiled = "torch.compile(torch.nn.Linear(8, 8), backend='eager')"
+    path.write_text(text.format(model=compiled))
+    (actual,) = run("own_model.compile_itself", path=str(path))
+    assert actual["unique_graphs"] > 0
+
+
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
 def test_jax_has_no_mixed_precision_for_users_models(run: ForkServer, tmp_path: Path) -> None:
     path = tmp_path / "net.py"

@@ -363,6 +363,9 @@ class PyTorchAdapter(
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self.case.compiler, self._whole_graph, self.step)
 
+    def compiled_by_model(self) -> Dict[str, Any]:
+        return self._compiler.compiled_by_model()
+
     def recompilations(self) -> List[str]:
         return self._compiler.recompilations()
 

@@ -14,6 +14,16 @@ from ..made_up_verifications import CASE
 COUNTS = {"frames": 2, "frames_compiled": 2, "graph_breaks": 0}
 
 
+def test_a_model_that_compiles_itself_is_flagged() -> None:
+    record = record_of(random.Random(1), CASE, 1)
+    record["ranks"][0]["compiled"] = {"unique_graphs": 2}
+    assert flags.flags_of(record) == (
+        (flags.SELF_COMPILED, "the model compiles itself: 2 graph(s)"),
+    )
+    record["case"]["compiler"] = "inductor"
+    assert flags.flags_of(record) == ()
+
+
 @pytest.mark.parametrize(
     ("compiled", "found"),
     [

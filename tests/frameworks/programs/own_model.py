@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Workload
+from harness.measuring.checks import compiler_evidence
 from harness.measuring.model import seed_of_batch
 from harness.measuring.verification import float64_run
 from harness.request import own_imports
@@ -102,6 +103,12 @@ def recompile(path):
         "reasons": adapter.recompilations()[len(before) :],
         "refused": raised(Exception, train_whole_graph),
     }
+
+
+def compile_itself(path):
+    adapter = built(path)
+    adapter.read(adapter.step())
+    return compiler_evidence(adapter)
 
 
 def refuse_amp(path):

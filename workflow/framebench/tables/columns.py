@@ -235,8 +235,8 @@ _DECLARED = [
     ),
     Column(
         "uncompiled", TEXT,
-        "how the framework runs without a compiler: `op by op`, `eager`, or as a `graph`; of "
-        "`none` alone", value=attrgetter("uncompiled"),
+        "how the framework runs without a compiler: `op by op`, `eager`, as a `graph`, or "
+        "`compiled by the model`; of `none` alone", value=attrgetter("uncompiled"),
     ),
     # Outcome.
     Column(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from core.case import NONE
+
 from ..run import Flag
 from . import disturbance
 
@@ -14,6 +16,8 @@ OWN = "own"
 VANISHED = "vanished"
 #: Flags of a compiler that worked within the timed region, and of one that left out parts.
 RECOMPILED, BROKEN = "recompiled", "graph_breaks"
+#: Flag of a user's model that compiles itself, where no compiler was asked for.
+SELF_COMPILED = "self_compiled"
 #: Fraction of the first loss below which a loss counts as zero: the resolution of float32.
 #: Gradients shrink further, until their products fall below 1.2e-38, the smallest normal float32.
 RESOLVED = 2.0**-23
@@ -31,6 +35,7 @@ def flags_of(record: Mapping[str, Any]) -> tuple[Flag, ...]:
         *_shared(record),
         *_recompiled(record),
         *_broken(record),
+        *_self_compiled(record),
         *own,
     )
 
@@ -74,6 +79,12 @@ def _broken(record: Mapping[str, Any]) -> Iterator[Flag]:
         else:
             continue
         return
+
+
+def _self_compiled(record: Mapping[str, Any]) -> Iterator[Flag]:
+    graphs = max(rank.get("compiled", {}).get("unique_graphs", 0) for rank in record["ranks"])
+    if record["case"]["compiler"] == NONE and graphs:
+        yield Flag(SELF_COMPILED, f"the model compiles itself: {graphs} graph(s)")
 
 
 def _disturbed(record: Mapping[str, Any]) -> Iterator[Flag]:
