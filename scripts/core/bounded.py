@@ -112,14 +112,6 @@ def open_to_append(path: str | Path) -> TextIO:
     )
 
 
-def check(path: str | Path, largest: int) -> None:
-    """Check a file that a library will open itself. Raises as :func:`read_bytes`."""
-    with closing(_unbuffered(path)) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > largest:
-            raise UnfitFile(path, f"has {size} bytes; allowed: at most {largest}")
-
-
 def _unbuffered(path: str | Path) -> FileIO:
     return FileIO(_opened(path, os.O_RDONLY), "r")
 

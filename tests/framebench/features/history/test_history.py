@@ -1,32 +1,23 @@
-"""History of result sets: finding, reading and caching them, their order, changes, and the page."""
+"""History of result sets: finding and reading them, their order, changes, and the page."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
-import sqlite3
 import tarfile
-import time
 import zipfile
-from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from framebench import cli
-from framebench.features.history import index, sources, trends
-from framebench.features.history.trends import CaseHistory
-from framebench.records.run import RecordsError
 
 from ...browser import Browser
 from ...comparison import made_up_sides
 from ...full_disk import check_full_disk
-from ...imported import packages_behind
 from .result_sets import write_set
 
 SETS, CHANGED = 14, 7
@@ -48,29 +39,30 @@ def sets(tmp_path: Path) -> Path:
     return tmp_path / "sets"
 
 
-def every(paths: Sequence[Path], file: Path, by: str = "date") -> list[CaseHistory]:
-    measured, problems = index.load(sources.find(paths), file)
-    actual, unplaced = trends.series_of(measured, by)
-    assert not [*problems, *unplaced]
-    return actual
+def history(sets: Path, by: str = "date") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of ``history.csv`` and of ``changes.csv``, made from the sets in a folder."""
+    out = sets.parent / "out"
+    assert cli.main(["history", "--sets", str(sets), "--by", by, "--results", str(out)]) == 0
+    points, changes = (
+        pd.read_csv(out / "tables" / f"{name}.csv", dtype={"commit": str, "model_version": str})
+        for name in ("history", "changes")
+    )
+    return points.to_dict("records"), changes.to_dict("records")
 
 
-def test_a_change_is_found_with_what_else_changed(sets: Path, tmp_path: Path) -> None:
-    (series,) = every([sets], tmp_path / "index")
-    assert len(series.places) == SETS, "another version was taken for another case"
-    frame = trends.changes_frame([series])
-    (row,) = frame.to_dict("records")
-    assert (row["kind"], row["direction"]) == ("jump", "worse")
-    assert (row["points_before"], row["points_after"]) == (CHANGED, SETS - CHANGED)
-    assert row["ratio"] == pytest.approx(0.9, abs=0.01)
-    assert row["ratio_ci_low"] < row["ratio"] < row["ratio_ci_high"] < 1
-    assert row["p_adjusted"] <= 0.05
-    assert "system.kernel 6.1.0 -> 6.2.0" in row["differences"]
-    assert f"framework_version 2.{CHANGED}.0 -> 2.{CHANGED + 1}.0" in row["differences"]
-    assert "packages" not in row["differences"], "what is the same is named"
-    assert "jump 0.9" in trends.summary_text([series], frame)
-    points = trends.points_frame([series])
-    assert points["change"].tolist() == [""] * CHANGED + ["jump"] + [""] * (SETS - CHANGED - 1)
+def test_a_change_is_found_with_what_else_changed(sets: Path) -> None:
+    points, (change,) = history(sets)
+    assert len(points) == SETS, "another version was taken for another case"
+    assert (change["kind"], change["direction"]) == ("jump", "worse")
+    assert (change["points_before"], change["points_after"]) == (CHANGED, SETS - CHANGED)
+    assert change["ratio"] == pytest.approx(0.9, abs=0.01)
+    assert change["ratio_ci_low"] < change["ratio"] < change["ratio_ci_high"] < 1
+    assert change["p_adjusted"] <= 0.05
+    assert "system.kernel 6.1.0 -> 6.2.0" in change["differences"]
+    assert f"framework_version 2.{CHANGED}.0 -> 2.{CHANGED + 1}.0" in change["differences"]
+    assert "packages" not in change["differences"], "what is the same is named"
+    begins = [number for number, point in enumerate(points) if point["change"] == "jump"]
+    assert begins == [CHANGED]
 
 
 def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_path: Path) -> None:
@@ -86,15 +78,13 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(record))
         shutil.rmtree(tmp_path / "written")
-    (series,) = every([tmp_path / "sets"], tmp_path / "index")
-    points = trends.points_frame([series])
-    assert points["model"].unique().tolist() == ["net"]
-    assert points["model_version"].tolist() == ["0" * 8, "1" * 8, "2" * 8]
-    (by_commit,) = every([tmp_path / "sets"], tmp_path / "index", "commit")
-    commits = [measured.point.commit for measured in by_commit.measured]
+    points, _ = history(tmp_path / "sets", "commit")
+    assert [(point["position"], point["model"]) for point in points] == [
+        (1, "net"), (2, "net"), (3, "net"),
+    ]  # fmt: skip
+    assert [point["model_version"] for point in points] == ["0" * 8, "1" * 8, "2" * 8]
+    commits = [point["commit"] for point in points]
     assert commits == ["0" * 12, "1" * 12, "2" * 12], "Framebench's commit stands for the model's"
-    one, other = (measured.point for measured in series.measured[:2])
-    assert f"model_version {'0' * 8} -> {'1' * 8}" in trends.describe_differences(one, other)
 
 
 @pytest.mark.parametrize(
@@ -107,47 +97,43 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
     ],
 )
 def test_sets_are_ordered_and_called_as_is_asked(
-    by: str, first: str, last: str, sets: Path, tmp_path: Path
+    by: str, first: str, last: str, sets: Path
 ) -> None:
-    (series,) = every([sets], tmp_path / "index", by)
-    assert (series.labels[0], series.labels[-1]) == (first, last)
-    order = [point.point.version for point in series.measured]
+    points, _ = history(sets, by)
+    labels = [str(point["label"]) for point in points]
+    assert (labels[0], labels[-1]) == (first, last)
+    order = [point["framework_version"] for point in points]
     by_time = [f"2.{day + 1}.0" for day in range(SETS)]
     assert (order == by_time) == (by != "name")
 
 
-def test_a_set_without_what_orders_it_is_left_out_and_named(tmp_path: Path) -> None:
-    code = {"version": "1", "dirty": False}
-    for number in range(2):
-        write_set(tmp_path / f"set-{number}", 1.0 + number / 10, number)
-    record = next((tmp_path / "set-1").rglob("r1.json"))
-    content = json.loads(record.read_text())
-    content["environment"]["code"] = code
-    record.write_text(json.dumps(content))
-    measured, _ = index.load(sources.find([tmp_path]), tmp_path / "index")
-    (series,), problems = trends.series_of(measured, "commit")
-    assert len(series.measured) == 1
-    assert [problem.origin for problem in problems] == ["set-1"]
-    assert "no commit is known" in problems[0].message
-
-
-def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(
-    sets: Path, tmp_path: Path
+def test_a_set_without_what_orders_it_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failed = write_set(tmp_path / "sets" / "failed", 1.0, 3, status="failed", reason="broke")
+    for number in range(2):
+        write_set(tmp_path / "sets" / f"set-{number}", 1.0 + number / 10, number)
+    record = next((tmp_path / "sets" / "set-1").rglob("r1.json"))
+    content = json.loads(record.read_text())
+    content["environment"]["code"] = {"version": "1", "dirty": False}
+    record.write_text(json.dumps(content))
+    points, _ = history(tmp_path / "sets", "commit")
+    assert [point["set"] for point in points] == ["set-0"]
+    assert re.search("set-1: .* no commit is known", capsys.readouterr().err)
+
+
+def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(sets: Path) -> None:
+    failed = write_set(sets / "failed", 1.0, 3, status="failed", reason="broke")
     record = next(failed.rglob("r1.json"))
     content = json.loads(record.read_text())
     content["metrics"]["throughput"]["value"] = None
     content |= {"samples": None, "window_seconds": None}
     record.write_text(json.dumps(content))
-    (series,) = every([sets], tmp_path / "index")
-    assert len(series.measured) == SETS + 1
-    assert len(series.places) == SETS
-    frame = trends.points_frame([series])
-    (row,) = frame[frame["set"] == "failed"].to_dict("records")
+    points, changes = history(sets)
+    assert len(points) == SETS + 1
+    (row,) = (point for point in points if point["set"] == "failed")
     assert (row["status"], row["reason"]) == ("failed", "broke")
     assert pd.isna(row["median"])
-    assert len(trends.changes_frame([series])) == 1
+    assert [change["points_before"] for change in changes] == [CHANGED]
 
 
 def test_archives_and_folders_of_records_are_sets_too(tmp_path: Path) -> None:
@@ -164,156 +150,26 @@ def test_archives_and_folders_of_records_are_sets_too(tmp_path: Path) -> None:
             zipped.write(file, file.relative_to(tmp_path / "made" / "set-3"))
     (kept / "notes.txt").write_text("no set")
     (kept / "empty").mkdir()
-    actual = sources.find([kept])
-    assert [result_set.name for result_set in actual] == [
-        "records",
-        "results",
-        "set.tar.gz",
-        "set.zip",
-    ]
-    (series,) = every([kept], tmp_path / "index")
-    days = [point.point.commit[-1] for point in series.measured]
-    assert len({*days}) == 1, "commits are shortened"
-    assert [point.source.name for point in series.measured] == [
-        "results", "records", "set.tar.gz", "set.zip"
-    ]  # fmt: skip
+    points, _ = history(kept)
+    assert [point["set"] for point in points] == ["results", "records", "set.tar.gz", "set.zip"]
 
 
-def test_an_archive_that_is_none_is_named_and_the_others_count(tmp_path: Path) -> None:
-    write_set(tmp_path / "sets" / "good", 1.0, 0)
-    (tmp_path / "sets" / "bad.zip").write_bytes(b"PK nothing")
-    escaping = tmp_path / "sets" / "escaping.tar"
-    with tarfile.open(escaping, "w") as archive:
-        archive.add(tmp_path / "sets" / "good", "../../outside")
-    measured, problems = index.load(sources.find([tmp_path / "sets"]), tmp_path / "index")
-    assert {point.source.name for point in measured} == {"good"}
-    assert [problem.origin for problem in problems] == ["bad.zip", "escaping.tar"]
+def test_an_archive_that_is_none_is_named_and_the_others_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "sets"
+    write_set(kept / "good", 1.0, 0)
+    (kept / "bad.zip").write_bytes(b"PK nothing")
+    with tarfile.open(kept / "escaping.tar", "w") as archive:
+        archive.add(kept / "good", "../../outside")
+    points, _ = history(kept)
+    assert [point["set"] for point in points] == ["good"]
+    said = capsys.readouterr().err
+    assert "ignored: bad.zip: " in said
+    assert "ignored: escaping.tar: " in said
     assert not (tmp_path.parent / "outside").exists()
-    with pytest.raises(RecordsError, match="cannot be unpacked"):
-        index.load(sources.find([tmp_path / "sets" / "bad.zip"]), tmp_path / "index")
-
-
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the list of sets that are read from now on."""
-    seen: list[str] = []
-    read = sources.read
-
-    def noting(path: Path) -> Any:
-        seen.append(path.name)
-        return read(path)
-
-    monkeypatch.setattr(sources, "read", noting)
-    return seen
-
-
-def test_only_what_changed_is_read_again(sets: Path, tmp_path: Path, reads: list[str]) -> None:
-    file = tmp_path / "index"
-    first = every([sets], file)
-    assert len(reads) == SETS
-    assert trends.points_frame(every([sets], file)).equals(trends.points_frame(first))
-    assert len(reads) == SETS, "what is known is read again"
-    changed = next((sets / "set-3").rglob("r1.json"))
-    content = changed.read_text()
-    changed.unlink()
-    changed.write_text(content.replace("2.3.4", "9.9.9"))
-    (series,) = every([sets], file)
-    assert reads[SETS:] == ["set-3"]
-    packages = {point.source.name: point.point.facts["packages.numpy"] for point in series.measured}
-    assert [name for name, version in packages.items() if version == "9.9.9"] == ["set-3"]
-    shutil.rmtree(sets / "set-4")
-    (series,) = every([sets], file)
-    assert len(series.measured) == SETS - 1, "a set that is gone still counts"
-    assert reads[SETS:] == ["set-3"]
-
-
-def test_an_index_that_is_broken_or_of_other_code_is_made_anew(
-    sets: Path, tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "index"
-    expected = trends.points_frame(every([sets], file))
-    file.write_bytes(b"no database" * 1000)
-    assert trends.points_frame(every([sets], file)).equals(expected)
-    content = bytearray(file.read_bytes())
-    content[2000:] = bytes(len(content) - 2000)
-    file.write_bytes(content)
-    assert trends.points_frame(every([sets], file)).equals(expected)
-    assert len(reads) == 3 * SETS
-    monkeypatch.setattr(index, "code_digest", lambda _: "other")
-    assert trends.points_frame(every([sets], file)).equals(expected)
-    assert len(reads) == 4 * SETS
-    (tmp_path / "file").write_text("")
-    assert trends.points_frame(every([sets], tmp_path / "file" / "index")).equals(expected)
-    assert sqlite3.connect(file).execute("SELECT count(*) FROM sets").fetchone() == (SETS,)
-
-
-def changed(file: Path, statement: str) -> None:
-    with closing(sqlite3.connect(file)) as kept, kept:
-        kept.executescript(statement)
-
-
-ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, x, x, x FROM n"
-
-
-def fifo(file: Path) -> None:
-    file.unlink()
-    os.mkfifo(file)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        fifo,
-        lambda file: os.truncate(file, 3 * 2**30),
-        lambda file: changed(file, f"DROP TABLE sets; CREATE VIEW sets AS {ENDLESS}"),
-        lambda file: changed(file, "CREATE TRIGGER x AFTER INSERT ON sets BEGIN SELECT 1; END"),
-        lambda file: changed(file, "UPDATE sets SET problems = 'no JSON'"),
-        lambda file: changed(file, "UPDATE texts SET text = '[1, 2, 3]' WHERE id = 1"),
-        lambda file: changed(file, f"UPDATE texts SET text = '{'[' * 100_000}' WHERE id = 1"),
-        lambda file: changed(file, "DELETE FROM texts"),
-    ],
-    ids=["fifo", "3 GiB", "view", "trigger", "no JSON", "other JSON", "nested", "no texts"],
-)
-def test_an_index_that_somebody_else_wrote_is_no_index(
-    tmp_path: Path, spoil: Callable[[Path], None]
-) -> None:
-    write_set(tmp_path / "sets" / "one", 1.0, 0)
-    file = tmp_path / "index"
-    expected = trends.points_frame(every([tmp_path / "sets"], file))
-    spoil(file)
-    assert trends.points_frame(every([tmp_path / "sets"], file)).equals(expected)
-
-
-def test_of_a_thousand_sets_that_are_known_nothing_takes_long(tmp_path: Path) -> None:
-    """Fail if a query of 1,000 cached sets is slow.
-    benchmarks/history_speed.py has 100,000 records."""
-    write_set(tmp_path / "set", 1.0, 0)
-    (source,) = sources.find([tmp_path / "set"])
-    (point,) = sources.read(source.path)[0]
-    many = [sources.ResultSet(tmp_path / str(n), str(n), "state") for n in range(1000)]
-    file = tmp_path / "index"
-    kept = index.connected(file)
-    for result_set in many:
-        kept.execute(
-            "INSERT INTO sets (path, state, problems) VALUES (?, 'state', '[]')",
-            (index.name_of(result_set),),
-        )
-    key, facts = (
-        index.number_of_text(kept, index.text_of_key(point.key)),
-        index.number_of_text(kept, "{}"),
-    )
-    row = (key, "higher", "1", "c", 1.0, "ok", "", 7, 100.0, 99.0, 101.0, "", facts)
-    ids = [number for (number,) in kept.execute("SELECT id FROM sets")]
-    kept.executemany(
-        f"INSERT INTO points VALUES ({', '.join('?' * 14)})", [(number, *row) for number in ids]
-    )
-    kept.commit()
-    kept.close()
-    start = time.process_time()
-    measured, _ = index.load(many, file)
-    assert time.process_time() - start < 1
-    assert len(measured) == 1000
-    assert measured[0].point.key == point.key
+    assert cli.main(["history", "--sets", str(kept / "bad.zip"), "--results", str(tmp_path)]) == 1
+    assert "cannot be unpacked" in capsys.readouterr().err
 
 
 def test_the_command_writes_tables_and_a_page(
@@ -334,12 +190,11 @@ def test_the_command_writes_tables_and_a_page(
     notes = tmp_path / "notes.txt"
     notes.write_text("no set")
     for wrong, message in (
-        ([tmp_path / "gone"], "does not exist"),
-        ([out], "holds no results"),
-        ([notes], "holds no results"),
-        ([sets, sets], "twice; allowed: each once"),
+        (tmp_path / "gone", "holds no results"),
+        (out, "holds no results"),
+        (notes, "holds no results"),
     ):
-        assert cli.main(["history", "--sets", *map(str, wrong), "--results", str(out)]) == 1
+        assert cli.main(["history", "--sets", str(wrong), "--results", str(out)]) == 1
         assert message in capsys.readouterr().err
 
 
@@ -381,7 +236,3 @@ def test_a_disk_that_fills_up_leaves_the_former_history(
         return ["history", "--by", "name", "--sets", earlier, runs]
 
     check_full_disk(tmp_path / "results", capsys, words)
-
-
-def test_an_index_is_discarded_with_any_code_that_makes_points() -> None:
-    assert set(index.CODE) == packages_behind("features.history.index")

@@ -18,14 +18,8 @@ SETS = "folders of results, CSVs of runs, archives, or a folder of these"
 
 
 def _make_history(options: argparse.Namespace) -> None:
-    from ...records.run import RecordsError
     from . import command
 
-    for path in options.sets:
-        if not path.exists():
-            raise RecordsError(f"sets: {path} does not exist; allowed: {SETS}")
-        if options.sets.count(path) > 1:
-            raise RecordsError(f"sets: found {path} twice; allowed: each once")
     command.make(options.sets, options.by, options.results)
 
 

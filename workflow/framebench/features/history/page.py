@@ -20,7 +20,7 @@ from ...report.selection import axes_of, left_out
 from ...statistics.change_points import DRIFT
 from ...tables import formatting, measured
 from ...tables.legend import explanations
-from .trends import POINTS, CaseHistory, changes_table, nothing_changed
+from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
 MAX_PLOTS = 24
@@ -36,17 +36,15 @@ def render(
 ) -> str:
     """Render the page of the series."""
     shown = [
-        html_tables.of_frame(changes_table(every), changes),
+        html_tables.of_frame(CHANGES, changes),
         html_tables.of_frame(POINTS, points),
     ]
     look = Look(sorted({case_history.key.case.framework for case_history in every} - {""}))
     return html_report.template("history.html.j2").render(
         **html_report.page_parts(),
         by=by,
-        sets=len({point.source.path for series in every for point in series.measured}),
-        series=len(every),
-        changes=len(changes),
-        unchanged="" if len(changes) else nothing_changed(every),
+        sets=len({point.source for series in every for point in series.measured}),
+        counts=counts_text(every),
         plots=[(plot, ()) for plot in plots(every)],
         tables=shown,
         data=page_data.page_data(shown, RowLinks.none(), (), html_report.series_of(look)),
@@ -70,7 +68,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
             f"{len(history.changes)} changes. The numbers stand in the table below.",
             caption="A dot is the median of a set, the bar its 95 % interval. "
             + "Hollow: no interval, for too few repeats. "
-            * any(point.point.median and not point.point.interval for point in history.measured)
+            * any(point.median and not point.interval for point in history.measured)
             + "The broken line is where a new level begins, grey is the level. "
             * bool(history.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
@@ -82,7 +80,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
 
 def trend(series: CaseHistory) -> Trend:
     """Return the data of a series' plot."""
-    points = [point.point for point in series.measured]
+    points = series.measured
     return Trend(
         framework=series.key.case.framework,
         unit=f"{series.key.metric}, {series.key.unit}",

@@ -1,8 +1,7 @@
-"""Result sets by path: which exist, whether they changed since the last read, and their points."""
+"""Result sets by path: which exist, and the figures of their cases."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from ...cases import units
 from ...cases.conditions import Key
 from ...comparison import circumstances
 from ...config import catalog
-from ...files import archives, json_files, temporary
+from ...files import archives, temporary
 from ...files.problem import Problem
 from ...records import record_sets, verifications, verified
 from ...records.run import RecordsError
@@ -25,28 +24,16 @@ from ...tables import grouping
 from ...tables.results import CaseResult, flags_of
 
 ARCHIVES = archives.SUFFIXES
-#: Folders of a results folder that belong to a set besides its records.
-_BESIDE = ("verification",)
-
-
-@dataclass(frozen=True)
-class ResultSet:
-    """A result set.
-    ``path``: a folder of results or of records, a CSV of runs, or an archive of a folder; ``name``:
-    path below the common folder of a call; ``state``: digest that identifies its files."""
-
-    path: Path
-    name: str
-    state: str
 
 
 @dataclass(frozen=True)
 class HistoryPoint:
     """Figure of a case in one set.
-    ``key``: without the version and without labels that distinguish runs within a set; ``started``:
-    start of the first run, in seconds since the epoch; ``facts``: environment and settings;
-    ``status``: other than ok, the figure is compared with no other."""
+    ``source``: name of the set; ``key``: without the version and without labels that distinguish
+    runs within a set; ``started``: start of the first run, in seconds since the epoch; ``facts``:
+    environment and settings; ``status``: other than ok, the figure is compared with no other."""
 
+    source: str
     key: Key
     interval: tuple[float, float] | None
     facts: Mapping[str, Any]
@@ -73,9 +60,29 @@ class HistoryPoint:
         )
 
 
-def find(paths: Sequence[Path]) -> list[ResultSet]:
-    """Return the sets at these paths, each once; for other folders, the sets that they contain.
-    Raises RecordsError if there is none."""
+def load(paths: Sequence[Path]) -> tuple[list[HistoryPoint], list[Problem], int]:
+    """Return the points of the sets at these paths, problems with parts that could not be read, and
+    the number of sets. Raises RecordsError if no set can be read."""
+    found = find(paths)
+    points: list[HistoryPoint] = []
+    problems: list[Problem] = []
+    failures: list[Problem] = []
+    for name, path in found.items():
+        try:
+            of_set, unread = _read(path, name)
+        except (RecordsError, OSError) as error:
+            failures.append(Problem(name, str(error)))
+            continue
+        points += of_set
+        problems += [Problem(f"{name}: {entry.origin}", entry.message) for entry in unread]
+    if len(failures) == len(found):
+        raise RecordsError(failures[0].message)
+    return points, [*failures, *problems], len(found)
+
+
+def find(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return the sets at these paths, or in these folders, by their path below the common folder.
+    Raises RecordsError if a path holds none."""
     found: dict[Path, None] = {}
     for path in paths:
         below = path.iterdir() if path.is_dir() else ()
@@ -87,9 +94,7 @@ def find(paths: Sequence[Path]) -> list[ResultSet]:
             )
         found.update(dict.fromkeys(inner))
     common = os.path.commonpath([path.absolute().parent for path in found])
-    return [
-        ResultSet(path, os.path.relpath(path.absolute(), common), state(path)) for path in found
-    ]
+    return {os.path.relpath(path.absolute(), common): path for path in found}
 
 
 def is_set(path: Path) -> bool:
@@ -108,35 +113,7 @@ def _holds_records(path: Path) -> bool:
     return any(path.glob("*/*/*/r[0-9]*.json")) and not any(path.glob("*/runs"))
 
 
-def state(path: Path) -> str:
-    """Return a digest of names, inodes, sizes and times of all files of a set."""
-    digest = hashlib.sha256()
-    for file in _files(path):
-        try:
-            stat_result = os.stat(file)
-        except OSError:
-            continue
-        facts = (
-            stat_result.st_ino,
-            stat_result.st_size,
-            stat_result.st_mtime_ns,
-            stat_result.st_ctime_ns,
-        )
-        digest.update(f"{file}\0{facts}\n".encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-        return
-    records = path / "runs" if (path / "runs").is_dir() else path
-    for folder in (records, *(records.parent / name for name in _BESIDE)):
-        yield from json_files.below(folder)[0]
-    yield records / record_sets.CSV_NAME
-
-
-def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
+def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
     """Return the points of a set, and problems with parts that could not be read.
     Raises RecordsError if nothing can be read."""
     with _unpacked(path) as folder:
@@ -146,7 +123,7 @@ def read(path: Path) -> tuple[list[HistoryPoint], list[Problem]]:
         cases = grouping.group(
             record_set.runs, verified.VerificationFlags(verification_results, _models())
         )
-        points, ambiguous = _points(cases)
+        points, ambiguous = _points(cases, name)
         return points, [*record_set.problems, *problems, *ambiguous]
 
 
@@ -156,7 +133,9 @@ def _models() -> Mapping[str, Mapping[str, Any]]:
     return catalog.load_catalog(PROJECT).models
 
 
-def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[HistoryPoint], list[Problem]]:
+def _points(
+    cases: Mapping[Key, CaseResult], source: str
+) -> tuple[list[HistoryPoint], list[Problem]]:
     grouped: dict[Key, list[CaseResult]] = defaultdict(list)
     for key, result in cases.items():
         plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
@@ -172,13 +151,14 @@ def _points(cases: Mapping[Key, CaseResult]) -> tuple[list[HistoryPoint], list[P
                 )
             )
             continue
-        points.append(_point(key.without_versions, some[0]))
+        points.append(_point(key.without_versions, some[0], source))
     return points, problems
 
 
-def _point(key: Key, result: CaseResult) -> HistoryPoint:
+def _point(key: Key, result: CaseResult, source: str) -> HistoryPoint:
     runs = result.ok or result.runs
     return HistoryPoint(
+        source=source,
         key=key,
         better=result.better,
         version=result.case.framework_version,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -39,7 +39,6 @@ from ...tables.columns import (
 )
 from ...tables.formatting import counted
 from ...tables.table import Table
-from .index import MeasuredPoint
 from .sources import HistoryPoint
 
 BETTER, WORSE = "better", "worse"
@@ -106,6 +105,7 @@ CHANGES = Table(
         Column("differences", TEXT, "what else is not the same in these two sets", note=True),
         *shared("flags"),
     ),
+    empty=f"No change is shown. A series needs {change_points.FEWEST} sets with a figure.",
     answers=("direction", "kind", "ratio", "before", "at", "differences"),
     sectioned=True,
 )  # fmt: skip
@@ -114,71 +114,62 @@ CHANGES = Table(
 @dataclass(frozen=True)
 class CaseHistory:
     """A case over its sets.
-    ``labels``: name of each set; ``measured``: all sets in order; ``places``: positions of sets
-    with a figure, which ``changes`` index."""
+    ``labels``: name of each set; ``measured``: all sets in order."""
 
     key: Key
     labels: Sequence[str]
-    measured: Sequence[MeasuredPoint]
-    places: Sequence[int]
-    changes: Sequence[ChangePoint]
+    measured: Sequence[HistoryPoint]
+    changes: Sequence[ChangePoint] = ()
+
+    @property
+    def places(self) -> list[int]:
+        """Return the positions of the sets with a figure, which ``changes`` index."""
+        return [
+            n
+            for n, point in enumerate(self.measured)
+            if point.status == OK and (point.median or 0) > 0
+        ]
 
     @property
     def values(self) -> list[float]:
         """Return the figures of all sets that have one."""
-        return [value for index in self.places if (value := self.measured[index].point.median)]
+        return [value for index in self.places if (value := self.measured[index].median)]
 
 
-def series_of(points: Sequence[MeasuredPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
+def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
     """Return a series for each case, and a problem for each set without a position. ``by``:
     ``date``, ``commit``, ``version`` or ``name``."""
-    grouped: dict[Key, list[tuple[Any, str, MeasuredPoint]]] = defaultdict(list)
+    grouped: dict[Key, list[tuple[Any, str, HistoryPoint]]] = defaultdict(list)
     first_units: dict[Key, str] = {}
-    missing: dict[str, int] = defaultdict(int)
-    for measured_point in points:
-        location = _PLACES[by](measured_point)
-        if location is None:
-            missing[measured_point.source.name] += 1
-        else:
-            key = measured_point.point.key
-            quantity = key._replace(unit=units.base_of(key.unit)[1])
-            unit = first_units.setdefault(quantity, key.unit)
-            found = replace(measured_point, point=measured_point.point.in_unit(unit))
-            grouped[found.point.key].append((*location, found))
-    problems = [
+    missing = Counter[str]()
+    for point in points:
+        position, label = _position(point, by)
+        if not label:
+            missing[point.source] += 1
+            continue
+        quantity = point.key._replace(unit=units.base_of(point.key.unit)[1])
+        converted = point.in_unit(first_units.setdefault(quantity, point.key.unit))
+        # A set may have several versions of a user's own model.
+        order = position, point.source, point.started or 0.0
+        grouped[converted.key].append((order, label, converted))
+    every = []
+    for key in sorted(grouped, key=lambda key: key.order):
+        some = sorted(grouped[key], key=lambda place: place[0])
+        labels = _distinct([label for _, label, _ in some])
+        every.append(CaseHistory(key, labels, [point for _, _, point in some]))
+    count = tests(every)
+    every = [
+        replace(series, changes=change_points.changes(series.values, count)) for series in every
+    ]
+    return every, [
         Problem(name, f"{count} cases are left out, of which no {by} is known")
         for name, count in missing.items()
     ]
-    ordered = {
-        key: sorted(some, key=_order)
-        for key, some in sorted(grouped.items(), key=lambda item: item[0].order)
-    }
-    places = {
-        key: [
-            n
-            for n, (_, _, each) in enumerate(some)
-            if each.point.status == OK and (each.point.median or 0) > 0
-        ]
-        for key, some in ordered.items()
-    }
-    long_enough = sum(len(some) >= change_points.FEWEST for some in places.values())
-    return [
-        _series(key, some, places[key], max(1, long_enough)) for key, some in ordered.items()
-    ], problems
 
 
-def _order(place: tuple[Any, str, MeasuredPoint]) -> tuple[Any, ...]:
-    """Return a sort key; a set may have several versions of a user's own model."""
-    return place[0], place[2].source.name, place[2].point.started or 0.0
-
-
-def _series(
-    key: Key, some: Sequence[tuple[Any, str, MeasuredPoint]], places: Sequence[int], count: int
-) -> CaseHistory:
-    labels = _distinct([label for _, label, _ in some])
-    found = [point for _, _, point in some]
-    values = [value for index in places if (value := found[index].point.median)]
-    return CaseHistory(key, labels, found, places, change_points.changes(values, count))
+def tests(every: Sequence[CaseHistory]) -> int:
+    """Return the number of series that are long enough to be tested, at least 1."""
+    return max(1, sum(len(series.places) >= change_points.FEWEST for series in every))
 
 
 def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
@@ -188,35 +179,20 @@ def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
 
 def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """Return a table row for each change."""
-    count = max(1, sum(len(case_history.places) >= change_points.FEWEST for case_history in every))
+    count = tests(every)
     return frames.frame(
         CHANGES,
         [_change_row(series, change, count) for series in every for change in series.changes],
     )
 
 
-def changes_table(every: Sequence[CaseHistory]) -> Table:
-    """Return the table of changes; where it has no row it says why."""
-    return replace(CHANGES, empty=nothing_changed(every))
-
-
-def nothing_changed(every: Sequence[CaseHistory]) -> str:
-    """Say why there is no change: none was found, or no series has sets enough to tell."""
-    if not every:
-        return "No set has a case."
-    long = [
-        case_history for case_history in every if len(case_history.places) >= change_points.FEWEST
-    ]
-    needed = f"{change_points.FEWEST} sets with a figure"
-    if not long:
-        most = max(len(case_history.places) for case_history in every)
-        return (
-            f"Too few sets to tell: none of {len(every)} series has {needed}, the longest has "
-            f"{most}."
-        )
-    short = len(every) - len(long)
-    more = f" Of the other {short} it cannot be told: they have fewer." if short else ""
-    return f"No change found in {len(long)} series with at least {needed}.{more}"
+def counts_text(every: Sequence[CaseHistory]) -> str:
+    """Return the number of series, of changes, and of series that are too short to have any."""
+    changes = counted(sum(len(series.changes) for series in every), "change")
+    short = sum(len(series.places) < change_points.FEWEST for series in every)
+    few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "
+    few += "to tell of changes"
+    return f"{len(every)} series, {changes}" + (few if short else "")
 
 
 def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
@@ -226,14 +202,9 @@ def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
     for row in changes.itertuples():
         parts = (row.framework, row.model, row.mode, row.precision, batch_of(row))
         name = " ".join(filter(None, parts))
-        between = f"{row.before} -> {row.at}"
-        lines.append(f"{name}: {row.kind} {row.ratio:.3f} at {between}")
+        lines.append(f"{name}: {row.kind} {row.ratio:.3f} at {row.before} -> {row.at}")
         lines += [f"    {text}" for text in filter(None, [row.differences])]
-    short = sum(len(case_history.places) < change_points.FEWEST for case_history in every)
-    few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "
-    few += "to tell of changes"
-    ends = f"{len(every)} series, {counted(len(changes), 'change')}"
-    return "\n".join([*lines, ends + (few if short else "")])
+    return "\n".join([*lines, counts_text(every)])
 
 
 def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
@@ -249,21 +220,21 @@ def _point_rows(series: CaseHistory) -> list[Row]:
     begins = {series.places[change.at]: change.kind for change in series.changes}
     return [
         {
-            **_case_cells(series, point.point),
+            **_case_cells(series, point),
             "position": number + 1,
             "label": label,
-            "set": point.source.name,
-            "started": _date(point.point.started),
-            "commit": point.point.commit,
-            "model_version": point.point.facts.get("model_version", ""),
-            "median": point.point.median,
+            "set": point.source,
+            "started": _date(point.started),
+            "commit": point.commit,
+            "model_version": point.facts.get("model_version", ""),
+            "median": point.median,
             "unit": series.key.unit,
-            **interval_cells("median", point.point.interval),
-            "repeats": point.point.repeats,
-            "status": point.point.status,
-            "reason": point.point.reason,
+            **interval_cells("median", point.interval),
+            "repeats": point.repeats,
+            "status": point.status,
+            "reason": point.reason,
             "change": begins.get(number, ""),
-            "flags": point.point.flags,
+            "flags": point.flags,
         }
         for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True))
     ]
@@ -282,9 +253,9 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
     else:
         ratio = float(np.median(after) / np.median(before))
         both = intervals.ratio_interval(before, after)
-    if series.measured[new].point.better == "lower":
+    if series.measured[new].better == "lower":
         ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
-    one, other = (series.measured[index].point for index in (old, new))
+    one, other = (series.measured[index] for index in (old, new))
     return {
         **_case_cells(series, other),
         "kind": change.kind,
@@ -313,28 +284,16 @@ def describe_differences(point: HistoryPoint, other: HistoryPoint) -> str:
     return named or "nothing that the records tell of"
 
 
-def _by_date(point: MeasuredPoint) -> tuple[Any, str] | None:
-    started = point.point.started
-    return None if started is None else (started, _date(started))
-
-
-def _by_commit(point: MeasuredPoint) -> tuple[Any, str] | None:
-    """Order commits by time: a commit does not tell its predecessors."""
-    started, commit = point.point.started, point.point.commit
-    return None if started is None or not commit else (started, commit[:10])
-
-
-def _by_version(point: MeasuredPoint) -> tuple[Any, str] | None:
-    version = point.point.version
-    return ((_natural(version), point.point.started or 0.0), version) if version else None
-
-
-_PLACES: Mapping[str, Callable[[MeasuredPoint], tuple[Any, str] | None]] = {
-    "date": _by_date,
-    "commit": _by_commit,
-    "version": _by_version,
-    "name": lambda point: (_natural(point.source.name), point.source.name),
-}
+def _position(point: HistoryPoint, by: str) -> tuple[Any, str]:
+    """Return a sort key and the label of a set; the label is "" if it has no position."""
+    if by == "name":
+        return _natural(point.source), point.source
+    if by == "version":
+        return (_natural(point.version), point.started or 0.0), point.version
+    if point.started is None:
+        return None, ""
+    # A commit does not tell its predecessors.
+    return point.started, point.commit[:10] if by == "commit" else _date(point.started)
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
@@ -346,12 +305,8 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 
 def _distinct(labels: Sequence[str]) -> list[str]:
     """Append a number to labels that several sets have."""
-    seen: dict[str, int] = defaultdict(int)
-    named = []
-    for label in labels:
-        seen[label] += 1
-        named.append(label if seen[label] == 1 else f"{label} #{seen[label]}")
-    return named
+    before = (labels[:index].count(label) for index, label in enumerate(labels))
+    return [f"{label} #{n + 1}" if n else label for n, label in zip(before, labels, strict=True)]
 
 
 def _date(started: float | None) -> str:
