@@ -84,6 +84,11 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     assert len(records) == 2 * 8 + 2 * 8, "those of the first call were measured again"
     assert before
     assert before.items() <= records.items(), "what was measured is measured again"
+    arguments[arguments.index("1.0")] = "1.2"
+    other = project.run(*arguments, *runs_alone, toy="exact", **offline)
+    assert other.returncode == 4
+    assert "holds the runs of another gate" in other.stdout
+    assert runs(project) == records
 
 
 def runs(project: Project) -> dict[Path, str]:

@@ -4,7 +4,7 @@ Other packages change only if needed: uv prefers the file's own pins."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -48,16 +48,6 @@ def derive(
         locking.compiled(environment_file, asked, arguments, f"{name}=={version}")
         _write(environment_file, bounded.read_text(file), target)
     return read_environment_file(target, hashed=False)
-
-
-def mix(
-    good: EnvironmentFile, bad: EnvironmentFile, changed: Collection[str], target: Path
-) -> None:
-    """Write ``target``: the file ``good`` with the pins that ``bad`` has of the packages
-    ``changed``. Nothing else changes."""
-    kept = [entry for entry in good.packages if bare(entry) not in changed]
-    entries = [*kept, *(entry for entry in bad.packages if bare(entry) in changed)]
-    _write(bad, "\n".join(entries), target)  # with its options, such as indexes
 
 
 def write_with(environment_file: EnvironmentFile, pins: Sequence[str], target: Path) -> None:

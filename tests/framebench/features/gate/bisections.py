@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 from framebench.config.repeats import PAIRS
-from framebench.features.gate.bisect.search import CHANGED, OPEN, UNCHANGED, BisectStep, search
-from framebench.features.gate.bisect.steps import halfway
+from framebench.features.gate.bisect.search import CHANGED, OPEN, UNCHANGED, search
+from framebench.features.gate.bisect.steps import BisectStep, halfway
 from framebench.statistics import sequential
 
 from ...statistics.gates import MARGIN, SAMPLERS, Sampler
@@ -50,21 +50,21 @@ def bisections(random: np.random.Generator, sampled: Bisections, count: int) -> 
 def _bisection(random: np.random.Generator, sampled: Bisections, index: int) -> tuple[str, int]:
     """Return how a bisection ends in which version ``index`` is changed, and its pairs."""
     margin, slower = MARGIN, None
-    known: dict[str, str] = {}
+    known: dict[int, str] = {}
     pairs = 0
-    while (now := search(VERSIONS, known)).following:
+    while (at := search(len(VERSIONS), known).following) is not None:
         runs = NOISES[sampled.noise](random, (1, PAIRS, 1, 2))[0, :, 0]
-        ratio = sampled.ratio if int(now.following) >= index else 1.0
-        step = _judged(now.following, ratio * runs[:, 1] / runs[:, 0], margin, slower)
-        known[step.version] = step.state
+        ratio = sampled.ratio if at >= index else 1.0
+        step = _judged(VERSIONS[at], ratio * runs[:, 1] / runs[:, 0], margin, slower)
+        known[at] = step.state
         pairs += step.pairs
-        if slower is None and step.state == CHANGED:
-            slower, margin = step.slower, halfway(step, margin)
-    if now.open:
-        return "open", pairs
-    if not now.changed:
-        return "nothing", pairs
-    return ("right" if int(now.changed) == index else "wrong"), pairs
+        if step.state == OPEN:
+            return "open", pairs
+        if slower is None and step.state == UNCHANGED:
+            return "nothing", pairs
+        if slower is None:
+            slower, margin = sampled.ratio < 1, halfway(step, margin)
+    return ("right" if search(len(VERSIONS), known).high == index else "wrong"), pairs
 
 
 def _judged(version: str, ratios: np.ndarray, margin: float, slower: bool | None) -> BisectStep:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,17 +19,16 @@ from framebench.config.validation import ConfigError
 from framebench.environments import other_version
 from framebench.environments.venvs import read_environment_file
 from framebench.features.gate import measuring
-from framebench.features.gate.bisect import candidates, command, messages, steps, versions
+from framebench.features.gate.bisect import candidates, command, steps
 from framebench.features.gate.bisect.search import (
     CHANGED,
     OPEN,
     SKIPPED,
     UNCHANGED,
-    BisectStep,
     most_steps,
-    search,
 )
-from framebench.features.gate.bisect.steps import BisectSetup
+from framebench.features.gate.bisect.steps import BisectStep
+from framebench.features.gate.sides import ModelSide
 from framebench.machine import local
 from framebench.records.run import RecordsError
 from framebench.runs import snakemake_calls
@@ -37,74 +36,68 @@ from framebench.statistics.margins import LEVEL
 from framebench.tables.grouping import group
 
 from ....conftest import ROOT
+from ....packages import write_wheel
 from ...comparison.made_up_sides import paired_sides
 from ...made_up_runs import changed
 from ...settings import CONFIG
 from .bisections import Bisections, bisections
 
 CATALOG = load_catalog(ROOT)
-ASKED = messages.BisectRequest("torch", "0", "9", "pytorch x", 0.05)
+#: Verdicts by letter.
+LETTERS = {"C": CHANGED, "U": UNCHANGED, "S": SKIPPED, "?": OPEN}
 
 
-def looked(states: Sequence[str]) -> tuple[Any, list[str]]:
-    """Return the end of a search over versions 0, 1, .. with these states, and the
-    versions tested."""
-    names, known = [str(number) for number in range(len(states))], dict[str, str]()
-    while (now := search(names, known)).following:
-        assert now.following not in known, "looked at twice"
-        assert now.path == tuple(known), "it does not go on where it was"
-        known[now.following] = states[int(now.following)]
-    return now, [*known]
+def looked(states: str, folder: Path) -> tuple[int, list[int]]:
+    """Return the exit status of a bisection of versions 0, 1, .. with these states, and the
+    versions that were measured, in order."""
+    path = []
+
+    def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
+        assert int(version) not in path, "looked at twice"
+        assert slower is (True if path else None), "another change was looked for"
+        path.append(int(version))
+        return BisectStep(version, LETTERS[states[int(version)]], "why", 0.93, (0.91, 0.95), 12, 40)
+
+    names = [str(number) for number in range(len(states))]
+    return command.bisect(names, measured, 0.05, folder), path
 
 
-@pytest.mark.parametrize("count", range(2, 18))
-def test_every_place_of_a_change_is_found_in_the_fewest_steps(count: int) -> None:
-    names = [str(number) for number in range(count)]
+@pytest.mark.parametrize("count", [2, 3, 6, 9])
+def test_every_place_of_a_change_is_found_in_the_fewest_steps(
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for index in range(1, count):
-        states = [UNCHANGED] * index + [CHANGED] * (count - index)
-        actual, path = looked(states)
-        assert (actual.before, actual.changed) == (str(index - 1), str(index))
-        assert path[0] == str(count - 1), "first of all there must be a change"
-        assert len(path) <= most_steps(names)
-    assert most_steps([str(number) for number in range(9)]) == 4
+        status, path = looked("U" * index + "C" * (count - index), tmp_path)
+        said = capsys.readouterr().out
+        assert f"\nfirst changed in {index}: changed: 0.930 [0.910, 0.950], 12 pairs" in said
+        assert f"last without the change: {index - 1}" in said
+        assert (status, path[0]) == (0, count - 1), "first of all there must be a change"
+        assert len(path) <= most_steps(count)
+    assert most_steps(9) == 4
 
 
-def test_a_figure_that_changed_and_changed_back_has_one_of_its_changes_named() -> None:
-    for states in ("UCUCC", "UCCUUUCUC", "UUCUCUC"):
-        named = [CHANGED if state == "C" else UNCHANGED for state in states]
-        actual, _ = looked(named)
-        assert int(actual.changed) == int(actual.before) + 1
-        assert named[int(actual.before)] == UNCHANGED
-        assert named[int(actual.changed)] == CHANGED
-
-
-def test_without_a_change_at_the_end_nothing_is_looked_for() -> None:
-    actual, path = looked([UNCHANGED] * 6)
-    assert (actual.changed, path) == ("", ["5"])
-    assert messages.status(actual) == 1
-    actual, path = looked([UNCHANGED, CHANGED, SKIPPED])
-    assert (actual.changed, path, messages.status(actual)) == ("", ["2"], 3)
-
-
-def test_what_is_skipped_is_gone_around_and_named_where_it_may_be_the_one() -> None:
-    actual, path = looked([UNCHANGED, SKIPPED, SKIPPED, UNCHANGED, CHANGED, CHANGED])
-    assert (actual.before, actual.changed, actual.skipped) == ("3", "4", ())
-    assert messages.status(actual) == 0
-    actual, path = looked([UNCHANGED, UNCHANGED, SKIPPED, SKIPPED, CHANGED, CHANGED, CHANGED])
-    assert (actual.before, actual.changed, actual.skipped) == ("1", "4", ("2", "3"))
-    assert messages.status(actual) == 3, "one of three is no answer"
-    all_skipped, path = looked([UNCHANGED, *[SKIPPED] * 5, CHANGED])
-    assert len(path) == 6
-    assert len(all_skipped.skipped) == 5
-
-
-def test_what_is_unknown_waits_for_more() -> None:
-    names = [str(number) for number in range(9)]
-    assert search(names, {"8": OPEN}).open == "8"
-    waiting = search(names, {"8": CHANGED, "4": OPEN, "6": UNCHANGED})
-    assert (waiting.open, waiting.following) == ("4", "")
-    assert messages.status(waiting) == 3
-    assert search(names, {"8": CHANGED, "4": CHANGED}).following == "2", "it does not go on"
+@pytest.mark.parametrize(
+    ("states", "status", "ending", "path"),
+    [
+        ("UUUUUU", 1, "not changed: 5 is within 5.0% of 0\n", [5]),
+        ("UCS", 3, "choose a bad version that runs", [2]),
+        ("USSUCC", 0, "first changed in 4: changed", [5, 2, 3, 4]),
+        ("UUSSCCC", 3, "changed in 2 or 3 or 4: changed", [6, 3, 2, 4, 1]),
+        ("USSSSSC", 3, "changed in 1 or 2 or 3 or 4 or 5 or 6", [6, 3, 2, 4, 1, 5]),
+        ("UU?", 3, "with --pairs 40 goes on from here", [2]),
+        ("UUUU?UCCC", 3, "cannot tell of 4: cannot tell: 0.930", [8, 4]),
+        ("UCUCC", 0, "first changed in 3", [4, 2, 3]),  # one of two changes
+    ],
+)
+def test_each_end_says_what_it_is(
+    states: str, status: int, ending: str, path: list[int], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert looked(states, tmp_path) == (status, path)
+    assert ending in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "tables" / "bisect.csv")
+    assert table["version"].tolist() == path
+    assert table["verdict"].tolist() == [LETTERS[states[at]] for at in path]
 
 
 def judged(factor: float, slower: bool | None = None, apart: float = 1) -> BisectStep:
@@ -169,17 +162,9 @@ def test_what_scatters_says_how_many_pairs_it_takes() -> None:
     assert step.state == OPEN
     assert step.needed is not None
     assert step.needed > 8
-    actual = search(["0", "2"], {"2": OPEN})
-    lines = messages.ending(actual, {"2": step}, replace_asked("2"))
-    assert lines[0].startswith("cannot tell of 2: cannot tell: 0.9")
-    assert lines[1] == f"The same command with --pairs {step.needed} goes on from here."
     limit = judged(0.95)
     assert limit.needed is None
-    assert "choose another margin" in messages.ending(actual, {"2": limit}, replace_asked("2"))[1]
-
-
-def replace_asked(bad: str) -> messages.BisectRequest:
-    return replace(ASKED, bad=bad)
+    assert "too near the limit" in limit.reason
 
 
 def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
@@ -197,108 +182,6 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
         steps.judge("2", group(dead, None), group(good, None), 0.05, None)
     with pytest.raises(RecordsError, match="has no run"):
         steps.judge("2", {}, group(good, None), 0.05, None)
-
-
-def test_versions_of_a_model_are_judged_though_their_names_differ(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    actual = [
-        group([changed(run, model=name) for run in runs], None)
-        for runs, name in zip(paired_sides(0.9), ("net@1", "net@2"), strict=True)
-    ]
-    monkeypatch.setattr(measuring, "results", lambda folder: tuple(actual))
-    versions_of = candidates.ModelVersions("net", ["1", "2"], {}, {})
-    bench = BisectSetup(versions_of, "toy x", {}, 0.05, 12, [], [], tmp_path)
-    assert bench.judge("2", None).state == CHANGED
-
-
-@dataclass(frozen=True)
-class Scripted(BisectSetup):
-    """Bisection that returns listed answers, and notes its questions."""
-
-    answers: Mapping[str, BisectStep] = field(default_factory=dict)
-    asked: list[tuple[str, bool | None]] = field(default_factory=list)
-    margins: list[float] = field(default_factory=list)
-
-    def look(self, version: str, slower: bool | None) -> BisectStep:
-        self.asked.append((version, slower))
-        self.margins.append(self.margin)
-        return self.answers[version]
-
-
-def scripted(folder: Path, answers: Sequence[BisectStep]) -> Scripted:
-    actual: Any = None
-    told = {answer.version: answer for answer in answers}
-    return Scripted(actual, "toy x", {}, 0.05, 12, [], [], folder, told)
-
-
-def test_the_end_names_the_version_with_its_figure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    names = ["0", "1", "2", "3", "4"]
-    answers = [
-        BisectStep("4", CHANGED, "", 0.93, (0.91, 0.95), 12),
-        BisectStep("2", SKIPPED, "cannot be installed: no wheel"),
-        BisectStep("1", UNCHANGED, "", 1.0, (0.99, 1.01), 12),
-        BisectStep("3", UNCHANGED, "", 0.99, (0.98, 1.01), 12, moved="numpy 1 -> 2"),
-    ]
-    bench = scripted(tmp_path, answers)
-    asked = replace(ASKED, bad="4")
-    assert command.go(bench, names, asked) == 0
-    said = capsys.readouterr().out
-    assert "\nfirst changed in 4: changed: 0.930 [0.910, 0.950], 12 pairs\n" in said, said
-    assert "3: not changed: 0.990 [0.980, 1.010], 12 pairs (with numpy 1 -> 2)" in said
-    assert bench.asked[0] == ("4", None)
-    assert {slower for _, slower in bench.asked[1:]} == {True}, "another change was looked for"
-    table = pd.read_csv(tmp_path / "tables" / "bisect.csv")
-    assert table["version"].tolist() == [4, 2, 1, 3]
-    assert table["verdict"].tolist() == [CHANGED, SKIPPED, UNCHANGED, UNCHANGED]
-    note = (tmp_path / "bisect.md").read_text()
-    assert note.startswith("**Framebench bisect: torch 0 to 4**")
-    assert "- 2: skipped: cannot be installed: no wheel" in note
-
-
-def test_other_ends_say_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = replace(ASKED, bad="2")
-    same = scripted(tmp_path, [BisectStep("2", UNCHANGED, "", 0.99, (0.97, 1.01), 12)])
-    assert command.go(same, ["0", "1", "2"], asked) == 1
-    assert "not changed: 2 is within 5.0% of 0: 0.990 [0.970, 1.010]" in capsys.readouterr().out
-    dead = scripted(tmp_path, [BisectStep("2", SKIPPED, "the candidate is failed: x")])
-    assert command.go(dead, ["0", "1", "2"], asked) == 3
-    assert "choose a bad version that runs" in capsys.readouterr().out
-    gap = scripted(
-        tmp_path,
-        [
-            BisectStep("2", CHANGED, "", 1.4, (1.25, 1.5), 12),
-            BisectStep("1", SKIPPED, "cannot be installed: y"),
-        ],
-    )
-    assert command.go(gap, ["0", "1", "2"], asked) == 3
-    said = capsys.readouterr().out
-    assert "changed in 1 or 2: changed: 1.400" in said
-    assert gap.asked[1] == ("1", False), "the bad one is faster"
-    assert gap.margins == [0.05, pytest.approx(1 - 1.4**-0.5)]
-    assert "margin 5.0%, and 15.5% for" in (tmp_path / "bisect.md").read_text()
-
-
-def test_versions_are_those_between_both() -> None:
-    known = ["1.0", "1.1", "1.2", "1.3"]
-    assert versions.between("1.0", "1.2", known, "x") == ["1.0", "1.1", "1.2"]
-    for good, bad, message in (
-        ("1.2", "1.1", "comes after the good"),
-        ("1.1", "1.1", "comes after the good"),
-        ("1.1", "1.22", "did you mean 1.2"),
-        ("0.9", "1.1", "--good: found '0.9'"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            versions.between(good, bad, known, "x")
-    assert versions.listed("1.0, 1.1") == ["1.0", "1.1"]
-    for wrong in ("1.0,,1.1", "1.0,1.0", "../x", ""):
-        with pytest.raises(ConfigError, match="--versions: found"):
-            versions.listed(wrong)
-    assert [versions.is_early(text) for text in ("2.1.0rc1", "2.1.0.dev3", "2.1.0")] == [
-        *(True, True, False)
-    ]
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -323,40 +206,19 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
         git(tmp_path, "add", ".")
         git(tmp_path, "commit", "-qm", title)
     monkeypatch.chdir(tmp_path / "models")
-    actual = candidates.models("HEAD~3:models/net.py", "HEAD:models/net.py", (), CATALOG)
-    assert [actual.moved(name) for name in actual.names[1:]] == ["commit 'one'", "commit 'two'"]
-    contents = [actual.side(name).files["models/layers.py"] for name in actual.names]
+    actual = candidates.model_versions("HEAD~3:models/net.py", "HEAD:models/net.py", CATALOG)
+    assert [actual.about(name) for name in actual.names[1:]] == ["commit 'one'", "commit 'two'"]
+    found = [actual.side(name) for name in actual.names]
+    contents = [side.files["models/layers.py"] for side in found if isinstance(side, ModelSide)]
     assert contents == [b"# zero\n", b"# one\n", b"# two\n"]
-    good, case = actual.names[0], "pytorch {} train fp32 none 1n1g batch 2"
-    names = [actual.side(name).name for name in actual.names]
-    assert actual.case(actual.names[2], case.format(names[0])) == case.format(names[2])
-    assert actual.case(good, case.format(names[0])) == case.format(names[0])
     beside.write_text("# three\n")
-    actual = candidates.models("HEAD~3:models/net.py", "net.py", (), CATALOG)
-    assert actual.side(actual.names[-1]).files["layers.py"] == b"# three\n"
+    actual = candidates.model_versions("HEAD~3:models/net.py", "net.py", CATALOG)
+    newest = actual.side(actual.names[-1])
+    assert isinstance(newest, ModelSide)
+    assert newest.files["layers.py"] == b"# three\n"
     assert len(actual.names) == 4
-    with pytest.raises(ConfigError, match=r"--bad: found net\.py, which is as net\.py"):
-        candidates.models("net.py", "net.py", (), CATALOG)
-
-
-def test_variables_and_pins_change_one_after_the_other(tmp_path: Path) -> None:
-    actual = candidates.variables("A=1,B=2", "B=3,C=x")
-    assert actual.names == ["A=1,B=2", "without-A", "B=3", "C=x"]
-    sets = [actual.side(name).settings["variables"] for name in actual.names]
-    assert sets == [{"A": "1", "B": "2"}, {"B": "2"}, {"B": "3"}, {"B": "3", "C": "x"}]
-    assert candidates.variables("default", "A=1").side("default").settings == {}
-    files = []
-    for name, pins in (("a", ["torch==1", "numpy==2", "six==1"]), ("b", ["torch==2", "numpy==3"])):
-        files.append(tmp_path / f"{name}.yaml")
-        text = f"dependencies: [python=3.11, {{pip: {pins}}}]\n".replace("'", "")
-        files[-1].write_text(text)
-    good, bad = (read_environment_file(path, hashed=False) for path in files)
-    names = candidates.Environments.changes(good, bad)
-    assert names == ["numpy==3", "six==none", "torch==2"]
-    mixed = tmp_path / "mixed.yaml"
-    other_version.mix(good, bad, {"numpy", "six"}, mixed)
-    pins = other_version.pins(read_environment_file(mixed, hashed=False))
-    assert pins == {"torch": "1", "numpy": "3"}
+    with pytest.raises(ConfigError, match=r"--bad: found HEAD:models/net\.py, which is as HEAD"):
+        candidates.model_versions("HEAD:models/net.py", "HEAD:models/net.py", CATALOG)
 
 
 def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
@@ -369,26 +231,30 @@ def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
     assert actual == {"numpy": "2.0 -> none", "sympy": "none -> 1.0", "torch": "1.0 -> 1.1"}
 
 
-USUAL = ["--framework", "pytorch", "--package", "torch", "--good", "1", "--bad", "3"]
+USUAL = ["--framework", "pytorch", "--package", "torch", "--good", "1.0", "--bad", "1.2"]
 #: Case of the suite on this machine, whose batch grows with the cores.
 CASE = (
     f"pytorch resnet50_v1.5 train fp32 none 1n1g batch {2 * (local.detect().physical_cores or 1)}"
 )
-WITH = ["--case", CASE.replace("pytorch", "jax").replace("none", "jit")]
 BAD = {
     "no framework": (["--framework", "pytorc", *USUAL[2:]], "did you mean pytorch"),
     "no package": (["--framework", "pytorch", "--package", "jax", *USUAL[4:]], "found no jax"),
     "many cases": (USUAL, "--case: found none; allowed: one of the"),
     "no case": ([*USUAL, "--case", f"{CASE}1"], f"did you mean {CASE}"),
-    "no version": ([*USUAL, "--case", CASE, "--versions", "1,2"], "--bad: found '3'"),
-    "a key of its own": ([*USUAL, "--config", "cases=x"], "allowed: --case"),
-    "no sides": (["--good", "1", "--bad", "2", "--framework", "jax", *WITH], "two versions (with"),
-    "versions of no package": (
-        ["--good", "A=1", "--bad", "A=2", "--versions", "1", "--framework", "jax", *WITH],
-        "--versions: found without --package",
+    "no version": (
+        [*USUAL[:-1], "1.22", "--case", CASE],
+        "--bad: found '1.22' (did you mean 1.2?); allowed: those of torch",
     ),
+    "the older one is bad": (
+        [*USUAL[:4], "--good", "1.2", "--bad", "1.0", "--case", CASE],
+        "--good, --bad: found 1.2 and 1.0; allowed: a bad one that comes after the good one",
+    ),
+    "a key of its own": ([*USUAL, "--config", "cases=x"], "allowed: --case"),
+    "no package or model": (["--good", "1", "--bad", "2"], "allowed: two versions with --package"),
+    "variables": (["--good", "A=1", "--bad", "A=2"], "allowed: two versions with --package"),
+    "a good model of no commit": (["--good", "x.py", "--bad", "y.py"], "REVISION:FILE.py"),
     "two models": (
-        ["--good", "x.py", "--bad", "y.py", "--config", "model=x.py"],
+        ["--good", "HEAD:x.py", "--bad", "y.py", "--config", "model=x.py"],
         "--config: found 'model=x.py",
     ),
     "no margin": ([*USUAL, "--margin", "0"], "above 0"),
@@ -397,8 +263,12 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_wrong_is_said_before_anything_starts(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for version in ("1.0", "1.1", "1.2"):
+        write_wheel(tmp_path / "wheels", "torch", version, [])
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     given, message = BAD[name]
     assert command.main([*given, "--results", str(tmp_path / "out")]) == 4
     said = capsys.readouterr().err
@@ -407,24 +277,8 @@ def test_what_is_wrong_is_said_before_anything_starts(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_is_of_one_bisection(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "out"
-    folder.mkdir()
-    (folder / "bisect.json").write_text('{"framework": "jax"}')
-    arguments = [*USUAL, "--case", CASE, "--versions", "1,2,3", "--results", str(folder)]
-    assert command.main(arguments) == 4
-    assert "of another bisection" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("good", "bad", "given"),
-    [
-        ("HEAD~1:net.py", "net.py", []),
-        ("default", "A=1", ["--config", "model=net.py"]),
-    ],
-)
 def test_both_sides_are_cases_of_the_suite_that_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: str, bad: str, given: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     git(tmp_path, "init", "-q")
@@ -438,19 +292,22 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
     actual: list[str] = []
 
     def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequence[str]) -> None:
-        changed = {key: text for key, _, text in (word.partition("=") for word in config)}
+        given = {key: text for key, _, text in (word.partition("=") for word in config)}
         settings = load_settings(
-            {**CONFIG, **changed, "suite": str(suite), "results": str(folder)}, CATALOG
+            {**CONFIG, **given, "suite": str(suite), "results": str(folder)}, CATALOG
         )
         catalog = CATALOG
         for model in settings.own_models:
             catalog = model.among(catalog)
         cases = matrix.narrow(matrix.cases(settings.suite, catalog), settings)
         actual.extend(case.variant for case in cases)
-        raise snakemake_calls.MeasuringFailed("no more")
 
     monkeypatch.setattr(snakemake_calls, "measure", measure)
-    given = given or ["--config"]
-    arguments = ["--good", good, "--bad", bad, *given, "suite=one.yaml", "--results", "out"]
-    assert command.main(arguments) == 4
+    both = zip(paired_sides(0.9), ("net@1", "net@2"), strict=True)
+    results = [group([changed(run, model=name) for run in runs], None) for runs, name in both]
+    monkeypatch.setattr(measuring, "results", lambda folder: tuple(results))
+    sides = ["--good", "HEAD~1:net.py", "--bad", "net.py"]
+    arguments = [*sides, "--config", "suite=one.yaml", "--results", "out"]
+    assert command.main(arguments) == 0
     assert sorted(actual) == ["base", "candidate"]
+    assert re.search(r"first changed in \w+: changed: 0\.9", capsys.readouterr().out)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def _written_tables() -> Sequence[Table]:
     from . import decisions
-    from .bisect import messages
+    from .bisect import steps
 
-    return messages.TABLE, decisions.TABLE
+    return steps.TABLE, decisions.TABLE
 
 
 FEATURE = Feature(

@@ -38,8 +38,8 @@ class Measuring:
     """Settings of the measurement of both sides.
     ``suite``: content of the suite file; ``repeats``: that key of the suite, the number of pairs or
     the rule for it; ``config``: arguments of ``--config``; ``words``: further arguments of
-    Snakemake; ``folder``: results folder; ``models``: names of the user's own models in ``config``.
-    """
+    Snakemake; ``folder``: results folder; ``models``: names of the user's own models in ``config``,
+    or the case of a bisection."""
 
     suite: Mapping[str, Any]
     repeats: int | Mapping[str, Any]

@@ -1,14 +1,12 @@
-"""``framebench bisect``: finds what changed a figure: the version of a package, the commit or
-file of your own model, or the pin or variable in which two sets differ. Each candidate is measured
-in pairs against the good one. A call that was killed, and one with more pairs, goes on from what is
-measured."""
+"""``framebench bisect``: finds the version of a package, or the commit of your own model, that
+changed a figure. Each candidate is measured in pairs against the good one. A call that was killed,
+and one with more pairs, goes on from what is measured."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,35 +16,34 @@ from ....config import catalog
 from ....config.arguments import share
 from ....config.settings import Settings
 from ....config.validation import ConfigError, did_you_mean
-from ....environments.venvs import EnvironmentFile
-from ....files import json_files, temporary
-from ....files.whole_files import write_together, write_whole
+from ....files import temporary
+from ....files.whole_files import write_together
 from ....machine import local
+from ....records.run import RecordsError
 from ....runs.snakemake_calls import settings_of
 from ....tables import frames
+from ....tables.results import CaseResults
 from .. import command as gate
-from .. import sides
-from . import candidates, messages, versions
-from .candidates import Candidates, PackageVersions
-from .search import CHANGED, BisectStep, most_steps, search
-from .steps import BisectSetup, halfway
+from .. import measuring, sides
+from ..built_environments import Absent
+from ..measuring import BASE, CANDIDATE, Measuring
+from ..sides import ModelSide
+from . import candidates
+from .candidates import Candidates
+from .search import OPEN, SKIPPED, UNCHANGED, most_steps, search
+from .steps import TABLE, BisectStep, halfway, judge
 
-STATE, NOTE, ERRORS = "bisect.json", "bisect.md", "bisect-error.log"
-SIDES = (
-    "two versions (with --package), REVISION:FILE.py and REVISION:FILE.py or FILE.py, two files "
-    "(.py), two environment files (.yaml), or variables (NAME=VALUE,NAME=VALUE, or usual)"
-)
+ERRORS = "bisect-error.log"
+SIDES = "two versions with --package, or REVISION:FILE.py and REVISION:FILE.py or FILE.py"
+#: Exit statuses besides 4 (broken).
+FOUND, NOTHING, UNDECIDED = 0, 1, 3
 STATUSES = (
     "Exit status: 0 one version is found; 1 the bad one is within the margin of the good one; 3 "
     "cannot tell yet, or between which versions alone; 4 broken. Words behind -- are given to "
     "Snakemake."
 )
 #: Configuration keys that the command sets itself, and the options to use instead.
-RESERVED = {
-    "results": "--results",
-    "frameworks": "--framework",
-    "cases": "--case",
-}
+RESERVED = {"results": "--results", "frameworks": "--framework", "cases": "--case"}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,9 +51,8 @@ def parser() -> argparse.ArgumentParser:
     made = gate.Parser(prog="framebench bisect", description=__doc__, epilog=STATUSES)
     made.add_argument("--framework", help="whose figure it is (default: that of the model)")
     made.add_argument("--package", help="of the framework's environment, for two of its versions")
-    made.add_argument("--good", required=True, metavar="VERSION", help=f"{SIDES}")
+    made.add_argument("--good", required=True, metavar="VERSION", help=SIDES)
     made.add_argument("--bad", required=True, metavar="VERSION", help="the figure has changed")
-    made.add_argument("--versions", metavar="V,V", help="to look among, versions or files")
     made.add_argument("--case", help="as the plan names it, where the suite has several")
     made.add_argument("--margin", type=share, default=0.05, help="a change is more (default: 5%%)")
     gate.add_pairs(made)
@@ -70,116 +66,56 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    known = catalog.load_catalog(PROJECT)
-    with _model_file(options, known) as config:
+    known, config = catalog.load_catalog(PROJECT), options.config
+    good, bad, package = options.good, options.bad, options.package
+    is_model = ":" in good and good.endswith(".py") and bad.endswith(".py")
+    if not package and not is_model:
+        raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
+    with temporary.folder() as folder:
+        if not package:
+            if taken := [word for word in config if word.startswith("model=")]:
+                raise ConfigError(
+                    f"--config: found {taken[0]!r} beside --good {good}; allowed: none"
+                )
+            side = sides.model("--good", good, known).in_file(folder)
+            config = [*config, f"model={side.settings['model']}"]
         settings, suite = settings_of(config, known, RESERVED)
         for model in settings.own_models:
             known = model.among(known)
-        framework = _framework(options.framework, settings, known)
-        if options.package:  # a wrong one is told before the index is asked
-            gate.own_environment(framework, settings, known).pin(options.package)
+        framework = _framework(options, settings, known)
+        if package:  # a wrong one is told before the cases
+            own = gate.own_environment(framework, settings, known)
+            package = own.pin(package).partition("==")[0]
         case = _case(options.case, framework, settings, known)
-    found = _candidates(options, framework, settings, known)
-    _claim(options, found, case)
-    request = messages.BisectRequest(
-        found.subject, found.names[0], found.names[-1], case, options.margin
-    )
-    config = [*options.config, *([] if _is_file(options) else [f"frameworks={framework}"])]
-    bench = BisectSetup(
-        found, case, suite, options.margin, options.pairs, config, options.words, options.results
-    )
+    if package:
+        names = candidates.versions_between(good, bad, package, own.python)
+        found = candidates.package_versions(
+            names, package, own, framework, settings, options.results
+        )
+        config = [*options.config, f"frameworks={framework}"]
+    else:
+        found, config = candidates.model_versions(good, bad, known), options.config
+    count = len(found.names)
     print(
-        f"{found.subject}: {len(found.names)} from {options.good} to {options.bad}, of which "
-        f"at most {most_steps(found.names)} are measured, each in at most {options.pairs} pairs "
-        "with the first",
+        f"{found.subject}: {count} from {good} to {bad}, of which at most {most_steps(count)} are "
+        f"measured, each in at most {options.pairs} pairs with the first",
         flush=True,
     )
-    return go(bench, found.names, request)
+    plan = Measuring(suite, options.pairs, config, options.words, options.results, [case])
+
+    def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
+        return _measured(found, case, plan, version, margin, slower)
+
+    return bisect(found.names, measured, options.margin, options.results)
 
 
-def _is_file(options: argparse.Namespace) -> bool:
-    """Return whether versions of a user's own model are asked for."""
-    return not options.package and str(options.good).endswith(".py")
-
-
-@contextlib.contextmanager
-def _model_file(options: argparse.Namespace, known: catalog.Catalog) -> Iterator[list[str]]:
-    """Yield the configuration, with the good version of the model, if versions of one are asked
-    for."""
-    if not _is_file(options):
-        yield options.config
-        return
-    if taken := [word for word in options.config if word.startswith("model=")]:
-        raise ConfigError(
-            f"--config: found {taken[0]!r} beside --good {options.good}; allowed: none"
-        )
-    with temporary.folder() as folder:
-        side = sides.model("--good", options.good, known).in_file(folder)
-        yield [*options.config, f"model={side.settings['model']}"]
-
-
-def _framework(name: str | None, settings: Settings, known: catalog.Catalog) -> str:
-    names = gate.measured_frameworks(settings) if name is None else [*known.frameworks]
-    if name is None and len(names) == 1:
-        return names[0]
-    if name in known.frameworks:
-        return str(name)
-    shown = f"found {name!r}{did_you_mean(name, names)}" if name else "found none"
-    raise ConfigError(f"--framework: {shown}; allowed: one of {', '.join(names)}")
-
-
-def _candidates(
-    options: argparse.Namespace, framework: str, settings: Settings, known: catalog.Catalog
-) -> Candidates:
-    good, bad = options.good, options.bad
-    if options.package:
-        environment_file = gate.own_environment(framework, settings, known)
-        package = environment_file.pin(options.package).partition("==")[0]
-        names = _versions(options, package, environment_file)
-        return PackageVersions(
-            package, names, environment_file, framework, settings, options.results
-        )
-    if options.versions and not _is_file(options):
-        raise ConfigError("--versions: found without --package; allowed: with it, or with files")
-    if _is_file(options):
-        between = options.versions.split(",") if options.versions else ()
-        return candidates.models(good, bad, between, known)
-    if good.endswith((".yaml", ".yml")) and bad.endswith((".yaml", ".yml")):
-        return candidates.environments(good, bad, framework, settings, options.results)
-    if "=" in good + bad:
-        return candidates.variables(good, bad)
-    raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
-
-
-def go(bench: BisectSetup, names: Sequence[str], request: messages.BisectRequest) -> int:
-    """Measure versions until the search ends. Returns the exit status."""
-    steps: dict[str, BisectStep] = {}
-    slower: bool | None = None
-    while (now := search(names, {name: step.state for name, step in steps.items()})).following:
-        step = bench.look(now.following, slower)
-        steps[step.version] = step
-        if slower is None and step.state == CHANGED:
-            slower = step.slower
-            bench = replace(bench, margin=halfway(step, bench.margin))
-            request = replace(request, between=bench.margin)
-        print(f"\n{messages.line(step)}\n", flush=True)
-        _write(bench.folder, steps, [f"looked at {len(steps)}"], request)
-    lines = messages.ending(now, steps, request)
-    _write(bench.folder, steps, lines, request)
-    print("\n".join(lines))
-    print(f"note:  {bench.folder / NOTE}\ntable: {bench.folder}/tables/bisect.csv")
-    return messages.status(now)
-
-
-def _write(
-    folder: Path,
-    steps: dict[str, BisectStep],
-    lines: Sequence[str],
-    request: messages.BisectRequest,
-) -> None:
-    looked = [*steps.values()]
-    files = frames.files({messages.TABLE: messages.frame(looked)}, folder / "tables")
-    write_together({**files, folder / NOTE: messages.note(lines, looked, request)})
+def _framework(options: argparse.Namespace, settings: Settings, known: catalog.Catalog) -> str:
+    names = [*known.frameworks] if options.framework else gate.measured_frameworks(settings)
+    found = options.framework or (names[0] if len(names) == 1 else "")
+    if found not in known.frameworks:
+        shown = f"{found!r}{did_you_mean(found, names)}" if found else "none"
+        raise ConfigError(f"--framework: found {shown}; allowed: one of {', '.join(names)}")
+    return str(found)
 
 
 def _case(named: str | None, framework: str, settings: Settings, known: catalog.Catalog) -> str:
@@ -198,50 +134,78 @@ def _case(named: str | None, framework: str, settings: Settings, known: catalog.
     )
 
 
-def _versions(
-    options: argparse.Namespace, package: str, environment_file: EnvironmentFile
-) -> list[str]:
-    """Return the versions to search; those of the index are fixed by the first call into the
-    folder."""
-    if options.versions:
-        known, where = versions.listed(options.versions), "--versions"
-    elif stored := _stored(options.results / STATE, options):
-        return stored
-    else:
-        early = any(map(versions.is_early, (options.good, options.bad)))
-        known = versions.in_index(package, environment_file.python, early)
-        where = f"{package} for Python {environment_file.python}"
-    return versions.between(options.good, options.bad, known, where)
+def bisect(
+    names: Sequence[str],
+    measured: Callable[[str, float, bool | None], BisectStep],
+    margin: float,
+    folder: Path,
+) -> int:
+    """Measure versions until the search ends. Returns the exit status.
+
+    ``measured``: judges a version by a margin, and in one direction unless that is None."""
+    steps: dict[int, BisectStep] = {}
+    last, limit, slower = len(names) - 1, margin, None
+    now = search(len(names), {})
+    while now.following is not None:
+        step = measured(names[now.following], limit, slower)
+        steps[now.following] = step
+        rows = [each.row for each in steps.values()]
+        write_together(frames.files({TABLE: frames.frame(TABLE, rows)}, folder / "tables"))
+        print(f"\n{step}\n", flush=True)
+        if step.state == OPEN:
+            print(f"cannot tell of {step}")
+            if step.needed:
+                print(f"The same command with --pairs {step.needed} goes on from here.")
+            return UNDECIDED
+        if last == now.following:
+            if step.state == SKIPPED:
+                print(f"{step}: choose a bad version that runs.")
+                return UNDECIDED
+            if step.state == UNCHANGED:
+                print(f"not changed: {names[-1]} is within {margin:.1%} of {names[0]}")
+                return NOTHING
+            limit, slower = halfway(step, margin), (step.ratio or 1) < 1
+        now = search(len(names), {at: step.state for at, step in steps.items()})
+    skipped = names[now.low + 1 : now.high]
+    begins = "changed in" if skipped else "first changed in"
+    print(begins, " or ".join([*skipped, str(steps[now.high])]))
+    print(f"last without the change: {steps.get(now.low, names[0])}")
+    print(f"table: {folder / 'tables' / 'bisect.csv'}")
+    return UNDECIDED if skipped else FOUND
 
 
-def _stored(path: Path, options: argparse.Namespace) -> list[str]:
-    """Return the candidates of an earlier call between the same versions; [] without one."""
+def _measured(
+    found: Candidates, case: str, plan: Measuring, version: str, margin: float, slower: bool | None
+) -> BisectStep:
+    """Measure a version against the good one, and judge it. Raises RecordsError if the good version
+    has no figure, and what :class:`Measuring` raises."""
     try:
-        there = json_files.read(path)
-        names = [str(name) for name in there["names"]]
-    except (OSError, ValueError, TypeError, KeyError):
-        return []
-    return names if (names[0], names[-1]) == (options.good, options.bad) else []
+        good = found.side(found.names[0])
+    except Absent as error:
+        raise RecordsError(f"{found.names[0]}: cannot be installed: {error}") from None
+    try:
+        other = found.side(version)
+    except Absent as error:
+        return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
+    cases = [f"{case} variant {BASE}", f"{case} variant {CANDIDATE}"]
+    if isinstance(good, ModelSide) and isinstance(other, ModelSide):
+        cases[1] = cases[1].replace(f" {good.name} ", f" {other.name} ", 1)
+    plan_of_step = replace(
+        plan,
+        repeats={"margin": margin, "at_most": plan.repeats, "two_sided": True},
+        config=[*plan.config, f"cases={','.join(cases)}"],
+        folder=plan.folder / re.sub(r"[^A-Za-z0-9._-]+", "-", version),
+    )
+    plan_of_step.measure(good, other)
+    base, candidate = map(_principal, measuring.results(plan_of_step.folder))
+    if isinstance(good, ModelSide):
+        base, candidate = (measuring.called(side, found.subject) for side in (base, candidate))
+    step = judge(version, base, candidate, margin, slower)
+    return replace(step, moved=found.about(version))
 
 
-def _claim(options: argparse.Namespace, candidates: Candidates, case: str) -> None:
-    """Write STATE. Raises :class:`ConfigError` for a folder of another bisection."""
-    path = options.results / STATE
-    own = candidates.own.digest if isinstance(candidates, PackageVersions) else ""
-    stated = {
-        "subject": candidates.subject,
-        "names": [*candidates.names],
-        "case": case,
-        "environment": own,
+def _principal(cases: CaseResults) -> CaseResults:
+    """Return the principal figure of each case, by which it is compared."""
+    return {
+        key: result for key, result in cases.items() if any(run.key == key for run in result.runs)
     }
-    if path.exists():
-        try:
-            if json_files.read(path) == stated:
-                return
-        except (OSError, ValueError):
-            pass
-        raise ConfigError(
-            f"--results: found {options.results}, which is of another bisection ({path}); allowed: "
-            "another folder, or that one once it is removed"
-        )
-    write_whole(path, json.dumps(stated, indent=1) + "\n")

@@ -1,116 +1,112 @@
-"""Step of a bisection: one version against the good one, measured in pairs and decided as by a
-gate."""
+"""Step of a bisection: one version judged against the good one by the statistics of the gate."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
-from ....files import json_files
-from ....files.whole_files import write_whole
 from ....records.run import RecordsError
-from ....statistics.verdicts import CANNOT_TELL
+from ....tables.columns import (
+    NUMBER,
+    TEXT,
+    THOUSANDTHS,
+    WHOLE,
+    Column,
+    Row,
+    interval,
+    interval_cells,
+)
 from ....tables.results import CaseResults
-from .. import decisions, measuring
-from ..built_environments import Absent
-from ..decisions import Decision
-from ..measuring import BASE, CANDIDATE, Measuring
-from .candidates import Candidates, ModelVersions, file_name
-from .search import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep
+from ....tables.table import Table
+from .. import decisions
+from .search import CHANGED, OPEN, SKIPPED, UNCHANGED
 
-#: File in the folder of a step: largest number of pairs that it was measured with.
-NOTED = "measured.json"
+TABLE = Table(
+    name="bisect",
+    title="Bisection",
+    explanation="Each version that was looked at over the good one, in pairs; above 1 is better.",
+    columns=(
+        Column("version", TEXT, "of the package or model"),
+        Column(
+            "verdict", TEXT,
+            "`changed` by more than the margin, `not changed`, `cannot tell`, or `skipped`",
+        ),
+        Column("ratio", NUMBER, "over the good version", form=THOUSANDTHS),
+        *interval("ratio", "the ratio", form=THOUSANDTHS),
+        Column("pairs", WHOLE, "pairs that were compared"),
+        Column("moved", TEXT, "other packages whose version differs from the good one", note=True),
+        Column("reason", TEXT, "why a version was skipped, or cannot be told", note=True),
+    ),
+    keys=("version",),
+    axes=(),
+    empty="No version was looked at.",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class BisectSetup:
-    """Common settings of all steps.
-    ``case``: of the good candidate, in the plan's notation; ``suite``: content of the suite file;
-    ``margin``: a fraction; ``config``, ``words``: arguments of Snakemake; ``folder``: results
-    folder."""
+class BisectStep:
+    """Result of one version.
 
-    candidates: Candidates
-    case: str
-    suite: Mapping[str, Any]
-    margin: float
-    pairs: int
-    config: Sequence[str]
-    words: Sequence[str]
-    folder: Path
+    ``ratio``: over the good version, above 1 is better; ``needed``: pairs that decide an undecided
+    version, None if no number would; ``moved``: other packages whose version differs from the good
+    version's environment, or the title of a commit."""
 
-    def look(self, version: str, slower: bool | None) -> BisectStep:
-        """Test a version, using existing measurements where they are enough.
-        ``slower``: whether the bad version is slower; None for the bad version itself. Raises
-        RecordsError if the good version has no figure, and what :class:`Measuring` raises."""
-        candidates = self.candidates
-        good = candidates.names[0]
-        try:
-            base = candidates.side(good)
-        except Absent as error:
-            raise RecordsError(f"{good}: cannot be installed: {error}") from None
-        try:
-            other = candidates.side(version)
-        except Absent as error:
-            return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
-        moved, folder = candidates.moved(version), self.folder / file_name(version)
-        if there := _noted(folder):
-            step = self.judge(version, slower)
-            if step.state != OPEN or there >= self.pairs:
-                return replace(step, moved=moved)
-        named = zip((BASE, CANDIDATE), (good, version), strict=True)
-        cases = [f"{candidates.case(name, self.case)} variant {side}" for side, name in named]
-        until_decided = {"margin": self.margin, "at_most": self.pairs, "two_sided": True}
-        config = [*self.config, f"cases={','.join(cases)}"]
-        Measuring(self.suite, until_decided, config, self.words, folder).measure(base, other)
-        write_whole(folder / NOTED, json.dumps({"pairs": self.pairs}) + "\n")
-        return replace(self.judge(version, slower), moved=moved)
+    version: str
+    state: str
+    reason: str = ""
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    pairs: int = 0
+    needed: int | None = None
+    moved: str = ""
 
-    def judge(self, version: str, slower: bool | None) -> BisectStep:
-        """Return the state of a version by the pairs measured so far."""
-        good, other = map(principal, measuring.results(self.folder / file_name(version)))
-        if isinstance(self.candidates, ModelVersions):
-            name = self.candidates.subject
-            good, other = measuring.called(good, name), measuring.called(other, name)
-        return judge(version, good, other, self.margin, slower)
+    @property
+    def row(self) -> Row:
+        """Return the row of the table."""
+        return {
+            "version": self.version,
+            "verdict": self.state,
+            "ratio": self.ratio,
+            **interval_cells("ratio", self.interval),
+            "pairs": self.pairs,
+            "moved": self.moved,
+            "reason": self.reason,
+        }
 
-
-def _noted(folder: Path) -> int:
-    """Return the limit of pairs of the last complete measurement; 0 without any."""
-    try:
-        return int(json_files.read(folder / NOTED)["pairs"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return 0
-
-
-def principal(cases: CaseResults) -> CaseResults:
-    """Return the principal figure of each case, by which it is compared."""
-    return {
-        key: result for key, result in cases.items() if any(run.key == key for run in result.runs)
-    }
+    def __str__(self) -> str:
+        """Return ``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""
+        ends = f" [{self.interval[0]:.3f}, {self.interval[1]:.3f}]" if self.interval else ""
+        figures = f"{self.ratio:.3f}{ends}, {self.pairs} pairs" if self.ratio is not None else ""
+        text = ": ".join(filter(None, (self.version, self.state, figures, self.reason)))
+        return f"{text} (with {self.moved})" if self.moved else text
 
 
 def judge(
     version: str, good: CaseResults, other: CaseResults, margin: float, slower: bool | None
 ) -> BisectStep:
-    """Decide on one version by the gate's statistics.
-    Changed: it is shown to be slower than the good version by more than the margin, or the good one
-    slower than it. ``slower``: which of both counts; None for either. Raises RecordsError if the
-    good version has no figure."""
+    """Judge a version: changed if it is shown to be slower than the good one by more than the
+    margin, or the good one slower than it.
+
+    ``slower``: which of both counts; None for either. Raises RecordsError if the good version has
+    no figure."""
     for result in good.values():
-        if result.throughput is None:
-            raise RecordsError(f"the good version is {result.status}: {result.reason}")
+        if result.compared is None:
+            raise RecordsError(f"the good version is {result.why_not_compared}")
     if not good:
         raise RecordsError("the good version has no run")
     down = decisions.decide(good, other, margin, at_looks=True)[0]
-    if down.verdict == decisions.BROKEN:
+    if (estimate := down.estimate) is None:
         return BisectStep(version, SKIPPED, down.reason)
     up = decisions.decide(other, good, margin, at_looks=True)[0]
     asked = {None: (down, up), True: (down,), False: (up,)}[slower]
-    return _step(version, down, asked)
+    step = BisectStep(version, UNCHANGED, "", estimate.ratio, estimate.interval, estimate.pairs)
+    if any(decision.verdict == decisions.REGRESSION for decision in asked):
+        return replace(step, state=CHANGED)
+    unsure = [decision for decision in asked if decision.verdict != decisions.WITHIN]
+    if not unsure:
+        return step
+    last = max(unsure, key=lambda decision: decision.needed or math.inf)
+    return replace(step, state=OPEN, reason=last.reason, needed=last.needed)
 
 
 def halfway(bad: BisectStep, margin: float) -> float:
@@ -120,23 +116,3 @@ def halfway(bad: BisectStep, margin: float) -> float:
     change is then found in few pairs."""
     ratio = bad.ratio or 1.0
     return max(margin, 1 - math.sqrt(min(ratio, 1 / ratio)))
-
-
-def _step(version: str, down: Decision, asked: Sequence[Decision]) -> BisectStep:
-    estimate, verdicts = down.estimate, [decision.verdict for decision in asked]
-    if estimate is None:
-        return BisectStep(version, SKIPPED, down.reason)
-    state = OPEN
-    if decisions.REGRESSION in verdicts:
-        state = CHANGED
-    elif set(verdicts) == {decisions.WITHIN}:
-        state = UNCHANGED
-    needed, reason = None, ""
-    if state == OPEN:
-        unsure = [decision for decision in asked if decision.verdict == CANNOT_TELL]
-        wanted = [decision.needed for decision in unsure]
-        needed = None if None in wanted else max(number for number in wanted if number is not None)
-        reason = next(decision.reason for decision in unsure if decision.needed == needed)
-    return BisectStep(
-        version, state, reason, estimate.ratio, estimate.interval, estimate.pairs, needed
-    )
