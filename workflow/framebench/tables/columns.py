@@ -65,7 +65,6 @@ VERDICT = Form(
         "slower": "failed",
         "no difference shown": "unsupported",
         "cannot tell": "unsupported",
-        "defective": "failed",
     }
 )
 AGREES = Form(looks={"no": "failed"})

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import pytest
 from framebench.comparison import gate
 from framebench.features.node_health import command as node_health
-from framebench.features.node_health import figures, judging
+from framebench.features.node_health import figures, judging, rules
 from framebench.features.node_health.judging import JudgedNode
-from framebench.features.node_health.rules import health
-from framebench.features.node_health.rules.health import NodeRuleFile
+from framebench.features.node_health.rules import NodeRuleFile
 from framebench.machine.identities import Identity
 from framebench.records.run import Run
 from framebench.tables import grouping
@@ -36,18 +35,18 @@ def four(**others: Sequence[float | None]) -> dict[str, dict[str, Sequence[float
 
 
 def judge(
-    runs: Sequence[Run], rules: object = ANY, baseline: object = None
+    runs: Sequence[Run], given: object = ANY, baseline: object = None
 ) -> dict[str, JudgedNode]:
-    assert isinstance(rules, dict)
+    assert isinstance(given, dict)
     kept = NodeRuleFile("base.json", baseline) if isinstance(baseline, dict) else None
-    given = health.health_of(NodeRuleFile("rules.yaml", rules), kept)
-    nodes = judging.judge(figures.measured(grouping.group(runs, None)), given)
+    known = rules.health_of(NodeRuleFile("rules.yaml", given), kept)
+    nodes = judging.judge(figures.measured(grouping.group(runs, None)), known)
     return {node.name: node for node in nodes}
 
 
 def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
     """Return the nodes that the shipped rules name."""
-    given = health.health_of(None, None)
+    given = rules.health_of(None, None)
     nodes = judging.judge(figures.measured(grouping.group(runs_of(made), None)), given)
     return [node for node in nodes if node.verdict in judging.NAMED]
 
@@ -114,8 +113,8 @@ def test_a_node_within_the_margin_is_not_named_and_one_beyond_is() -> None:
 
 
 def test_a_figure_without_a_rule_does_not_count() -> None:
-    rules = {"rules": {"disks": {"metrics": "disk/.*"}}}
-    nodes = judge(runs_of(four(n3=SLOW)), rules)
+    disks = {"rules": {"disks": {"metrics": "disk/.*"}}}
+    nodes = judge(runs_of(four(n3=SLOW)), disks)
     assert verdicts(nodes)["n3"] == "cannot tell"
     assert nodes["n3"].reason == "no rule is of any of its figures"
 
@@ -153,7 +152,7 @@ def test_nodes_of_other_hardware_are_held_against_their_own_kind() -> None:
 
 def test_a_fault_of_all_nodes_shows_against_a_kept_baseline() -> None:
     good = figures.measured(grouping.group(runs_of(four()), None))
-    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None)
+    given = rules.health_of(NodeRuleFile("rules.yaml", ANY), None)
     baseline = json.loads(judging.baseline_text(judging.judge(good, given), good))
     worse = {node: [0.8 * value for value in apart(HEALTHY, n)] for n, node in enumerate(NODES)}
     today = runs_of({"memory/triad": worse})
@@ -165,7 +164,7 @@ def test_a_fault_of_all_nodes_shows_against_a_kept_baseline() -> None:
 
 def test_a_node_alone_is_held_against_the_baseline() -> None:
     baseline = {
-        "format": health.FORMAT,
+        "format": rules.FORMAT,
         "figures": {"memory/triad/1n1g/cpu": {"unit": "GB/s", "values": apart(HEALTHY, 7)}},
     }
     alone = judge(runs_of({"memory/triad": {"n1": SLOW}}), ANY, baseline)
@@ -177,7 +176,7 @@ def test_a_node_alone_is_held_against_the_baseline() -> None:
 
 def test_bad_nodes_make_no_baseline() -> None:
     good = figures.measured(grouping.group(runs_of(four(n3=SLOW)), None))
-    given = health.health_of(NodeRuleFile("rules.yaml", ANY), None)
+    given = rules.health_of(NodeRuleFile("rules.yaml", ANY), None)
     text = judging.baseline_text(judging.judge(good, given), good)
     (figure,) = json.loads(text)["figures"].values()
     assert len(figure["values"]) == 15

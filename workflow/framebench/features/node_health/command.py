@@ -14,10 +14,8 @@ from ...statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
 from ...tables import frames, grouping
 from ...tables.results import CaseResults
 from ...tables.table import Inputs
-from . import figures, judging
-from . import kept_rules as node_health
-from .judging import DEFECTIVE, FAILED, NAMED, JudgedFigure, JudgedNode
-from .rules.superbench import TheirRules
+from . import figures, judging, rules
+from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
 from .tables import TABLES
 
 #: Names of the exit statuses.
@@ -30,15 +28,13 @@ BASELINE = "node_baseline.json"
 def judged(cases: CaseResults, results: Path) -> tuple[list[JudgedNode], str]:
     """Judge the nodes of these cases by the rules and the baseline in ``results``.
     Returns the judged nodes and the baseline text of the healthy ones; [] and "" if no run named a
-    node. Prints problems of the kept file, and metrics of SuperBench rules that match no figure."""
+    node. Prints problems of the kept file."""
     found = figures.measured(cases)
     if not found:
         return [], ""
-    health, problems = node_health.load(results)
+    health, problems = rules.load(results)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    if isinstance(health.rules, TheirRules) and (names := judging.unmatched(health.rules, found)):
-        print(f"no figure matches: {'; '.join(names)}", file=sys.stderr)
     nodes = judging.judge(found, health)
     return nodes, judging.baseline_text(nodes, found)
 
@@ -71,16 +67,14 @@ def _figure(node: JudgedNode) -> str:
 def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
     """Raise :class:`gate.NotPassed` if there is no node or, with ``fail_on``, if a node is bad.
     ``fail_on``, a fraction: these fail, in this order: a node that is shown to be slower by more
-    than that or breaks a SuperBench rule, a failed node, only undecided nodes."""
+    than that, a failed node, only undecided nodes."""
     if not nodes:
         raise gate.NotPassed(gate.NOTHING, "no run was asked for a node by its name", _NAMES)
     if fail_on is None:
         return
     slow = [node.name for node in nodes if _is_slow(node, fail_on)]
     if slow:
-        raise gate.NotPassed(
-            gate.REGRESSION, _counted(slow, nodes, "are slower or defective"), _NAMES
-        )
+        raise gate.NotPassed(gate.REGRESSION, _counted(slow, nodes, "are slower"), _NAMES)
     failed = [node.name for node in nodes if node.verdict == FAILED]
     if failed:
         raise gate.NotPassed(gate.LOST, _counted(failed, nodes, "have failed"), _NAMES)
@@ -89,16 +83,14 @@ def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
 
 
 def _is_slow(node: JudgedNode, fail_on: float) -> bool:
-    """Return whether a node is defective, or has a figure that is slower by more than that.
+    """Return whether a node has a figure that is slower by more than that.
     Its rule's margin is at least that, or its whole interval lies below."""
 
     def is_beyond(figure: JudgedFigure) -> bool:
         below = figure.interval is not None and figure.interval[1] < 1 - fail_on
         return below or (figure.limit is not None and figure.limit >= fail_on)
 
-    return node.verdict == DEFECTIVE or any(
-        figure.verdict == SLOWER and is_beyond(figure) for figure in node.judged
-    )
+    return any(figure.verdict == SLOWER and is_beyond(figure) for figure in node.judged)
 
 
 def _counted(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:

@@ -23,13 +23,13 @@ TEXTS = (
     {
         "key": "node_rules",
         "values": "YAML file",
-        "meaning": "[Rules](../docs/node-health.md#rules) by which nodes are judged: ours or "
-        "SuperBench's; `config/node_rules.yaml` by default. Kept with the results.",
+        "meaning": "[Rules](../docs/node-health.md#rules) by which nodes are judged; "
+        "`config/node_rules.yaml` by default. Kept with the results.",
     },
     {
         "key": "node_baseline",
         "values": "JSON file",
-        "meaning": "[Baseline](../docs/node-health.md#a-kept-baseline) for nodes: ours or "
-        "SuperBench's. Kept with the results.",
+        "meaning": "[Baseline](../docs/node-health.md#a-kept-baseline) for nodes. Kept "
+        "with the results.",
     },
 )

@@ -26,13 +26,13 @@ def _judge(options: argparse.Namespace) -> None:
 
 def _check(settings: Settings) -> None:
     """Raise ConfigError for invalid files of rules or baseline."""
-    from .rules import health
+    from . import rules
 
     given = settings.of_features
     if given["node_rules"]:
-        health.read_rules(given["node_rules"])
+        rules.read_rules(given["node_rules"])
     if given["node_baseline"]:
-        health.read_baseline(given["node_baseline"])
+        rules.read_baseline(given["node_baseline"])
 
 
 def _keep(results: Path, settings: Settings) -> None:
@@ -41,15 +41,14 @@ def _keep(results: Path, settings: Settings) -> None:
     _keep_files(results, given["node_rules"], given["node_baseline"])
 
 
-def _keep_files(results: Path, rules: Path | None, baseline: Path | None) -> None:
+def _keep_files(results: Path, written: Path | None, baseline: Path | None) -> None:
     """Store rules and baseline with the results. Raises ConfigError for invalid files."""
-    from . import kept_rules
-    from .rules import health
+    from . import rules
 
-    kept_rules.keep(
+    rules.keep(
         results,
-        health.read_rules(rules) if rules else None,
-        health.read_baseline(baseline) if baseline else None,
+        rules.read_rules(written) if written else None,
+        rules.read_baseline(baseline) if baseline else None,
     )
 
 

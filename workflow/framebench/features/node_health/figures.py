@@ -37,17 +37,11 @@ class NodeMeasurement:
     reason: str
     flags: str
     hardware: str
-    runs: tuple[Run, ...]
 
     @property
     def middle(self) -> float | None:
         """Median of the values; None without any."""
         return median(self.values) if self.values else None
-
-    @property
-    def is_superbench(self) -> bool:
-        """Return whether SuperBench measured the figure."""
-        return any(run.case.source == SUPERBENCH for run in self.runs)
 
     @property
     def upwards(self) -> tuple[float, ...]:
@@ -112,12 +106,11 @@ def _figure(
     labels: Mapping[Identity, str],
 ) -> NodeMeasurement:
     values = tuple(value for result in results for value in result.values)
-    runs = tuple(run for result in results for run in result.runs)
     status = "ok" if values else results[0].status
     reason = "; ".join(dict.fromkeys(filter(None, (result.reason for result in results))))
-    hardware = labels[_kind(runs[0].machine)]
+    hardware = labels[_kind(results[0].runs[0].machine)]
     return NodeMeasurement(
-        node, name, unit, better, values, status, reason, flags_of(*results), hardware, runs
+        node, name, unit, better, values, status, reason, flags_of(*results), hardware
     )
 
 

@@ -92,7 +92,7 @@ _FIGURE = (
     Column("rule", TEXT, "the rule that it was judged by"),
     Column(
         "against", TEXT,
-        "`others`, `baseline`, or, of a rule of SuperBench's, its function",
+        "`others` or `baseline`",
     ),
     MEDIAN,
     Column(
@@ -113,9 +113,8 @@ _FIGURE = (
     *shared("repeats"),
 )  # fmt: skip
 _WORDS = (
-    "`slower`: shown to be worse by more than the rule allows; `defective`: breaks a rule of "
-    "SuperBench's; `failed`: has no figure where another node has one; `no difference shown`: all "
-    "figures are shown to be within; `passed`: breaks no rule of SuperBench's; `cannot tell`"
+    "`slower`: shown to be worse by more than the rule allows; `failed`: has no figure where "
+    "another node has one; `no difference shown`: all figures are shown to be within; `cannot tell`"
 )
 _VERDICT = Column("node_verdict", TEXT, _WORDS, title="verdict", form=VERDICT)
 NODES = Table(
@@ -142,8 +141,7 @@ NODES = Table(
 FIGURES = Table(
     name="node_figures",
     title="Figures of nodes",
-    explanation="Every figure of every node, compared with the others, a baseline or a rule of "
-    "SuperBench's.",
+    explanation="Every figure of every node, compared with the others or a baseline.",
     columns=(*_NODE, _VERDICT, *_FIGURE, *shared("reason", "flags")),
     rows=of_figures,
     group="Nodes",

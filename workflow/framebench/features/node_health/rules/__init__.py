@@ -1,1 +1,0 @@
-"""Rules and baselines that judge nodes: ours, and SuperBench's."""
