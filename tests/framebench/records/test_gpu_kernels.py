@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from framebench.records import device_peaks, gpu_kernels
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
-from framebench.tables import answers, frames
+from framebench.tables import answers, frames, grouping
 from framebench.tables.table import Inputs
 from harness.machine import hardware
 
 from ... import fake_gpus
+from ..made_up_runs import repeats
 from ..saved_records import peak_flops_record
 
 H100, V100 = "9.0", "7.0"
@@ -111,7 +112,11 @@ def test_the_answer_names_missing_machine_code_and_what_could_help(
     fast = replace(
         slow, framework="pytorch", tflops=10 * (slow.tflops or 0.0), library="", remedy=""
     )
-    actual = answers.answers_of(frames.build(Inputs({}, peaks=PeakFlopsLookup([slow, fast]))))
-    (sentence,) = actual.slow
+    runs = repeats(
+        100.0, framework="tensorflow", precision=slow.precision, hardware=slow.hardware,
+        machine=slow.machine, accelerator="cuda", cores_per_device=None,
+    )  # fmt: skip
+    inputs = Inputs(grouping.group(runs, None), peaks=PeakFlopsLookup([slow, fast]))
+    (sentence,) = answers.answers_of(frames.build(inputs)).slow
     assert "no machine code for compute capability 9.0, PTX for 9.0" in sentence
-    assert sentence.endswith(f"helps: {slow.remedy}")
+    assert sentence.endswith(slow.remedy)

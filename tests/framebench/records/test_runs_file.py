@@ -29,7 +29,9 @@ def test_runs_are_read_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"'sumary' \(did you mean summary\?\); allowed: .*gains"):
+    with pytest.raises(
+        ConfigError, match=r"'sumary' \(did you mean summary\?\); allowed: .*overview"
+    ):
         reporting.write_tables(["summary", "sumary"], tmp_path / "runs", tmp_path)
 
 

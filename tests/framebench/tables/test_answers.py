@@ -227,28 +227,6 @@ def test_marks_of_both_sides_stand_next_to_the_lead() -> None:
     assert actual[0]["flags"] == "noisy"
 
 
-def test_what_precision_compiler_and_devices_bring() -> None:
-    runs = [
-        *by("jax", *SEVEN), *by("jax", *times(1.5), precision="amp"),
-        *by("mxnet", *SEVEN), *by("mxnet", *times(0.7), precision="amp"),
-        *by("mxnet", *times(1.9), devices_per_node=2), *by("mxnet", *times(3), devices_per_node=4),
-        *by("mxnet", *times(1.1), compiler="hybridize"),
-    ]  # fmt: skip
-    rows = {row["change"]: row for row in tables(runs)["gains"]}
-    amp = rows["amp over fp32"]
-    assert (amp["most_of"], amp["least_of"]) == ("jax", "mxnet")
-    assert (amp["most"], amp["least"]) == (pytest.approx(1.5), pytest.approx(0.7))
-    assert (amp["faster"], amp["slower"], amp["ratio_frameworks"]) == (1, 1, 2)
-    assert rows["compiler over none"]["most"] == pytest.approx(1.1)
-    assert rows["1n2g over 1n1g, same batch per device"]["most"] == pytest.approx(1.9)
-    devices = "1n2g over 1n1g, same batch per device: 1.90x (mxnet), 1 of 1 significantly below 2x"
-    assert words(runs).gains[2] == devices
-    assert words(runs).first_gains == words(runs).gains[:3], "the most important of each"
-    assert words(runs).gains[0] == (
-        "amp over fp32: 0.70x (mxnet) to 1.50x (jax), 1 of 2 significantly above 1x, 1 below"
-    )
-
-
 def test_failures_are_counted_by_status_and_reason() -> None:
     runs = [
         *by("jax", None, None, reason="no amp"), *by("mxnet", None, reason="no amp"),
@@ -311,7 +289,6 @@ def test_the_terminal_ends_with_the_answers(
         "1 of 12 comparisons need 7 repeats;",
         "    7 order sure",
     ]
-    assert any(line.startswith("amp over fp32: ") for line in lines)
     assert any("runs unsupported" in line for line in lines)
     assert lines[-1] == f"report: {tmp_path}/report.html"
     page = (tmp_path / "report.html").read_text()

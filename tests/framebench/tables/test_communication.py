@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.config.kinds import INDEPENDENT
 from framebench.records.fields.communication import GradientAllReduce
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
@@ -20,8 +19,8 @@ from framebench.tables.expectation import collectives
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
-from ..made_up_runs import in_markdown, repeats, run
 from ..made_up_runs import measured as of_kind
+from ..made_up_runs import repeats, run
 from ..table_rows import only
 
 PLACE: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1, "devices_per_node": 2}
@@ -112,41 +111,26 @@ def test_sizes_are_in_their_order_whatever_that_of_the_record() -> None:
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def test_expected_measured_and_lost_stand_next_to_each_other() -> None:
-    """Fail if expected, measured and lost time are not shown together.
-    64 samples per step take 640 ms at 100 samples/s; those of the control take 400 ms at 160."""
-    control = repeats(160.0, mode=INDEPENDENT, **PLACE)
-    actual = only(table(*trained([100.0], 0.0005), *control, all_reduces()))
+def test_expected_and_measured_time_stand_next_to_each_other() -> None:
+    """64 samples per step take 640 ms at 100 samples/s."""
+    actual = only(table(*trained([100.0], 0.0005), all_reduces()))
     assert actual["step_time_ms"] == pytest.approx(640)
     assert (actual["gradient_messages"], actual["gradient_bytes"]) == (3, 2012)
     assert actual["expected_all_reduce_ms"] == pytest.approx(EXPECTED)
     assert actual["all_reduce_alone_ms"] == pytest.approx(0.5005)
-    assert actual["alone_over_expected"] == pytest.approx(0.5005 / EXPECTED)
-    assert actual["lost_to_communication_ms"] == pytest.approx(240)
     assert actual["reason"] == ""
-    for name in ("expected_all_reduce_ms", "all_reduce_alone_ms", "alone_over_expected"):
+    for name in ("expected_all_reduce_ms", "all_reduce_alone_ms"):
         assert pd.isna(actual[f"{name}_ci_low"]), "one repeat has no interval"
 
 
 def test_intervals_enclose_the_figures_where_repeats_give_them() -> None:
     speeds = [100.0 + 0.1 * number for number in range(8)]
-    control = repeats(*(1.6 * speed for speed in speeds), mode=INDEPENDENT, **PLACE)
     measured = [all_reduces(1 + 0.02 * number, repeat=number) for number in range(1, 9)]
-    actual = only(table(*trained(speeds), *control, *measured))
-    names = (
-        "expected_all_reduce_ms", "all_reduce_alone_ms", "alone_over_expected",
-        "lost_to_communication_ms",
-    )  # fmt: skip
-    for name in names:
+    actual = only(table(*trained(speeds), *measured))
+    for name in ("expected_all_reduce_ms", "all_reduce_alone_ms"):
         low, high = actual[f"{name}_ci_low"], actual[f"{name}_ci_high"]
         assert low < actual[name] < high, name
     assert actual["flags"] == "noisy", "of the collective, whose interval is more than 5 % wide"
-
-
-def test_without_a_control_nothing_is_lost_that_is_known() -> None:
-    made = table(*trained([100.0]), all_reduces())
-    assert pd.isna(only(made)["lost_to_communication_ms"])
-    assert "no control (kind independent)" in in_markdown("communication", made)
 
 
 @pytest.mark.parametrize(
@@ -228,9 +212,7 @@ def test_a_case_has_bars_of_what_is_expected_and_what_is_measured() -> None:
     known = table(*trained([100.0]), all_reduces())
     (plot,) = drawings.of_table(COMMUNICATION, known, Inputs({}), Look(["pytorch"]))
     tips = re.findall(r'data-tip="([^"]*)"', plot.svg)
-    assert [entry.partition(" ")[0] for entry in tips] == ["expected:", "alone:"], (
-        "there is no control"
-    )
+    assert [entry.partition(" ")[0] for entry in tips] == ["expected:", "alone:"]
     assert f"expected: expected {number(EXPECTED)} (ms of a step)" == tips[0]
     assert "Nothing is left out (cases with an expectation: 1)." in plot.caption
     without = table(*trained([100.0]), all_reduces(devices_per_node=4))

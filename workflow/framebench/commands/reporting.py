@@ -123,7 +123,7 @@ def make_report(
     would take it for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
-    from ..tables import answers, frames, origin
+    from ..tables import answers, coverage, frames, origin
 
     parts = report_parts()
     runs_path = results / runs_file.NAME
@@ -171,7 +171,7 @@ def make_report(
     print(
         "\n".join(
             answers.lines(
-                answers.answers_of(tables),
+                answers.answers_of(tables, coverage.sentences(inputs)),
                 _last(record_set.runs, inputs.cases.values(), provenance, page),
             )
         )
@@ -181,8 +181,7 @@ def make_report(
 def write_overview(source: Path, into: Path | None) -> None:
     """Print the overview of all frameworks, or write it between the comments of a file.
     Raises RecordsError if there is no record, or the file lacks the comments."""
-    from ..tables import frames, markdown, origin, registry
-    from ..tables.declared import coverage
+    from ..tables import coverage, frames, markdown, origin, registry
 
     record_set = record_sets.load(source)
     if not record_set.runs:
@@ -192,7 +191,7 @@ def write_overview(source: Path, into: Path | None) -> None:
     tables = frames.build(inputs)
     table = registry.known()["overview"]
     origin_text = origin.describe_origin(record_set.runs, sidecars.called)
-    covered = coverage.sentences(tables)
+    covered = coverage.sentences(inputs)
     text = markdown.crosstabs(table, tables[table], ". ".join([origin_text.caption, *covered]))
     if into is None:
         print(text, end="")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,15 +75,6 @@ class PeakFlopsLookup:
                 key = (peak.hardware, peak.accelerator, peak.cores, peak.precision)
                 self._found[key].append(peak)
 
-    def alike(self) -> Iterator[list[PeakFlops]]:
-        """Yield the peaks on equal devices in one precision, of each number of busy devices."""
-        for peaks in self._found.values():
-            left = list(peaks)
-            while left:
-                first = left[0]
-                yield [peak for peak in left if _is_alike(peak, first)]
-                left = [peak for peak in left if not _is_alike(peak, first)]
-
     def for_run(self, run: Run, framework: str = "") -> PeakFlops | None:
         """Return the highest peak on the run's machine, accelerator, cores and precision.
 
@@ -102,10 +93,6 @@ class PeakFlopsLookup:
             if framework in ("", peak.framework)
         ]
         return max(here, key=lambda peak: (peak.devices, peak.tflops or 0.0), default=None)
-
-
-def _is_alike(peak_flops: PeakFlops, other: PeakFlops) -> bool:
-    return same(peak_flops.machine, other.machine) and peak_flops.devices == other.devices
 
 
 def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:

@@ -13,7 +13,6 @@ from . import panels
 from .charts import (
     expectation_bars,
     learning_curves,
-    loss_bars,
     measured_panels,
     memory_curves,
     roofline_panels,
@@ -43,7 +42,6 @@ DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
     "scaling": lambda drawing: scaling_curves.panels(
         drawing.frame, drawing.look, scaling.KINDS[drawing.table.name]
     ),
-    "losses": lambda drawing: loss_bars.of_weak_scaling(drawing.frame),
     "memory": lambda drawing: memory_curves.panels(drawing.frame, drawing.look),
     "roofline": lambda drawing: roofline_panels.panels(drawing.frame, drawing.look),
     "communication": lambda drawing: expectation_bars.of_communication(drawing.frame),

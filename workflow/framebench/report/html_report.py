@@ -24,9 +24,9 @@ from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
 from ..records.sidecars.calls import CallEntry
 from ..records.sidecars.interruptions import Interruption
-from ..tables import answers, contests, frames, measured, origin, registry, view
+from ..tables import answers, contests, coverage, frames, measured, origin, registry, view
 from ..tables.columns import VERDICT
-from ..tables.declared import own_peaks
+from ..tables.declared import efficiency
 from ..tables.declared.fastest import FASTEST
 from ..tables.declared.variants import VARIANTS
 from ..tables.legend import explanations
@@ -103,9 +103,9 @@ def render(
     machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
     failed, failed_left_out = failures.by_status(inputs.runs, link)
     statuses = Counter(run.status for run in runs)
-    found = answers.answers_of(tables)
+    found = answers.answers_of(tables, coverage.sentences(inputs))
     answered = [*zip(found.fastest, inputs.once(contests.find_contests), strict=True)]
-    own_peak = partial(own_peaks.relate_to_peak, inputs)
+    own_peak = partial(efficiency.relate_to_peak, inputs)
     shown_answers = _with_axes(found, tables)
     of_variants = [*zip(found.variants, view.rows_of(tables, VARIANTS), strict=True)]
     plots = _plots(inputs, tables, look, link)

@@ -1,7 +1,7 @@
 """Answers as sentences, for the first screen of the report and the last lines of the terminal.
 
 They name the ratio of each variant of a suite, the fastest framework of each setting, its lead and
-whether that is significant, gains of precisions, compilers and devices, and failures."""
+whether that is significant, and failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..config.catalog import model_title
 from ..statistics.verdicts import FASTER, SLOWER
 from . import contests, formatting, view
 from .columns import Row
-from .declared import coverage, own_model, own_peaks
+from .declared import efficiency, own_model
 from .declared.fastest import (
     DECIDED,
     FASTEST,
@@ -29,14 +29,13 @@ from .declared.fastest import (
     percent,
     too_few,
 )
-from .declared.gains import GAINS
 from .declared.reasons import FAILURES
 from .declared.variants import VARIANTS
 from .measured import NO_FRAMEWORK
 from .results import flags_of_all, other_flags
 from .table import Table
 
-#: Terminal: characters of a line, number of lines, lines of gains and reasons of a status.
+#: Terminal: characters of a line, number of lines, slow frameworks and reasons of a status.
 WIDTH, LINES, MOST = 100, 15, 3
 #: Terminal: fewest lines of an answer: its heading, one setting, and how many are left out.
 LEAST = 3
@@ -115,17 +114,14 @@ class VariantAnswer:
 class Answers:
     """All sentences of a report.
 
-    ``variants``: those of suites with variants. ``first_gains``: one for precisions, one for
-    compilers, and so on. ``failures``: (status, sentence). ``counted``: all failures in one
-    sentence. ``everywhere``: flags of every fastest figure. ``coverage``: how much of each suite
-    has been measured. ``slow``: frameworks whose matmuls are slow on this device. ``own_model``:
-    what was found about a user's own model, which no frameworks compete for. ``excluded``: a
-    sentence for each setting with figures that take part in no comparison."""
+    ``variants``: those of suites with variants. ``failures``: (status, sentence). ``counted``: all
+    failures in one sentence. ``everywhere``: flags of every fastest figure. ``coverage``: how much
+    of each suite has been measured. ``slow``: frameworks whose matmuls are slow on this device.
+    ``own_model``: what was found about a user's own model, which no frameworks compete for.
+    ``excluded``: a sentence for each setting with figures that take part in no comparison."""
 
     variants: Sequence[VariantAnswer]
     fastest: Sequence[Answer]
-    gains: Sequence[str]
-    first_gains: Sequence[str]
     failures: Sequence[tuple[str, str]]
     counted: str
     everywhere: Sequence[str]
@@ -187,24 +183,21 @@ class Answers:
         return [self.fastest[at] for at in sorted(ranked[:most])]
 
 
-def answers_of(tables: Mapping[Table, pd.DataFrame]) -> Answers:
-    """Make all sentences from the tables."""
+def answers_of(tables: Mapping[Table, pd.DataFrame], covered: Sequence[str] = ()) -> Answers:
+    """Make all sentences from the tables. ``covered``: sentences of the coverage of suites."""
     rows = view.records(tables[FASTEST])
     everywhere = flags_of_all(row["flags"] for row in rows if row["median"] is not None)
-    gains, failed = view.records(tables[GAINS]), view.records(tables[FAILURES])
-    first = {row["of_table"]: row for row in reversed(gains)}
+    failed = view.records(tables[FAILURES])
     parameters_of = formatting.own_parameters(rows)
     name = contests.named(rows, lambda row: _case(row, parameters_of(row)))
     return Answers(
         _variants(view.rows_of(tables, VARIANTS), everywhere),
         [_answer(row, name(row), everywhere) for row in rows],
-        [_gain(row, everywhere) for row in gains],
-        [_gain(row, everywhere) for row in gains if row is first[row["of_table"]]],
         [*_failures(failed)],
         _counted(failed),
         everywhere,
-        coverage.sentences(tables),
-        own_peaks.sentences(tables),
+        covered,
+        efficiency.slow_libraries(tables),
         own_model.sentences(tables),
         [*excluded_sentences(rows), *excluded_sentences(view.rows_of(tables, own_model.OWN_MODEL))],
     )
@@ -215,7 +208,7 @@ def lines(answers: Answers, last: Sequence[str]) -> list[str]:
 
     These are LINES, longer ones wrapped, and those on what is excluded, or a few more where each
     answer would have less than LEAST."""
-    behind = [*answers.slow[:MOST], *answers.first_gains[:MOST]][: MOST + 1]
+    behind = [*answers.slow[:MOST]]
     behind += [answers.counted] * bool(answers.failures)
     if answers.everywhere:
         behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
@@ -383,21 +376,6 @@ def _entrant(row: Row, prefix: str) -> str:
     parts += [compiler] if compiler not in ("", "none") else []
     parts += [row[f"{prefix}suite_variant"]] if row[f"{prefix}suite_variant"] else []
     return "+".join(parts)
-
-
-def _gain(row: Row, everywhere: Sequence[str]) -> str:
-    """Return the range of a gain, the cases at its ends, and how many ratios are significant."""
-    flags = f" [{flags}]" if (flags := other_flags(row["flags"], everywhere)) else ""
-    alone, line = row["ratios"] == 1, f"{row['perfect'] or 1}x"
-    ends = f"{row['most']:.2f}x ({row['most_of']})"
-    if not alone:
-        ends = f"{row['least']:.2f}x ({row['least_of']}) to {ends}"
-    if not row["faster"] and (row["slower"] or row["perfect"]):
-        shown = f"{row['slower']} of {row['ratios']} significantly below {line}"
-    else:
-        shown = f"{row['faster']} of {row['ratios']} significantly above {line}"
-        shown += f", {row['slower']} below" if row["slower"] else ""
-    return f"{row['change']}: {ends}, {shown}{flags}"
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,6 @@ from ..files.text import no_formula
 from ..files.whole_files import write_together
 from . import case_frame, markdown, registry
 from .columns import Row
-from .declared import coverage
 from .table import Inputs, Table
 
 
@@ -44,11 +43,9 @@ def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") 
 
     ``origin``: origin of the figures, for readers."""
     texts = {}
-    covered = ". ".join(filter(None, (origin, *coverage.sentences(tables))))
     for table, rows in tables.items():
-        about = covered if table.group == coverage.COVERAGE.group else origin
         texts[folder / f"{table.name}.csv"] = csv_text(rows)
-        texts[folder / f"{table.name}.md"] = markdown.render(table, rows, about)
+        texts[folder / f"{table.name}.md"] = markdown.render(table, rows, origin)
     return texts
 
 

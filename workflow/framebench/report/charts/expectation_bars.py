@@ -16,7 +16,6 @@ MAX_COMMUNICATION_CASES = 12
 COMMUNICATION = {
     "expected_all_reduce_ms": "expected",
     "all_reduce_alone_ms": "alone",
-    "lost_to_communication_ms": "lost",
 }
 
 
@@ -34,7 +33,7 @@ def of_communication(table: pd.DataFrame) -> list[Plot]:
         for at, (column, title) in enumerate(COMMUNICATION.items()):
             value = getattr(row, column)
             if is_known(value):
-                parts = [max(0.0, value) if n == at else 0.0 for n in range(len(COMMUNICATION))]
+                parts = [value if n == at else 0.0 for n in range(len(COMMUNICATION))]
                 bars.append(Bar(title, parts, number(value), axes))
     return [
         stacked_bars.plot(
@@ -42,10 +41,9 @@ def of_communication(table: pd.DataFrame) -> list[Plot]:
             bars,
             tuple(COMMUNICATION.values()),
             "ms of a step",
-            "What communication of gradients should take, takes alone, and costs a "
+            "What communication of gradients should take, and takes alone, in a "
             f"step of {len(chosen)} cases. The numbers stand in the table.",
             "Alone longer than expected: communication costs more than its all-reduces. "
-            "Lost shorter than alone: the rest overlaps with the backward pass. What is below "
-            f"zero has no bar. {left_out(len(chosen), len(every), 'cases with an expectation')}",
+            + left_out(len(chosen), len(every), "cases with an expectation"),
         )
     ]

@@ -7,7 +7,7 @@ matmul do not count (model FLOPs utilization: PaLM, Chowdhery et al. 2022, appen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...config.catalog import forward_multiply_adds
 from ...records.device_peaks import PeakFlops
@@ -17,10 +17,15 @@ from ..datasheets import datasheet_tflops
 from ..results import CaseResult, over_runs
 from ..table import Inputs, Table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: Highest plausible MFU, because a model has more than large matmuls. A higher one was measured
 #: against a peak that is too low.
 HIGHEST_MFU = 0.95
 DOUBTED = "peak"
+#: Fraction of the best peak below which a framework's matmul library is called slow.
+SLOW = 0.5
 
 
 def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
@@ -76,6 +81,8 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "peak_tflops": peak and peak.tflops,
         "peak_by": peak.by if peak else "",
         "of_own_peak": _part(achieved, own),
+        "own_peak_tflops": own and own.tflops,
+        "own_peak_library": "; ".join(filter(None, (own.library, own.remedy))) if own else "",
         OWN_PEAK_SHARE.name: _part(own.tflops if own else None, peak),
         "datasheet_tflops": datasheet_tflops(inputs.datasheets, run),
         "mfu": mfu,
@@ -104,6 +111,38 @@ def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str
     if not peak_known:
         return f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
     return ""
+
+
+def relate_to_peak(inputs: Inputs, result: CaseResult) -> tuple[str, bool]:
+    """Return how steps relate to their framework's peak, and whether that is slow; "" if unknown.
+
+    One device of the case is compared with one device."""
+    if not result.case.is_step:
+        return "", False
+    run = result.runs[0]
+    own, best = inputs.peaks.for_run(run, run.case.framework), inputs.peaks.for_run(run)
+    if not (own and best and own.tflops and best.tflops):
+        return "", False
+    achieved, share = tflops_per_device(result, inputs.models), own.tflops / best.tflops
+    text = f"{achieved / own.tflops:.0%} of its own peak, which is" if achieved else "own peak:"
+    return f"{text} {share:.0%} of the best", share < SLOW
+
+
+def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
+    """Return a sentence per framework, precision and device whose peak is below SLOW of the
+    best."""
+    from .. import view  # slow to import, and plans need only names
+
+    sentences = []
+    for row in view.rows_of(tables, EFFICIENCY):
+        if (row[OWN_PEAK_SHARE.name] or 1) >= SLOW or row["devices_per_node"] > 1:
+            continue
+        own, best = (f"{row[name]:.3g}" for name in ("own_peak_tflops", "peak_tflops"))
+        text = f"{row['framework']} has a slow matmul library here: {own} TFLOP/s "
+        text += f"{row['precision']}, {row['peak_by'].partition(' ')[0]} {best}"
+        library = row["own_peak_library"]
+        sentences.append(text + (f"; it uses {library}" if library else ""))
+    return [*dict.fromkeys(sentences)]
 
 
 def tflops(name: str, meaning: str, title: str, **shown: Any) -> Column:
@@ -135,7 +174,7 @@ EFFICIENCY = Table(
     "recomputation. MFU is TFLOP/s over the peak measured on this device: the fastest matmul in "
     "this precision that any framework sustained for seconds, on one device with idle neighbours. "
     "A framework's own peak is that of its own matmul: where it is far below the best, its library "
-    "is slow here, see Own peaks. "
+    "is slow here, or does not know this processor. "
     "The vendor's value stands next to it, where there is one. Energy counts the sources that the "
     "row names; other sources do not compare. Memory is that of the rank with the most.",
     columns=(
@@ -169,7 +208,20 @@ EFFICIENCY = Table(
             form=PERCENT,
             optional=True,
         ),
+        tflops(
+            "own_peak_tflops", "fastest matmuls of this framework", "own peak TFLOP/s",
+            optional=True,
+        ),
         OWN_PEAK_SHARE,
+        Column(
+            "own_peak_library",
+            TEXT,
+            "library and code path of these matmuls, or kernels of the build for a GPU, and the "
+            "build that has machine code for it",
+            title="library",
+            optional=True,
+            note=True,
+        ),
         Column(
             "energy_joules_per_sample",
             NUMBER,

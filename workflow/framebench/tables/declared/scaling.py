@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ...cases.conditions import Key
 from ...records.run import Run
 from ...statistics import descriptive
-from .. import losses
 from ..columns import (
     COUNT,
     NUMBER,
@@ -63,13 +62,8 @@ ALONE = (
     "resemble each other. It is no part of the loss: in a step communication overlaps with the "
     "backward pass, and competes with it. A framework that does not tell the sizes has none."
 )
-COMMUNICATION_EXPLANATION = (
-    "Communication, estimated, is the part of a step that exchanging the gradients would take "
-    "with nothing beside it: one all-reduce of all gradients, extrapolated from the latency and "
-    "bandwidth of two all-reduces timed before the run, 4 bytes for each parameter, over the "
-    "step. It is neither an upper nor a lower bound: in a step "
-    "communication overlaps with the backward pass, shares cores and memory with it, and may be "
-    "many messages. One device, and inference, have none. All-reduce GB/s are the bytes of the "
+BANDWIDTH = (
+    "All-reduce GB/s are the bytes of the "
     "larger array over its seconds (algorithm bandwidth). Bus GB/s are that times 2 (n - 1) / n of"
     " n devices, as nccl-tests counts: each device sends and receives at least so many bytes for "
     "each of the array, so that alone compares with what a link can do, and between numbers of "
@@ -79,8 +73,8 @@ COMMUNICATION_EXPLANATION = (
 
 SHARED_HARDWARE = (
     "Devices of a processor share its caches, its memory and its clock: what these cost stands in "
-    "the efficiency too, and reads as if it were the framework's communication, unless a control "
-    "was measured, which tells them apart."
+    "the efficiency too, and reads as if it were the framework's communication. The benchmark "
+    "`independent`, which trains on as many devices without communication, shows that part."
 )
 
 
@@ -92,18 +86,9 @@ def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
 
 def weak(inputs: Inputs) -> pd.DataFrame:
     """Return the data-parallel cases, relative to one device with equal batch per device."""
-    from ..case_frame import with_cells  # slow to import, and plans make no rows
-
     replicas = inputs.frame["key"].map(attrgetter("case.replicas"))
     cases = inputs.frame[replicas == inputs.frame["devices"]]
-    table = _efficiencies(cases, inputs, attrgetter("on_one"))
-    return with_cells(
-        table,
-        (
-            losses.cells(case, base, losses.control_of(case, inputs.others))
-            for case, base in zip(table["result"], table["base"], strict=True)
-        ),
-    )
+    return _efficiencies(cases, inputs, attrgetter("on_one"))
 
 
 def strong(inputs: Inputs) -> pd.DataFrame:
@@ -115,7 +100,7 @@ def strong(inputs: Inputs) -> pd.DataFrame:
     3. Without a measured baseline, it is a series only if one of its cases lacks a weak-scaling
        baseline too: in a grid of batches and devices, equal total batches occur by chance. The rows
        then say what is missing."""
-    import pandas as pd  # as above
+    import pandas as pd  # slow to import, and plans make no rows
 
     cases, keys = inputs.frame, inputs.frame["key"]
     bases = keys.map(_base_of_total)
@@ -161,12 +146,6 @@ def _alone(run: Run) -> float | None:
 
 def _messages(run: Run) -> int | None:
     return run.gradient_all_reduce.messages if run.gradient_all_reduce and _step(run) else None
-
-
-def _estimate(run: Run) -> float | None:
-    """Return the fraction of a training step that one all-reduce of all gradients would take."""
-    seconds = run.all_reduce.gradient_seconds if run.all_reduce else None
-    return seconds / step if seconds is not None and (step := _step(run)) else None
 
 
 def _rate(run: Run) -> float | None:
@@ -258,23 +237,13 @@ _COMMUNICATION = (
         **_SHOWN,
     ),
     Column(
-        "communication_estimate",
-        NUMBER,
-        "part of a step that all gradients would take alone",
-        value=over_runs(_estimate),
-        title="communication, estimated %",
-        form=PERCENT,
-        about=COMMUNICATION_EXPLANATION,
-        **_SHOWN,
-    ),
-    Column(
         "all_reduce_gbytes_per_second",
         NUMBER,
         "bytes of the larger array over time",
         "GB/s",
         over_runs(_rate),
         title="all-reduce GB/s",
-        about=COMMUNICATION_EXPLANATION,
+        about=BANDWIDTH,
         **_SHOWN,
     ),
     Column(
@@ -284,7 +253,7 @@ _COMMUNICATION = (
         "GB/s",
         over_runs(_bus_rate),
         title="all-reduce bus GB/s",
-        about=COMMUNICATION_EXPLANATION,
+        about=BANDWIDTH,
         **_SHOWN,
     ),
     *shared("reason", "flags"),
@@ -301,7 +270,6 @@ def _table(
     columns: Sequence[Column],
     heading: str,
     rows: Callable[[Inputs], pd.DataFrame],
-    drawings: Sequence[Drawing] = (),
 ) -> Table:
     kind = KINDS[name]
     return Table(
@@ -315,7 +283,7 @@ def _table(
         always=True,
         sectioned=True,
         pivot=Pivot(kind.batch, heading),
-        drawings=(Drawing("scaling"), *drawings),
+        drawings=(Drawing("scaling"),),
         answers=("verdict", "speedup", "throughput_median"),
         order="speedup",
         lead=shared_hardware,
@@ -330,10 +298,9 @@ WEAK = _table(
     "Throughput, and its ratio to one device (1n1g) at the same batch per device: the total batch "
     "grows with the devices. Devices that compute the same samples together (`tensor`, `pipeline`) "
     f"are in the table of strong scaling. {_EFFICIENCY}",
-    (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *losses.COLUMNS, *_COMMUNICATION),
+    (*RESULT_COLUMNS, *shared("devices"), *_RATIOS, *_COMMUNICATION),
     "bsz",
     weak,
-    [Drawing("losses")],
 )
 STRONG = _table(
     "strong_scaling",
