@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ import yaml
 from core.case import Case
 from framebench.config.suite import Suite, load_suite
 from framebench.config.validation import ConfigError
-from framebench.plan import pair_forecast
+from framebench.plan import plan_text
 from framebench.plan.pairing import wanted
-from framebench.records import record_sets
 from framebench.records.run import Run
 
 from ..made_up_runs import run
@@ -121,30 +119,13 @@ def test_a_gate_has_two_variants(tmp_path: Path, variants: tuple[str, ...]) -> N
         suite(tmp_path, variants=variants)
 
 
-def test_before_it_measures_a_gate_says_how_many_pairs_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repeats = {"margin": "5%", "at_most": 40}
-    made = plan(tmp_path, {**SUITE, "repeats": repeats, "variants": {"base": {}, "new": {}}})
-    actual: dict[str, list[Run]] = {}
-    monkeypatch.setattr(
-        record_sets,
-        "load_results",
-        lambda folder, writes: SimpleNamespace(runs=actual.get("here", [])),
-    )
-    (text,) = pair_forecast.lines(made)
-    assert "the first 8 pairs tell" in text
-    assert "At most 40 pairs" in text
-    sides = runs_of([1.0, 1.02] * 4)
-    actual["here"] = [
-        replace(one, origin=f"{made.folders[case]}/r{one.repeat}.json")
-        for case, side in zip(made.folders, sides, strict=True)
-        for one in side
-    ]
-    (text,) = pair_forecast.lines(made)
-    assert "pairs scatter by 1.5% on this machine (from 1 cases in pairs)" in text
-    assert "8 pairs decide all cases" in text
-    actual["here"] = [replace(side, origin=f"other/r{side.repeat}.json") for side in sides[1]]
-    (text,) = pair_forecast.lines(made)
-    assert "pairs scatter by 2.1% on this machine (from repeats of 1 cases)" in text
-    assert pair_forecast.lines(plan(tmp_path)) == []
+def test_a_plan_says_how_many_pairs_a_gate_takes_at_most(tmp_path: Path) -> None:
+    def said(at_most: int) -> str:
+        repeats = {"margin": "5%", "at_most": at_most}
+        made = plan(tmp_path, {**SUITE, "repeats": repeats, "variants": {"base": {}, "new": {}}})
+        (text,) = plan_text.most_pairs(made)
+        return text
+
+    assert "8 to 40 pairs" in said(40)
+    assert "3 pairs decide nothing" in said(3)
+    assert plan_text.most_pairs(plan(tmp_path)) == []

@@ -11,10 +11,10 @@ from typing import Any
 
 from snakemake.exceptions import IncompleteCheckpointException
 
-from ..plan import pair_forecast, targets
+from ..plan import targets
 from ..plan.jobs import record_of
 from ..plan.planning import PlannedRun
-from .call import checked, warn
+from .call import checked
 from .internals import Wildcards, for_rules
 from .work import Work
 
@@ -110,9 +110,6 @@ class Rounds:
             work = self._work
             runs = work.add_further_runs() if number else work.add_runs_with_largest_batch()
             work.grow(runs)
-            if number == 1:
-                for line in pair_forecast.lines(work.plan):
-                    warn(line)
             self._further[number] = self._records(runs)
         return self._further[number]
 

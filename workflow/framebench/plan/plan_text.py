@@ -7,8 +7,9 @@ from collections.abc import Collection
 
 from core.text import duration
 
+from ..config.repeats import FIRST_LOOK
 from ..environments.soundness import is_sound
-from . import budget, estimates, groups, limits, pair_forecast, planning
+from . import budget, estimates, groups, limits, planning
 from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed.
@@ -212,13 +213,26 @@ def _names(plan: Plan) -> list[str]:
     return ["", "Cases, as --config cases=.. takes them:", *(f"  {name}" for name in found)]
 
 
+def most_pairs(plan: Plan) -> list[str]:
+    """Return a line on the largest number of pairs of a gate; [] for another suite."""
+    repeats = plan.settings.suite.repeats
+    if repeats.margin is None:
+        return []
+    head = f"Gate with a margin of {repeats.margin:.1%}: "
+    if repeats.at_most < FIRST_LOOK:
+        return [f"{head}{repeats.at_most} pairs decide nothing, it takes {FIRST_LOOK} or more"]
+    first = {run.case: run for run in plan.runs}
+    most = duration(repeats.at_most * seconds_for(plan, first.values()))
+    return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
+
+
 def _at_most(plan: Plan) -> list[str]:
     if not plan.reserve:
         return []
     most = seconds_for(plan, [*plan.pending, *plan.reserve])
     runs = len(plan.pending) + len(plan.reserve)
     return [
-        *pair_forecast.lines(plan),
+        *most_pairs(plan),
         f"and at most {runs} runs, {duration(most)}, if all cases need them",
     ]
 

@@ -56,9 +56,8 @@ OF_METRIC = ("metric", "value")
 _CONDITIONS = tuple(name for name in CONDITIONS if name not in ("input", "source_variant"))
 OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "flags", *_CONDITIONS)
 BETTER = ("higher", "lower")
-#: Flags that follow from the repeats of a case, so that readers of the file derive them again, and
-#: those of earlier versions.
-OF_REPEATS = frozenset({"few", "noisy", "untested"})
+#: Flag that follows from the repeats of a case, so that readers of the file derive it again.
+OF_REPEATS = "noisy"
 #: Limits of the record schema; tables and plots cannot hold larger figures.
 LARGEST_COUNT, LARGEST_RATE = 1_000_000, 1e15
 
@@ -192,8 +191,8 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
 def rows_of(run: Run, flags: Iterable[str] = ()) -> list[dict[str, str]]:
     """Return a row for each metric of a run, with every column; :func:`run_of` reads it back.
 
-    A metric's point is among the parameters. ``flags``: flags of the case; those in OF_REPEATS are
-    left out.
+    A metric's point is among the parameters. ``flags``: flags of the case; OF_REPEATS is left
+    out.
     """
     case, conditions, ok = run.case, run.conditions, run.status == "ok"
     known = run.key.row
@@ -214,7 +213,7 @@ def rows_of(run: Run, flags: Iterable[str] = ()) -> list[dict[str, str]]:
             "reason": run.reason,
             "better": metric.better,
             "parameters": _json({**dict(case.parameters), **dict(metric.point)}),
-            "flags": " ".join(sorted({*flags} - OF_REPEATS)) if ok else "",
+            "flags": " ".join(sorted({*flags} - {OF_REPEATS})) if ok else "",
             **given,
         }
         for metric in run.metrics

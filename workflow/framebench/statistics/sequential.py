@@ -123,22 +123,6 @@ def needed(ratio: float, scatter: float, margin: float, cases: int) -> int | Non
     return next((n for n, chance in zip(LOOKS, decided, strict=True) if chance >= POWER), None)
 
 
-def unchanged(scatters: Sequence[float], margin: float) -> list[tuple[float, float]]:
-    """Return what each look decides if nothing has changed.
-
-    ``scatters``: of the cases, see :func:`needed`. Returns, for a limit at each of LOOKS, the
-    probability that all cases pass, and the mean number of pairs per case.
-    """
-    apart = -math.log1p(-margin)
-    of_cases = np.array(
-        [decided_by_look(_share_across(apart, scatter), LEVEL) for scatter in scatters]
-    )
-    going_on = np.hstack([np.ones((len(of_cases), 1)), 1 - of_cases[:, :-1]])
-    steps = np.diff([0, *LOOKS])
-    pairs = np.cumsum(going_on.mean(axis=0) * steps)
-    return [*zip(of_cases.prod(axis=0).tolist(), pairs.tolist(), strict=True)]
-
-
 def scatter_of_pairs(ratios: Sequence[float]) -> float:
     """Return a standard deviation of the logarithms that few outliers hardly change.
 
