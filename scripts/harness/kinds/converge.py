@@ -125,9 +125,8 @@ class Converge(Kind):
             "start",
             _folder,
             "",
-            "a file of weights to start from, of safetensors or a checkpoint of TensorFlow, a "
-            "folder with those that a training of the same model, framework, precision and seed "
-            f"has left, or {NONE}: drawn ones",
+            "a safetensors file of weights to start from, a folder with those that a training of "
+            f"the same model, framework, precision and seed has left, or {NONE}: drawn ones",
             NONE,
         ),
         Parameter(

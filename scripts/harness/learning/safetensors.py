@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from typing import IO, Any, Dict, Mapping, Tuple
+from typing import IO, Any, Callable, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 from core import bounded
 from tasks import TaskError
-
-from harness.learning.stored import Stored
 
 #: Suffix of file names.
 SUFFIX = ".safetensors"
 #: Dtypes by safetensors' names and numpy's; bfloat16 is the upper half of a float32.
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _METADATA, _OWN = "__metadata__", {"format": "framebench"}
+
+
+class Stored(NamedTuple):
+    """Arrays in a file at ``path``.
+
+    ``names``: as the file has them. ``array``: returns an array by name, in float32. ``is_own``:
+    written by a training here, with the names and layout that all frameworks share."""
+
+    path: str
+    names: Sequence[str]
+    array: Callable[[str], Any]
+    is_own: bool
+
+    def sha256(self) -> str:
+        """Return the SHA-256 (hex) of the file."""
+        digest = hashlib.sha256()
+        with bounded.open_to_read(self.path) as file:
+            for block in iter(lambda: file.read(1 << 20), b""):
+                digest.update(block)
+        return digest.hexdigest()
 
 
 def open_safetensors(path: str) -> Stored:
@@ -28,7 +47,7 @@ def open_safetensors(path: str) -> Stored:
         with bounded.open_to_read(path) as file:
             return _array(path, file, name, declared[name], begin)
 
-    return Stored(sorted(declared), array, str, [path], is_own)
+    return Stored(path, sorted(declared), array, is_own)
 
 
 def write(path: str, arrays: Mapping[str, Any]) -> None:

@@ -1,5 +1,5 @@
-"""Initial weights of a training: a safetensors file of Hugging Face's or a TensorFlow checkpoint
-with the names of BERT or ELECTRA, or the weights of another training."""
+"""Initial weights of a training: a safetensors file with Hugging Face's names of BERT or ELECTRA, or
+the weights of another training."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from tasks import TaskError
 
-from harness.learning import bundle, safetensors
-from harness.learning.stored import Stored
+from harness.learning import safetensors
+from harness.learning.safetensors import Stored
 
 #: Prefixes of names of an encoder that is part of a larger model.
 _PREFIXES = ("bert.", "electra.", "discriminator.")
@@ -35,6 +35,8 @@ _NAMES = (
 _COMPILED = tuple((re.compile(theirs), ours) for theirs, ours in _NAMES)
 #: Last parts of names; older files have TensorFlow's for a normalization.
 _KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+#: Suffix of the index of a TensorFlow checkpoint.
+_INDEX = ".index"
 #: The encoder that is fine-tuned, of the two of a pre-trained model.
 _DISCRIMINATOR = "discriminator."
 #: Arrays that a file must have for a model with an encoder. All others belong to a head.
@@ -82,14 +84,15 @@ def file_of(path: str, alike: str) -> str:
 def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
     """Return what the file has of a model with arrays of these ``shapes``, by our names.
 
-    Raises :class:`TaskError` where it has neither format, lacks part of the encoder, or has another
+    Raises :class:`TaskError` where it is not safetensors, lacks part of the encoder, or has another
     shape."""
-    try:
-        stored = (
-            bundle.open_checkpoint(path)
-            if bundle.is_checkpoint(path)
-            else safetensors.open_safetensors(path)
+    if path.endswith(_INDEX) or os.path.isfile(path + _INDEX):
+        raise TaskError(
+            f"start: found {path}, a TensorFlow checkpoint; allowed: {safetensors.SUFFIX}; convert "
+            "it, for instance with transformers (from_pretrained, save_pretrained)"
         )
+    try:
+        stored = safetensors.open_safetensors(path)
         weights, left = _arrays(path, stored, shapes)
         digest = stored.sha256()
     except OSError as error:
@@ -103,8 +106,7 @@ def read(path: str, shapes: Mapping[str, Tuple[int, ...]]) -> Start:
     if body:
         raise TaskError(
             f"{path}: lacks {body[0]} and {len(body) - 1} others of the encoder; it must be of "
-            "BERT or ELECTRA with Hugging Face's names or, a checkpoint of TensorFlow, with "
-            "Google's"
+            "BERT or ELECTRA with Hugging Face's names"
         )
     return Start(
         weights,
@@ -132,7 +134,7 @@ def _arrays(
     arrays: Dict[str, Any] = {}
     left: List[str] = []
     for theirs in stored.names:
-        ours = theirs if stored.is_own else our_name(stored.called(theirs))
+        ours = theirs if stored.is_own else our_name(theirs)
         if ours and ours.startswith(_DISCRIMINATOR) and ours not in shapes:
             ours = ours[len(_DISCRIMINATOR) :]
         if ours is None or ours not in shapes:
