@@ -1,14 +1,16 @@
-"""Texts in a folder are learned by ELECTRA, through the command line.
+"""Tokens in a folder are learned by ELECTRA, through the command line.
 ``test_loaders.py`` compares the loaders of all frameworks, ``test_decoder.py`` their ELECTRA.
 Most of their words are the same one, which a generator learns in a few steps."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ..bench import ROOT, Bench
@@ -16,7 +18,7 @@ from ..conftest import build_environment
 from ..harness.validity import assert_valid
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", *(f"w{number}" for number in range(34))]
-#: Tokens of each text; one in so many words is random, the others are the first.
+#: Tokens at a time; one in so many words is random, the others are the first.
 TEXT, OTHER = 400, 6
 LENGTH, BATCH, UPDATES = 32, 16, 25
 #: Compiler that a framework trains with.
@@ -29,12 +31,13 @@ Learned = Callable[..., dict[str, Any]]
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root, drawn = tmp_path_factory.mktemp("texts"), random.Random(0)
     (root / "vocab.txt").write_text("\n".join(WORDS) + "\n")
-    for split, count in (("train", 24), ("val", 5)):
-        (root / split).mkdir()
-        for number in range(count):
-            words = [WORDS[5 if drawn.randrange(OTHER) else drawn.randrange(5, len(WORDS))]
-                     for _ in range(TEXT)]  # fmt: skip
-            (root / split / f"{number}.txt").write_text(" ".join(words))
+    for split, count in (("train", 24 * TEXT), ("val", 5 * TEXT)):
+        ids = [
+            5 if drawn.randrange(OTHER) else drawn.randrange(5, len(WORDS)) for _ in range(count)
+        ]
+        (root / f"{split}.bin").write_bytes(np.array(ids, "<u2").tobytes())
+        said = {"dtype": "uint16", "vocabulary": len(WORDS)}
+        (root / f"{split}.json").write_text(json.dumps(said))
     return root
 
 
@@ -68,7 +71,7 @@ def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
 @pytest.mark.parametrize(
     ("framework", "devices"), [*((name, 1) for name in COMPILER), ("pytorch", 2)]
 )
-def test_texts_in_a_folder_are_learned(learned: Learned, framework: str, devices: int) -> None:
+def test_tokens_in_a_folder_are_learned(learned: Learned, framework: str, devices: int) -> None:
     record = learned(framework, devices)
     assert record["status"] == "ok", record["reason"]
     assert_valid(record)
@@ -89,7 +92,7 @@ def test_every_framework_is_fed_the_same(learned: Learned) -> None:
     assert [name for name, task in tasks.items() if task != tasks["pytorch"]] == []
 
 
-def test_devices_share_the_texts(learned: Learned) -> None:
+def test_devices_share_the_tokens(learned: Learned) -> None:
     alone, shared = (learned("pytorch", devices)["ranks"] for devices in (1, 2))
     assert len({rank["loader_output"]["order_crc32"] for rank in shared}) == 2, (
         "both are fed the same"

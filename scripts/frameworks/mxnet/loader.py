@@ -1,32 +1,19 @@
 """Images from files: gluon.data.DataLoader with worker processes, and mxnet.image, which is OpenCV,
-as Gluon's own image classification has them; from RecordIO by gluon.data.RecordFileDataset."""
+as Gluon's own image classification has them."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
-from harness.loader import (
-    DEVIATION,
-    FOLDER,
-    MEAN,
-    RECORDIO,
-    Loads,
-    centre,
-    crop,
-    is_flipped,
-    one_by_one,
-)
+from harness.loader import DEVIATION, MEAN, Loads, centre, content_of, crop, is_flipped, one_by_one
 from harness.loader.encoded import whole_image
 from harness.loader.workers import TIMEOUT
-from mxnet.gluon.data import DataLoader, Dataset, RecordFileDataset
-
-FORMATS = (FOLDER, RECORDIO)
+from mxnet.gluon.data import DataLoader, Dataset
 
 
 def decode(content: bytes) -> Any:
@@ -67,25 +54,14 @@ class Images(Dataset):
 
     def __init__(self, loads: Loads) -> None:
         self._asked = loads
-        files = {os.path.dirname(path) for path in loads.paths} if loads.format == RECORDIO else ()
-        self._records = {file: RecordFileDataset(file) for file in files}
 
     def __len__(self) -> int:
         return len(self._asked.paths)
 
-    def _read(self, number: int) -> Tuple[bytes, int]:
-        path = self._asked.paths[number]
-        if not self._records:
-            with open(path, "rb") as file:
-                return file.read(), int(self._asked.labels[number])
-        record, place = os.path.split(path)
-        header, content = mx.recordio.unpack(self._records[record][int(place)])
-        return content, int(header.label)
-
     def __getitem__(self, number: int) -> Tuple[Any, int, int]:
         loads = self._asked
-        content, label = self._read(number)
-        image = decode(content)
+        label = int(loads.labels[number])
+        image = decode(content_of(loads.paths[number]))
         if loads.decodes_only:
             return image[0, 0].asnumpy().astype(np.float32), label, number
         height, width, size = image.shape[0], image.shape[1], loads.size

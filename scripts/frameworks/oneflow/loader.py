@@ -1,17 +1,15 @@
 """Images from files: oneflow.utils.data.DataLoader with worker processes, Pillow's decoder and
-Pillow's transforms, which flowvision's stand on. OFRecord: :mod:`.ofrecord_loader`."""
+Pillow's transforms, which flowvision's stand on."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Sequence
 
-from harness.loader import FOLDER, OFRECORD, one_by_one, pillow
+from harness.loader import one_by_one, pillow
 from harness.loader.workers import TIMEOUT
 from oneflow.utils.data import DataLoader
 
 pixels = pillow.pixels
-FORMATS = (FOLDER, OFRECORD)
-MODULES = {OFRECORD: "ofrecord_loader"}
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:

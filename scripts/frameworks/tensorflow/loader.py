@@ -6,18 +6,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 import tensorflow as tf
-from harness.loader import (
-    FOLDER,
-    TFRECORD,
-    Loaded,
-    LoadedTokens,
-    Loads,
-    TokenLoads,
-    tensorflow_data,
-)
-
-FORMATS = (FOLDER, TFRECORD)
-TOKEN_FORMATS = (TFRECORD,)
+from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
 
 
 def _constants(arrays: tensorflow_data.Arrays) -> tensorflow_data.Arrays:

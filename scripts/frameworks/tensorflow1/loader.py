@@ -8,19 +8,9 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 import tensorflow as tf
-from harness.loader import (
-    FOLDER,
-    TFRECORD,
-    Loaded,
-    LoadedTokens,
-    Loads,
-    TokenLoads,
-    tensorflow_data,
-)
+from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
 
 Arrays = tensorflow_data.Arrays
-FORMATS = (FOLDER, TFRECORD)
-TOKEN_FORMATS = (TFRECORD,)
 _LOCK = threading.Lock()
 _DECODER: Dict[str, Any] = {}
 
@@ -97,7 +87,7 @@ def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
 
 def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     """Yield batches of token sequences; see :meth:`harness.loader.Loading.load_tokens`."""
-    alike = loads._replace(starts=None, records=(), features=tuple(loads.features))
+    alike = loads._replace(starts=None)
     arrays = tensorflow_data.token_arrays(loads)
     for batch in _batches(alike, arrays, tensorflow_data.token_dataset):
         yield LoadedTokens(*batch)

@@ -106,7 +106,7 @@ class Input(Kind):
                 lambda: supply.without_broken(adapter, images, range(len(images.paths)), workers),
             )
         fields["data_set"] = {**folder.report(images), "identity": folder.identity(root)}
-        fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
+        fields["loader"] = {"workers": workers, **adapter.loader_settings()}
         epochs = [loads_of(number) for number in range(parameters["epochs"])]
         fields["loader_output"] = context.phase(
             "check", lambda: supply.checked(adapter, epochs[0], root)

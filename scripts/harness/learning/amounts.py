@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Mapping, NamedTuple, Optional
 
 import tasks
 from core.inputs import READING
 
 from harness.learning import pretraining
-from harness.samples import folder
-
-#: Approximate bytes per token of a text, or of records of tokens.
-_BYTES = 4
+from harness.samples import folder, tokens
 
 
 class Amounts(NamedTuple):
@@ -30,15 +26,15 @@ def amounts(
 
     ``source``: where its samples come from, as in :mod:`core.inputs`. ``length``: tokens of a
     sequence. ``root``: folder of the files, or None. Questions and images are counted; sequences
-    are estimated from the bytes of their files. Raises :class:`tasks.TaskError` and
+    are those of its token files. Raises :class:`tasks.TaskError` and
     :class:`folder.BadData` for an incomplete folder."""
     if source not in READING:
         return _of_task(model_config, length, root)
     if root is None:
         return None
     if pretraining.is_pretrained(model_config):
-        sizes = (_bytes(root, split) for split in (folder.TRAIN, folder.VALIDATION))
-        return Amounts(*(size // (_BYTES * (length or 1)) for size in sizes))
+        files = (tokens.find(root, split) for split in (folder.TRAIN, folder.VALIDATION))
+        return Amounts(*(file.length // (length or 1) for file in files))
     if folder.size_of(model_config["inputs"]) is None:
         return None
     both = (folder.scan(root, split, folder.REFUSE) for split in (folder.TRAIN, folder.VALIDATION))
@@ -57,14 +53,3 @@ def _of_task(
         return Amounts(*task.amounts(options))
     data = task.data(options)
     return Amounts(tasks.size(data.train), tasks.size(data.held_out))
-
-
-def _bytes(root: str, split: str) -> int:
-    """Return the bytes of all files of a split."""
-    total = 0
-    for parent, _, names in os.walk(root):
-        within = os.path.relpath(parent, root).split(os.sep)[0] == split
-        for name in names:
-            if within or (parent == root and name.startswith(split)):
-                total += os.path.getsize(os.path.join(parent, name))
-    return total

@@ -89,7 +89,7 @@ def source(
     )
     model.check_classes(workload.model_config, len(train.classes))
     fields["data_set"] = {**folder.report(train), "identity": folder.identity(root)}
-    fields["loader"] = {"workers": workers, **adapter.loader_settings(train.format)}
+    fields["loader"] = {"workers": workers, **adapter.loader_settings()}
     fields["task"] = {
         "name": NAME,
         "sha256": _digest(train, held_out),

@@ -121,8 +121,7 @@ class SequenceEvaluator(Evaluator):
 
 
 def of_folder(context: Context) -> Parts:
-    """Return the parts of a source of texts, tokens or records in a folder, through the framework's
-    own loader.
+    """Return the parts of a source of token files in a folder, through the framework's own loader.
 
     Stores the fields ``task``, ``data_set``, ``loader`` and ``loader_output``. Raises errors of
     reading data."""

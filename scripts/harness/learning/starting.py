@@ -1,5 +1,5 @@
-"""Initial weights of a training: a safetensors file with Hugging Face's names of BERT or ELECTRA, or
-the weights of another training."""
+"""Initial weights of a training: a safetensors file with Hugging Face's names, or the weights of
+another training."""
 
 from __future__ import annotations
 

@@ -10,13 +10,11 @@ import importlib
 import math
 import multiprocessing
 import operator
-import os
 from typing import Any, Callable, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
 
 from core.inputs import DALI_GPU, OF_DALI
 
 from harness.adapter import Capability, Unsupported
-from harness.loader import features, ofrecords, records
 from harness.loader.workers import watched
 
 #: Mean and standard deviation of red, green and blue from 0 to 1: those of ImageNet, as in
@@ -28,31 +26,18 @@ AREA, RATIO, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 DRAWS = 4 * TRIES + 1
 #: Shorter side in validation over the side of the central crop: 256 over 224.
 SHORTER = 256 / 224
-#: Formats: images in a folder of each class, or records of one or more files.
-FOLDER, TFRECORD, RECORDIO = "folder", features.TFRECORD, "recordio"
-OFRECORD = features.OFRECORD
-#: Formats whose records a loader reads from the beginning of their file.
-SEQUENTIAL = (TFRECORD, OFRECORD)
 #: Batches on the GPU that are kept: the new one, the one of the step that runs, and the one before
 #: it, because a framework that waits for the loss may leave the last backward pass.
 KEPT = 3
-_CALLED = {
-    FOLDER: "folders of image files",
-    TFRECORD: "TFRecord",
-    RECORDIO: "RecordIO",
-    OFRECORD: "OFRecord",
-}
 
 
 class Loads(NamedTuple):
     """Request to a loader for images, in this order.
 
-    ``paths``: JPEG files, or FILE/NUMBER of records, which in formats of SEQUENTIAL are consecutive
-    and ascending. ``labels``: int64 (samples,). ``draws``: float64 (samples, DRAWS) from 0 to 1,
-    None in validation. ``batch``: samples of each batch, of which the last may have fewer.
+    ``paths``: JPEG files. ``labels``: int64 (samples,). ``draws``: float64 (samples, DRAWS) from 0
+    to 1, None in validation. ``batch``: samples of each batch, of which the last may have fewer.
     ``size``: pixels of a side. ``workers``: processes or threads besides the caller.
-    ``decodes_only``: files are only read and decoded to RGB, and one pixel of each is returned.
-    ``format``: FOLDER, RECORDIO or one of SEQUENTIAL."""
+    ``decodes_only``: files are only read and decoded to RGB, and one pixel of each is returned."""
 
     paths: Sequence[str]
     labels: Any
@@ -61,7 +46,6 @@ class Loads(NamedTuple):
     size: int
     workers: int
     decodes_only: bool = False
-    format: str = FOLDER
 
 
 class Loaded(NamedTuple):
@@ -104,11 +88,7 @@ class TokenLoads(NamedTuple):
 
     ``path``: file of little-endian whole numbers of type ``dtype``, and nothing else. ``starts``:
     int64 (samples,), position of each sequence's first token. ``length``: tokens of each.
-    ``batch``, ``workers``: as in :class:`Loads`.
-
-    Alternatively ``records``, FILE/NUMBER, consecutive and ascending as in :class:`Loads`: a
-    sequence is the concatenation of the ``features`` (name and count), ``length`` numbers in all.
-    ``format`` is TFRECORD or OFRECORD, ``path`` the folder, and ``starts`` counts them."""
+    ``batch``, ``workers``: as in :class:`Loads`."""
 
     path: str
     dtype: str
@@ -116,9 +96,6 @@ class TokenLoads(NamedTuple):
     length: int
     batch: int
     workers: int
-    records: Sequence[str] = ()
-    features: Sequence[Tuple[str, int]] = ()
-    format: str = ""
 
 
 class LoadedTokens(NamedTuple):
@@ -135,10 +112,8 @@ class Loading(Capability):
     """Samples come through the loader that the framework recommends.
 
     The module ``loader`` in its folder has the functions ``load``, ``load_tokens``, ``pixels`` (of
-    the bytes of a JPEG file) and ``settings``, like the methods here. ``FORMATS`` lists image
-    formats beyond folders of files, ``TOKEN_FORMATS`` the formats of token records unless all are
-    read, and ``MODULES`` other modules that read a format. They are called after :meth:`start`,
-    without :meth:`build`."""
+    the bytes of a JPEG file) and ``settings``, like the methods here. They are called
+    after :meth:`start`, without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
     #: Function in the framework that takes an array by DLPack.
@@ -146,27 +121,21 @@ class Loading(Capability):
     #: Batches that were taken last, whose images a step may still read.
     _on_device: Sequence[Any] = ()
 
-    def _loader(self, form: str = FOLDER) -> Any:
+    def _loader(self) -> Any:
         """Return the loader's module. Raises :class:`Unsupported` where something that it imports
         is missing."""
         package = type(self).__module__.rpartition(".")[0]
         try:
             if self.case.input in OF_DALI:
                 return importlib.import_module(f"harness.loader.{self.case.input}")
-            usual = importlib.import_module(f"{package}.loader")
-            module = getattr(usual, "MODULES", {}).get(form)
-            return importlib.import_module(f"{package}.{module}") if module else usual
+            return importlib.import_module(f"{package}.loader")
         except ModuleNotFoundError as error:
             name = error.name
             if self.case.input in OF_DALI:
                 missing = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
                 raise Unsupported(f"its environment has no DALI: {missing}") from None
-            raise Unsupported(f"{self._whose} needs {name}, which is not there") from None
-
-    @property
-    def _whose(self) -> str:
-        """Return the loader's name for messages."""
-        return "DALI" if self.case.input in OF_DALI else f"{self.case.framework}'s loader"
+            whose = f"{self.case.framework}'s loader"
+            raise Unsupported(f"{whose} needs {name}, which is not there") from None
 
     def load(self, loads: Loads) -> Iterator[Loaded]:
         """Yield batches with each sample once, in the requested order.
@@ -175,13 +144,8 @@ class Loading(Capability):
         :func:`is_flipped` says so, and normalized. In validation (:func:`centre`) they are resized
         and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
         and :class:`harness.loader.workers.WorkerLost`."""
-        formats = getattr(self._loader(), "FORMATS", (FOLDER,))
-        if loads.format not in formats:
-            known = " and ".join(_CALLED[name] for name in formats)
-            asked_format = _CALLED[loads.format]
-            raise Unsupported(f"{self._whose} reads {known} here, not {asked_format}")
         _shorten_sockets()
-        loader, accelerator = self._loader(loads.format), self.rank_context.accelerator
+        loader, accelerator = self._loader(), self.rank_context.accelerator
         if self.case.input == DALI_GPU:
             self._from_dlpack()
         batches: Iterator[Loaded] = loader.load(loads, accelerator)
@@ -220,29 +184,21 @@ class Loading(Capability):
         """Yield batches with each sequence once, in the requested order. Raises as :meth:`load`."""
         if self.case.input in OF_DALI:
             raise Unsupported("DALI reads images here, no tokens")
-        loader, accelerator = self._loader(), self.rank_context.accelerator
-        readable = getattr(loader, "TOKEN_FORMATS", (TFRECORD, OFRECORD))
-        if loads.format and loads.format not in readable:
-            known = " and ".join(_CALLED[name] for name in readable)
-            raise Unsupported(
-                f"{self._whose} reads records of {known} here, not {_CALLED[loads.format]}"
-            )
         _shorten_sockets()
+        loader, accelerator = self._loader(), self.rank_context.accelerator
         batches: Iterator[LoadedTokens] = loader.load_tokens(loads, accelerator)
         return watched(batches) if loads.workers else batches
 
     def decode_file(self, path: str) -> Any:
-        """Return the pixels of a file, or of a record FILE/NUMBER, as :meth:`load` decodes them.
+        """Return the pixels of a file as :meth:`load` decodes them.
 
         They are a numpy array of uint8 (height, width, 3). Called from several threads. Raises
         errors of the file."""
-        of_oneflow = ofrecords.is_part(os.path.dirname(path))
-        return self._loader(OFRECORD if of_oneflow else FOLDER).pixels(content_of(path))
+        return self._loader().pixels(content_of(path))
 
-    def loader_settings(self, form: str = FOLDER) -> Dict[str, Any]:
-        """Return what the loader of this format is and how it is set up, as JSON values for the
-        record."""
-        settings: Dict[str, Any] = self._loader(form).settings(self.rank_context.accelerator)
+    def loader_settings(self) -> Dict[str, Any]:
+        """Return what the loader is and how it is set up, as JSON values for the record."""
+        settings: Dict[str, Any] = self._loader().settings(self.rank_context.accelerator)
         return settings
 
 
@@ -294,14 +250,6 @@ def centre(height: int, width: int, size: int) -> Tuple[int, int, int, int]:
 
 
 def content_of(path: str) -> bytes:
-    """Return the bytes of a JPEG file, or of the one in the record FILE/NUMBER. Raises ValueError
-    for a bad record, and OSError."""
-    file, number = os.path.split(path)
-    if not os.path.isfile(file):
-        with open(path, "rb") as stream:
-            return stream.read()
-    if file.endswith(".rec"):
-        return records.recordio_image(file, int(number))
-    if ofrecords.is_part(file):
-        return ofrecords.image(file, int(number))
-    return records.tfrecord_image(file, int(number))
+    """Return the bytes of a file. Raises OSError."""
+    with open(path, "rb") as stream:
+        return stream.read()

@@ -42,32 +42,20 @@ def whole_image(content: bytes) -> bytes:
     return content
 
 
-def components(content: bytes) -> int:
-    """Return the components of each pixel: 1 of a grey image, 3, or 4 of CMYK. Raises ValueError
-    for a JPEG file without them, or without a pixel."""
-    return _frame(content)[2]
-
-
 def size_of(content: bytes) -> Tuple[int, int]:
     """Return height and width in pixels of a JPEG or PNG file. Raises ValueError for a file without
     them, or without a pixel."""
     if content.startswith(_PNG) and len(content) >= _PNG_SIZE + 8:
         width, height = struct.unpack(">II", content[_PNG_SIZE : _PNG_SIZE + 8])
         return int(height), int(width)
-    height, width, _ = _frame(content)
-    return height, width
-
-
-def _frame(content: bytes) -> Tuple[int, int, int]:
-    """Return height, width and components of a JPEG file (B.2.2: markers SOF)."""
     for marker, offset in _segments(content):
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # SOF, B.2.2
             if offset + 10 > len(content):
                 break
-            height, width, count = struct.unpack(">HHB", content[offset + 5 : offset + 10])
+            height, width = struct.unpack(">HH", content[offset + 5 : offset + 9])
             if not (height and width):
                 break
-            return int(height), int(width), int(count)
+            return int(height), int(width)
     raise ValueError("the JPEG file does not say how large its image is")
 
 

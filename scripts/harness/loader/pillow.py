@@ -46,11 +46,8 @@ class PillowImages:
 
     def __getitem__(self, number: int) -> Tuple[Any, int, int]:
         """Return a sample like one of a batch of :class:`harness.loader.Loaded`."""
-        return self.sample(decode(self._asked.paths[number]), number)
-
-    def sample(self, image: Any, number: int) -> Tuple[Any, int, int]:
-        """Return the sample of an image that is already decoded."""
         asked, label = self._asked, int(self._asked.labels[number])
+        image = decode(asked.paths[number])
         if asked.decodes_only:
             return np.array(image.getpixel((0, 0)), np.float32), label, number
         size = asked.size

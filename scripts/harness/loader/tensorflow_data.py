@@ -1,14 +1,11 @@
 """Load images by tf.data, with TensorFlow's JPEG decoder and image operations: the common part of
-TensorFlow 1 and 2, after their guides to input pipeline performance.
-
-Record files are read from their beginning, as tf.data does, in the requested order.
-"""
+TensorFlow 1 and 2, after their guides to input pipeline performance."""
 
 from __future__ import annotations
 
 import math
 import os
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -20,13 +17,10 @@ from harness.loader import (
     MEAN,
     RATIO,
     SHORTER,
-    TFRECORD,
     TRIES,
     Loads,
     TokenLoads,
-    sequential,
 )
-from harness.loader.records import IMAGE, LABEL
 
 
 def decode(content: Any) -> Any:
@@ -36,8 +30,7 @@ def decode(content: Any) -> Any:
     return tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
 
 
-#: By name, of ``samples`` a row of each, of ``records`` what is read of their files, of ``tokens``
-#: their file.
+#: By name, of ``samples`` a row of each, of ``tokens`` their file.
 Arrays = Dict[str, Dict[str, Any]]
 #: Where of the room beside it a part lies in the middle, rounded down.
 _MIDDLE = 0.5 - 1e-9
@@ -52,7 +45,7 @@ def arrays(loads: Loads) -> Arrays:
     }
     if loads.draws is not None:
         samples.update(_drawn(loads.draws))
-    return {"samples": samples, "records": _read(loads.paths) if loads.format == TFRECORD else {}}
+    return {"samples": samples}
 
 
 def _drawn(draws: Any) -> Dict[str, Any]:
@@ -76,22 +69,9 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 def token_arrays(loads: TokenLoads) -> Arrays:
     """Return the numpy arrays that :func:`token_dataset` takes."""
     samples = {"start": loads.starts, "number": np.arange(len(loads.starts), dtype=np.int64)}
-    if loads.records:
-        return {"samples": samples, "records": _read(loads.records)}
     # not a constant of the graph, because TensorFlow 1 would read the file only once
     tokens = {"path": np.array([os.fsencode(loads.path)], object)}
-    return {"samples": samples, "records": {}, "tokens": tokens}
-
-
-def _read(paths: Sequence[str]) -> Dict[str, Any]:
-    read = sequential.read_of(paths)
-    parts = {
-        "file": np.array([os.fsencode(file) for file in read.files], object),
-        "count": np.array(read.counts, np.int64),
-    }
-    if not all(read.selected):
-        parts["selected"] = np.array(read.selected)
-    return parts
+    return {"samples": samples, "tokens": tokens}
 
 
 def dataset(loads: Loads, parts: Arrays) -> Any:
@@ -99,12 +79,7 @@ def dataset(loads: Loads, parts: Arrays) -> Any:
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is done ahead."""
     data = tf.data.Dataset.from_tensor_slices(parts["samples"])
-    how = loads.workers or None
-    if parts["records"]:
-        data = tf.data.Dataset.zip((_records(parts["records"]), data))
-        data = data.map(lambda record, part: _of_record(loads, record, part), how)
-    else:
-        data = data.map(lambda part: _of_file(loads, part), how)
+    data = data.map(lambda part: _of_file(loads, part), loads.workers or None)
     return _batched(data, loads.batch, loads.workers)
 
 
@@ -115,14 +90,8 @@ _TOKENS = {1: tf.uint8, 2: tf.uint16, 4: tf.int32, 8: tf.int64}
 def token_dataset(loads: TokenLoads, parts: Arrays) -> Any:
     """Return batches of tokens and numbers, as in :class:`harness.loader.LoadedTokens`.
 
-    ``parts``: tensors of :func:`token_arrays`. A file of numbers is in memory as a whole; records
-    are read from the beginning of their file."""
+    ``parts``: tensors of :func:`token_arrays`. The file is in memory as a whole."""
     data = tf.data.Dataset.from_tensor_slices(parts["samples"])
-    how = loads.workers or None
-    if parts["records"]:
-        data = tf.data.Dataset.zip((_records(parts["records"]), data))
-        data = data.map(lambda record, part: (_row(loads, record), part["number"]), how)
-        return _batched(data, loads.batch, loads.workers)
     length, content = loads.length, tf.io.read_file(parts["tokens"]["path"][0])
     tokens = tf.io.decode_raw(content, _TOKENS[np.dtype(loads.dtype).itemsize])
 
@@ -130,14 +99,7 @@ def token_dataset(loads: TokenLoads, parts: Arrays) -> Any:
         ids = tf.cast(tokens[part["start"] : part["start"] + length], tf.int64)
         return tf.ensure_shape(ids, (length,)), part["number"]
 
-    return _batched(data.map(sequence, how), loads.batch, loads.workers)
-
-
-def _row(loads: TokenLoads, record: Any) -> Any:
-    """Return the concatenated numbers of a record's features."""
-    each = {name: tf.io.FixedLenFeature((count,), tf.int64) for name, count in loads.features}
-    parsed = tf.io.parse_single_example(record, each)
-    return tf.concat([parsed[name] for name, _ in loads.features], 0)
+    return _batched(data.map(sequence, loads.workers or None), loads.batch, loads.workers)
 
 
 def _batched(data: Any, batch: int, workers: int) -> Any:
@@ -162,28 +124,9 @@ def settings() -> Dict[str, Any]:
     }
 
 
-def _records(parts: Dict[str, Any]) -> Any:
-    each = tf.data.Dataset.from_tensor_slices((parts["file"], parts["count"]))
-    data = each.flat_map(lambda file, count: tf.data.TFRecordDataset(file).take(count))
-    if "selected" not in parts:
-        return data
-    selected = parts["selected"]
-    chosen = data.enumerate().filter(lambda number, record: tf.gather(selected, number))
-    return chosen.map(lambda number, record: record)
-
-
 def _of_file(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
     image = _sample(loads, decode(tf.io.read_file(part["path"])), part)
     return image, part["label"], part["number"]
-
-
-def _of_record(loads: Loads, record: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
-    features = {
-        IMAGE: tf.io.FixedLenFeature((), tf.string),
-        LABEL: tf.io.FixedLenFeature((), tf.int64),
-    }
-    parsed = tf.io.parse_single_example(record, features)
-    return _sample(loads, decode(parsed[IMAGE]), part), parsed[LABEL], part["number"]
 
 
 def _sample(loads: Loads, image: Any, part: Dict[str, Any]) -> Any:

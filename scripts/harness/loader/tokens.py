@@ -6,14 +6,13 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from harness.loader import TokenLoads, features
+from harness.loader import TokenLoads
 
 
 class Sequences:
     """Requested sequences by position, with that position: int64 (length,).
 
-    A file of numbers is mapped into memory by each process that reads it; a record is read by
-    itself."""
+    The file is mapped into memory by each process that reads it."""
 
     def __init__(self, loads: TokenLoads) -> None:
         self._asked = loads
@@ -24,9 +23,6 @@ class Sequences:
 
     def __getitem__(self, number: int) -> Tuple[Any, int]:
         loads = self._asked
-        if loads.records:
-            arrays = features.numbers(loads.records[number], loads.format)
-            return features.in_a_row(arrays, loads.features), number
         if self._tokens is None:
             self._tokens = np.memmap(loads.path, np.dtype(loads.dtype).newbyteorder("<"), "r")
         start = int(loads.starts[number])

@@ -118,7 +118,7 @@ def _image_source(context: Context) -> BatchSource:
         )
     model.check_classes(workload.model_config, len(images.classes))
     fields["data_set"] = folder.report(images)
-    fields["loader"] = {"workers": workers, **adapter.loader_settings(images.format)}
+    fields["loader"] = {"workers": workers, **adapter.loader_settings()}
     rank, ranks = case.layout.replica(rank_context.rank), case.layout.replicas
     samples = case.samples_of_replica
 

@@ -4,7 +4,6 @@ ELECTRA."""
 from __future__ import annotations
 
 import itertools
-import os
 from typing import Any, Callable, Dict, Generator, Iterator, Optional, Tuple
 
 from harness.adapter import Mismatch
@@ -15,7 +14,7 @@ from harness.samples import folder, masking, tokens
 
 Batch = Dict[str, Any]
 Batches = Generator[Batch, None, None]
-#: Worker processes: none, because a sequence is a slice of a file in memory or a small record.
+#: Worker processes: none, because a sequence is a slice of a file in memory.
 #: Workers forked in quick succession have been seen to hang in PaddlePaddle and MXNet.
 WORKERS = 0
 #: Settings of a loader that do not concern images.
@@ -47,21 +46,11 @@ class TokenSource:
         assert length is not None, "the declaration guarantees it"
         self._length, self._hyper = length, workload.model_config["hyperparameters"]
         known = self._hyper["vocabulary"]
-        self.tokens_found = context.phase(
-            "scan",
-            lambda: tokens.scan(root, split, workload.bad_images, os.path.abspath("."), known),
-        )
+        self.tokens_found = context.phase("scan", lambda: tokens.scan(root, split))
         if self.tokens_found.vocabulary > known:
             model, size = workload.model_config["name"], self.tokens_found.vocabulary
             raise Mismatch(f"the data have {size} tokens, {model} has {known}")
-        #: One more than the largest possible token.
-        self._known = self.tokens_found.vocabulary or known
         self.form = masking.form_of(workload.model_config["inputs"])
-        if self.form == masking.RUNNING and self.tokens_found.records is not None:
-            raise folder.BadData(
-                f"{root}: its records are sequences for BERT and ELECTRA; {workload.case.model} "
-                "reads texts or token files"
-            )
         self._masking = self._masked()
         fields["data_set"] = tokens.report(self.tokens_found)
         loader_settings = adapter.loader_settings()
@@ -105,11 +94,11 @@ class TokenSource:
     def output(self, request: TokenLoads) -> Dict[str, Any]:
         """Compare what the loader gives with the files; see
         :func:`harness.samples.tokens.checked`."""
-        return tokens.checked(self._context.adapter, request, self._known)
+        return tokens.checked(self._context.adapter, request)
 
     def batches(self, request: TokenLoads, number: int) -> Iterator[Batch]:
         """Yield all batches of an epoch as a step takes them; the last may have fewer samples."""
-        for loaded in tokens.batches(self._context.adapter, request, self._known):
+        for loaded in tokens.batches(self._context.adapter, request):
             yield self._batch(loaded, number)
 
     def _batch(self, loaded: LoadedTokens, number: int) -> Batch:

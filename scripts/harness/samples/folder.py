@@ -1,26 +1,26 @@
-"""Images in ImageNet's layout, ``train/CLASS/NAME.JPEG`` and ``val/CLASS/NAME.JPEG``, or in record
-files (:mod:`harness.samples.recorded`)."""
+"""Images in ImageNet's layout, ``train/CLASS/NAME.JPEG`` and ``val/CLASS/NAME.JPEG``."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from core import bounded
 
 from harness.adapter import Mismatch
-from harness.loader import FOLDER, OFRECORD
-from harness.samples import recorded
 
 TRAIN, VALIDATION = "train", "val"
 SUFFIXES = (".jpeg", ".jpg")
 #: Name of make-data's manifest.
 MANIFEST = "framebench-data.json"
-#: Vocabulary of texts whose tokens are word pieces, and of token files made of them.
+#: Vocabulary of a folder's tokens.
 VOCABULARY = "vocab.txt"
 #: Treatment of unreadable images: end the run, or leave them out and count them.
 REFUSE, SKIP = "refuse", "skip"
+#: Names of files that are not read: TFRecord, RecordIO, OFRecord, Megatron's index.
+_RECORDS = re.compile(r".*tfrecord.*|.*\.(rec|idx)|.*-\d+-of-\d+|part-\d+")
 _HOW = "bad_images: skip leaves it out and counts it"
 
 
@@ -29,7 +29,7 @@ class BadData(Mismatch):
 
 
 class Skipped(NamedTuple):
-    """Sample that is left out. ``path``: below the data folder."""
+    """Image that is left out. ``path``: below the data folder."""
 
     path: str
     reason: str
@@ -38,16 +38,14 @@ class Skipped(NamedTuple):
 class Images(NamedTuple):
     """Images of a split, TRAIN or VALIDATION.
 
-    ``paths``: below ``root``, sorted; FILE/NUMBER of records. ``labels``: index of each image's
-    class among ``classes``. ``skipped``: images left out. ``format``: as in
-    :class:`harness.loader.Loads`."""
+    ``paths``: below ``root``, sorted. ``labels``: index of each image's class among ``classes``.
+    ``skipped``: images left out."""
 
     root: str
     classes: List[str]
     paths: List[str]
     labels: List[int]
     skipped: List[Skipped]
-    format: str = FOLDER
 
 
 def scan(root: str, split: str, bad: str) -> Images:
@@ -62,11 +60,9 @@ def scan(root: str, split: str, bad: str) -> Images:
             raise BadData(f"{path}: {reason}; {_HOW}")
         skipped.append(Skipped(path, reason))
 
-    form, files = recorded.files_of(root, split)
-    if files and (form == OFRECORD or not os.path.isdir(os.path.join(root, split))):
-        images = _of_records(root, form, files, bad, refuse)
-    else:
-        images = _of_classes(root, split, refuse)
+    if not _classes(root, split):
+        refuse_records(root, split, f"{split}/CLASS/NAME.JPEG; convert records to such files")
+    images = _of_classes(root, split, refuse)
     if not images.paths:
         first = f"; {skipped[0].path}: {skipped[0].reason}" if skipped else ""
         raise BadData(f"{os.path.join(root, split)} holds no image{first}")
@@ -98,28 +94,14 @@ def _of_classes(root: str, split: str, refuse: Callable[[str, str], None]) -> Im
     return Images(root, classes, paths, labels, [])
 
 
-def _of_records(
-    root: str, form: str, files: List[str], bad: str, refuse: Callable[[str, str], None]
-) -> Images:
-    """Return images of record files. Labels are those of the records, and index the classes of
-    make-data's manifest if there is one."""
-    try:
-        listing = recorded.listed(root, form, files, checks_all=bad == SKIP)
-    except OSError as error:
-        raise BadData(f"{error.filename}: {error.strerror}") from None
-    for path, reason in listing.bad:
-        refuse(path, reason)
-    known = _made(root).get("classes")
-    count = known if isinstance(known, int) else max(listing.labels, default=0) + 1
-    paths: List[str] = []
-    labels: List[int] = []
-    for path, label in zip(listing.paths, listing.labels):
-        if label >= count:
-            refuse(path, f"its label is {label}; there are {count} classes, from 0")
-            continue
-        paths.append(path)
-        labels.append(label)
-    return Images(root, [str(number) for number in range(count)], paths, labels, [], form)
+def refuse_records(root: str, split: str, allowed: str) -> None:
+    """Raise :class:`BadData` for a record file of a split."""
+    for inner in ("", split):
+        path = os.path.join(root, inner)
+        for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+            if _RECORDS.fullmatch(name) and (inner or name.startswith(split)):
+                found = os.path.join(path, name)
+                raise BadData(f"input: found {found}, a record file; allowed: {allowed}")
 
 
 def without(images: Images, broken: List[Skipped]) -> Images:
@@ -138,7 +120,7 @@ def identity(root: str) -> str:
 
     They depend on all paths in its splits, the sizes of files that are no images, the vocabulary,
     and make-data's digest."""
-    digest = hashlib.sha256(str(_made(root).get("digest", "")).encode())
+    digest = hashlib.sha256(_made_digest(root).encode())
 
     def add(*names: str) -> None:
         digest.update("\0".join([*names, ""]).encode("utf-8", "surrogateescape"))
@@ -173,13 +155,12 @@ def report(images: Images) -> Dict[str, object]:
     }
 
 
-def _made(root: str) -> Dict[str, Any]:
-    """Return make-data's manifest; {} without one."""
+def _made_digest(root: str) -> str:
+    """Return the digest in make-data's manifest; "" without one."""
     try:
-        description = bounded.read_json(os.path.join(root, MANIFEST))["made"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return description if isinstance(description, dict) else {}
+        return str(bounded.read_json(os.path.join(root, MANIFEST))["made"].get("digest", ""))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
 
 
 def _classes(root: str, split: str) -> List[str]:

@@ -2,10 +2,8 @@
 
 1. Running tokens become ``[CLS] A [SEP] B [SEP]``, where B continues A. For BERT, B comes from
    another sequence of the batch in every second sequence, drawn by the seed, and the label is 1.
-   Records stay as they are; for ELECTRA, BERT's masked words are restored.
 2. As many words are masked as the model has predictions, drawn among real words without special
-   tokens, each once if they suffice. Masks in BERT's records are taken, and repeated from the first
-   where they are fewer.
+   tokens, each once if they suffice.
 3. BERT: 80 % of the masked words become [MASK], 10 % another word, 10 % stay (Devlin et al. 2018,
    section 3.1).
 4. ELECTRA masks words on the device, by two numbers that are drawn here for each word of each
@@ -21,9 +19,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 from harness.adapter import Mismatch
-from harness.samples import recorded_tokens
 from harness.samples.folder import BadData
-from harness.samples.recorded_tokens import IDS, NEXT, POSITIONS, REAL, SEGMENTS, WORDS
 from harness.samples.tokens import Tokens
 
 Batch = Dict[str, Any]
@@ -63,32 +59,16 @@ class MaskingPlan(NamedTuple):
 def check(tokens: Tokens, plan: MaskingPlan, hyper: Mapping[str, Any]) -> None:
     """Raise :class:`BadData` where the tokens do not suffice for a model's form, :class:`Mismatch`
     where the model cannot take them."""
-    records, vocab = tokens.records, tokens.vocab
-    if records is not None:
-        counts = dict(records.features)
-        if records.length != plan.length:
-            raise Mismatch(
-                f"the records have sequences of {records.length} tokens, the case has {plan.length}"
-            )
-        if plan.form == BERT and POSITIONS not in counts:
-            raise BadData(
-                f"{records.paths[0]}: the record has no {POSITIONS}; BERT is trained with it, "
-                f"{WORDS} and {NEXT}"
-            )
-        if plan.form == BERT and counts[POSITIONS] > plan.predictions:
-            raise Mismatch(
-                f"the records hide up to {counts[POSITIONS]} words, the model has "
-                f"{plan.predictions} predictions of sequences of {plan.length} tokens"
-            )
-    elif vocab is None or vocab.mask is None:
+    vocab = tokens.vocab
+    if vocab is None or vocab.mask is None:
         raise BadData(
             f"{tokens.path}: sequences for BERT and ELECTRA have marks; allowed: with the "
-            "vocab.txt of the tokens beside them, which has [CLS], [SEP] and [MASK], or records"
+            "vocab.txt of the tokens beside them, which has [CLS], [SEP] and [MASK]"
         )
-    elif plan.length < MARKS + 2:
+    if plan.length < MARKS + 2:
         raise Mismatch(f"{plan.length} tokens have no room for two parts and {MARKS} marks")
     own = hyper.get("mask_token")
-    if plan.form == ELECTRA and vocab is not None and vocab.mask not in (None, own):
+    if plan.form == ELECTRA and vocab.mask != own:
         raise Mismatch(f"[MASK] is {vocab.mask} in the vocabulary, {own} in the model")
 
 
@@ -96,15 +76,11 @@ def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Bat
     """Return a batch by name, int64. Raises :class:`BadData` for a sequence without a word to mask.
 
     ``loaded``: batch of a loader (samples, numbers). ``random``: a ``RandomState``."""
-    if tokens.records is None:
-        batch, ordinary = _pairs(loaded, tokens, plan, random)
-    else:
-        batch, ordinary = _recorded(loaded, tokens, plan)
+    batch, ordinary = _pairs(loaded, tokens, plan, random)
     if plan.form == ELECTRA:
         return hidden_by_electra(batch, plan.predictions, random)
-    if "masked_positions" not in batch:
-        batch["masked_positions"] = _drawn(ordinary, plan.predictions, random)
-        _hide(batch, tokens, random)
+    batch["masked_positions"] = _drawn(ordinary, plan.predictions, random)
+    _hide(batch, tokens, random)
     return batch
 
 
@@ -149,30 +125,6 @@ def _pairs(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Tuple
     return batch, ordinary
 
 
-def _recorded(loaded: Any, tokens: Tokens, plan: MaskingPlan) -> Tuple[Batch, Any]:
-    import numpy as np
-
-    assert tokens.records is not None, "the caller has seen to it"
-    own = recorded_tokens.columns(loaded, tokens.records.features)
-    ids, real = own[IDS].copy(), own[REAL] == 1
-    rows = np.arange(len(ids))[:, None]
-    if plan.form == ELECTRA and POSITIONS in own:
-        hidden = own[POSITIONS] > 0  # behind the last one lie zeros, where [CLS] is
-        where = (np.broadcast_to(rows, hidden.shape)[hidden], own[POSITIONS][hidden])
-        ids[where] = own[WORDS][hidden]
-    batch = {
-        "token_ids": ids,
-        "segment_ids": own[SEGMENTS].copy(),
-        "attention_mask": own[REAL].copy(),
-    }
-    if plan.form == BERT:
-        taken = _repeat(own[POSITIONS] > 0, plan.predictions)
-        batch["masked_positions"] = own[POSITIONS][rows, taken]
-        batch["masked_labels"] = own[WORDS][rows, taken]
-        batch["next_sentence_labels"] = own[NEXT][:, 0].copy()
-    return batch, _ordinary(ids, real)
-
-
 def _ordinary(ids: Any, real: Any) -> Any:
     """Return where words are ``real`` and no special tokens."""
     import numpy as np
@@ -180,15 +132,6 @@ def _ordinary(ids: Any, real: Any) -> Any:
     last = real.shape[1] - 1 - real[:, ::-1].argmax(axis=1)
     ends = ids[np.arange(len(ids)), last][:, None]
     return real & (ids != ids[:, :1]) & (ids != ends)
-
-
-def _repeat(good: Any, count: int) -> Any:
-    """Return ``count`` good positions of each row, repeated from the first where there are
-    fewer."""
-    import numpy as np
-
-    places = np.argsort(~good, axis=1, kind="stable")
-    return np.take_along_axis(places, np.arange(count) % _some(good), axis=1)
 
 
 def _drawn(ordinary: Any, count: int, random: Any, most: Any = None) -> Any:

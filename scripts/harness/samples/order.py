@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any, Sequence
+from typing import Any
 
-from harness.loader import DRAWS, SEQUENTIAL, Loads
+from harness.loader import DRAWS, Loads
 from harness.samples.folder import TRAIN, BadData, Images, rank_part
 
 
@@ -25,10 +25,7 @@ def epoch(
     """Return the indices of a rank's images in an epoch, int64.
 
     They are shuffled in training, in order in validation; each image goes to one rank, and all
-    ranks get equally many. In formats of SEQUENTIAL, files are shuffled and their records are not.
-    ``most``: images of an epoch, 0 for all; the same in each epoch."""
-    if images.format in SEQUENTIAL:
-        return records_of(images.paths, split, number, seed, rank, ranks, most)
+    ranks get equally many. ``most``: images of an epoch, 0 for all; the same in each epoch."""
     return places_of(len(images.paths), split, number, seed, rank, ranks, most)
 
 
@@ -43,31 +40,6 @@ def places_of(
     chosen.sort()
     if split == TRAIN:
         np.random.RandomState([seed, 1 + number]).shuffle(chosen)
-    first, behind = rank_part(len(chosen), rank, ranks)
-    return chosen[first:behind].astype(np.int64)
-
-
-def records_of(
-    paths: Sequence[str],
-    split: str,
-    number: int,
-    seed: int,
-    rank: int,
-    ranks: int,
-    most: int = 0,
-) -> Any:
-    """Return the indices as :func:`epoch`, for records FILE/NUMBER: a rank's part of the
-    concatenated files."""
-    import numpy as np
-
-    files = [os.path.dirname(path) for path in paths]
-    several = np.unique(files)
-    turn = np.arange(len(several))
-    if split == TRAIN:
-        np.random.RandomState([seed, 1 + number]).shuffle(turn)
-    taken = np.arange(len(files))[: most or len(files)]
-    own = np.searchsorted(several, files)[taken]
-    chosen = np.concatenate([taken[own == file] for file in turn])
     first, behind = rank_part(len(chosen), rank, ranks)
     return chosen[first:behind].astype(np.int64)
 
@@ -103,7 +75,6 @@ def loads(
         batch=batch,
         size=size,
         workers=workers,
-        format=images.format,
     )
 
 

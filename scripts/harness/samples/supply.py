@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch, Unsupported
-from harness.loader import FOLDER, Loaded, Loading, Loads
+from harness.loader import Loaded, Loading, Loads
 from harness.loader.workers import WorkerLost
 from harness.messages.report import error_text
 from harness.samples import order
@@ -86,8 +86,7 @@ def _blame(adapter: Loading, loads: Loads, root: str, done: int, problem: str) -
     behind = done + loads.batch * LOOKED_AT * (loads.workers + 1)
     for path in loads.paths[done:behind]:
         name = os.path.relpath(path, root)
-        file = path if loads.format == FOLDER else os.path.dirname(path)
-        if not os.path.lexists(file):
+        if not os.path.lexists(path):
             raise BadData(f"{name} is not there any more; {problem}")
         reason = broken(adapter, path)
         if reason:

@@ -7,9 +7,6 @@ from ..opening import WORKFLOW, opening_modules
 #: Modules that may open files, and how: files written under a new name, and archives that were
 #: checked elsewhere.
 OPENING = {
-    "framebench/features/datasets/folders.py": {"os.open"},
-    "framebench/features/datasets/record_files.py": {"open"},
-    "framebench/features/datasets/image_folder.py": {"Image.open"},
     "framebench/features/archive/contents.py": {"zipfile.ZipFile"},
 }
 

@@ -17,6 +17,7 @@ from framebench.plan.planning import Plan, make_plan
 from framebench.runs import total
 from framebench.runs.total import left
 
+from ...harness.loader import token_folder
 from ..settings import CATALOG, settings
 
 HERE = Machine(2, 0)
@@ -98,11 +99,8 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     targets.check_data(plan_of(tmp_path / "skipping", skipping, **options), CATALOG)
 
 
-def test_texts_are_guessed_by_their_bytes(tmp_path: Path) -> None:
-    folder = tmp_path / "texts"
-    for split, characters in (("train", 128 * 4 * 50), ("val", 128 * 4 * 5)):
-        (folder / split).mkdir(parents=True)
-        (folder / split / "one.txt").write_text("a" * characters)
+def test_tokens_are_counted_by_the_size_of_their_file(tmp_path: Path) -> None:
+    folder = token_folder.tokens(tmp_path / "data", train=128 * 50, val=128 * 5)
     options = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
     plan = plan_of(tmp_path, {"data": str(folder)}, **options)
     (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()

@@ -1,4 +1,4 @@
-"""Loading of samples from files, records and tokens."""
+"""Loading of images and tokens from files."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ from .ranks import answer
 from .small import small_images
 
 
-def load(roots, size, batch, seed, several, odd, forms, names, reads):
+def load(roots, size, batch, seed, several, names):
     model_config = small_images()
     adapter = started(model_config)
 
@@ -35,49 +35,14 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
-    def decoded_by_oneflow(root):
-        """Return what is fed of a folder with a bad image, and how many images OneFlow decodes."""
-        import oneflow
-
-        forward, counts = oneflow.nn.OFRecordImageDecoder.forward, []
-
-        def counting(self, record):
-            counts.append(record.shape[0])
-            return forward(self, record)
-
-        images = folder.scan(root, "train", "skip")
-        places = order.epoch(images, "train", 0, seed, 0, 1)
-        loads = order.loads(images, places, "train", 0, seed, batch, size, 0)
-        oneflow.nn.OFRecordImageDecoder.forward = counting
-        try:
-            fed = supply.checked(adapter, loads, root)["images"]
-        finally:
-            oneflow.nn.OFRecordImageDecoder.forward = forward
-        return {"fed": fed, "decoded": sum(counts), "skipped": folder.report(images)["skipped"]}
-
     actual = {
         "train": loaded(roots["folder"], "train", 0, "train.npy"),
         "again": loaded(roots["folder"], "train", several),
         "val": loaded(roots["folder"], "val", 0, "val.npy"),
         "decoded": supply.decoded(adapter, roots["folder"], names),
     }
-    for form in forms:
-        actual[form] = {"reason": reason(loaded, roots[form], "train", several, form + ".npy")}
-        actual[form]["damaged"] = reason(loaded, roots[form + "-damaged"], "train", 0)
-    if reads:
-        # a part of one file, as the second of three ranks has it, and without one in its middle
-        images = folder.scan(roots[reads], "val", "refuse")
-        loads = order.loads(images, np.array([0, 2, 3]), "val", 0, seed, 2, size, 0)
-        actual["part"] = supply.checked(adapter, loads, roots[reads])["images"]
-        actual["by"] = adapter.loader_settings(images.format)["loader"]
-        odd = [f"train/part-00000/{number}" for number in range(len(odd))]
-        if reads.startswith("ofrecord"):
-            actual["odd"] = folder.report(folder.scan(roots["odd"], "train", "skip"))
-            actual["dot"] = supply.decoded(adapter, roots["odd"], odd[2:])
-            actual["whole"] = supply.decoded(adapter, roots[reads], ["train/part-00000/1"])
-            actual["tail"] = decoded_by_oneflow(roots["tail"])
     for name in ("tokens", "wide", "tokens"):
-        data = tokens.scan(roots[name], "train", "refuse", ".")
+        data = tokens.scan(roots[name], "train")
         loads = tokens.loads(
             data, "train", 0, seed, 0, 1, 16, batch, several if name in actual else 0
         )
@@ -93,10 +58,10 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
     actual["kept"] = supply.checked(adapter, loads, roots["bad"])["images"]
     actual["skipped"] = folder.report(images)["skipped_first"]
 
-    def gone(name, begun, again):
+    def gone(name, begun):
         """Return what the next epoch says, behind one during which the data vanished."""
         shutil.copytree(roots[name], name)
-        given = begun(name)
+        given = begun()
         next(given)
         shutil.rmtree(name)
         try:
@@ -104,33 +69,12 @@ def load(roots, size, batch, seed, several, odd, forms, names, reads):
         except Mismatch as error:
             if "is not there any more" not in str(error):
                 raise
-        return reason(lambda: list(again()))
+        return reason(lambda: list(begun()))
 
-    def records(name):
-        nonlocal loads
-        images = folder.scan(name, "train", "refuse")
-        places = order.epoch(images, "train", 0, seed, 0, 1)
-        loads = order.loads(images, places, "train", 0, seed, 2, size, 0)
-        return supply.batches(adapter, loads, name)
-
-    def sequences(name):
-        nonlocal loads
-        data = tokens.scan(name, "train", "refuse", ".")
-        length = 128 if name == "bert" else 16
-        loads = tokens.loads(data, "train", 0, seed, 0, 1, length, batch, 0)
-        return tokens.batches(adapter, loads)
-
-    actual["gone"] = {
-        name: gone(name, sequences, lambda: tokens.batches(adapter, loads))
-        for name in ("tokens", "bert")
-    }
-    if reads:
-        actual["gone"][reads] = gone(reads, records, lambda: supply.batches(adapter, loads, reads))
-    for name in ("bert", "ofrecord", "bert-damaged"):
-        data, fed = tokens.scan(roots[name], "train", "refuse", "."), []
-        loads = tokens.loads(data, "train", 0, seed, 0, 1, 128, batch, 0)
-        why = reason(lambda asked, fed: fed.append(tokens.checked(adapter, asked)), loads, fed)
-        actual[name] = {"reason": why, "fed": fed}
+    data = tokens.scan(roots["tokens"], "train")
+    loads = tokens.loads(data, "train", 0, seed, 0, 1, 16, batch, 0)
+    loads = loads._replace(path="tokens/train.bin")
+    actual["gone"] = gone("tokens", lambda: tokens.batches(adapter, loads))
 
     def begun(root):
         """Return a loader with one worker that has much to do."""

@@ -51,8 +51,3 @@ def test_the_end_of_a_thumbnail_is_not_that_of_the_photo(part: float) -> None:
 def test_what_is_not_whole_is_refused(content: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         encoded.whole_image(content)
-
-
-def test_where_only_jpeg_is_read_nothing_else_is_taken() -> None:
-    with pytest.raises(ValueError, match="is no JPEG file"):
-        encoded.whole_jpeg(PNG)

@@ -1,4 +1,4 @@
-"""Tokens from texts and token files: listing, refusals, and completeness.
+"""Tokens from files: listing, refusals, and completeness.
 They include possible mistakes of a loader."""
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import pytest
 from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, TokenLoads
 from harness.samples import folder, tokens
-from harness.samples.folder import REFUSE, SKIP, TRAIN, BadData
+from harness.samples.folder import TRAIN, BadData
 
 from . import token_folder
 from .numpy_tokens import NumpyTokenLoader
 
 
 def asked_of(root: Path, batch: int = 4, length: int = 16, rank: int = 0) -> TokenLoads:
-    actual = tokens.scan(str(root), TRAIN, REFUSE, str(root))
+    actual = tokens.scan(str(root), TRAIN)
     return tokens.loads(actual, TRAIN, 0, 3, rank, 2, length, batch, 0)
 
 
@@ -84,32 +84,19 @@ def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
         list(tokens.batches(NumpyTokenLoader(broken), loads))
 
 
-def test_bytes_of_texts_are_tokens_and_what_is_no_utf8_is_named_or_counted(tmp_path: Path) -> None:
-    (tmp_path / "train").mkdir()
-    (tmp_path / "train" / "a.txt").write_bytes("é".encode())
-    (tmp_path / "train" / "b.txt").write_bytes(b"x")
-    actual = tokens.scan(str(tmp_path), TRAIN, REFUSE, str(tmp_path))
-    assert np.fromfile(actual.path, "<u2").tolist() == [0xC3, 0xA9, 256, ord("x"), 256]
-    (tmp_path / "train" / "bad.txt").write_bytes(b"good until here\xff")
-    reason = "is no UTF-8 at byte 15: invalid start byte"
-    with pytest.raises(BadData, match=f"train/bad.txt: {reason}; bad_images: skip"):
-        tokens.scan(str(tmp_path), TRAIN, REFUSE, str(tmp_path))
-    report = tokens.report(tokens.scan(str(tmp_path), TRAIN, SKIP, str(tmp_path)))
-    assert (report["tokens"], report["skipped"]) == (5, 1)
-    assert report["skipped_first"] == [{"path": "train/bad.txt", "reason": reason}]
-
-
 @pytest.mark.parametrize(
     ("spoil", "expected"),
     [
         (lambda root: (root / "train.bin").write_bytes(b"abc"), "train.bin: is truncated"),
-        (lambda root: (root / "train.json").unlink(), "train.json: FileNotFoundError"),
+        (lambda root: (root / "train.json").unlink(), "a folder with train.bin, and train.json"),
         (lambda root: (root / "train.json").write_text("[]"), "train.json: TypeError"),
         (lambda root: (root / "train.json").write_text(
             json.dumps({"dtype": "int64", "vocabulary": 5})), "allowed: uint16 or uint32"),
         (lambda root: (root / "train.json").write_text(
             json.dumps({"dtype": "uint16", "vocabulary": 200})), "has a vocabulary of 200"),
-        (lambda root: (root / "train.bin").unlink(), "with train.json or train.idx, nor"),
+        (lambda root: (root / "vocab.txt").write_text("[UNK]\n[CLS]\n"), r"has no \[SEP\]"),
+        (lambda root: (root / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n"),
+         "has 257 tokens, the vocab.txt beside it 4"),
     ],
 )  # fmt: skip
 def test_a_bad_token_file_is_refused(
@@ -118,6 +105,19 @@ def test_a_bad_token_file_is_refused(
     spoil(token_folder.tokens(tmp_path))
     with pytest.raises(BadData, match=expected):
         asked_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["train-00000-of-00002.tfrecord", "train_text_document.idx", "train.rec", "train/part-00000"],
+)
+def test_record_files_are_refused_with_what_to_convert_them_to(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(BadData, match=f"input: found .*{name}, .*; allowed: train.bin, .*convert"):
+        tokens.scan(str(tmp_path), TRAIN)
+    with pytest.raises(BadData, match=f"input: found .*{name}, .*; allowed: train/CLASS/.*convert"):
+        folder.scan(str(tmp_path), TRAIN, folder.REFUSE)
 
 
 def test_too_few_tokens_for_a_batch_are_refused(tmp_path: Path) -> None:

@@ -67,7 +67,6 @@ scanned = folder.scan(ROOTS["odd"], "train", "skip")
 whole = supply.without_broken(adapter, scanned, range(len(scanned.paths)), 1)
 found["skipped"] = [skipped.path for skipped in whole.skipped]
 found["settings"] = adapter.loader_settings()
-found["records"] = reason(lambda: list(adapter.load(asked._replace(format="tfrecord"))))
 found["tokens"] = reason(lambda: list(adapter.load_tokens(None)))
 
 adapter.case.input = DALI_GPU

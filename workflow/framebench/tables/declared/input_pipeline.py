@@ -71,7 +71,7 @@ TABLE = Table(
             form=PERCENT,
         ),
         Column(
-            "skipped_images", COUNT, "bad images, texts or records that were left out",
+            "skipped_images", COUNT, "bad images that were left out",
             value=over_runs("input_pipeline.skipped", max), title="skipped",
         ),
     ),

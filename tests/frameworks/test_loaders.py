@@ -1,0 +1,131 @@
+"""Samples of each framework's loader, from files of images and tokens.
+They equal those of a loader of Pillow and numpy, in the same order."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from harness.samples import tokens
+
+from ..harness.loader import images as made
+from ..harness.loader import token_folder
+from ..harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expected, levels_of
+from .fork_server import ForkServer, served
+
+run = served(
+    *("pytorch", "paddle", "oneflow", "mxnet", "jax", "mindspore", "tensorflow", "tensorflow1"),
+    imports=(),
+)
+ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
+#: Contents by names that a file system accepts.
+STRANGE = {
+    **{os.fsencode(name): content for name, content in made.STRANGE.items()},
+    b"o\xff d\n": made.jpeg(14, 64, 48),
+}
+#: Largest difference of decoded CMYK levels from Pillow's; all other images are equal.
+LEVELS = {"tensorflow": 1, "tensorflow1": 1, "mxnet": 2}
+#: Difference of values from Pillow's, in levels of 0 to 255: mean and maximum.
+APART = {
+    "mxnet": (3.0, 60.0),
+    "oneflow": (0.01, 1.01),  # another version of Pillow
+    "tensorflow": (0.3, 2.01),
+    "tensorflow1": (0.3, 2.01),
+}
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return data sets by name."""
+    base = tmp_path_factory.mktemp("data")
+    actual = {
+        "folder": made.folder(base / "folder", train=5, val=5),
+        "tokens": token_folder.tokens(base / "tokens"),
+        "wide": token_folder.tokens(base / "wide", dtype="uint32"),
+    }
+    for name, (width, height, mode) in ODD.items():
+        path = actual["folder"] / "train" / "c0" / f"{name}.JPEG"
+        path.write_bytes(made.jpeg(8, width, height, mode))
+    for name, content in STRANGE.items():
+        (actual["folder"] / "train" / "c0" / os.fsdecode(name + b".JPEG")).write_bytes(content)
+    (actual["folder"] / "train" / "c1" / "link.JPEG").symlink_to("i01.JPEG")
+    content = made.jpeg(5, 200, 150)
+    bad = {"truncated": content[: len(content) // 2], "text": b"no image", "empty": b""}
+    for name in (*bad, "bad"):
+        actual[name] = made.folder(base / name, train=3, val=0)
+        for text in bad if name == "bad" else (name,):
+            (actual[name] / "train" / "c1" / f"{text}.JPEG").write_bytes(bad[text])
+    (actual["bad"] / "train" / "c0" / "large.JPEG").write_bytes(made.jpeg(6, 6000, 5000))
+    actual["unreadable"] = made.folder(base / "unreadable", train=3, val=0)
+    for name, place in (("bad", "c0"), ("unreadable", "c1")):
+        (actual[name] / "train" / place / "unreadable.JPEG").symlink_to(base / "nowhere")
+    return {name: str(root) for name, root in actual.items()}
+
+
+def order_of(root: str, split: str) -> int:
+    """Return the checksum of the order, as in a record."""
+    names = (os.path.relpath(path, root) for path in asked_of(root, split).paths)
+    return zlib.crc32(b"".join(os.fsencode(f"{name}\0") for name in names))
+
+
+def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str, str]) -> None:
+    (actual,) = run(
+        "loaders.load",
+        **{"roots": roots, "size": SIZE, "batch": BATCH, "seed": SEED, "several": 1},
+        names=[f"train/c0/{name}.JPEG" for name in (*ODD, *map(os.fsdecode, STRANGE))],
+    )
+    mean, most = APART.get(run.framework, (1e-3, 1e-3))
+    for split in ("train", "val"):
+        difference = apart(np.load(run.folder / f"{split}.npy"), expected(roots["folder"], split))
+        assert difference[0] <= mean, f"{split}: {difference}"
+        assert difference[1] <= most, f"{split}: {difference}"
+    assert actual["again"] == actual["train"], "with a worker and without"
+    assert actual["train"]["images"] == 13
+    for split in ("train", "val"):
+        assert actual[split]["order_crc32"] == order_of(roots["folder"], split)
+    for entry in actual["decoded"]:
+        far = np.abs(np.array(entry["levels"]) - levels_of(roots["folder"], entry["path"])).max()
+        assert far <= LEVELS.get(run.framework, 0) * ("cmyk" in entry["path"]), entry["path"]
+    fed_of = {name: actual[name] for name in ("tokens", "wide")}
+    for name, fed in fed_of.items():
+        data = tokens.scan(roots[name], "train")
+        loads = tokens.loads(data, "train", 0, SEED, 0, 1, 16, BATCH, 0)
+        assert fed["sequences"] == len(loads.starts) == 62
+    assert fed_of["tokens"] == fed_of["wide"] == actual["tokens-again"]
+    check_faults(actual, run.framework)
+    check_bad(actual)
+
+
+def check_bad(found: dict[str, Any]) -> None:
+    """Check the messages of the framework's loader about each bad image, and about missing data."""
+    for name in ("truncated", "text", "empty", "unreadable"):
+        text = f"BadData: train/c1/{name}.JPEG: "
+        assert found[name].startswith(text), found[name]
+        assert found[name].endswith("; bad_images: skip leaves it out and counts it")
+    left_out = {entry["path"] for entry in found["skipped"]}
+    bad = {"c0/unreadable", "c1/text", "c1/truncated", "c1/empty"}
+    assert left_out == {f"train/{name}.JPEG" for name in bad}
+    assert all(entry["reason"] for entry in found["skipped"])
+    assert found["kept"] == 4, "with one of 30 million pixels"
+    assert found["gone"].startswith("BadData: "), found["gone"]
+    assert "is not there any more" in found["gone"]
+
+
+def check_faults(found: dict[str, Any], framework: str) -> None:
+    """Check the messages about a vanished folder and a killed worker, which come within seconds."""
+    vanished = (
+        r"BadData: train/c./.*\.JPEG is not there any more; the loader broke behind \d+ images: "
+    )
+    assert re.match(vanished, found["vanished"])
+    if framework == "mxnet":
+        assert found["ended"] == [0], "one that is killed may keep a lock that MXNet waits for"
+    if framework in ("tensorflow", "tensorflow1"):
+        assert found["loaded"] == 40 * 13 - 1, "its workers are threads"
+    else:
+        assert re.match(r"Mismatch: the loader broke behind \d+ images: ", found["killed"])
+        assert re.search(r"worker.*(killed by SIGKILL|signal: Killed)", found["killed"])
+    assert max(found["seconds"]) < 120, found
