@@ -9,8 +9,7 @@ from pathlib import Path
 from ...comparison import gate
 from ...files.whole_files import write_together
 from ...records import record_sets
-from ...statistics.verdicts import BASELINE as BASELINE_SIDE
-from ...statistics.verdicts import CANNOT_TELL, OTHERS, SLOWER
+from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
 from ...tables.results import CaseResults
 from ...tables.table import Inputs
@@ -43,25 +42,18 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
     """Yield a line for each named node with the deciding figure, and the number of nodes."""
     named = [node for node in nodes if node.verdict in NAMED]
     for node in named:
-        yield f"node {node.name}: {node.verdict}{_figure(node)}"
+        telling = node.telling
+        assert telling is not None, "a node is named for a figure"
+        figure = telling.figure
+        found = telling.reason
+        if figure.middle is not None and telling.reference is not None:
+            found = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()
+            found += f" of the {telling.side}, rule {telling.rule}"
+        yield f"node {node.name}: {node.verdict}: {figure.name}: {found}"
     open_ones = sum(node.verdict == CANNOT_TELL for node in nodes)
     cannot = f", of {open_ones} it cannot be told" if open_ones else ""
     if nodes:
         yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
-
-
-def _figure(node: JudgedNode) -> str:
-    telling = node.telling
-    if telling is None:
-        return f": {node.reason}"
-    figure = telling.figure
-    if telling.reference is None or figure.middle is None:
-        return f": {figure.name}" + (
-            f": {telling.reason}" if telling.reason else f", rule {telling.rule}"
-        )
-    text = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()
-    side = OTHERS if telling.side == OTHERS else BASELINE_SIDE
-    return f": {figure.name}: {text} of the {side}, rule {telling.rule}"
 
 
 def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -63,10 +63,16 @@ def measured(cases: CaseResults) -> list[NodeMeasurement]:
         if node := result.case.node:
             groups[name_of(result.key), node, result.unit, result.better].append(result)
     labels = _labels([run for some in groups.values() for result in some for run in result.runs])
-    return sorted(
-        (_figure(*key, results, labels) for key, results in groups.items()),
-        key=lambda measurement: (measurement.name, node_order(measurement.node), measurement.unit),
-    )
+    found = []
+    for (name, node, unit, better), results in groups.items():
+        values = tuple(value for result in results for value in result.values)
+        status = "ok" if values else results[0].status
+        reason = "; ".join(dict.fromkeys(filter(None, (result.reason for result in results))))
+        hardware, flags = labels[_kind(results[0].runs[0].machine)], flags_of(*results)
+        found.append(
+            NodeMeasurement(node, name, unit, better, values, status, reason, flags, hardware)
+        )
+    return sorted(found, key=lambda each: (each.name, node_order(each.node), each.unit))
 
 
 def name_of(key: Key) -> str:
@@ -95,23 +101,6 @@ def node_order(name: str) -> tuple[Any, ...]:
 
 def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _figure(
-    name: str,
-    node: str,
-    unit: str,
-    better: str,
-    results: list[CaseResult],
-    labels: Mapping[Identity, str],
-) -> NodeMeasurement:
-    values = tuple(value for result in results for value in result.values)
-    status = "ok" if values else results[0].status
-    reason = "; ".join(dict.fromkeys(filter(None, (result.reason for result in results))))
-    hardware = labels[_kind(results[0].runs[0].machine)]
-    return NodeMeasurement(
-        node, name, unit, better, values, status, reason, flags_of(*results), hardware
-    )
 
 
 def _kind(machine: Identity) -> Identity:

@@ -1,8 +1,7 @@
 """Judgement of nodes: which are worse than they should be, and which failed.
 
 1. Figures of equal name, unit and hardware are compared. A node with unique hardware has no others.
-2. Our rules: :func:`statistics.nodes.judge`, with the margin of the first rule that matches a
-   figure's name.
+2. The margin is that of the first rule that matches a figure's name.
 3. A node has failed if another node has a figure that it was tried for and lacks."""
 
 from __future__ import annotations
@@ -105,14 +104,14 @@ def _compared(
         )
         asked.append(figure)
         behind[id(figure)] = some
+        side, why = OTHERS, ""
         if len(some) < nodes.FEWEST and not (figure.baseline and BASELINE in rule.against):
             why = f"needs {nodes.FEWEST} nodes of one kind of hardware, or a baseline"
-            yield from (JudgedFigure(measurement, rule_name, OTHERS, CANNOT_TELL, reason=why)
-                        for measurement in some.values())  # fmt: skip
         elif OTHERS not in rule.against and not figure.baseline:
-            why = "needs a baseline that has this figure"
-            yield from (JudgedFigure(measurement, rule_name, BASELINE, CANNOT_TELL, reason=why)
-                        for measurement in some.values())  # fmt: skip
+            side, why = BASELINE, "needs a baseline that has this figure"
+        if why:
+            for measurement in some.values():
+                yield JudgedFigure(measurement, rule_name, side, CANNOT_TELL, reason=why)
     claims = nodes.judge(asked, rules.false_alarms)
     for claim in claims:
         one = behind[id(claim.figure)][claim.node]
