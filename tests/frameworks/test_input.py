@@ -140,3 +140,13 @@ def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) ->
     (rank,) = record["ranks"]
     assert rank["data_set"]["images"] == 6
     assert len(rank["input_pipeline"]["wait_seconds"]) == 2
+
+
+def test_a_record_file_ends_a_run_with_what_to_convert_it_to(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.rec").write_bytes(b"")
+    bench = Bench(tmp_path, build_environment("pytorch"))
+    record = measured(bench, "pytorch", data, parameters={"workers": 1})
+    assert record["status"] == "failed"
+    assert f"input: found {data}/train.rec, a record file; allowed: train/CLASS" in record["reason"]
