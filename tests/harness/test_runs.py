@@ -6,27 +6,14 @@ import json
 import os
 import resource
 import shlex
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from core import precisions
-from core.case import Case
-from framebench.records import device_peaks
-from framebench.records.fields import flags, step_parts
-from harness.adapter import Mismatch
-from harness.kinds import peak_flops
-from harness.machine.processor import processor
-from harness.measuring import checks, step_timing
-from harness.messages import report
 
 from ..bench import ROOT, Bench
-from .starting import start_program
 from .validity import assert_valid
 
 RANK_KEYS_OF_A_MEASURED_RANK = {
@@ -124,37 +111,6 @@ def test_ranks_with_one_batch_are_no_measurement(toy: Bench, kind: str) -> None:
     assert record["status"] == "failed"
 
 
-def test_ranks_that_share_a_replica_have_one_batch() -> None:
-    case = Case("toy", "toy", "train", 1, 4, 4, "fp32", "none", parallelism="data2xtensor2")
-
-    def check(*checksums: int) -> None:
-        ranks = [{"rank": n, "batch_checksum": checksum} for n, checksum in enumerate(checksums)]
-        checks.check_batches(case, ranks)
-
-    check(5, 5, 7, 7)
-    with pytest.raises(Mismatch, match="that share replica 1 had different batches"):
-        check(5, 5, 7, 8)
-    with pytest.raises(Mismatch, match="replicas 0 and 1 had the same batch"):
-        check(5, 5, 5, 5)
-    case = case._replace(devices_per_node=6, parallelism="data3xtensor2")
-    check(5, 5, 7, 7, 9, 9)
-    for first, last in ((5, 0), (7, 1)):
-        with pytest.raises(Mismatch, match=f"replicas {last} and 2 had the same batch"):
-            check(5, 5, 7, 7, first, first)
-
-
-@pytest.mark.parametrize("off", [1e-3, 1e-6, 1e-9])
-def test_ranks_that_trained_together_agree_up_to_rounding(off: float) -> None:
-    def check(*checksums: float) -> None:
-        checks.check_same_weights(
-            [{"rank": rank, "weights_checksum": each} for rank, each in enumerate(checksums)]
-        )
-
-    check(3.0, 3.0 + 1e-15, 3.0)
-    with pytest.raises(Mismatch, match=r"rank 0 has checksum 3\.0, rank 2 has"):
-        check(3.0, 3.0, 3.0 * (1 + off))
-
-
 def test_the_slowest_rank_counts(toy: Bench) -> None:
     done = toy.run("exact,sleep=0.3,slow_rank=1", kind="inference", devices_per_node=2)
     fast, slow = (rank["window_seconds"] for rank in done.record["ranks"])
@@ -248,212 +204,10 @@ def test_what_cannot_be_is_unsupported_without_starting_it(
     assert done.record["ranks"] == [], "ranks were started in vain"
 
 
-def test_an_emulated_precision_is_skipped_before_it_starts_where_asked(toy: Bench) -> None:
-    emulated = precisions.emulated("amp", processor()["instruction_sets"])
-    record = toy.run("", precision="amp", emulated="skip").record
-    assert_valid(record)
-    assert record["status"] == ("unsupported" if emulated else "ok"), record["reason"]
-    assert record["reason"] == emulated
-    assert bool(record["ranks"]) != bool(emulated)
-
-
-@pytest.mark.parametrize(
-    ("name", "sets", "is_emulated"),
-    [
-        ("fp8", ["amx_fp16"], True),
-        ("fp8", [], True),
-        ("bf16", ["avx2"], True),
-        ("bf16", ["svebf16"], False),
-        ("bf16", [], False),  # unknown
-        ("fp16", ["asimdhp"], False),
-        ("fp32", ["avx2"], False),
-        ("tf32", ["avx2"], False),  # no CPU has it: the frameworks refuse it
-    ],
-)
-def test_instructions_tell_what_is_emulated(name: str, sets: list[str], is_emulated: bool) -> None:
-    assert precisions.emulated(name, sets).startswith(precisions.EMULATED) == is_emulated
-
-
 def test_amp_that_takes_effect_is_ok(toy: Bench) -> None:
     record = toy.run("", precision="amp").record
     assert record["status"] == "ok", record["reason"]
     assert record["ranks"][0]["matmul_dtypes"] == {"float32": 1, "bfloat16": 20}
-
-
-PEAK = {
-    "kind": "peak_flops",
-    "batch_per_device": None,
-    "compiler": None,
-    "parameters": {"sustained_seconds": 0.2},
-}
-
-
-@pytest.mark.parametrize("precision", ["fp32", "amp"])
-def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) -> None:
-    done = toy.run("exact", **PEAK, precision=precision)
-    assert_valid(done.record)
-    assert (done.record["status"], done.record["kind"]) == ("ok", "peak_flops")
-    assert done.record["case"]["batch_per_device"] is done.record["case"]["compiler"] is None
-    assert "timed_steps" not in done.record["settings"], "no step was timed"
-    (rank,) = done.record["ranks"]
-    assert "step_seconds" not in rank
-    sizes = [block["size"] for block in rank["matmuls"]]
-    assert sizes == sorted(set(sizes))
-    assert len(sizes) > 2, "a size was left out that had time"
-    spent = sum(sum(block["seconds"]) for block in rank["matmuls"])
-    assert spent < 2 * peak_flops.SECONDS, "the peak takes seconds, however slow the device"
-    reached = done.record["metrics"]["peak"]
-    assert reached["value"] == device_peaks.tflops_of(rank["sustained"])
-    rates = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
-    assert rank["sustained"]["size"] == max(rates, key=rates.__getitem__)
-    assert 0.2 <= rank["sustained"]["seconds"][0] < 2, "for as long as is asked, and not much more"
-    assert (reached["unit"], reached["better"]) == ("TFLOP/s", "higher")
-    # the toy's device does 1e11 operations per second; waiting only adds time
-    assert 0.05 < reached["value"] <= 0.1, "a product was not waited for"
-    assert "ok: peak 0." in done.stdout
-    assert "library" not in rank, "numpy's library is not the toy's"
-
-
-def test_the_library_of_the_products_says_what_it_is(toy: Bench) -> None:
-    done = toy.run("exact,mkl", **PEAK)
-    assert_valid(done.record)
-    assert [rank["library"] for rank in done.record["ranks"]] == ["oneMKL 1.2, X"]
-
-
-def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
-    done = toy.run("exact,matmul=0.04", **PEAK, devices_per_node=2)
-    assert_valid(done.record)
-    assert done.record["status"] == "ok", done.record["reason"]
-    ranks = done.record["ranks"]
-    rates = [device_peaks.tflops_of(rank["sustained"]) for rank in ranks]
-    assert done.record["metrics"]["peak"]["value"] == min(rates) < max(rates)
-
-
-def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail if a device starts before all are ready: separate peaks exceed simultaneous ones."""
-    happened: list[str] = []
-
-    def noting(name: str, value: object) -> Callable[..., object]:
-        def note(*_: object) -> object:
-            happened.append(name)
-            return value
-
-        return note
-
-    block = {"size": 256, "count": 1, "seconds": [1.0]}
-    monkeypatch.setattr(peak_flops, "measure", noting("sizes", [block]))
-    monkeypatch.setattr(peak_flops, "sustain", noting("sustained", block))
-    monkeypatch.setattr(peak_flops, "check_cores", lambda cores: [])
-    monkeypatch.setattr(peak_flops, "require", lambda adapter, capability: None)
-    context = SimpleNamespace(
-        adapter=SimpleNamespace(all_reduce=noting("all there", 0.0)),
-        fields={},
-        rank_context=SimpleNamespace(world_size=2),
-        report=SimpleNamespace(enter=lambda name: None),
-        workload=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
-        cores=(),
-    )
-    peak_flops.PeakFlopsKind().measure(context)
-    assert happened == ["sizes", "all there", "sustained"]
-
-
-def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:
-    record = toy.run("exact,matmul=0.1", **PEAK).record
-    assert record["status"] == "unsupported"
-    assert "no peak: a product of 256 rows takes 0.1" in record["reason"]
-    assert record["metrics"]["peak"]["value"] is None
-
-
-def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
-    record = toy.run("fp32_amp", **PEAK, precision="amp").record
-    assert record["status"] == "failed"
-    assert "amp, but 1 of 1 matmuls ran in float32" in record["reason"]
-    assert record["metrics"]["peak"]["value"] is None
-
-
-def seconds_of(rank: dict[str, Any]) -> dict[str, float]:
-    split = step_parts.step_parts_of(rank)
-    assert split is not None
-    return dict(split.seconds)
-
-
-@pytest.mark.parametrize("devices", [1, 2])
-def test_parts_of_a_step_are_timed_behind_everything_that_counts(
-    toy: Bench, devices: int, tmp_path: Path
-) -> None:
-    steps = {"warmup_steps": 1, "timed_steps": 2, "devices_per_node": devices}
-    plain = toy.run("exact,sleep=0.4", **steps).record
-    second = Bench(tmp_path / "second", toy.python, toy.marker)
-    second.folder.mkdir()
-    record = second.run("exact,sleep=0.4", parameters={"breakdown_steps": 3}, **steps).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
-    assert "step_breakdown" not in plain["ranks"][0], "nobody asked for it"
-    for rank, without in zip(record["ranks"], plain["ranks"], strict=True):
-        for unchanged in ("last_value", "weights_checksum"):
-            assert rank[unchanged] == without[unchanged], "the window knows of the split"
-        assert len(rank["step_seconds"]) == 2
-        actual = seconds_of(rank)
-        expected = {"forward": 0.1, "backward": 0.2, "optimizer": 0.1}
-        assert set(actual) == set(expected) | ({"all_reduce"} if devices == 2 else set())
-        for part, seconds in expected.items():
-            assert actual[part] == pytest.approx(seconds, rel=0.01), part
-        # averaged() takes 1.25 steps, of which forward and backward alone take 0.3 s
-        if devices == 2:
-            assert actual["all_reduce"] == pytest.approx(0.2, rel=0.01)
-
-
-@pytest.mark.parametrize(("does", "names"), [("zero_at=4", ["vanished"]), ("", [])])
-def test_a_run_that_learns_its_batch_by_heart_is_marked(
-    toy: Bench, does: str, names: list[str]
-) -> None:
-    record = toy.run(does, warmup_steps=1, timed_steps=4).record
-    assert_valid(record)
-    actual = [entry for entry in flags.flags_of(record) if entry.name == flags.VANISHED]
-    assert [entry.name for entry in actual] == names
-    if names:
-        assert actual[0].why.startswith("the loss fell from ")
-        for rank in record["ranks"]:
-            rank["first_value"] = 0.0
-        assert flags.Flag(flags.VANISHED, "the loss was 0 from the first step") in flags.flags_of(
-            record
-        )
-
-
-def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
-    options = {"breakdown_steps": 1000}
-    record = toy.run("sleep=0.2", timed_steps=3, parameters=options).record
-    parts = [part["seconds"] for part in record["ranks"][0]["step_breakdown"]["parts"]]
-    steps = [sum(step) for step in zip(*parts, strict=True)]
-    assert steps
-    assert sum(steps[:-1]) < step_timing.SHARE * record["wall_seconds"], (
-        "more than a tenth and one step"
-    )
-
-
-def test_inference_has_no_parts(toy: Bench) -> None:
-    done = toy.run("", kind="inference", parameters={"breakdown_steps": 3})
-    assert (done.status, done.record) == (2, None)
-    assert "--kind inference has no parameter 'breakdown_steps'; it has: none" in done.stderr
-
-
-def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
-    record = toy.run("no_parts", parameters={"breakdown_steps": 3}).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
-    assert record["metrics"]["throughput"]["value"] > 0
-    assert record["ranks"][0]["step_breakdown"] == {
-        "reason": "RuntimeError: the toy is one piece",
-        "parts": [],
-    }
-
-
-def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> None:
-    assert start_program("hang_in_parts", tmp_path).wait(300) == -signal.SIGALRM
-    _, final, fields = report.read(str(tmp_path), 0)
-    assert final, "the launcher must see a result"
-    assert fields["status"] == "ok"
-    assert "too long" in fields["step_breakdown"]["reason"]
 
 
 def test_an_error_keeps_its_traceback_and_its_log(toy: Bench) -> None:

@@ -1,0 +1,103 @@
+"""Peak-FLOPS benchmark through the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from framebench.records import device_peaks
+from harness.kinds import peak_flops
+
+from ...bench import Bench
+from ..validity import assert_valid
+
+PEAK = {
+    "kind": "peak_flops",
+    "batch_per_device": None,
+    "compiler": None,
+    "parameters": {"sustained_seconds": 0.2},
+}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "amp"])
+def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) -> None:
+    done = toy.run("exact", **PEAK, precision=precision)
+    assert_valid(done.record)
+    assert (done.record["status"], done.record["kind"]) == ("ok", "peak_flops")
+    assert done.record["case"]["batch_per_device"] is done.record["case"]["compiler"] is None
+    assert "timed_steps" not in done.record["settings"], "no step was timed"
+    (rank,) = done.record["ranks"]
+    assert "step_seconds" not in rank
+    sizes = [block["size"] for block in rank["matmuls"]]
+    assert sizes == sorted(set(sizes))
+    assert len(sizes) > 2, "a size was left out that had time"
+    spent = sum(sum(block["seconds"]) for block in rank["matmuls"])
+    assert spent < 2 * peak_flops.SECONDS, "the peak takes seconds, however slow the device"
+    reached = done.record["metrics"]["peak"]
+    assert reached["value"] == device_peaks.tflops_of(rank["sustained"])
+    rates = {block["size"]: device_peaks.tflops_of(block) for block in rank["matmuls"]}
+    assert rank["sustained"]["size"] == max(rates, key=rates.__getitem__)
+    assert 0.2 <= rank["sustained"]["seconds"][0] < 2, "for as long as is asked, and not much more"
+    assert (reached["unit"], reached["better"]) == ("TFLOP/s", "higher")
+    # the toy's device does 1e11 operations per second; waiting only adds time
+    assert 0.05 < reached["value"] <= 0.1, "a product was not waited for"
+    assert "ok: peak 0." in done.stdout
+    assert "library" not in rank, "numpy's library is not the toy's"
+
+
+def test_the_library_of_the_products_says_what_it_is(toy: Bench) -> None:
+    done = toy.run("exact,mkl", **PEAK)
+    assert_valid(done.record)
+    assert [rank["library"] for rank in done.record["ranks"]] == ["oneMKL 1.2, X"]
+
+
+def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
+    done = toy.run("exact,matmul=0.04", **PEAK, devices_per_node=2)
+    assert_valid(done.record)
+    assert done.record["status"] == "ok", done.record["reason"]
+    ranks = done.record["ranks"]
+    rates = [device_peaks.tflops_of(rank["sustained"]) for rank in ranks]
+    assert done.record["metrics"]["peak"]["value"] == min(rates) < max(rates)
+
+
+def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail if a device starts before all are ready: separate peaks exceed simultaneous ones."""
+    happened: list[str] = []
+
+    def noting(name: str, value: object) -> Callable[..., object]:
+        def note(*_: object) -> object:
+            happened.append(name)
+            return value
+
+        return note
+
+    block = {"size": 256, "count": 1, "seconds": [1.0]}
+    monkeypatch.setattr(peak_flops, "measure", noting("sizes", [block]))
+    monkeypatch.setattr(peak_flops, "sustain", noting("sustained", block))
+    monkeypatch.setattr(peak_flops, "check_cores", lambda cores: [])
+    monkeypatch.setattr(peak_flops, "require", lambda adapter, capability: None)
+    context = SimpleNamespace(
+        adapter=SimpleNamespace(all_reduce=noting("all there", 0.0)),
+        fields={},
+        rank_context=SimpleNamespace(world_size=2),
+        report=SimpleNamespace(enter=lambda name: None),
+        workload=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
+        cores=(),
+    )
+    peak_flops.PeakFlopsKind().measure(context)
+    assert happened == ["sizes", "all there", "sustained"]
+
+
+def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:
+    record = toy.run("exact,matmul=0.1", **PEAK).record
+    assert record["status"] == "unsupported"
+    assert "no peak: a product of 256 rows takes 0.1" in record["reason"]
+    assert record["metrics"]["peak"]["value"] is None
+
+
+def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
+    record = toy.run("fp32_amp", **PEAK, precision="amp").record
+    assert record["status"] == "failed"
+    assert "amp, but 1 of 1 matmuls ran in float32" in record["reason"]
+    assert record["metrics"]["peak"]["value"] is None
