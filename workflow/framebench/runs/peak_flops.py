@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import precisions
 from core.text import duration
 
 from ..plan import estimates
@@ -41,12 +40,11 @@ class PeakFlopsBenchmark(NamedTuple):
 def wanted(plan: Plan) -> list[PeakFlopsBenchmark]:
     """Return a benchmark for each framework, precision and number of devices of a node.
 
-    On CPUs a time budget is spent on those of fp32 alone."""
+    On CPUs a time budget is spent on none."""
+    if plan.settings.budget and plan.capacity.accelerator == "cpu":
+        return []
     found: dict[tuple[str, str, int], PeakFlopsBenchmark] = {}
     for case in filter(lambda case: case.is_step, plan.computed):
-        is_mixed = precisions.baseline(case.precision) is not None
-        if plan.settings.budget and plan.capacity.accelerator == "cpu" and is_mixed:
-            continue
         what = (case.framework, case.precision, case.devices_per_node)
         found.setdefault(what, PeakFlopsBenchmark(*what, case.model, case.sequence_length))
     return list(found.values())
