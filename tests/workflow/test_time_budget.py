@@ -18,7 +18,7 @@ AXES = {
 }
 SUITE: dict[str, Any] = {
     "steps": {"warmup": 1, "timed": 3, "breakdown": False},
-    "time_budget": 120,
+    "time_budget": 300,
     "repeats": 7,
     "axes": AXES,
 }
