@@ -19,8 +19,8 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 FAIL_ON = "5%%, or 0.05: what a case may be slower."
 PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
-LEAVE = "tables that are made already, from runs.json, which is then read in place of records"
-BEFORE_ROUND = "leave runs.json, which is made once all rounds of a call are over"
+LEAVE = "tables that are made already"
+BEFORE_ROUND = "leave runs.sha256, which is made once all rounds of a call are over"
 VARIANTS = "further suites whose variants name environment files: their environments stay"
 STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
 
@@ -68,16 +68,16 @@ def _run(arguments: list[str]) -> int:
             options.records, options.results, options.leave, options.before_round
         )
     )
-    collecting = commands.add_parser("runs", help="one file of the runs of all records")
+    collecting = commands.add_parser("runs", help="the fingerprint of all records")
     collecting.add_argument("--records", type=records, required=True, help="folder of records")
     collecting.add_argument("--results", type=Path, required=True, help="folder to write to")
     collecting.set_defaults(
-        command=lambda options: reporting.write_runs(options.records, options.results)
+        command=lambda options: reporting.write_fingerprint(options.records, options.results)
     )
-    tabulating = commands.add_parser("tables", help="single tables from the file of runs")
+    tabulating = commands.add_parser("tables", help="single tables")
     tabulating.add_argument("names", nargs="+", help="names of tables")
     tabulating.add_argument("--records", type=records, required=True, help="folder of records")
-    tabulating.add_argument("--results", type=Path, required=True, help="folder with that file")
+    tabulating.add_argument("--results", type=Path, required=True, help="folder to write to")
     tabulating.set_defaults(
         command=lambda options: reporting.write_tables(
             options.names, options.records, options.results

@@ -1,6 +1,6 @@
 # Tables and report: a pure function of the records.
 rule runs:
-    """Read all records into one file of runs."""
+    """Write a fingerprint of all records, by which tables are made anew when records change."""
     input:
         driver.rounds.all,
         driver.verifications.small,
@@ -8,7 +8,7 @@ rule runs:
         driver.tables.neighbours,
         driver.tables.changed,
     output:
-        "<results>/runs.json",
+        "<results>/runs.sha256",
     log:
         "<results>/logs/tables/runs.log",
     localrule: True
@@ -29,7 +29,7 @@ rule medians:
     """Compute the median of each case over its repeats, with interval and flags."""
     input:
         driver.tables.changed,
-        runs="<results>/runs.json",
+        runs="<results>/runs.sha256",
     output:
         table("<results>/tables/summary.csv"),
         update("<results>/tables/summary.md"),
@@ -104,7 +104,7 @@ rule tables:
     input:
         driver.tables.changed,
         FAMILIES,
-        runs="<results>/runs.json",
+        runs="<results>/runs.sha256",
     output:
         *map(table, expand("<results>/tables/{name}.csv", name=OTHERS)),
         report(

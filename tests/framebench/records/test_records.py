@@ -15,9 +15,10 @@ from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
 from framebench.files import json_files
-from framebench.records import index, record_sets, tidy_csv
+from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 
+from ...conftest import ROOT
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
 from ..watched import watch
 
@@ -40,7 +41,10 @@ def test_a_record_with_a_text_without_end_is_refused_in_one_line(
 
 def test_limits_of_the_schema_are_integers() -> None:
     """jsonschema_rs compares a number with a limit such as 1e9 fifteen times as slowly."""
-    actual = re.findall(r'"(?:minimum|maximum)": ([^,}\s]+)', bounded.read_text(index.SCHEMA))
+    actual = re.findall(
+        r'"(?:minimum|maximum)": ([^,}\s]+)',
+        bounded.read_text(ROOT / "workflow/schemas/record.schema.json"),
+    )
     assert actual
     assert [limit for limit in actual if not re.fullmatch(r"-?\d+", limit)] == []
 

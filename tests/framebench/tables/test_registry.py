@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
+from framebench.commands import reporting
+from framebench.config.validation import ConfigError
 from framebench.report import drawings
 from framebench.report.plots import Look
 from framebench.tables import declared, frames, registry
@@ -57,3 +59,9 @@ def test_a_drawing_that_there_is_not_is_named() -> None:
         ValueError, match=r"table summary: drawing: found 'cake'; allowed: .*ratios"
     ):
         drawings.of_table(table, frames.frame(table, ()), Inputs({}), Look([]))
+
+
+def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
+    said = r"'sumary' \(did you mean summary\?\); allowed: .*overview"
+    with pytest.raises(ConfigError, match=said):
+        reporting.write_tables(["summary", "sumary"], tmp_path / "runs", tmp_path)

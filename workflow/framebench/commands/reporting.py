@@ -19,7 +19,7 @@ from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
 from ..files import json_files, marked_block
 from ..files.whole_files import write_together, write_whole
-from ..records import record_sets, runs_file, searches, verifications
+from ..records import record_sets, searches, verifications
 from ..records.run import Run, cause
 from ..records.sidecars import assumptions, calls, expected, interruptions
 from ..records.sidecars.assumptions import Assumptions
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FINGERPRINT = "fingerprint.txt"
+#: File in the results: fingerprint of the records, from which rules know whether they changed.
+RUNS = "runs.sha256"
 #: File in ``tables``: the report for Snakemake's archive, without links to records.
 ARCHIVED = "report.html"
 
@@ -81,23 +83,16 @@ def load_sidecars(source: Path, results: Path) -> Sidecars:
     )
 
 
-def load_records(source: Path, results: Path) -> record_sets.RecordSet:
-    """Return the records at ``source``, read with the index if they are those of ``results``."""
-    own = record_sets.load_results(results) if source == results / "runs" else None
-    return own or record_sets.load(source)
-
-
-def write_runs(source: Path, results: Path) -> None:
-    """Write the runs of all records at ``source`` to one file, which rules of tables read."""
-    record_set = load_records(source, results)
-    content = runs_file.content(record_set, fingerprint(record_set, source, results))
-    write_together({results / runs_file.NAME: content})
+def write_fingerprint(source: Path, results: Path) -> None:
+    """Write the fingerprint of all records at ``source``, on which rules of tables depend."""
+    digest = fingerprint(record_sets.load(source), source, results)
+    write_whole(results / RUNS, digest + "\n")
 
 
 def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
-    """Write tables of the core from the file of runs of the records at ``source``.
+    """Write tables of the core from the records at ``source``.
 
-    Raises ConfigError for an unknown table, RecordsError for a file that cannot be read."""
+    Raises ConfigError for an unknown table."""
     from ..tables import frames, origin, registry
 
     tables = {table.name: table for table in registry.core_tables()}
@@ -105,7 +100,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
         if name not in tables:
             hint, allowed = did_you_mean(name, tables), ", ".join(tables)
             raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
-    record_set = runs_file.read(results / runs_file.NAME, source)
+    record_set = record_sets.load(source)
     sidecars = load_sidecars(source, results)
     inputs = inputs_of(record_set, sidecars, results)
     made = {tables[name]: inputs.made(tables[name]) for name in names}
@@ -118,20 +113,16 @@ def make_report(
 ) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary. The fingerprint is written last: it marks the rest as complete.
-    ``leave``: tables made already from the file of runs, which is then read in place of records.
-    ``is_before_round``: leave the file of runs, which the rule makes from all rounds; Snakemake
-    would take it for that, and make no further runs."""
+    ``leave``: tables that rules have made already, which keep their files and RUNS.
+    ``is_before_round``: leave RUNS, which the rule makes from all rounds; Snakemake would take it
+    for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
     from ..tables import answers, coverage, frames, origin
 
     parts = report_parts()
-    runs_path = results / runs_file.NAME
-    if leave:
-        record_set, digest = runs_file.read(runs_path, source), runs_file.fingerprint(runs_path)
-    else:
-        record_set = load_records(source, results)
-        digest = fingerprint(record_set, source, results)
+    record_set = record_sets.load(source)
+    digest = fingerprint(record_set, source, results)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
     sidecars = load_sidecars(source, results)
     problems = (*record_set.problems, *sidecars.problems)
@@ -161,10 +152,9 @@ def make_report(
     files[folder / ARCHIVED] = record_links.named(files[page])
     files[folder / FINGERPRINT] = digest + "\n"
     if not leave and not is_before_round:
-        # First: Snakemake remakes tables that are older than the file of runs.
-        write_together({runs_path: runs_file.content(record_set, digest), **files})
-    else:
-        write_together(files)
+        # First: Snakemake remakes tables that are older than RUNS.
+        files = {results / RUNS: digest + "\n", **files}
+    write_together(files)
     for part in parts:
         for line in part.lines(inputs):
             print(line)

@@ -10,13 +10,15 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
 
+from core import bounded
+
 from .. import feature_registry as features
 from ..commands import exit_status
-from ..commands.reporting import fingerprint
+from ..commands.reporting import RUNS, fingerprint
 from ..config.validation import ConfigError
 from ..plan import plan_text, targets
 from ..plan.forecast import DAY
-from ..records import runs_file, searches
+from ..records import searches
 from ..records.sidecars import assumptions, interruptions
 from ..records.sidecars.assumptions import Assumptions
 from ..runs import allocations, peak_flops, requests, slurm, verify
@@ -158,16 +160,16 @@ class Tables:
         return [f"/proc/{os.getpid()}/fd/{file}"]
 
     def _is_stale(self) -> bool:
-        """Return whether the file of runs lacks pending work, or was made from other records."""
+        """Return whether RUNS lacks pending work, or was made from other records."""
         plan, cached, results = self._work.plan, self._work.cached, Path(self._work.results)
-        runs = results / runs_file.NAME
+        runs = results / RUNS
         if plan.pending or plan.unsearched or not runs.exists():
             return True
-        current = cached and fingerprint(cached, Path(self.records), results)
-        return runs_file.fingerprint(runs) != current
+        current = fingerprint(cached, Path(self.records), results) if cached else ""
+        return bounded.read_bytes(runs).strip() != current.encode()
 
     def _newest(self) -> int:
         """Return the time of the newest table, in nanoseconds since 1970."""
         results = Path(self._work.results)
-        made = [*(results / "tables").glob("*"), results / runs_file.NAME, Path(self.report)]
+        made = [*(results / "tables").glob("*"), results / RUNS, Path(self.report)]
         return max((path.stat().st_mtime_ns for path in made if path.exists()), default=0)

@@ -49,8 +49,7 @@ class Work:
             if snakemake.is_cluster_job:
                 minutes = _minutes(settings)
             elif call.plans:
-                writes = self._lock.held is not None
-                self.cached = record_sets.load_results(settings.results, writes)
+                self.cached = record_sets.load_results(settings.results)
             machine = self._machine = _machine(settings, call, snakemake)
             self.plan = planning.make_plan(settings, catalog, machine, self.cached, minutes)
             if snakemake.is_cluster_job:  # which may be one of any round

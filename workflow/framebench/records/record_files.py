@@ -33,7 +33,6 @@ from .fields.phases import phases_of
 from .fields.recomputed import recompute
 from .fields.sample_work import sample_work_of
 from .fields.step_parts import step_parts_of
-from .index import Index
 from .run import (
     NO_REASON,
     WAITED_APART,
@@ -56,27 +55,24 @@ _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X
 _RELATIVE_ERROR = 1e-6
 
 
-def read_folder(root: Path, index: Index | None = None) -> tuple[list[Run], list[Problem], int]:
+def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     """Return runs, unreadable files and the number of superseded attempts below `root`.
 
     Only the latest valid attempt of a repeat on a machine counts, because a retry invalidates the
-    earlier attempt. ``index``: parsed records, to be used and updated.
+    earlier attempt.
     """
     with _without_garbage_collection():
-        result = _read_folder(root, index)
-        if index:
-            index.keep()
-        return result
+        return _read_folder(root)
 
 
-def _read_folder(root: Path, index: Index | None) -> tuple[list[Run], list[Problem], int]:
+def _read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
     attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
     files, problems = json_files.below(root)
     seen: dict[str, str] = {}
     for file in files:
         origin = json_files.origin_of(file, root)
         try:
-            run, digest = _run_of_file(file, origin, index)
+            run, digest = _run_of_file(file, origin)
         except (OSError, ValueError) as error:
             problems.append(Problem(origin, cause(error)))
             continue
@@ -91,16 +87,10 @@ def _read_folder(root: Path, index: Index | None) -> tuple[list[Run], list[Probl
     return latest, problems, sum(map(len, attempts.values())) - len(latest)
 
 
-def _run_of_file(file: Path, origin: str, index: Index | None) -> tuple[Run, str]:
+def _run_of_file(file: Path, origin: str) -> tuple[Run, str]:
     """Return the run in a file, and the SHA-256 of the file's content."""
-    known = index.get(file, origin) if index else None
-    if known:
-        return known.run, known.digest
     content = bounded.read_bytes(file)
-    run, digest = _run_of_record(parse(content), file, origin), hashlib.sha256(content).hexdigest()
-    if index:
-        index.add(file, origin, run, digest)
-    return run, digest
+    return _run_of_record(parse(content), file, origin), hashlib.sha256(content).hexdigest()
 
 
 @contextmanager

@@ -16,14 +16,11 @@ from typing import Any
 
 from ..machine.identities import Identity, completed
 from . import searches
-from .index import Index
 from .record_files import read, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv
 
 CSV_NAME = "runs.csv"
-#: File of the index in a results folder.
-INDEX = ".index"
 _STEPS = ("step_seconds", "waited_apart")
 _IDENTIFYING = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
@@ -41,17 +38,16 @@ class RecordSet:
     superseded: int
 
 
-def load(path: Path, index: Index | None = None) -> RecordSet:
+def load(path: Path) -> RecordSet:
     """Read a folder of records, a folder with runs.csv, or a tidy CSV of runs.
 
-    ``index``: of the folder's records. Raises RecordsError for another path, or a CSV with other
-    columns.
+    Raises RecordsError for another path, or a CSV with other columns.
     """
     if path.is_file() and path.suffix == ".csv":
         root, (runs, problems), superseded = path.parent, read_csv(path), 0
     elif path.is_dir():
         root = path
-        runs, problems, superseded = read_folder(path, index)
+        runs, problems, superseded = read_folder(path)
         runs = _with_largest(runs, searches.largest(path.parent / searches.FOLDER))
         if (path / CSV_NAME).is_file():
             rows, row_problems = _rows_beside(path / CSV_NAME, bool(runs))
@@ -69,13 +65,10 @@ def load(path: Path, index: Index | None = None) -> RecordSet:
     )
 
 
-def load_results(results: Path, writes: bool = True) -> RecordSet | None:
-    """Return the records of a results folder, read with its index; None if there are none.
-
-    ``writes``: whether the index may be written.
-    """
+def load_results(results: Path) -> RecordSet | None:
+    """Return the records of a results folder; None if there are none."""
     folder = results / "runs"
-    return load(folder, Index(results / INDEX, writes)) if folder.is_dir() else None
+    return load(folder) if folder.is_dir() else None
 
 
 def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Problem]]:

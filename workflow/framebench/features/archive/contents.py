@@ -16,6 +16,7 @@ from pathlib import Path
 from core import bounded
 
 from ... import PROJECT, feature_registry
+from ...commands.reporting import RUNS
 from ...config import catalog, suite_files
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
@@ -24,7 +25,7 @@ from ...environments.venvs import read_environment_file
 from ...files import archives, json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole, write_whole_bytes
-from ...records import runs_file, searches
+from ...records import searches
 from ...records.sidecars import assumptions, calls, expected, interruptions, noted
 from .handed_on import HandedOn, names_in
 
@@ -204,8 +205,9 @@ def check(source: ArchiveSource) -> None:
 def files(folder: Path) -> list[Path]:
     """Return all files to archive, in a fixed order.
 
-    Hidden files and the file of runs are left out: they can be made again from the records."""
-    left_out = (".", runs_file.NAME)
+    Hidden files and the fingerprint of the records are left out, and `runs.json` of earlier
+    versions."""
+    left_out = (".", "runs.json", RUNS)
     paths = (path for path in folder.rglob("*") if path.is_file())
     return sorted(
         path for path in paths if not path.relative_to(folder).as_posix().startswith(left_out)
