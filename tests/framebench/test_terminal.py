@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.plan.forecast import Left
 from framebench.plan.jobs import Job, name_of
 from framebench.terminal import status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
@@ -25,7 +24,7 @@ from framebench.terminal.view import ProgressView
 
 from ..terminal_lines import visible_lines
 
-LEFT = Left(720, 540, 960)
+LEFT = 720.0
 
 
 def record_of(folder: Path, **more: Any) -> Path:
@@ -71,17 +70,17 @@ def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_i
     assert status_lines.status(done, total, 2, running, LEFT) == (
         "12/84 runs, 2 failed, 3/21 peak benchmarks, 0/49 verifications; "
         "jax bert_base train fp32 1n1g r1 "
-        "and 1 more; about 12 min (9 to 16) left"
+        "and 1 more; about 12 min 00 s left"
     )
     for width in range(30, 200):
         text = status_lines.status(done, total, 2, running, LEFT, width)
         assert len(text) <= width
         if width > 60:
             assert text.startswith("12/84 runs, 2 failed")
-            assert text.endswith("about 12 min (9 to 16) left")
+            assert text.endswith("about 12 min 00 s left")
     assert status_lines.status(
         {"run": 84, "peak_flops": 21}, {"run": 84, "peak_flops": 21}, 0, [], LEFT
-    ) == ("84/84 runs; about 12 min (9 to 16) left")
+    ) == ("84/84 runs; about 12 min 00 s left")
 
 
 def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:

@@ -130,9 +130,6 @@ def test_other_lines_where_ours_are_not_to_be_had_or_not_wanted(project: Project
 
 
 def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None:
-    suites = project.folder / "config" / "suites"
-    for path in {*suites.iterdir()} - {suites / "toy.yaml", suites / "quick.yaml"}:
-        path.unlink()  # each is planned, in search of one that takes less
     model = project.folder / "scripts" / "models" / "toy.json"
     config = {**json.loads(model.read_text()), "forward_multiply_adds": {"per_sample": 10**9}}
     model.write_text(json.dumps(config))
@@ -140,16 +137,15 @@ def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None
     for arguments in (["all", "--dry-run"], ["all"]):  # what is planned too short is not begun
         ran = project.run("--cores", *arguments)
         assert ran.returncode == 1
-        said = re.search(rf"found {RUNS} runs, which take about ([\d.]+) days \(", ran.stdout)
+        said = re.search(rf"found {RUNS} runs, which take about ([\d.]+) days;", ran.stdout)
         assert said, ran.stdout
         assert "allowed: at most a day, or more with --config yes=true" in ran.stdout
         assert "Error in rule" not in ran.stdout
     assert not (project.folder / "results" / "runs").exists(), "something was started"
     plan = project.run("--cores", "all", "plan")
     assert plan.returncode == 0
-    assert "most of the time: mode train " in plan.stdout
     assert plan.stdout.rstrip().splitlines()[-1].startswith("Complete log")
-    assert f"In all about {said[1]} days (" in plan.stdout
+    assert f"In all about {said[1]} days" in plan.stdout
 
 
 def test_the_bootstrap_leads_snakemake_to_the_plugin() -> None:

@@ -14,8 +14,6 @@ from framebench.plan import amounts, estimates, targets
 from framebench.plan.amounts import SampleCounts
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import total
-from framebench.runs.total import left
 
 from ...harness.loader import token_folder
 from ..settings import CATALOG, settings
@@ -129,10 +127,3 @@ def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> N
     (row,) = (line for line in lines if "1n1g" in line and "batch 32;" in line)
     assert "; batch 32; epochs 10; target none, 0.98  " in row
     assert len(row) < 140, row
-
-
-def test_no_suite_is_advised_that_lacks_its_files(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, model=["digits_resnet"], epochs=10_000_000)
-    advised = "\n".join(total.advice(plan, left(plan, {}, {}), CATALOG, HERE, None))
-    assert "suite=converge_small  about " in advised
-    assert "squad" not in advised, "which reads files that nobody has named"

@@ -33,7 +33,7 @@ def small_of(plan: Plan) -> dict[str, verify.Verification]:
     return verify.small(plan, CATALOG, full)
 
 
-def left_of(plan: Plan) -> total.Left:
+def left_of(plan: Plan) -> float:
     return total.left(plan, peak_flops.names(plan), small_of(plan))
 
 
@@ -83,32 +83,24 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     rest += verify.reference_seconds(plan) + jobs.TABLES_SECONDS
     actual = left_of(plan)
     # The environment is still to be built.
-    assert actual.seconds == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
-    assert actual.low < actual.seconds < actual.high
+    assert actual == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
     (line,) = total.lines(plan, actual)
     assert line.startswith("In all about ")
 
 
-def test_above_a_day_measuring_needs_a_yes_and_is_reported_what_is_shorter(tmp_path: Path) -> None:
+def test_above_a_day_measuring_needs_a_yes(tmp_path: Path) -> None:
     axes = {"framework": ["pytorch", "jax"], "batch_per_device": [64, 2]}
     plan = plan_of(tmp_path, 20_000, **axes)
     actual = left_of(plan)
 
-    def less() -> list[str]:
-        return total.advice(plan, actual, CATALOG, HERE, None)
-
     with pytest.raises(ConfigError) as refused:
-        total.check(plan, actual, less)
+        total.check(plan, actual)
     text = str(refused.value)
-    assert re.search(r"found \d+ runs, which take about [\d.]+ days \(", text), text
+    assert re.search(r"found \d+ runs, which take about [\d.]+ days;", text), text
     assert "allowed: at most a day, or more with --config yes=true" in text
-    assert re.search("most of the time: batch_per_device 64 9[0-9] %", text), text
-    assert "suite=quick  about " in text
-    assert "suite=node_health" not in text, "which measures nothing of what was asked for"
-    assert "frameworks=pytorch" not in text, "that alone takes more than a day, too"
-    total.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual, less)
+    total.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual)
     short = plan_of(tmp_path, **axes)
-    total.check(short, left_of(short), less)
+    total.check(short, left_of(short))
 
 
 def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from ..commands import exit_status
 from ..commands.reporting import RUNS, fingerprint
 from ..config.validation import ConfigError
 from ..plan import plan_text, targets
-from ..plan.forecast import DAY
 from ..records import searches
 from ..records.sidecars import assumptions, interruptions
 from ..records.sidecars.assumptions import Assumptions
@@ -114,8 +113,7 @@ class Tables:
         further += verify.describe(plan, self._work.small_verifications)
         asked = requests.of_plan(plan, self._work.peak_flops, self._work.small_verifications)
         further += "".join(f"\n{line}" for line in requests.lines(plan, asked))
-        total = self._work.total
-        last = [*(self._work.advice() if total.seconds > DAY else ()), *lines(plan, total)]
+        last = lines(plan, self._work.total)
         return "\n".join([plan_text.describe(plan) + further + refused, *last])
 
     def _keep_given(self) -> None:

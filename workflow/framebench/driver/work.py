@@ -22,7 +22,6 @@ from ..machine import local
 from ..machine.local import Machine
 from ..plan import labels, limits, noting, planning
 from ..plan.budget import NOTHING_SPENT, Spent
-from ..plan.forecast import Left
 from ..plan.jobs import FOLDERS, Job, marker_of, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
@@ -213,7 +212,7 @@ class Work:
             )
 
     def job_of_run(self, run: PlannedRun) -> Job:
-        return jobs.of_run(self.plan, run, self._label(run.case), run.case in self._measured)
+        return jobs.of_run(self.plan, run, self._label(run.case))
 
     def _made(self, kind: str, path: str, wildcards: Mapping[str, str]) -> Job:
         plan = self.plan
@@ -242,24 +241,14 @@ class Work:
     def _labels(self) -> dict[Case, str]:
         return labels.label_cases(self.plan.cases)
 
-    @cached_property
-    def _measured(self) -> frozenset[Case]:
-        """Cases whose expected seconds come from their records."""
-        return self.plan.measured
-
     @property
-    def total(self) -> Left:
+    def total(self) -> float:
         """Seconds until all pending work is done."""
         return total.left(self.plan, self.peak_flops, self.small_verifications)
 
-    def advice(self) -> list[str]:
-        """Return lines on the slowest parts of the call, and shorter alternatives."""
-        machine = self._machine
-        return total.advice(self.plan, self.total, self.catalog, machine, self.cached)
-
     def check_total(self) -> None:
         """Raise :class:`ConfigError` if the call takes more than a day and ``yes`` is not set."""
-        total.check(self.plan, self.total, self.advice)
+        total.check(self.plan, self.total)
 
     def when_grown(self, call: Callable[[list[PlannedRun]], None]) -> None:
         """Register ``call``, to be called with runs that are added to the plan."""

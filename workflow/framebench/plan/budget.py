@@ -24,7 +24,6 @@ from core.case import Case
 
 from ..records.run import Run
 from ..statistics.verdicts import FALSE_WINNERS
-from .forecast import GUESSED, LEAST, MEASURED, WEIGHT
 
 if TYPE_CHECKING:  # numpy is slow to import, and most plans have no budget
     from ..statistics.repeated_intervals import Order
@@ -38,6 +37,11 @@ CLOSING = 4.0
 MARGIN = 2.0
 #: Relative deviation that repeats of measured cases share, as the machine changes.
 _DRIFT = 0.05
+#: Relative deviations of estimates: before a run has ended, the lower limit, and for a run whose
+#: case was measured before.
+GUESSED, LEAST, MEASURED = 0.4, 0.08, 0.15
+#: Number of ended runs that count as much as the estimate.
+WEIGHT = 2.0
 
 
 @dataclass

@@ -48,8 +48,8 @@ class Job(NamedTuple):
     environment or report.
 
     ``name``: unique in a call; ``group``: shared by jobs that take equally long, such as the
-    repeats of a case; ``seconds``: expected; ``is_measured``: ``seconds`` come from records.
-    ``record``: file whose status is the job's, "" without one; ``log``: its log, "" without one.
+    repeats of a case; ``seconds``: expected. ``record``: file whose status is the job's, ""
+    without one; ``log``: its log, "" without one.
     ``software``: name of what it runs in. ``request``: asked of a cluster, None for a job that is
     never submitted. ``arguments``: returns those of the harness. ``parts``: checks that the job
     makes, each with its own record; its own ``record`` is then a marker.
@@ -59,7 +59,6 @@ class Job(NamedTuple):
     kind: str
     group: str
     seconds: float
-    is_measured: bool = False
     label: str = ""
     record: str = ""
     log: str = ""

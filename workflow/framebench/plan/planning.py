@@ -112,11 +112,6 @@ class Plan:
         return replace(self, runs=[*self.runs, *runs], reserve=reserve)
 
     @property
-    def measured(self) -> frozenset[Case]:
-        """Cases whose expected seconds come from their own records."""
-        return frozenset(run.case for run in self.runs if run.status)
-
-    @property
     def unsearched(self) -> list[BatchSearch]:
         return [search for search, _ in self.searches if search.result is None]
 

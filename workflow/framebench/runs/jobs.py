@@ -34,8 +34,8 @@ def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRe
     return JobRequest(nodes, devices, minutes, node)
 
 
-def of_run(plan: Plan, run: PlannedRun, case: str = "", is_measured: bool = False) -> Job:
-    """Return the job of a run. ``case``: label of the case; ``is_measured``: it has records."""
+def of_run(plan: Plan, run: PlannedRun, case: str = "") -> Job:
+    """Return the job of a run. ``case``: label of the case."""
     one = run.case
     request = usual(plan, one.nodes, one.devices_per_node, one.node)
     if one in plan.minutes:
@@ -45,7 +45,7 @@ def of_run(plan: Plan, run: PlannedRun, case: str = "", is_measured: bool = Fals
         case_settings.software(one, plan.settings.suite), request,
         partial(commands.arguments, plan, run),
     )  # fmt: skip
-    return job._replace(group=run.name.rpartition("/")[0], is_measured=is_measured)
+    return job._replace(group=run.name.rpartition("/")[0])
 
 
 def of_search(plan: Plan, search: BatchSearch, case: str = "") -> Job:
@@ -178,9 +178,8 @@ def _measuring(
             yield of_environment(name, digest)
     for search in plan.unsearched:
         yield of_search(plan, search)
-    measured = plan.measured
     for run in plan.pending:
-        yield of_run(plan, run, is_measured=run.case in measured)
+        yield of_run(plan, run)
     for name in peak_flops.missing(results, peak_flops_of):
         yield of_peak_flops(plan, name, peak_flops_of[name])
     to_make = verify.missing(results, verifications_of)
@@ -203,6 +202,5 @@ def _job(
     results = plan.settings.results
     record, log = record_of(results, kind, path), log_of(results, kind, path)
     return Job(
-        f"{kind}/{path}", kind, path, seconds, False, label, record, log, software, request,
-        arguments,
-    )  # fmt: skip
+        f"{kind}/{path}", kind, path, seconds, label, record, log, software, request, arguments
+    )

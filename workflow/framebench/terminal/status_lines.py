@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from core.text import duration
 
 from ..cases.conditions import THROUGHPUT
-from ..plan.forecast import Left, time_left
+from ..plan.forecast import time_left
 from ..tables.formatting import figure
 from .nouns import NOUNS, count_of
 from .outcome import RunOutcome
@@ -32,7 +32,7 @@ def status(
     total: Mapping[str, int],
     failed: int,
     running: Sequence[str],
-    left: Left,
+    left: float,
     width: int = 0,
 ) -> str:
     """Return the status line: jobs done, failed and running, and the time left.

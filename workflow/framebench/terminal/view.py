@@ -15,9 +15,7 @@ from logging import LogRecord
 from pathlib import Path
 from typing import Any, TextIO
 
-from core.precisions import EMULATED
-
-from ..plan.forecast import Forecast, Left
+from ..plan.forecast import Forecast
 from ..plan.jobs import Job, name_of
 from . import status_lines
 from .nouns import NOUNS, count_of
@@ -72,7 +70,8 @@ class ProgressView:
         return ", ".join(count_of(self._total[kind], kind) for kind in kinds)
 
     @property
-    def left(self) -> Left:
+    def left(self) -> float:
+        """Seconds until all jobs are done."""
         return self._forecast.left(time.time() - self._start)
 
     def status(self, width: int = 0) -> str:
@@ -175,8 +174,7 @@ class ProgressView:
             self._running.pop(number, None)
             self._done[job.kind] += 1
             self._failed += is_bad
-            is_ok = outcome.status == "ok" or outcome.reason.startswith(EMULATED)
-            self._forecast.finish(job.name, seconds, now - self._start, is_ok)
+            self._forecast.finish(job.name, seconds)
             position = f"{self._done[job.kind]}/{self._total[job.kind]}"
             position += "+" * (self._may_grow and job.kind == "run")
         if self._screen and (is_bad or job.kind in _WITH_LINE):
