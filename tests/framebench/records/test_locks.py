@@ -38,6 +38,12 @@ def test_a_file_system_without_locks(
     assert ADVICE in str(error.value)
 
 
+def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").symlink_to("elsewhere")
+    with pytest.raises(locks.LockUnwritable, match=r"results: found a link to elsewhere, which"):
+        locks.take(tmp_path / "results" / ".lock", ADVICE, BUSY)
+
+
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(locks.LockUnwritable, match="cannot be written"):
