@@ -7,8 +7,6 @@ import time
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO
 
 from core import bounded
 
@@ -44,7 +42,7 @@ class Tables:
         self.records = f"{work.results}/runs"
         self.report = f"{work.results}/report.html"
         self.outcome = outcome
-        self._statuses: IO[str] | None = None
+        self._statuses = ""
         self._call = call
         if call.measures:
             self._keep_given()
@@ -91,13 +89,13 @@ class Tables:
     @for_rules
     def status(self, wildcards: Wildcards) -> str:
         """Return the file for the exit status of commands."""
-        if self._statuses is None:
-            self._statuses = NamedTemporaryFile("r", prefix="framebench-", encoding="utf-8")  # noqa: SIM115
-        return self._statuses.name
+        if not self._statuses:  # in memory: a killed call leaves nothing of it
+            self._statuses = f"/proc/{os.getpid()}/fd/{os.memfd_create('framebench-status')}"
+        return self._statuses
 
     def ended(self) -> int:
         """Return the first non-zero exit status of a command; 0 without one."""
-        return exit_status.read(Path(self._statuses.name)) if self._statuses else 0
+        return exit_status.read(Path(self._statuses)) if self._statuses else 0
 
     @for_rules
     def plan(self, wildcards: Wildcards) -> str:
