@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,62 +29,30 @@ def below(root: Path) -> tuple[list[Path], list[Problem]]:
     """Return the visible ``*.json`` files below ``root`` in a fixed order, and unreadable folders.
 
     Both are empty if there is no such folder. A hidden name is a file still being written. Links to
-    folders are followed; each folder is read once, preferably under its real name.
+    folders are followed; each folder is read once.
     """
     files: list[Path] = []
     problems: list[Problem] = []
-    seen: set[tuple[int, int]] = set()
-    here = os.path.realpath(root)
-    waiting = [str(root)] if root.is_dir() else []
-    while waiting:
-        links: list[str] = []
-        for top in waiting:
-            target = os.path.realpath(top)
-            within = os.path.commonpath([here, target]) == target
-            if top != str(root) and (within or _identity(top) in seen):
-                message = "leads to a folder that is read already; each is read once"
-                problems.append(Problem(origin_of(Path(top), root), message))
-                continue
-            for folder, names in _folders(top, root, seen, links, problems):
-                files += [Path(folder, name) for name in names]
-        waiting = links
-    return files, problems
-
-
-def _folders(
-    top: str,
-    root: Path,
-    seen: set[tuple[int, int]],
-    links: list[str],
-    problems: list[Problem],
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield each folder below ``top`` that is not in ``seen``, with its files.
-    Adds to ``seen``, ``links`` and ``problems``."""
+    seen: set[str] = set()
 
     def unreadable(error: OSError) -> None:
-        problems.append(Problem(origin_of(Path(error.filename or top), root), cause(error)))
+        problems.append(Problem(origin_of(Path(error.filename or root), root), cause(error)))
 
-    for folder, folders, names in os.walk(top, onerror=unreadable):
-        try:
-            identity = _identity(folder)
-        except OSError as error:
-            unreadable(error)
-            identity = None
-        if identity is None or identity in seen:
+    walk = os.walk(root, onerror=unreadable, followlinks=True) if root.is_dir() else ()
+    for folder, folders, names in walk:
+        real = os.path.realpath(folder)
+        if real in seen:
             folders.clear()
+            message = "leads to a folder that is read already; each is read once"
+            problems.append(Problem(origin_of(Path(folder), root), message))
             continue
-        seen.add(identity)
+        seen.add(real)
         visible = [name for name in sorted(folders) if not name.startswith(".")]
-        linked = [name for name in visible if os.path.islink(os.path.join(folder, name))]
-        links += [os.path.join(folder, name) for name in linked]
-        folders[:] = [name for name in visible if name not in linked]
-        named = (name for name in sorted(names) if not name.startswith("."))
-        yield folder, [name for name in named if name.endswith(".json")]
-
-
-def _identity(folder: str) -> tuple[int, int]:
-    stat_result = os.stat(folder)
-    return stat_result.st_dev, stat_result.st_ino
+        # Real folders first: records are named after them.
+        folders[:] = sorted(visible, key=lambda name: os.path.islink(os.path.join(folder, name)))
+        found = (name for name in sorted(names) if not name.startswith("."))
+        files += [Path(folder, name) for name in found if name.endswith(".json")]
+    return files, problems
 
 
 def origin_of(path: Path, root: Path) -> str:
