@@ -29,7 +29,7 @@ def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
     with open_to_read(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
-        raise UnfitFile(path, f"has more than {largest} bytes; allowed: at most that")
+        raise UnfitFile(path, f"has more than {largest} bytes; allowed: at most {largest}")
     return content
 
 

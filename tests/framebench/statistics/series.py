@@ -11,6 +11,9 @@ from framebench.statistics import change_points
 #: Standard deviation between sets; size of a jump, and of a drift over a whole series.
 NOISE, STEP, RISE = 0.01, 0.06, 0.1
 
+#: Largest fraction of steady series that are called changed, by the correlation of the noise.
+STEADY_CALLED = {0.0: 0.05, 0.3: 0.05, 0.6: 0.068}
+
 #: Largest fraction of unchanged series that are called changed if their noise changes its size, by
 #: the correlation of the noise.
 CHANGING_NOISE_CALLED = {0.0: 0.06, 0.3: 0.09, 0.6: 0.17}

@@ -106,7 +106,7 @@ def test_what_cannot_be_is_unsupported_before_anything_starts(
     if model == "superbench_lstm":
         length = ["--sequence-length", "512"]
     options = ["--devices-per-node", str(devices), "--parallelism", parallelism, *length]
-    actual = unsupported(asked(framework, model, *options), cores=8)
+    actual = unsupported(asked(framework, model, *options))
     assert (actual or "").startswith(reason or "")
     assert (actual is None) == (reason is None)
 
