@@ -33,7 +33,7 @@ def test_it_covers_all_modules_that_a_rank_imports() -> None:
     files = (f"harness.{name.replace('/', '.')}" for name in (*modules, *computation.MODULES))
     covered = {name[: -len(".__init__")] if name.endswith(".__init__") else name for name in files}
     names = (
-        *("dali", "dali_gpu", "one_by_one", "pillow", "sequential"),
+        *("dali", "dali_gpu", "encoded", "one_by_one", "pillow"),
         *("tensorflow_data", "tokens"),
     )
     of_loaders = {f"harness.loader.{name}" for name in names}
