@@ -272,7 +272,7 @@ def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -
     (root / "up").symlink_to(tmp_path)
     (tmp_path / "elsewhere" / "again").symlink_to(tmp_path / "elsewhere")
     actual = record_sets.load(root)
-    assert {run.origin for run in actual.runs} == {"a link/case/r1.json", "own/case/r2.json"}
+    assert [run.origin for run in actual.runs] == ["a link/case/r1.json", "own/case/r2.json"]
     assert {problem.origin for problem in actual.problems} == {
         "a link to own", "own/back", "a link/again", "up/elsewhere", "up/runs",
     }  # fmt: skip

@@ -371,10 +371,8 @@ def _costs(
     for case in stages:
         first, first_in_precision = budget.starts_of(case)
         starts[first] = estimates.of_first_start(case.framework, capacity)
-        has_peak = capacity.accelerator != "cpu"
-        starts[first_in_precision] = (
-            estimates.of_peak(case.framework, capacity) if has_peak else 0.0
-        )
+        if capacity.accelerator != "cpu":
+            starts[first_in_precision] = estimates.of_peak(case.framework, capacity)
     left = settings.budget - spent.seconds
     if settings.cluster:  # node time, without what happens between the jobs
         return Costs(stages, seconds, checks, left, 0.0, starts, larger)
