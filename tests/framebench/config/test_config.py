@@ -85,8 +85,6 @@ BAD_CONFIG = {
         ["results: found", "a folder"],
     ),
     "records missing": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
-    "argument of history": ({"sets": "a,b"}, ["unknown key sets", "framebench history --sets"]),
-    "argument of compare": ({"base": "a"}, ["unknown key base", "framebench compare --base"]),
     "number of images": ({"images": 5}, ["images: found 5", "a mapping"]),
     "images list": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
     "image of unknown": ({"images": {"torch": "x"}}, ["found 'torch'", "pytorch"]),
