@@ -179,7 +179,6 @@ class ProgressView:
             position += "+" * (self._may_grow and job.kind == "run")
         if self._screen and (is_bad or job.kind in _WITH_LINE):
             lines = [status_lines.result(position, job.label, outcome, seconds)]
-            lines += [f"    {outcome.note}"] if outcome.note else []
             lines += end_of_log(Path(job.log)) if is_bad and job.log else []
             self._screen.say("\n".join(lines), "red" if is_bad else "")
         self._show(now)
