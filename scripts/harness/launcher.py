@@ -68,7 +68,7 @@ class Setup:
 def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     """Start the ranks, wait for them, and judge them."""
     task = setup.task
-    request, case = task.request, task.case
+    case = task.case
     node_result: Optional[node.NodeResult] = None
     network: Optional[PrivateNetwork] = None
     entries: List[Dict[str, Any]] = []
@@ -77,7 +77,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         return record.Measured("unsupported", exposed, [])
     if case.nodes == 1:
         addresses = launch.free_addresses(case.devices)
-        share = node.Share(setup.run, 0, addresses, setup.deadline - time.monotonic())
+        share = node.Share(setup.run, 0, addresses)
         with network_of(task) as network:
             if case.devices > 1 and not (network and network.enter):
                 why = network.refused if network else "what its ranks have to reach is not known"
@@ -91,15 +91,14 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
                 setup.folder,
                 setup.deadline,
                 setup.common,
-                None,
+                (),
                 setup.devices,
                 network,
                 setup.forks,
             )
         outcomes = node_result.outcomes
     else:
-        log = launch.log_with_name(request.log, "nodes")
-        outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
+        outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments)
     status, reason = outcome.most_telling(outcomes)
     measured = judged(task, status, reason, [rank_outcome.fields for rank_outcome in outcomes])
     if node_result is None:
@@ -335,7 +334,8 @@ def run(request: Request, forks: Optional[ForkServer]) -> int:
     with devices_for(request, isinstance(task.kind, SearchKind), common) as devices:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
-        partial = [reservation.partial(request.output, identity)]
+        names = identity, f"{identity}.nodes"
+        partial = [reservation.partial(request.output, name) for name in names]
         with temporary_folder(identity, partial, devices.files) as folder:
             place = reservation.Reservation(request.output, identity, size)
             try:

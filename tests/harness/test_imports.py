@@ -54,7 +54,6 @@ ORDER = [
     "record",
     "nodes",
     "start_node",
-    "start_nodes",
     "search",
     "launcher",
     "__main__",

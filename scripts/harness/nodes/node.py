@@ -13,7 +13,6 @@ from harness import variables
 from harness.adapter import Case
 from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
-from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
 from harness.processes.fork_server import ForkServer
 from harness.processes.log_files import LogKeeper
@@ -28,13 +27,11 @@ from harness.telemetry.watcher import Watcher
 class Share(NamedTuple):
     """A node's share of a run: its ranks, from ``first_rank`` on, of those at ``addresses``.
 
-    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes. ``seconds``: time
-    left for it."""
+    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes."""
 
     run: str
     first_rank: int
     addresses: List[str]
-    seconds: float
 
 
 class Devices(NamedTuple):
@@ -122,7 +119,7 @@ def run_ranks(
     folder: str,
     deadline: float,
     common: Dict[str, str],
-    link: Optional[Connection] = None,
+    asked: Sequence[int] = (),
     devices: Devices = Devices(),  # noqa: B008
     network: Optional[PrivateNetwork] = None,
     forks: Optional[ForkServer] = None,
@@ -130,8 +127,8 @@ def run_ranks(
     """Start the ranks of ``share``, wait for them, and judge them.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
-    ``link``: reports failures on other nodes, None without other nodes. ``network``: private
-    network of the ranks, None for the machine's. ``forks``: starts the ranks as forks, None for new
+    ``asked``: signals so far that ask a node of several to end. ``network``: private network of the
+    ranks, None for the machine's. ``forks``: starts the ranks as forks, None for new
     processes."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
@@ -173,7 +170,7 @@ def run_ranks(
             network.enter if network else None,
             forks,
         )
-        launch.watch(ranks, folder, deadline, held, link)
+        launch.watch(ranks, folder, deadline, held, asked)
     out_of_memory = control_groups.oom_kills() != kills_before
     outcomes = [
         outcome.rank_outcome(rank, folder, name(), out_of_memory, request.time_limit)

@@ -250,6 +250,7 @@ def main(run: str, folder: str, *reserved: str) -> None:
     end(lambda: list({*processes_of(run), *_marked(folder, sessions, files)}), 10.0)
     shutil.rmtree(folder, ignore_errors=True)
     for file in reserved:
+        shutil.rmtree(file, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.unlink(file)
 

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from core import signals
 
 from harness import variables
-from harness.messages import report, wire
+from harness.messages import report
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
 from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
 from harness.processes.log_files import LogKeeper
@@ -192,8 +192,8 @@ def start_ranks(
 
 @contextlib.contextmanager
 def child_events() -> Iterator[int]:
-    """Yield a file descriptor that becomes readable when a child ends, so that the launcher sleeps
-    while ranks are timed."""
+    """Yield a file descriptor that becomes readable when a child ends or a signal comes, so that
+    the launcher sleeps while ranks are timed."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -228,16 +228,14 @@ def watch(
     folder: str,
     deadline: float,
     memory: MemoryMonitor,
-    link: Optional[wire.Connection] = None,
+    asked: Sequence[int] = (),
 ) -> None:
     """Return when all ranks have ended.
 
-    Ranks are killed at ``deadline`` (monotonic seconds), when they exceed their ``memory``, or some
-    seconds after another one failed. With several nodes, failures are sent and received over
-    ``link``; where it is gone, all ranks are killed."""
+    Ranks are killed at ``deadline`` (monotonic seconds), when they exceed their ``memory``, some
+    seconds after another one failed, and once signals have ``asked`` this process to end."""
     judged: Set[int] = set()
     grace_end = float("inf")
-    links = [link] if link else []
     with child_events() as events:
         while True:
             now = time.monotonic()
@@ -248,15 +246,12 @@ def watch(
                     judged.add(rank.rank)
                     if _failed(rank, folder):
                         grace_end = min(grace_end, now + _GRACE_SECONDS)
-                        with contextlib.suppress(wire.Closed):  # heard of below
-                            for each in links:
-                                each.send({"failed": True})
             if len(judged) == len(ranks):
                 signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
                 return
             if now >= deadline:
                 _stop(ranks, "time limit")
-            elif now >= grace_end:
+            elif asked or now >= grace_end:
                 _stop(ranks, "other rank")
             elif now >= memory.next_look:
                 too_much = memory.look(rank.process.pid for rank in ranks if rank.ended is None)
@@ -264,14 +259,19 @@ def watch(
                     _stop(ranks, too_much)
             stopped = any(rank.stopped for rank in ranks)
             wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
-            sources: List[Any] = [events, *links]
-            heard, _, _ = select.select(sources, [], [], max(0.0, wait))
-            with contextlib.suppress(BlockingIOError):
-                os.read(events, 4096)
-            if links and links[0] in heard:
-                try:
-                    if links[0].received():  # one kind of message: a rank of another node failed
-                        grace_end = min(grace_end, time.monotonic() + _GRACE_SECONDS)
-                except (wire.Closed, ValueError):
-                    links = []
-                    _stop(ranks, "other rank")
+            await_event(events, wait)
+
+
+def await_event(events: int, seconds: float) -> None:
+    """Wait for a signal, such as that of a child's end, at most for so long. ``events``: of
+    :func:`child_events`."""
+    select.select([events], [], [], max(0.0, seconds))
+    with contextlib.suppress(BlockingIOError):
+        os.read(events, 4096)
+
+
+def wait_for(process: "subprocess.Popen[bytes]", end: float) -> None:
+    """Return when a child has ended, or at ``end``, in monotonic seconds."""
+    with child_events() as events:
+        while process.poll() is None and time.monotonic() < end:
+            await_event(events, end - time.monotonic())

@@ -222,13 +222,6 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="the ranks' own allocator, glibc's, asks for transparent huge pages",
     )
     measuring.add_argument(
-        "--start-nodes",
-        metavar="COMMAND",
-        help="what starts a command once on each of several nodes, with their number in place of "
-        "{nodes}, and this Python in place of {python}: "
-        "'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
-    )
-    measuring.add_argument(
         "--cores",
         type=_count,
         help="most logical cores for the run (default: those of this process, within the CPU quota "

@@ -149,7 +149,7 @@ def test_gpus_are_asked_for_by_suite_and_description_alone(option: str, tmp_path
         ("switches", "1@", "a number of switches"),
         ("mail_user", "me", "beside mail_type"),
         ("most_node_hours", 0, "node hours above 0"),
-        ("starter", "mpiexe", "did you mean mpiexec"),
+        ("starter", "srun", "did you mean"),
     ],
 )
 def test_a_key_of_sbatch_says_what_is_allowed(

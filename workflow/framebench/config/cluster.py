@@ -206,7 +206,6 @@ class Cluster(Keys):
         AllowedValues("a number of node hours above 0 and up to 1000000000"),
     ] = None
     exclusive: Switch = True
-    starter: Annotated[Literal["srun", "mpiexec", "pbsdsh", "flux"], OneOf()] = "srun"
     runs_per_allocation: Annotated[int, Whole(1, MILLION), FromText] = 1
     whole_rounds: Switch = False
     extra: Annotated[

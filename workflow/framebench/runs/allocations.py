@@ -14,7 +14,7 @@ def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
     ``refusal`` asks SLURM with the longest run. Empty without a SLURM cluster.
     """
     described = plan.settings.cluster
-    if described is None or described.starter != "srun":
+    if described is None:
         return []
     shapes: dict[str, list[PlannedRun]] = defaultdict(list)
     for run in plan.pending:

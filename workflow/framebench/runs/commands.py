@@ -12,9 +12,7 @@ from pathlib import Path
 from core import axes
 from core.case import Case
 
-from ..config import starters
 from ..config.catalog import Catalog
-from ..config.starters import STARTERS
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
@@ -60,9 +58,7 @@ def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> lis
         return []
     places = ["--file", str(software.file.path), "--marker", str(software.marker)]
     places += hashing(plan)
-    cluster = plan.settings.cluster
-    if nodes > 1 and cluster:
-        places += ["--start-nodes", starters.command(cluster.starter, nodes, framebench[0])]
+    places += ["--nodes", str(nodes)] if nodes > 1 else []
     return [*framebench, "environment", *places, "--"]
 
 
@@ -182,11 +178,9 @@ def axis_options(plan: Plan, case: Case) -> dict[str, object]:
 
 
 def _case(plan: Plan, case: Case) -> dict[str, object]:
-    cluster = plan.settings.cluster
     return {
         **axis_options(plan, case),
         **{key.replace("_", "-"): value for key, value in data_of(case, plan.settings).items()},
-        "start-nodes": STARTERS[cluster.starter] if cluster and case.nodes > 1 else None,
         "node": case.node or None,
     }
 
