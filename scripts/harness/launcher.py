@@ -19,7 +19,7 @@ from harness import search, variables
 from harness.adapter import Mismatch, Unsupported
 from harness.disk import reservation
 from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
-from harness.machine import allocator, hardware, interfaces
+from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
 from harness.measuring.checks import check_batches
@@ -31,13 +31,12 @@ from harness.processes.cleanup import Interrupted, signals_raise, temporary_fold
 from harness.processes.fork_server import ForkServer
 from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
-from harness.processes.private_network import PrivateNetwork, private_network
 from harness.provenance import computation, environment, packages, scheduler, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
 from harness.request.command_line import Request, as_typed, each_check, parse
-from harness.request.options import ALLOW, SKIP
+from harness.request.options import SKIP
 from harness.variables import recorded
 
 #: Advice where all ranks have the same batch of a user's model.
@@ -70,32 +69,20 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     task = setup.task
     case = task.case
     node_result: Optional[node.NodeResult] = None
-    network: Optional[PrivateNetwork] = None
     entries: List[Dict[str, Any]] = []
-    exposed = exposed_by(task, "it has several nodes") if case.nodes > 1 else ""
-    if exposed:
-        return record.Measured("unsupported", exposed, [])
     if case.nodes == 1:
         addresses = launch.free_addresses(case.devices)
         share = node.Share(setup.run, 0, addresses)
-        with network_of(task) as network:
-            if case.devices > 1 and not (network and network.enter):
-                why = network.refused if network else "what its ranks have to reach is not known"
-                exposed = exposed_by(task, why)
-                if exposed:
-                    own = network.fields() if network else None
-                    return record.Measured("unsupported", exposed, [], network=own)
-            node_result = node.run_ranks(
-                task,
-                share,
-                setup.folder,
-                setup.deadline,
-                setup.common,
-                (),
-                setup.devices,
-                network,
-                setup.forks,
-            )
+        node_result = node.run_ranks(
+            task,
+            share,
+            setup.folder,
+            setup.deadline,
+            setup.common,
+            (),
+            setup.devices,
+            setup.forks,
+        )
         outcomes = node_result.outcomes
     else:
         outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments)
@@ -107,7 +94,6 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         measured,
         watch=node_result.watch,
         memory=node_result.memory,
-        network=network.fields() if network else None,
     )
 
 
@@ -125,40 +111,6 @@ def judged(
         except TargetMissed as missed:
             status, reason = "not_converged", shorten(str(missed))
     return record.Measured(status, reason, ranks, metrics=metrics)
-
-
-def exposed_by(task: declaration.Task, why: str) -> str:
-    """Return why ranks without a private network (``why``) are refused; "" where they may run.
-
-    Disturbance is all that can happen to most frameworks."""
-    framework = task.framework
-    if framework is None or not framework.open_ports or task.kind.independent_ranks:
-        return ""
-    if task.request.open_ports == ALLOW:
-        return ""
-    return (
-        f"ports of {framework.name} are open to others ({why}), and it {framework.open_ports}; "
-        "allowed: with open_ports=true, where you trust whoever reaches this machine"
-    )
-
-
-@contextlib.contextmanager
-def network_of(task: declaration.Task) -> Iterator[Optional[PrivateNetwork]]:
-    """Yield the private network of the ranks of one node.
-
-    Yields None where there is nothing to reach (a single rank), or where it is unknown what they
-    have to reach: GPUs through NCCL, and models of users."""
-    case = task.case
-    if (
-        case.devices == 1
-        or task.request.accelerator != "cpu"
-        or "own" in task.workload.model_config
-    ):
-        yield None
-        return
-    own = interfaces.addresses()
-    with private_network(sorted({own[name] for name in own if name != "lo"})) as network:
-        yield network
 
 
 def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:

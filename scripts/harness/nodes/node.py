@@ -16,7 +16,6 @@ from harness.machine import cores as cores_of
 from harness.processes import launch, memory, outcome
 from harness.processes.fork_server import ForkServer
 from harness.processes.log_files import LogKeeper
-from harness.processes.private_network import PrivateNetwork
 from harness.request import own_model
 from harness.request.command_line import Request
 from harness.request.declaration import Task
@@ -121,15 +120,13 @@ def run_ranks(
     common: Dict[str, str],
     asked: Sequence[int] = (),
     devices: Devices = Devices(),  # noqa: B008
-    network: Optional[PrivateNetwork] = None,
     forks: Optional[ForkServer] = None,
 ) -> NodeResult:
     """Start the ranks of ``share``, wait for them, and judge them.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
-    ``asked``: signals so far that ask a node of several to end. ``network``: private network of the
-    ranks, None for the machine's. ``forks``: starts the ranks as forks, None for new
-    processes."""
+    ``asked``: signals so far that ask a node of several to end. ``forks``: starts the ranks as
+    forks, None for new processes."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
@@ -167,7 +164,6 @@ def run_ranks(
             request.log,
             keeper,
             devices.files,
-            network.enter if network else None,
             forks,
         )
         launch.watch(ranks, folder, deadline, held, asked)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
 
 from core import signals
 
@@ -140,14 +140,13 @@ def start_ranks(
     log: str,
     keeper: LogKeeper,
     files: Sequence[int] = (),
-    enter: Optional[Callable[[], None]] = None,
     forks: Optional[ForkServer] = None,
 ) -> List[RankProcess]:
     """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
 
     ``cores``: of each rank, empty where it is not pinned. ``keeper``: writes their logs from then
-    on. ``files``: inherited by them. ``enter``: called in each process before it becomes a rank.
-    ``forks``: starts a rank that enters nothing; the kernel ends it with this process, so it need
+    on. ``files``: inherited by them.
+    ``forks``: starts a rank on a CPU; the kernel ends it with this process, so it need
     not inherit files. Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
@@ -168,7 +167,7 @@ def start_ranks(
         output = keeper.open(path)
         process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
         try:
-            if forks and not enter and spec["accelerator"] == "cpu":
+            if forks and spec["accelerator"] == "cpu":
                 framework = spec["framework_folder"]
                 process = forks.start(spec_path, framework, common, own, here, output)
             process = process or subprocess.Popen(
@@ -180,7 +179,6 @@ def start_ranks(
                 env=own,
                 start_new_session=True,
                 pass_fds=files,
-                preexec_fn=enter,
             )
             note(folder, process.pid, output)
         finally:

@@ -46,10 +46,9 @@ class Measured:
     """Result of a run.
 
     ``ranks``: what each left, empty if none was started. ``metrics``: of a successful run. On one
-    node also ``watch``, the watcher's summary (None without a timed region), ``memory`` held and
-    allowed, and for several ranks whether they had a private ``network``. ``nodes``: entry for each
-    of several nodes, with the same. For a search: its ``attempts`` and the imported
-    ``framework_version``."""
+    node also ``watch``, the watcher's summary (None without a timed region), and ``memory`` held
+    and allowed. ``nodes``: entry for each of several nodes, with the same. For a search: its
+    ``attempts`` and the imported ``framework_version``."""
 
     status: str
     reason: str
@@ -60,7 +59,6 @@ class Measured:
     metrics: Mapping[str, Optional[float]] = field(default_factory=dict)
     attempts: Sequence[Dict[str, Any]] = ()
     framework_version: str = ""
-    network: Optional[Dict[str, Any]] = None
 
 
 def _settings(task: Task) -> Dict[str, Any]:
@@ -169,8 +167,6 @@ def assemble(
         record["watch"] = measured.watch
     if measured.memory is not None:
         record["memory"] = measured.memory
-    if measured.network is not None:
-        record["network"] = measured.network
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
     if "own" in task.workload.model_config:

@@ -61,7 +61,6 @@ class Request:
     huge_pages: bool
     cores: Optional[int]
     side_by_side: bool
-    open_ports: str
     install_method: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]

@@ -20,8 +20,6 @@ _Value = TypeVar("_Value")
 
 #: Values of --emulated.
 MEASURE, SKIP = "measure", "skip"
-#: Values of --open-ports.
-REFUSE, ALLOW = "refuse", "allow"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 #: Option of one of several checks.
 CHECK = "--check"
@@ -232,13 +230,6 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         action="store_true",
         help="on one of several GPUs while other such runs use the rest; without it a run waits "
         "until it has the machine for itself",
-    )
-    measuring.add_argument(
-        "--open-ports",
-        choices=[REFUSE, ALLOW],
-        default=REFUSE,
-        help="whether ranks may listen where others reach them, of a framework whose ports give "
-        "them files or have them run code (default: %(default)s)",
     )
     measuring.add_argument(
         CHECK,

@@ -158,7 +158,6 @@ class Configuration(Keys):
     environments: Folder = default(".venvs")
     node_local: Switch = False
     require_hashes: Switch = True
-    open_ports: Switch = False
     yes: Switch = False
 
     @model_validator(mode="after")

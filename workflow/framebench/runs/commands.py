@@ -201,7 +201,6 @@ def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, ob
         "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
         "cores": plan.capacity.cores,
         "side-by-side": plan.is_beside(devices) or None,
-        "open-ports": "allow" if settings.open_ports else None,
         "seed": settings.seed,
     }
 
