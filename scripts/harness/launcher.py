@@ -15,15 +15,13 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from core import control_groups, precisions
 from core.text import shorten
 
-from harness import search, variables
+from harness import output, search, variables
 from harness.adapter import Mismatch, Unsupported
-from harness.disk import reservation
 from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
 from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
 from harness.measuring.checks import check_batches
-from harness.measuring.steps import MOST_TIMED
 from harness.messages.report import error_text
 from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
@@ -261,9 +259,9 @@ def devices_for(
 
 def run(request: Request, forks: Optional[ForkServer]) -> int:
     """Measure and write the record. Returns the exit status. Raises
-    :class:`reservation.ReservationError`."""
+    :class:`output.OutputError`."""
     if os.path.lexists(request.output):
-        print(reservation.measured_already(request.output), file=sys.stderr)
+        print(output.measured_already(request.output), file=sys.stderr)
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
     variables = [*recorded(dict(request.variables)).items()]
@@ -277,29 +275,21 @@ def run(request: Request, forks: Optional[ForkServer]) -> int:
         print(error, file=sys.stderr)
         return _CANNOT_DO
     identity = uuid.uuid4().hex
-    steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
-    steps += MOST_TIMED if request.timed_seconds else 0
-    size = record.bytes_to_reserve(task.case.devices, steps)
     cores_of.restrict(request.cores, control_groups.whole_cores())
     cores = cores_of.allowed()
     common = node.common_environment(request)
     with devices_for(request, isinstance(task.kind, SearchKind), common) as devices:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
-        names = identity, f"{identity}.nodes"
-        partial = [reservation.partial(request.output, name) for name in names]
-        with temporary_folder(identity, partial, devices.files) as folder:
-            place = reservation.Reservation(request.output, identity, size)
-            try:
-                reservation.make_log(request.log)
-                deadline = started.monotonic + request.time_limit
-                setup = Setup(
-                    task, schema, identity, folder, deadline, command, cores, common, devices, forks
-                )
-                result = measure(setup, started, arguments)
-                place.write(record.encode(result))
-            finally:
-                place.discard()
+        output.prepare(request.output, request.log)
+        left = [output.partial(request.output, name) for name in (identity, f"{identity}.nodes")]
+        with temporary_folder(identity, left, devices.files) as folder:
+            deadline = started.monotonic + request.time_limit
+            setup = Setup(
+                task, schema, identity, folder, deadline, command, cores, common, devices, forks
+            )
+            result = measure(setup, started, arguments)
+            output.write(request.output, identity, record.encode(result))
     print(record.summary(result, request.output), flush=True)
     return 0
 
@@ -323,7 +313,7 @@ def main(arguments: Sequence[str]) -> int:
             for request in requests:
                 try:
                     ended = run(request, server if len(requests) > 1 else None)
-                except (machine_lock.MachineLockError, reservation.ReservationError) as error:
+                except (machine_lock.MachineLockError, output.OutputError) as error:
                     print(error, file=sys.stderr)
                     ended = _CANNOT_WRITE
                 status = status or ended

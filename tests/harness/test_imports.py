@@ -35,7 +35,7 @@ ORDER = [
     "hooks",
     # machine, and needs of a run's processes
     "machine",
-    "disk",
+    "output",
     "messages",
     "samples",
     "processes",

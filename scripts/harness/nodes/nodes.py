@@ -24,10 +24,10 @@ from core.srun import srun
 from core.text import shorten
 
 from harness.adapter import Mismatch
-from harness.disk.reservation import partial
 from harness.machine.sources import command_output
 from harness.nodes import shared
 from harness.nodes.agent import this_machine
+from harness.output import partial
 from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted
 from harness.processes.log_files import LogKeeper

@@ -14,9 +14,12 @@ from typing import Any, Iterator, List, Optional, Sequence
 
 from core import signals
 
-from harness.disk import reservation, room
+from harness.output import OutputError
 from harness.processes import launch
 from harness.processes.guard import sweep
+
+#: What to do about a temporary folder that is full or missing.
+ADVICE = "free some space there, or set TMPDIR to another folder"
 
 
 class Interrupted(BaseException):
@@ -68,17 +71,22 @@ def temporary_folder(
 
     A guard outlives this process: it also removes the ``reserved`` files, and keeps ``files`` open
     as long. On exit no process of the run is left and the folder is gone. Raises
-    :class:`reservation.ReservationError` where there is no room."""
+    :class:`OutputError` where it cannot be made."""
     try:
         tempfile.tempdir = tempfile.tempdir or _folder_of_temporary_files()
-        folder = os.path.join(tempfile.tempdir, f"framebench-{uuid.uuid4().hex}")
     except OSError as error:
-        raise reservation.ReservationError(f"{error}; {room.ADVICE}") from error
+        raise OutputError(f"{error}; {ADVICE}") from error
+    folder = os.path.join(tempfile.tempdir, f"framebench-{uuid.uuid4().hex}")
     guard: Optional["subprocess.Popen[bytes]"] = None
     try:
         # The guard comes first, because this process may be killed at any moment.
         guard = launch.start_guard(run, folder, reserved, files)
-        room.make(folder)
+        try:
+            os.mkdir(folder, 0o700)
+        except OSError as error:
+            raise OutputError(
+                f"the temporary folder {tempfile.tempdir}: {error.strerror}; {ADVICE}"
+            ) from error
         yield folder
     finally:
         sweep(run)

@@ -12,8 +12,8 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 from core.text import shorten
 
 from harness.adapter import Mismatch
-from harness.disk import room
 from harness.messages import report
+from harness.processes.cleanup import ADVICE
 from harness.processes.launch import RankProcess
 from harness.processes.memory import gib
 
@@ -32,6 +32,10 @@ _NO_MEMORY = re.compile(
     r"bad_alloc|out of memory|allocate failed|failed to allocate|cannot allocate memory",
     re.IGNORECASE,
 )
+
+
+#: Free bytes below which a file system counts as full.
+_FULL = 2**16
 
 
 class RankOutcome(NamedTuple):
@@ -110,6 +114,15 @@ def _without_result(
     return _DIED, "failed", shorten(reason + ("; its last words: " + last if last else ""))
 
 
+def _full(folder: str) -> str:
+    """Return a hint for a rank that failed while its temporary ``folder`` was full, ""
+    otherwise."""
+    usage = os.statvfs(folder)
+    if usage.f_bavail * usage.f_frsize >= _FULL:
+        return ""
+    return f"the temporary folder {os.path.dirname(folder)} is full: {ADVICE}"
+
+
 def rank_outcome(
     rank: RankProcess, folder: str, host: str, out_of_memory: bool, limit: float
 ) -> RankOutcome:
@@ -119,7 +132,7 @@ def rank_outcome(
     time limit in seconds."""
     phase, final, fields = report.read(folder, rank.rank)
     ended = rank.stopped_at or rank.ended or 0.0
-    full = room.full(folder)
+    full = _full(folder)
     if not final:
         weight, status, reason = _without_result(rank, phase, out_of_memory, limit)
         if full and status == "failed":

@@ -19,7 +19,6 @@ from harness.provenance.code import own_commit
 from harness.record.schema import errors
 from harness.request.declaration import Task
 from harness.samples import folder
-from harness.telemetry.watcher import RAW_BYTES
 from harness.variables import recorded
 
 #: Largest record in bytes. The driver reads no larger file.
@@ -205,14 +204,6 @@ def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
 def encode(record: Dict[str, Any]) -> bytes:
     """Return the record as JSON text. Raises ValueError for NaN or infinity."""
     return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode("utf-8")
-
-
-def bytes_to_reserve(ranks: int, steps: int) -> int:
-    """Return the most bytes that the record takes.
-
-    256 KiB for everything else, 32 per step and rank for its seconds, and the watcher's samples of
-    the machine and of a device for each rank."""
-    return 256 * 1024 + 32 * ranks * steps + RAW_BYTES * (1 + ranks)
 
 
 def summary(record: Dict[str, Any], output: str) -> str:
