@@ -196,7 +196,7 @@ def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) ->
     slurm_project.describe(memory_gib=1, runs_per_allocation=2, **options)
     variants = {does: {"variables": {"FRAMEBENCH_TOY": does}} for does in ("hang", "eat")}
     slurm_project.suite(1, nodes=[2], variants=variants)
-    ran = slurm_project.run(*WORDS, "--config", "time_limit=30")
+    ran = slurm_project.run(*WORDS, "--config", "time_limit=30", "memory_limit=90%")
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()
     reasons = {record["status"]: record["reason"] for record in records}

@@ -151,8 +151,8 @@ def run_ranks(
     used = dealt or cores
     part = 1 / devices.total
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
-    may = memory.allowed(request.memory_limit, request.spare_memory, part, request.node_memory)
-    held = memory.MemoryMonitor(share.run, os.getpid(), may, len(used), request.spare_memory)
+    limit = memory.allowed(request.memory_limit, request.spare_memory, part)
+    held = memory.HeldMemory(share.run, os.getpid(), limit)
     with LogKeeper() as keeper, Watcher(share.run, used, common, gpus) as watcher:
         ranks = launch.start_ranks(
             spec,

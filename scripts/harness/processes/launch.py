@@ -21,7 +21,7 @@ from harness.messages import report
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
 from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
 from harness.processes.log_files import LogKeeper
-from harness.processes.memory import MemoryMonitor
+from harness.processes.memory import HeldMemory
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _GUARD = os.path.join(_HERE, "guard.py")
@@ -225,7 +225,7 @@ def watch(
     ranks: Sequence[RankProcess],
     folder: str,
     deadline: float,
-    memory: MemoryMonitor,
+    memory: HeldMemory,
     asked: Sequence[int] = (),
 ) -> None:
     """Return when all ranks have ended.

@@ -49,8 +49,7 @@ class Request:
     timed_steps: int
     timed_seconds: Optional[int]
     time_limit: float
-    memory_limit: Limit
-    node_memory: Optional[Limit]
+    memory_limit: Optional[Limit]
     spare_memory: bool
     seed: int
     repeat: int

@@ -12,7 +12,7 @@ from core import axes, inputs, own_axes, precisions
 from harness import kinds
 from harness.kind import above_zero, at_least
 from harness.machine import allocator
-from harness.processes.memory import DEFAULT, parse_limit
+from harness.processes.memory import parse_limit
 from harness.request import own_model
 from harness.samples import folder
 
@@ -167,21 +167,14 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     measuring.add_argument(
         "--memory-limit",
         type=_saying_why(parse_limit),
-        default=DEFAULT,
         metavar="LIMIT",
         help="limit for all ranks on this node together: 16GiB, or a share of the node's memory "
-        "(default: %(default)s)",
-    )
-    measuring.add_argument(
-        "--node-memory",
-        type=_saying_why(parse_limit),
-        metavar="SIZE",
-        help="what the scheduler has given of each node's memory (default: all)",
+        "(default: none)",
     )
     measuring.add_argument(
         "--spare-memory",
         action="store_true",
-        help="less than that, so that what fits now fits in later runs too; looks at it often",
+        help="3%% less than that, so that what fits now fits in later runs too",
     )
     measuring.add_argument("--seed", type=_whole, default=0)
     measuring.add_argument("--repeat", type=_count, default=1)

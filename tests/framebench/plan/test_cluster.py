@@ -149,7 +149,6 @@ def test_gpus_are_asked_for_by_suite_and_description_alone(option: str, tmp_path
         ("switches", "1@", "a number of switches"),
         ("mail_user", "me", "beside mail_type"),
         ("most_node_hours", 0, "node hours above 0"),
-        ("starter", "srun", "did you mean"),
     ],
 )
 def test_a_key_of_sbatch_says_what_is_allowed(
@@ -268,7 +267,7 @@ def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
     assert cluster.without_effect(options, bare.asked(cuda=True)) == ["gres", "runtime"]
 
 
-def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> None:
+def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> None:
     suite = changed(batch_per_device=[2, "max"])
     loaded = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
     plan = make_plan(loaded, CATALOG, Machine(64, 0), None)
@@ -281,8 +280,7 @@ def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> N
         peak_flops.arguments(plan, peak),
     ):
         actual = dict(itertools.pairwise(words))
-        assert actual["--node-memory"] == "512000MiB", words
-        assert actual["--memory-limit"] == "80%", words
+        assert actual["--memory-limit"] == "409600MiB", words
 
 
 def test_short_time_limits_end_runs_as_documented() -> None:

@@ -203,7 +203,7 @@ class Settings(Configuration):
     """The checked configuration.
 
     ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
-    run, ``memory_limit`` in the harness's form, None for its default. ``deployment``: method of
+    run, ``memory_limit`` in the harness's form, None without one. ``deployment``: method of
     ``--sdm``, "" without one. ``environments``: folder of environments, with ``node_local`` on each
     node; ``require_hashes``: install only packages whose hashes are listed. ``measures_again``: run
     finished runs once more.

@@ -13,6 +13,7 @@ from core import axes
 from core.case import Case
 
 from ..config.catalog import Catalog
+from ..config.values import bytes_of
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
@@ -191,14 +192,15 @@ def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, ob
     ``devices``: of the measurement; ``minutes``: requested minutes of the job, None for the
     default.
     """
-    settings, cluster = plan.settings, plan.settings.cluster
+    settings, memory = plan.settings, plan.settings.memory_limit
+    if settings.cluster and memory and memory.endswith("%"):
+        memory = f"{bytes_of(memory, settings.cluster.memory_mib)}MiB"
     return {
         "accelerator": plan.capacity.accelerator,
         "emulated": settings.emulated if plan.capacity.accelerator == "cpu" else None,
         "cores-per-device": plan.capacity.cores_per_device,
         "time-limit": run_limit(settings, minutes),
-        "memory-limit": settings.memory_limit,
-        "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
+        "memory-limit": memory,
         "cores": plan.capacity.cores,
         "side-by-side": plan.is_beside(devices) or None,
         "seed": settings.seed,
