@@ -27,7 +27,6 @@ from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.fork_server import ForkServer
-from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
 from harness.provenance import computation, environment, packages, scheduler, software
 from harness.record import record
@@ -218,7 +217,6 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
         gpus = where["hardware"]["gpus"]
         where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]
     measured = refused(setup, installed) or outcome_of(setup, arguments)
-    sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
     if framework:
         where["code"]["computation"] = computation.digest(
@@ -282,8 +280,7 @@ def run(request: Request, forks: Optional[ForkServer]) -> int:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
         output.prepare(request.output, request.log)
-        left = [output.partial(request.output, name) for name in (identity, f"{identity}.nodes")]
-        with temporary_folder(identity, left, devices.files) as folder:
+        with temporary_folder() as folder:
             deadline = started.monotonic + request.time_limit
             setup = Setup(
                 task, schema, identity, folder, deadline, command, cores, common, devices, forks

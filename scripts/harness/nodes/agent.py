@@ -96,7 +96,7 @@ def take_part(task: Task, folder: str, index: int, launcher: str, asked: List[in
         first = index * task.case.devices_per_node
         share = node.Share(f"{message['run']}-{index}", first, message["addresses"])
         deadline = time.monotonic() + message["seconds"]
-        own = stack.enter_context(temporary_folder(share.run, files=devices.files))
+        own = stack.enter_context(temporary_folder())
         node_result = node.run_ranks(task, share, own, deadline, common, asked, devices)
         # Monotonic times of this machine mean nothing on another.
         now, here = time.time(), time.monotonic()

@@ -15,7 +15,6 @@ from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
 from harness.processes import launch, memory, outcome
 from harness.processes.fork_server import ForkServer
-from harness.processes.log_files import LogKeeper
 from harness.request import own_model
 from harness.request.command_line import Request
 from harness.request.declaration import Task
@@ -153,20 +152,24 @@ def run_ranks(
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
     limit = memory.allowed(request.memory_limit, request.spare_memory, part)
     held = memory.HeldMemory(share.run, os.getpid(), limit)
-    with LogKeeper() as keeper, Watcher(share.run, used, common, gpus) as watcher:
-        ranks = launch.start_ranks(
-            spec,
-            range(share.first_rank, share.first_rank + case.devices_per_node),
-            share.addresses,
-            pinned,
-            common,
-            share.run,
-            request.log,
-            keeper,
-            devices.files,
-            forks,
-        )
-        launch.watch(ranks, folder, deadline, held, asked)
+    ranks: List[launch.RankProcess] = []
+    with Watcher(share.run, used, common, gpus) as watcher:
+        try:
+            launch.start_ranks(
+                ranks,
+                spec,
+                range(share.first_rank, share.first_rank + case.devices_per_node),
+                share.addresses,
+                pinned,
+                common,
+                share.run,
+                request.log,
+                devices.files,
+                forks,
+            )
+            launch.watch(share.run, ranks, folder, deadline, held, asked)
+        finally:
+            launch.end(share.run, ranks)
     out_of_memory = control_groups.oom_kills() != kills_before
     outcomes = [
         outcome.rank_outcome(rank, folder, name(), out_of_memory, request.time_limit)

@@ -30,7 +30,6 @@ from harness.nodes.agent import this_machine
 from harness.output import partial
 from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted
-from harness.processes.log_files import LogKeeper
 from harness.processes.parent_death import signal_when_parent_dies
 from harness.request.declaration import Task
 
@@ -82,8 +81,8 @@ def run_ranks(
         request = {"arguments": list(arguments), "machine": this_machine()}
         shared.write(folder, shared.REQUEST, request)
         command = [*srun(task.case.nodes), sys.executable, _START_NODE, folder]
-        with LogKeeper() as keeper, _started(command, keeper, log) as starter:
-            nodes = _introduced(task, folder, starter, deadline, keeper, log)
+        with _started(command, log) as starter:
+            nodes = _introduced(task, folder, starter, deadline, log)
             check(task, nodes)
             addresses = [address for node in nodes for address in node.introduction["addresses"]]
             shares = {"run": run, "addresses": addresses, "seconds": deadline - time.monotonic()}
@@ -110,24 +109,19 @@ def _folder(output: str, run: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _started(
-    command: List[str], keeper: LogKeeper, log: str
-) -> Iterator["subprocess.Popen[bytes]"]:
+def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Yield the process that starts the agents, which ends with this one. It has ended on exit."""
-    output = keeper.open(log)
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            preexec_fn=lambda: signal_when_parent_dies(signals.ENDING[1]),
-        )
+        with open(log, "wb") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=lambda: signal_when_parent_dies(signals.ENDING[1]),
+            )
     except OSError as error:
         raise Missing(f"the nodes cannot be started: {command[0]}: {error.strerror}") from None
-    finally:
-        os.close(output)
-    keeper.start()
     try:
         yield process
     finally:
@@ -142,7 +136,6 @@ def _introduced(
     folder: str,
     starter: "subprocess.Popen[bytes]",
     deadline: float,
-    keeper: LogKeeper,
     log: str,
 ) -> List[Node]:
     """Return the nodes, in the scheduler's order, which follows the network, once all have said
@@ -158,7 +151,6 @@ def _introduced(
             return nodes
         if ended:
             signals.await_own([starter.returncode])
-            keeper.flush()
             last_line = outcome.last_line(log)
             raise Missing(
                 f"{_who_answered(task, nodes)}; the command that starts them ended with "

@@ -12,37 +12,58 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Union,
+)
 
 from core import signals
 
 from harness import variables
 from harness.messages import report
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
-from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
-from harness.processes.log_files import LogKeeper
 from harness.processes.memory import HeldMemory
-
-_HERE = os.path.dirname(os.path.realpath(__file__))
-_GUARD = os.path.join(_HERE, "guard.py")
+from harness.processes.own_time import RUN_VARIABLE
+from harness.processes.shared_memory import remove_shared
 
 #: Seconds that other ranks may continue after one has failed, to report what they saw.
 _GRACE_SECONDS = 5.0
-#: Seconds to wait for killed ranks.
-_STOPPING_SECONDS = 3.0
+#: Seconds for ranks to end after SIGTERM, and after SIGKILL.
+_TERM_SECONDS, _KILL_SECONDS = 2.0, 3.0
+#: Most bytes that a rank may print.
+LARGEST_LOG = 64 * 2**20
+
+
+class Stop(NamedTuple):
+    """Why the launcher ends ranks: status and reason of the run."""
+
+    status: str
+    reason: str
+
+
+TIME_LIMIT, OTHER_RANK = Stop("timeout", "time limit"), Stop("failed", "other rank")
 
 
 @dataclass
 class RankProcess:
     """Started rank.
 
-    ``stopped``: why the launcher killed it (``time limit``, ``other rank``, or lack of memory),
-    None if it did not. ``stopped_at``, ``ended``: monotonic seconds."""
+    ``stopped``: why the launcher ended it, None if it did not. ``stopped_at``, ``ended``: monotonic
+    seconds."""
 
     rank: int
     process: "Union[subprocess.Popen[bytes], ForkedRank]"
     log: str
-    stopped: Optional[str] = None
+    stopped: Optional[Stop] = None
     stopped_at: Optional[float] = None
     ended: Optional[float] = None
 
@@ -113,24 +134,8 @@ def rank_variables(
     }
 
 
-def start_guard(
-    run: str, folder: str, reserved: Sequence[str], files: Sequence[int] = ()
-) -> "subprocess.Popen[bytes]":
-    """Start the process that cleans up after this one (module ``guard``); it inherits ``files``.
-
-    ``reserved``: files that it removes."""
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", _GUARD, run, folder, *reserved],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        start_new_session=True,
-        pass_fds=files,
-    )
-
-
 def start_ranks(
+    started: List[RankProcess],
     spec: Dict[str, Any],
     ranks: Sequence[int],
     addresses: Sequence[str],
@@ -138,16 +143,15 @@ def start_ranks(
     common: Mapping[str, str],
     run: str,
     log: str,
-    keeper: LogKeeper,
     files: Sequence[int] = (),
     forks: Optional[ForkServer] = None,
-) -> List[RankProcess]:
-    """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
+) -> None:
+    """Start the ranks of ``spec`` that belong on this node, of all those at ``addresses``, and add
+    each to those ``started``.
 
-    ``cores``: of each rank, empty where it is not pinned. ``keeper``: writes their logs from then
-    on. ``files``: inherited by them.
-    ``forks``: starts a rank on a CPU; the kernel ends it with this process, so it need
-    not inherit files. Raises OSError."""
+    ``cores``: of each rank, empty where it is not pinned. ``files``: inherited by them. ``forks``:
+    starts a rank on a CPU; the kernel ends it with this process, so it need not inherit files.
+    Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -156,7 +160,6 @@ def start_ranks(
     # that anybody can guess and another run would find.
     temporary = os.path.join(folder, "temporary")
     os.mkdir(temporary, 0o700)
-    started = []
     for local_rank, rank in enumerate(ranks):
         rank_environment = rank_variables(rank, local_rank, addresses, run, cores[local_rank])
         own = dict(common, TMPDIR=temporary, **rank_environment)
@@ -164,12 +167,11 @@ def start_ranks(
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
         path = log_path(log, rank)
-        output = keeper.open(path)
-        process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
-        try:
+        with open(path, "wb") as output:
+            process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
             if forks and spec["accelerator"] == "cpu":
                 framework = spec["framework_folder"]
-                process = forks.start(spec_path, framework, common, own, here, output)
+                process = forks.start(spec_path, framework, common, own, here, output.fileno())
             process = process or subprocess.Popen(
                 [sys.executable, START_RANK, spec_path],
                 stdin=subprocess.DEVNULL,
@@ -180,12 +182,7 @@ def start_ranks(
                 start_new_session=True,
                 pass_fds=files,
             )
-            note(folder, process.pid, output)
-        finally:
-            os.close(output)
         started.append(RankProcess(rank, process, path))
-    keeper.start()
-    return started
 
 
 @contextlib.contextmanager
@@ -211,27 +208,77 @@ def _failed(rank: RankProcess, folder: str) -> bool:
     return not (final and fields.get("status") == "ok")
 
 
-def _stop(ranks: Sequence[RankProcess], why: str) -> None:
-    """Kill ranks with all that they started in their process groups."""
+def processes_of(run: str, groups: Collection[int] = ()) -> List[int]:
+    """Return the ids of running processes that have the mark of the ``run`` in their environment,
+    as compilers' workers have in sessions of their own, or are in one of the process ``groups``."""
+    mark = f"{RUN_VARIABLE}={run}".encode()
+    numbers = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # ended meanwhile, or another user's
+            with open(f"/proc/{name}/stat", "rb") as file:
+                state, _, group = file.read().rpartition(b")")[2].split()[:3]
+            if state == b"Z":
+                continue
+            if int(group) not in groups:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if mark not in file.read().split(b"\0"):
+                        continue
+            numbers.append(int(name))
+    return numbers
+
+
+def end(run: str, ranks: Sequence[RankProcess], at_once: bool = False) -> None:
+    """End the ranks of a run on this node with all that they started.
+
+    By SIGTERM, which Python's trackers of shared memory outlive to remove it; then, or ``at_once``,
+    by SIGKILL."""
+    groups = {rank.process.pid for rank in ranks}
+    now = time.monotonic()
+    patience, late = now if at_once else now + _TERM_SECONDS, now + _TERM_SECONDS + _KILL_SECONDS
+    ended: Set[int] = set()
+    left = processes_of(run, groups)
+    while left and time.monotonic() < late:
+        impatient = time.monotonic() >= patience
+        for process in left if impatient else set(left) - ended:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL if impatient else signal.SIGTERM)
+        ended.update(left)
+        time.sleep(0.01)
+        left = processes_of(run, groups)
+    remove_shared(ended)
+
+
+def _stop(run: str, ranks: Sequence[RankProcess], why: Stop) -> None:
+    """End the ranks that still run."""
     running = [rank for rank in ranks if rank.ended is None]
     for rank in running:
         if rank.stopped is None:
             rank.stopped, rank.stopped_at = why, time.monotonic()
-    groups = {rank.process.pid for rank in running}
-    end(lambda: processes_in(groups), _STOPPING_SECONDS)
+    end(run, running, at_once=why.status == "oom")
+
+
+def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
+    """Return why the run must end where a rank has printed too much."""
+    for rank in ranks:
+        if os.path.getsize(rank.log) > LARGEST_LOG:
+            reason = f"rank {rank.rank} printed more than {LARGEST_LOG >> 20} MiB: {rank.log}"
+            return Stop("failed", reason)
+    return None
 
 
 def watch(
+    run: str,
     ranks: Sequence[RankProcess],
     folder: str,
     deadline: float,
     memory: HeldMemory,
     asked: Sequence[int] = (),
 ) -> None:
-    """Return when all ranks have ended.
+    """Return when all ranks of the ``run`` have ended.
 
-    Ranks are killed at ``deadline`` (monotonic seconds), when they exceed their ``memory``, some
-    seconds after another one failed, and once signals have ``asked`` this process to end."""
+    They are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory`` or print
+    too much, some seconds after another one failed, and once signals have ``asked`` this process to
+    end."""
     judged: Set[int] = set()
     grace_end = float("inf")
     with child_events() as events:
@@ -248,13 +295,14 @@ def watch(
                 signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
                 return
             if now >= deadline:
-                _stop(ranks, "time limit")
+                _stop(run, ranks, TIME_LIMIT)
             elif asked or now >= grace_end:
-                _stop(ranks, "other rank")
+                _stop(run, ranks, OTHER_RANK)
             elif now >= memory.next_look:
                 too_much = memory.look(rank.process.pid for rank in ranks if rank.ended is None)
-                if too_much:
-                    _stop(ranks, too_much)
+                stop = Stop("oom", too_much) if too_much else _too_long(ranks)
+                if stop:
+                    _stop(run, ranks, stop)
             stopped = any(rank.stopped for rank in ranks)
             wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
             await_event(events, wait)

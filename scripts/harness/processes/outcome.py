@@ -14,7 +14,7 @@ from core.text import shorten
 from harness.adapter import Mismatch
 from harness.messages import report
 from harness.processes.cleanup import ADVICE
-from harness.processes.launch import RankProcess
+from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
 from harness.processes.memory import gib
 
 # Outcomes, most telling first. An error caused by the end of another rank is the least but one,
@@ -90,11 +90,12 @@ def _without_result(
     rank: RankProcess, phase: Optional[str], out_of_memory: bool, limit: float
 ) -> Tuple[int, str, str]:
     where = phase or "start"
-    if rank.stopped == "time limit":
+    if rank.stopped == TIME_LIMIT:
         reason = f"the time limit of {limit:g} s was reached during: {where}"
         return _TIME_LIMIT, "timeout", reason
-    if rank.stopped is not None and rank.stopped != "other rank":
-        return _OOM, "oom", f"{rank.stopped}, during: {where}"
+    if rank.stopped is not None and rank.stopped != OTHER_RANK:
+        weight = _OOM if rank.stopped.status == "oom" else _OWN_ERROR
+        return weight, rank.stopped.status, f"{rank.stopped.reason}, during: {where}"
     if rank.stopped is not None:
         return _CONSEQUENCE, "failed", f"stopped during: {where}, because another failed"
     code = rank.process.returncode

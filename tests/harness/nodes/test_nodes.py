@@ -20,7 +20,7 @@ from .two_nodes import TWO_NODES, run_on_two_nodes, srun_on_path, start_on_two_n
 
 
 def agents(toy: Bench, node: str) -> list[int]:
-    """Return the harness's process on a node, without its ranks and its guard."""
+    """Return the harness's process on a node, without its ranks."""
     collected = []
     for process in toy.processes(f"SLURMD_NODENAME={node}"):
         command = Path(f"/proc/{process}/cmdline").read_bytes()
@@ -112,7 +112,8 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
     toy.wait_for_phase("warm-up", 4)
     launcher.send_signal(number)
     assert toy.finish(launcher).record is None
-    toy.assert_nothing_left()
+    toy.assert_nothing_left(killed=number == signal.SIGKILL)
+    assert toy.run("").record["status"] == "ok"  # and removes what is left
 
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:

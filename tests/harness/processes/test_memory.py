@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness.processes import memory
-from harness.processes.guard import RUN_VARIABLE
+from harness.processes.own_time import RUN_VARIABLE
 
 from ...bench import Bench
 

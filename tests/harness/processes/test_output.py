@@ -135,6 +135,7 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(toy: Bench) -> None:
     other.touch()
     assert toy.run("").record["status"] == "ok"
     assert {path.name for path in toy.output.parent.iterdir()} == {toy.output.name, other.name}
+    other.unlink()
 
 
 def on_small_disk(size: str) -> tuple[str, ...]:
