@@ -37,7 +37,7 @@ _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _START_NODE = os.path.join(_HARNESS, "start_node.py")
 
 #: Most seconds until all nodes have answered, which occupy their devices meanwhile.
-_ANSWER_SECONDS = 120.0
+ANSWER_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 #: Seconds that a node may take after its own time limit to say how it went.
 _RESULT_SECONDS = 30.0
@@ -140,7 +140,7 @@ def _introduced(
 ) -> List[Node]:
     """Return the nodes, in the scheduler's order, which follows the network, once all have said
     what they have."""
-    end = time.monotonic() + _ANSWER_SECONDS
+    end = time.monotonic() + ANSWER_SECONDS
     while True:
         ended = starter.poll() is not None
         present = set(shared.names(folder))
@@ -158,7 +158,7 @@ def _introduced(
                 + (f"; its last words: {last_line}" if last_line else "")
             )
         if time.monotonic() >= end:
-            raise Missing(f"{_who_answered(task, nodes)} within {_ANSWER_SECONDS:g} s")
+            raise Missing(f"{_who_answered(task, nodes)} within {ANSWER_SECONDS:g} s")
         if time.monotonic() >= deadline:
             raise StartTimeout(
                 f"the time limit of {task.request.time_limit:g} s was reached during: start; "

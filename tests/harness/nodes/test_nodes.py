@@ -91,7 +91,7 @@ def test_a_time_limit_that_nodes_spend_on_starting_is_a_timeout(toy: Bench) -> N
 
 
 def test_a_node_that_does_not_answer_is_missed(toy: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "_ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(nodes, "ANSWER_SECONDS", 0.1)
     monkeypatch.setenv("FRAMEBENCH_START", "silent=1")
     monkeypatch.setenv("PATH", srun_on_path(toy.folder))
     toy.output.parent.mkdir()
