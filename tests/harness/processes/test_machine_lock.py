@@ -95,6 +95,7 @@ def test_survivors_of_a_killed_launcher_keep_the_machine(toy: Bench, other: Benc
     (fork,) = toy.processes("RANK=0")
     os.kill(fork, signal.SIGKILL)
     assert other.finish(second).record["status"] == "ok"
+    assert toy.run("").record["status"] == "ok"  # and removes the folder of the first
 
 
 @pytest.mark.parametrize("kind", ["fifo", "symbolic link", "hard link"])
