@@ -263,7 +263,7 @@ def test_the_kernels_out_of_memory_kill_is_oom(tmp_path: Path) -> None:
 
 
 def test_a_kill_of_our_own_is_not_taken_for_the_kernels(tmp_path: Path) -> None:
-    killed = ended("import os; os.kill(os.getpid(), 9)", stopped="other rank")
+    killed = ended("import os; os.kill(os.getpid(), 9)", stopped=launch.OTHER_RANK)
     judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
     assert judged.fields["status"] == "failed"
 
@@ -305,7 +305,12 @@ def test_failures_after_the_time_limit_of_another_rank_are_its_consequence(
 ) -> None:
     peer = 1 - limited
     hanging = launch.RankProcess(
-        limited, ended("").process, "/nowhere", stopped="time limit", stopped_at=10.0, ended=11.0
+        limited,
+        ended("").process,
+        "/nowhere",
+        stopped=launch.TIME_LIMIT,
+        stopped_at=10.0,
+        ended=11.0,
     )
     if dies:
         lonely = replace(ended("raise SystemExit(3)"), rank=peer, ended=failed_at)

@@ -132,6 +132,8 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
     assert "node n1 was lost" in record["reason"]
     assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
     assert [path.name for path in toy.output.parent.iterdir()] == [toy.output.name]
+    toy.output.unlink()
+    assert toy.run("").record["status"] == "ok"  # and removes the folder of the node
 
 
 def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:
