@@ -19,7 +19,9 @@ _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 
 #: Part of the limit that a search for a batch must leave free, because memory varies between runs.
 _SPARE = 0.03
-_LOOK_SECONDS = 0.1
+#: Seconds between two looks, without a limit for the peak alone; and the largest part of a core.
+_LIMITED_SECONDS, _SECONDS = 0.1, 0.5
+_PART_OF_A_CORE = 0.02
 
 
 class Limit(NamedTuple):
@@ -71,13 +73,16 @@ class HeldMemory:
     def look(self, ranks: Iterable[int] = ()) -> Optional[str]:
         """Return why the run must end, or None. ``ranks``: known processes of the run, whatever
         their environment says yet."""
+        start = time.monotonic()
         self._members.add(ranks)
         processes = self._members.find()
         held = sum(_private_bytes(self._proc, process) for process in processes)
         if self.limit is not None and held > self.limit:
             held = sum(_held_alone(self._proc, process) for process in processes)
         self.peak = max(self.peak, held)
-        self.next_look = time.monotonic() + _LOOK_SECONDS
+        now = time.monotonic()
+        pause = _SECONDS if self.limit is None else _LIMITED_SECONDS
+        self.next_look = now + max(pause, (now - start) / _PART_OF_A_CORE)
         if self.limit is not None and held > self.limit:
             return f"out of memory: {gib(held)} GiB of the limit of {gib(self.limit)} GiB"
         return None
