@@ -31,7 +31,7 @@ _INDEX, _LAUNCHER = "SLURM_NODEID", "SLURM_LAUNCH_NODE_IPADDR"
 #: Seconds to wait for the lock of this node: two runs that each hold a node of the other would
 #: wait for ever.
 _BUSY_SECONDS = 60.0
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.5
 
 
 def this_machine() -> str:
@@ -115,9 +115,13 @@ def main(folder: str) -> int:
     for number in signals.ENDING:
         signal.signal(number, lambda number, frame: asked.append(number))
     index = int(os.environ[_INDEX])
-    request = shared.read(folder, shared.REQUEST)
-    if request is None:
-        print(f"{node.name()}: {folder} is not there", file=sys.stderr)
+    try:
+        request = shared.read(folder, shared.REQUEST) or {}
+    except OSError as error:
+        allowed = "an --output that all nodes see"
+        print(
+            f"node {node.name()}: {folder}: {error.strerror}; allowed: {allowed}", file=sys.stderr
+        )
         return 1
     try:
         task = task_of(parse(request["arguments"]))

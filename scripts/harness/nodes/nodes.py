@@ -13,6 +13,7 @@ import contextlib
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ _START_NODE = os.path.join(_HARNESS, "start_node.py")
 
 #: Most seconds until all nodes have answered, which occupy their devices meanwhile.
 ANSWER_SECONDS = 120.0
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.2
 #: Seconds that a node may take after its own time limit to say how it went.
 _RESULT_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
@@ -118,7 +119,7 @@ def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                preexec_fn=lambda: signal_when_parent_dies(signals.ENDING[1]),
+                preexec_fn=lambda: signal_when_parent_dies(signal.SIGTERM),
             )
     except OSError as error:
         raise Missing(f"the nodes cannot be started: {command[0]}: {error.strerror}") from None
