@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from typing import Any, Dict, List
 
 from core import control_groups, signals
@@ -127,6 +128,7 @@ def main(folder: str) -> int:
         task = task_of(parse(request["arguments"]))
         good = take_part(task, folder, index, request["machine"], asked)
     except Exception as error:
+        traceback.print_exc()
         shared.write(folder, shared.result(index), {"error": error_text(error), "asked": asked})
         return 1
     return 128 + asked[0] if asked else int(not good)
