@@ -90,6 +90,7 @@ class Run:
     time_limit : seconds after which the run was to end.
     crowded_out : whether it ran out of memory because others held it.
     sample_work : of a user's own model; None of others.
+    command : command line of the run, quoted for a shell; "" if imported.
     """
 
     case: Case
@@ -133,6 +134,7 @@ class Run:
     time_limit: float | None = None
     crowded_out: bool = False
     sample_work: SampleWork | None = None
+    command: str = ""
 
     @property
     def waited_seconds(self) -> tuple[float, ...]:
