@@ -27,6 +27,7 @@ from harness.communication import OPERATIONS
 from ...conftest import ROOT
 from ..made_up_runs import measured as of_kind
 from ..made_up_runs import measured_rows, measured_table, run
+from ..page_rows import page_rows
 
 KINDS = str(ROOT / "tests" / "kinds")
 COPY = {"memory_copy": {"size": [1000, 2000]}}
@@ -272,14 +273,10 @@ def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> N
     )
     actual = record_sets.RecordSet(tuple(runs), (), tmp_path, 0)
     text = html_report.render(actual, inputs, frames.build(inputs), tmp_path, "A report")
-    (section,) = re.findall(r'<section id="memory-copy">.*?</section>', text, re.DOTALL)
-    rows = re.findall(r'<tr class="more">.*?</tr>', section, re.DOTALL)
-    links = [re.findall(r'href="(\d)', row) for row in rows]
+    rows = page_rows(text)
+    links = [[name[0] for name in row.records] for row in rows["memory_copy"]]
     assert links == [["0", "1"], ["0", "1"], ["2"], ["2"]]
-    assert "4 runs of 3 cases" in text
-    (fastest,) = re.findall(r'<section id="fastest-framework">.*?</section>', text, re.DOTALL)
-    rows = re.findall(r'<tr class="more">.*?</tr>', fastest, re.DOTALL)
-    behind = [re.findall(r'href="(\d)', row) for row in rows]
+    behind = [[name[0] for name in row.records] for row in rows["fastest"]]
     assert sorted(behind) == [["0", "1"], ["2"], ["3"]], "of each size its own, once"
 
 

@@ -341,7 +341,6 @@ def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_o
     assert "2: resnet50_v1.5, inference, batch 32" in first.svg
     assert "10 GB/s, 0.2 TFLOP/s" in first.svg
     assert "Nothing is left out (settings: 2)." in first.caption
-    assert first.narrow
 
 
 def test_points_lie_where_the_table_says() -> None:

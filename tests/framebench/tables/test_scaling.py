@@ -25,6 +25,7 @@ from ...conftest import ROOT
 from ..chartless import without_charts
 from ..made_up_records import write_records
 from ..made_up_runs import build, in_markdown, repeats, run
+from ..page_rows import page_rows
 from ..table_rows import row
 
 VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
@@ -196,13 +197,13 @@ def test_a_plot_says_which_kind_it_is(name: str) -> None:
         assert kind.same in text
         assert other.name not in text
         assert other.same not in text
-    assert words.count(f"devices, {kind.same}") == 2
+    assert words.count(f"devices, {kind.same}") == 1
     assert "Nothing is left out (settings with more than one device count: 1)." in plot.caption
     (bare,) = scaling_curves.panels(
         made[name].assign(speedup_ci_low=math.nan), Look(["pytorch"]), kind
     )
-    drawn, without = (p.svg.count("stroke-linecap: square") for p in (plot, bare))
-    assert drawn - without == 2, "a bar for the interval in either half"
+    drawn, without = (p.svg.count("stroke-opacity: 0.35") for p in (plot, bare))
+    assert drawn - without == 1, "a bar for the interval"
 
 
 def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
@@ -237,18 +238,13 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", 5, frameworks=("pytorch",), batches=(2, 4))
     actual = record_sets.load(source)
     text = rendered(actual, tmp_path)
-    sections = {
-        name: text.split(f'<section id="{name}">')[1].split("</section>")[0]
-        for name in ("weak-scaling", "strong-scaling")
-    }
-    charts = text.split('<section id="charts">')[1].split("</section>")[0]
     for name, kind in (("weak-scaling", "weak_scaling"), ("strong-scaling", "strong_scaling")):
-        assert f">{scaling.KINDS[kind].title}</h3>" in sections[name]
-        assert "<figure" in charts.split(f">{scaling.KINDS[kind].name}</h3>")[1].split("<h3")[0]
-        assert scaling.BANDWIDTH in sections[name]
-        assert '<span class="why">one device</span>' in sections[name]
-        assert "interval %" in sections[name]
-    assert 'href="#strong-scaling"' in text
+        part = text.split(f'<details class="part" id="{name}">')[1].split("</details>")[0]
+        assert f">{scaling.KINDS[kind].title}</h3>" in part
+        assert "<figure" in part
+        assert scaling.BANDWIDTH in part
+        (titles, *_) = (row.cells for row in page_rows(text)[kind])
+        assert any("interval %" in title for title in titles)
     alone = [one for one in actual.runs if one.case.batch_per_device == 4]
     few = record_sets.RecordSet(tuple(alone), (), source, 0)
     with without_charts():

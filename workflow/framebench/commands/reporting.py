@@ -143,7 +143,7 @@ def make_report(
     files = {path: text for path, text in files.items() if path.stem not in leave}
     files[page] = html_report.render(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, sidecars.interrupted, provenance, sidecars.called,
+        further, sidecars.interrupted, provenance,
     )  # fmt: skip
     files[folder / ARCHIVED] = record_links.named(files[page])
     files[folder / FINGERPRINT] = digest + "\n"

@@ -7,6 +7,7 @@ import hashlib
 import math
 import os
 import re
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -255,6 +256,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         else None,
         curve=curve_of(record),
         sample_work=sample_work_of(record["ranks"]),
+        command=shlex.join(record["command"]),
     )
 
 

@@ -89,6 +89,7 @@ class Run:
     started : seconds since the epoch; None if unknown.
     time_limit : seconds after which the run was to end.
     sample_work : of a user's own model; None of others.
+    command : command line of the run, quoted for a shell; "" if imported.
     """
 
     case: Case
@@ -131,6 +132,7 @@ class Run:
     curve: LearningCurve | None = None
     time_limit: float | None = None
     sample_work: SampleWork | None = None
+    command: str = ""
 
     @property
     def waited_seconds(self) -> tuple[float, ...]:
