@@ -165,14 +165,6 @@ def test_adapters_import_their_interface_alone() -> None:
     assert {name: wrong for name, wrong in adapters.items() if wrong} == {}
 
 
-def test_a_wrong_import_is_seen() -> None:
-    assert against_the_order("machine", "def f():\n    from harness.nodes import wire") == [
-        "nodes.wire"
-    ]
-    assert against_the_order("nodes", "import harness.launcher") == ["launcher"]
-    assert beyond_the_interface("from harness import rank, adapter") == ["rank"]
-
-
 def libraries(source: str) -> set[str]:
     """Return the packages that ``source`` imports from outside its own package and Python."""
     names = set()

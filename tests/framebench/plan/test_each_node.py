@@ -51,9 +51,7 @@ def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
     ("suite", "config", "message"),
     [
         ({}, {"nodes_named": ["a b"]}, "nodes_named.*found 'a b'"),
-        ({}, {"nodes_named": []}, "nodes_named: found \\[\\]; allowed: all, or a list"),
         ({}, {"nodes_named": "n1,n1"}, "nodes_named: found 'n1,n1'; allowed: all, or a list"),
-        ({"nodes_named": 3}, {}, "nodes_named: found 3; allowed: all, or a list"),
         ({"measurements": {"memory": {"nodes": [1, 2]}}}, {}, "nodes: found 2; allowed: 1 beside"),
         ({"nodes_named": None}, {"nodes_named": "n1"}, "nodes_named: found .*such as node_health"),
     ],
@@ -127,8 +125,3 @@ def test_without_an_answer_of_slurm_there_is_no_plan(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(slurm_nodes, "output_of", lambda *_: SINFO)
     with pytest.raises(ConfigError, match="SLURM has no node in partition gpu"):
         slurm_nodes.nodes(Cluster(**GIVEN, partition="gpu"))
-
-
-def test_the_jobs_of_a_call_know_the_nodes_that_it_found(tmp_path: Path) -> None:
-    slurm_nodes.note(tmp_path, NAMED)
-    assert slurm_nodes.noted(tmp_path) == NAMED
