@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -285,12 +284,3 @@ def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(Mismatch, match="broke behind 2 images: RuntimeError: a worker was killed"):
         list(supply.batches(Plain(breaks), asked_of(root), str(root)))
-
-
-def test_epochs_follow_each_other_in_whole_batches(tmp_path: Path) -> None:
-    root = made.folder(tmp_path, train=5)
-    actual = folder.scan(str(root), TRAIN, REFUSE)
-    places = functools.partial(order.epoch, actual, TRAIN, seed=3, rank=0, ranks=1)
-    epochs = (order.loads(actual, places(n), TRAIN, n, 3, 2, SIZE, 0) for n in range(2))
-    arguments = list(supply.forever(Plain(), epochs, str(root)))
-    assert [len(batch.numbers) for batch in arguments] == [2, 2, 2, 2]
