@@ -74,15 +74,9 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     gpus = {
         "gpus_per_node": 2,
         "exclusive": False,
-        "reservation": "gpu-June",
         "gres": "gpu:h100:2",
-        "licenses": "toy-L:2",
-        "exclude": "n4",
-        "hint": "nomultithread",
-        "switches": 1,
-        "mail_user": "a b",
-        "mail_type": ["FAIL"],
-        "extra": "--nice=7 --network='c d'",
+        "extra": "--nice=7 --network='c d' --reservation=gpu-June --licenses=toy-L:2 --exclude=n4 "
+        "--hint=nomultithread --switches=1 --mail-user='a b' --mail-type=FAIL",
     }
     slurm_project.describe(nodes=2, node_kinds={"gpu": gpus})
     slurm_project.suite(2, devices_per_node=[1, 2])

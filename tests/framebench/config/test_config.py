@@ -274,7 +274,7 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     parts = {"description": "", "steps": steps, "repeats": {**bounds, "width": 0.1}, "axes": axes}
     more = {"variants": sides, "largest_batch": {"at_most": 9}, "include": [axes]}
     cluster = {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "time_limit": 5, "extra": ["x"]}
-    cluster |= {"node_kinds": {"a": {"gres": "gpu"}}, "mail_type": ["FAIL"], "switches": 1}
+    cluster |= {"node_kinds": {"a": {"gres": "gpu"}}}
     images = {"pytorch": {"image": "x", "python": "p"}}
     modules = {"pytorch": {"load": ["x"], "python": "p"}}
     options = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
@@ -418,16 +418,9 @@ FROM_COMMAND_LINE = {
     "frameworks=pytorch,jax": ("frameworks", ["pytorch", "jax"]),
     "frameworks=[pytorch, jax]": ("frameworks", ["pytorch", "jax"]),
     "retry=failed,oom": ("retry", {"failed", "oom"}),
-    f"cluster={{{CLUSTER}, gres: gpu:v100, switches: 1, mail_user: 7, mail_type: [END, FAIL]}}": (
+    f"cluster={{{CLUSTER}, gres: gpu:v100}}": (
         "cluster",
-        Cluster(
-            **NODES,
-            time_limit=60,
-            gres="gpu:v100",
-            switches="1",
-            mail_user="7",
-            mail_type=["END", "FAIL"],
-        ),
+        Cluster(**NODES, time_limit=60, gres="gpu:v100"),
     ),
 }
 

@@ -30,19 +30,6 @@ from ..settings import CATALOG, CONFIG, ROOT, changed, settings
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
 
-#: Keys passed to sbatch as options of the same names; some values look like options.
-HANDED_ON: dict[str, Any] = {
-    "reservation": "gpu-June,b",
-    "licenses": "matlab@lm-Nord:2,toy",
-    "nodelist": "rack-A[1-4],n7",
-    "exclude": "n-c1",
-    "hint": "nomultithread",
-    "switches": 2,
-    "mail_user": "me -J <a@b>",
-    "mail_type": ["FAIL", "TIME_LIMIT_80"],
-}
-
-
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
     actual = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 11, cuda)
     assert tuple(actual) == cluster.RESOURCES
@@ -83,24 +70,6 @@ def test_what_the_user_says_is_passed_on() -> None:
 def job(**resources: Any) -> Any:
     """Return a job as Snakemake's plugin sees it."""
     return SimpleNamespace(resources=SimpleNamespace(**resources, get=resources.get))
-
-
-@pytest.mark.parametrize("key", HANDED_ON)
-def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> None:
-    options = {"mail_type": ["ALL"]} if key == "mail_user" else {}
-    described = settings(tmp_path, cluster={**GIVEN, **options, key: HANDED_ON[key]}).cluster
-    text = described.resources(1, 8, 11, True)["slurm_extra"]
-    plugin.validate_slurm_extra(
-        job(slurm_extra=text)
-    )  # which searches values for options of its own
-    value = HANDED_ON[key]
-    value = ",".join(value) if isinstance(value, list) else value
-    word = f"--{key.replace('_', '-')}={value}"
-    assert word in shlex.split(text)
-    assert word in described.options(1, 8, 11, True), "SLURM is not asked about what is submitted"
-    for extra in (word, [word]):
-        with pytest.raises(ConfigError, match=f"cluster.extra: .* is cluster.{key}"):
-            settings(tmp_path, cluster={**GIVEN, "extra": extra})
 
 
 @pytest.mark.parametrize(
@@ -144,10 +113,6 @@ def test_gpus_are_asked_for_by_suite_and_description_alone(option: str, tmp_path
     [
         ("gres", "gpu:h100:4", "as many as gpus_per_node says \\(8\\)"),
         ("gres", "nvme:1", "gpu, gpu:TYPE or"),
-        ("reservation", "a b", "without blanks"),
-        ("nodelist", "n1 n2", "as SLURM writes them"),
-        ("switches", "1@", "a number of switches"),
-        ("mail_user", "me", "beside mail_type"),
         ("most_node_hours", 0, "node hours above 0"),
         ("starter", "mpiexe", "did you mean mpiexec"),
     ],
@@ -172,7 +137,6 @@ def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
         arguments = {
             **GIVEN,
             "extra": "--nice=5",
-            "mail_type": ["ALL"],
             "node_kinds": KINDS,
             **kind,
         }
@@ -230,6 +194,7 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
     [
         ("", []),
         ("--nice=-5 --network='a -J b'", ["--nice=-5", "--network=a -J b"]),
+        ("--exclude=n-c1 --mail-user='me <a@b>'", ["--exclude=n-c1", "--mail-user=me <a@b>"]),
         (["--nice=-5", "--network=a -J b"], ["--nice=-5", "--network=a -J b"]),
     ],
 )
@@ -247,7 +212,7 @@ def test_further_options_reach_sbatch_word_by_word(extra: Any, arguments: list[s
         ("--qos=high", "--qos is cluster.qos"),
         (["--comment=x"], "--comment is Snakemake's"),
         ("--network='x", "No closing quotation"),
-        ("--time=60", "--time is cluster.least_time .at least. or time_limit .at most."),
+        ("--time=60", "--time is time_limit, and at most cluster.time_limit"),
     ],
 )
 def test_options_that_are_said_elsewhere_are_refused(
@@ -307,9 +272,7 @@ def time_limit_of(arguments: list[str]) -> float:
     ("given", "minutes", "seconds"),
     [
         ({}, 35, 1800),
-        ({"run_seconds": 60}, 15, 60),  # least_time
-        ({"run_seconds": 60, "least_time": 2}, 6, 60),
-        ({"least_time": 90}, 90, 1800),
+        ({"run_seconds": 60}, 15, 60),
         ({"time_limit": 6}, 6, 210),
         ({"time_limit": 1}, 1, 30),
     ],

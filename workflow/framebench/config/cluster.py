@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from core.gpus import Gpu, profile_bytes
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     StringConstraints,
@@ -21,8 +20,6 @@ from ..machine.local import Machine
 from .fields import (
     MILLION,
     AllowedValues,
-    Count,
-    FromList,
     FromText,
     Keys,
     OneOf,
@@ -33,7 +30,6 @@ from .fields import (
     Text,
     Whole,
     default,
-    each_once,
 )
 from .validation import InPart, NotAllowed, did_you_mean, explain, show
 
@@ -41,18 +37,8 @@ from .validation import InPart, NotAllowed, did_you_mean, explain, show
 _RESERVE_SECONDS = 300.0
 _YEAR = 525600  # minutes
 
-#: Keys that are passed to ``sbatch`` unchanged, by its option. Snakemake's plugin has no resource
-#: for them.
-_HANDED_ON = {
-    "reservation": "--reservation",
-    "licenses": "--licenses",
-    "nodelist": "--nodelist",
-    "exclude": "--exclude",
-    "hint": "--hint",
-    "switches": "--switches",
-    "mail_user": "--mail-user",
-    "mail_type": "--mail-type",
-}
+#: Fewest minutes of a job.
+_LEAST_MINUTES = 15
 
 #: Characters of types of GPUs, as NVML names them, that Snakemake's plugin has no resource for.
 _NOT_IN_GRES = "+-"
@@ -63,7 +49,7 @@ _OWNED = {
     **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
     **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
     **dict.fromkeys(("--qos", "-q"), "cluster.qos"),
-    **dict.fromkeys(("--time", "-t"), "cluster.least_time (at least) or time_limit (at most)"),
+    **dict.fromkeys(("--time", "-t"), "time_limit, and at most cluster.time_limit"),
     **dict.fromkeys(("--mem", "--mem-per-cpu", "--mem-per-gpu"), "cluster.memory_gib"),
     **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
     **dict.fromkeys(
@@ -77,17 +63,9 @@ _OWNED = {
         + ("--chdir", "-D", "--workdir", "--parsable", "--clusters", "-M", "--array", "-a"),
         "Snakemake's",
     ),
-    **{option: f"cluster.{key}" for key, option in _HANDED_ON.items()},
-    **{"-L": "cluster.licenses", "-w": "cluster.nodelist", "-x": "cluster.exclude"},
 }
 
 _MINUTES = AllowedValues("a whole number of minutes from 1 to 525600 (a year)")
-_LICENCE = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?(:[0-9]+)?"
-_Reservation = Annotated[
-    str,
-    StringConstraints(pattern=r"^[^\s-]\S*$"),
-    AllowedValues("the name of a reservation, or several with commas, without blanks"),
-]
 _Gres = Annotated[
     str,
     StringConstraints(
@@ -106,40 +84,6 @@ _Version = Annotated[
     BeforeValidator(lambda value: str(value) if isinstance(value, float) else value),
     StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,2}$"),
     AllowedValues("a version as nvidia-smi writes it, such as 550.54.15 or 9.0"),
-]
-_Licences = Annotated[
-    str,
-    StringConstraints(pattern=rf"^{_LICENCE}([,|]{_LICENCE})*$"),
-    AllowedValues("licences as NAME, NAME:COUNT or NAME@SERVER:COUNT, several with commas"),
-]
-_Nodes = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*$"),
-    AllowedValues("names of nodes as SLURM writes them: n1,n[3-8]"),
-]
-_Switches = Annotated[
-    str,
-    ReadAs(
-        Annotated[
-            Count | Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(@[0-9][0-9:-]*)?$")],
-            AllowedValues("a number of switches, or COUNT@TIME with the longest wait for them"),
-        ],
-        str,
-    ),
-]
-_Hint = Annotated[Literal["compute_bound", "memory_bound", "multithread", "nomultithread"], OneOf()]
-_MailType = Annotated[
-    Literal[
-        "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT",
-        "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
-    ],
-    OneOf(),
-]  # fmt: skip
-_MailTypes = Annotated[
-    list[_MailType],
-    AfterValidator(each_once),
-    FromList,
-    AllowedValues("a list of BEGIN, END, FAIL and the other words of sbatch, each once"),
 ]
 
 
@@ -189,17 +133,8 @@ class Cluster(Keys):
     account: OptionalText = None
     constraint: OptionalText = None
     qos: OptionalText = None
-    reservation: Annotated[_Reservation | None, OrNull] = None
     gres: Annotated[_Gres | None, OrNull] = None
-    licenses: Annotated[_Licences | None, OrNull] = None
-    nodelist: Annotated[_Nodes | None, OrNull] = None
-    exclude: Annotated[_Nodes | None, OrNull] = None
-    hint: Annotated[_Hint | None, OrNull] = None
-    switches: Annotated[_Switches | None, OrNull] = None
-    mail_user: OptionalText = None
-    mail_type: _MailTypes = default([])
     time_limit: Annotated[Annotated[int, Field(ge=1, le=_YEAR)] | None, FromText, _MINUTES] = None
-    least_time: Annotated[int, Field(ge=1, le=_YEAR), FromText, _MINUTES] = 15
     most_node_hours: Annotated[
         Annotated[float, Field(gt=0, le=1e9)] | None,
         FromText,
@@ -229,8 +164,6 @@ class Cluster(Keys):
 
     @model_validator(mode="after")
     def _agreeing(self) -> Cluster:
-        if self.mail_user and not self.mail_type:
-            raise NotAllowed("beside mail_type, or nothing", show(self.mail_user), "mail_user")
         count = (self.gres or "").rpartition(":")[2]
         for key in ("gpu_driver", "gpu_capability", "gpu_memory_gib"):
             if getattr(self, key) and not self.gpus_per_node:
@@ -306,8 +239,8 @@ class Cluster(Keys):
         The job has ``nodes`` with ``devices`` each for so many ``minutes``, on this ``node`` or,
         for "", on any.
         """
-        named = [f"--nodelist={node}"] if node else []  # overrides the key nodelist
-        extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *named, *self.extra]
+        named = [f"--nodelist={node}"] if node else []  # overrides that of extra
+        extra = [*["--exclusive"] * self.exclusive, *self.extra, *named]
         gres = f"{self._kind_of_gpu}:{devices}" if cuda else None
         if gres and {*gres} & {*_NOT_IN_GRES}:
             extra.append(f"--gpus-per-node={gres.partition(':')[2]}")
@@ -329,12 +262,6 @@ class Cluster(Keys):
             " ".join(map(_for_shell, extra)) or None,
         )
         return dict(zip(RESOURCES, values, strict=True))
-
-    def _handed_on(self) -> list[str]:
-        """Return the ``sbatch`` options of keys whose values are passed to SLURM as they are."""
-        values = {option: getattr(self, key) for key, option in _HANDED_ON.items()}
-        values["--mail-type"] = ",".join(self.mail_type)
-        return [f"{option}={value}" for option, value in values.items() if value]
 
     @property
     def _kind_of_gpu(self) -> str:
@@ -360,7 +287,7 @@ class Cluster(Keys):
         The others are left to Snakemake's ``--default-resources``, because a rule that names a
         resource overrides it even with None.
         """
-        resources = self.resources(2, 1, self.least_time, cuda, "named" if each_node else "")
+        resources = self.resources(2, 1, _LEAST_MINUTES, cuda, "named" if each_node else "")
         return [name for name, value in resources.items() if value is not None]
 
     @property
@@ -371,9 +298,9 @@ class Cluster(Keys):
     def minutes(self, seconds: float, factor: int = 1) -> int:
         """Return the minutes to request for a run of ``seconds``, times ``factor``.
 
-        They are at least ``least_time`` and at most the partition's ``time_limit``.
+        They are at least _LEAST_MINUTES and at most the partition's ``time_limit``.
         """
-        wanted = max(math.ceil((seconds + _RESERVE_SECONDS) / 60), self.least_time)
+        wanted = max(math.ceil((seconds + _RESERVE_SECONDS) / 60), _LEAST_MINUTES)
         return min(factor * wanted, self.time_limit or _YEAR)
 
     def run_limit(self, minutes: int) -> float:
