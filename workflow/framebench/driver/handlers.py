@@ -143,7 +143,7 @@ class Handlers:
 
     def _failed(self) -> list[Failed]:
         plan = self._renewed()
-        named = labels.label_cases(plan.cases)
+        named = labels.label_cases(plan.cases, plan.larger)
         runs = plan.settings.results / "runs"
         return [
             Failed(f"{named[run.case]} r{run.repeat}", run.status, reason)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from core.case import Case
-from core.text import duration
+from core.text import minutes
 
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
@@ -18,6 +18,8 @@ from . import estimates
 #: Part of a time budget that the steps of a run may take, and by how much they may be slower than
 #: those of the competitors: cases beyond both are left out.
 SHARE, TIMES = 0.05, 5.0
+#: Start of the reason for leaving such a case out.
+TOO_SLOW = "too slow for "
 
 
 def too_slow(
@@ -46,7 +48,7 @@ def too_slow(
     for case, seconds in slow.items():
         needed[case.framework] = max(needed[case.framework], seconds / SHARE)
     return {
-        case: f"too slow for a time budget of {duration(settings.budget)}; to include it: "
+        case: f"{TOO_SLOW}{minutes(settings.budget)}; to include it: "
         f"--config time_budget={math.ceil(needed[case.framework])}"
         for case in slow
     }
