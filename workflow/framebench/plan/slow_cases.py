@@ -13,6 +13,7 @@ from core.text import duration
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
 from ..config.settings import Settings
+from ..records.sidecars.expected import TOO_SLOW
 from . import estimates
 
 #: Part of a time budget that the steps of a run may take, and by how much they may be slower than
@@ -46,7 +47,7 @@ def too_slow(
     for case, seconds in slow.items():
         needed[case.framework] = max(needed[case.framework], seconds / SHARE)
     return {
-        case: f"too slow for a time budget of {duration(settings.budget)}; to include it: "
+        case: f"{TOO_SLOW}{duration(settings.budget)}; to include it: "
         f"--config time_budget={math.ceil(needed[case.framework])}"
         for case in slow
     }
