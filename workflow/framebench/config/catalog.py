@@ -147,8 +147,7 @@ def framework_declaration(framework: str) -> dict[str, Any]:
 
 def framework_title(framework: str) -> str:
     """Return the title of one of this project's frameworks, and the name of another."""
-    title = framework_declaration(framework).get("title", framework)
-    return str(title).removesuffix(" 2")  # TensorFlow
+    return str(framework_declaration(framework).get("title", framework))
 
 
 @cache

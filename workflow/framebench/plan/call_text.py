@@ -11,9 +11,9 @@ from core.text import counted, duration, minutes
 
 from ..cases import names
 from ..cases.fitting import LeftOut
+from ..records.sidecars.expected import TOO_SLOW
 from . import estimates
 from .planning import Plan, PlannedRun
-from .slow_cases import TOO_SLOW
 
 
 def left_out(plan: Plan) -> list[str]:
@@ -72,9 +72,10 @@ def processor(plan: Plan) -> list[str]:
     for name, (instructions, cases) in _multiplied(plan).items():
         known, frameworks = precisions.known()[name], names.frameworks(cases)
         lacking = any(_lacks_precision(out) for out in plan.left_out if out.case.precision == name)
+        verb = "is" if len(frameworks) == 1 else "are"
         lines.append(
             f"This processor multiplies {known.cpu_dtype} ({instructions}): after "
-            f"{known.baseline}, {names.listed(frameworks)} {'is' if len(frameworks) == 1 else 'are'}"
+            f"{known.baseline}, {names.listed(frameworks)} {verb}"
             f" measured in {names.in_words(name)} precision, too"
             + "; the others have none on CPUs"
             * lacking

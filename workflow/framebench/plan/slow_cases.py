@@ -13,13 +13,12 @@ from core.text import minutes
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
 from ..config.settings import Settings
+from ..records.sidecars.expected import TOO_SLOW
 from . import estimates
 
 #: Part of a time budget that the steps of a run may take, and by how much they may be slower than
 #: those of the competitors: cases beyond both are left out.
 SHARE, TIMES = 0.05, 5.0
-#: Start of the reason for leaving such a case out.
-TOO_SLOW = "too slow for "
 
 
 def too_slow(

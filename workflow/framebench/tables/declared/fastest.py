@@ -71,9 +71,13 @@ def rows(inputs: Inputs) -> pd.DataFrame:
 
     Where a time budget decided the repeats, the fastest is compared with every other framework, and
     the verdict holds whenever the repeats stopped, see :mod:`repeated_intervals`."""
+    return judge(inputs.once(contests.find_contests))
+
+
+def judge(found: Sequence[Contest]) -> pd.DataFrame:
+    """Return the row of each contest, see :func:`rows`."""
     import pandas as pd  # slow to import, and plans make no rows
 
-    found = inputs.once(contests.find_contests)
     count = sum(contest.pair is not None for contest in found)
     settings = pd.DataFrame([_figures(contest, count) for contest in found], dtype=object)
     if settings.empty:
@@ -145,47 +149,84 @@ def _certainty(row: Row) -> str:
     return SURE if is_shown and not _UNSURE & {*row["flags"].split()} else ORDER_SURE
 
 
-def _within_budget(contest: Contest) -> Row:
-    """Return the cells of a setting whose repeats a time budget decided."""
-    from ...statistics import descriptive, repeated_intervals  # slow to import
+class OpenOrder(NamedTuple):
+    """What settles the order of a setting within a time budget.
+
+    ``contenders``: those whose order is open, the fastest first. ``slower``: those significantly
+    slower. ``repeats``: of each contender at the next look, which take about ``seconds`` more."""
+
+    contenders: Sequence[CaseResult]
+    slower: Sequence[CaseResult]
+    repeats: int
+    seconds: float
+
+
+def _budgeted_orders(contest: Contest) -> Sequence[Order | None]:
+    """Return the order of each entrant to the fastest, by the cases that show it best."""
+    from ...statistics import repeated_intervals  # slow to import
     from ...statistics.repeated_intervals import Order
 
-    entrants = contest.entrants
-    both = _sides(contest)
-    assert both is not None, "asked for only where there are two"
     assert contest.error is not None, "asked for only within a time budget"
     judged = _judged(contest, repeated_intervals.FIRST_LOOK)
-    orders = _orders(entrants, contest.error / both.choices)
+    orders = _orders(contest.entrants, contest.error / contest.figures[0])
     for leader in judged.leaders if Order.OPEN in orders else ():
         found = _orders([leader, *judged.others], contest.error / judged.choices)
         if not {Order.OPEN, Order.NO_DIFFERENCE} & {*found}:
-            orders = found
-            break
-    ends = repeated_intervals.ratio_interval(both.base, both.values)
-    repeats = min(len(both.base), len(both.values))
-    cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
+            return found
+    return orders
+
+
+def open_order(contest: Contest) -> OpenOrder | None:
+    """Return what settles the order of a contest within a time budget; None if it is settled, or
+    nothing can be compared."""
+    if contest.error is None or contest.pair is None:
+        return None
+    return _open_order(contest, _budgeted_orders(contest))
+
+
+def _open_order(contest: Contest, orders: Sequence[Order | None]) -> OpenOrder | None:
+    from ...statistics import descriptive, repeated_intervals  # slow to import
+    from ...statistics.repeated_intervals import Order
 
     def those(asked: Order) -> list[CaseResult]:
-        return [entrant for entrant, order in zip(entrants, orders, strict=True) if order is asked]
+        pairs = zip(contest.entrants, orders, strict=True)
+        return [entrant for entrant, order in pairs if order is asked]
 
-    open_ = those(Order.OPEN)
-    if not open_:
-        equal = Order.NO_DIFFERENCE in orders
-        return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER, "reason": ""}
-    contenders = [entrants[0], *open_]
+    if not (open_ := those(Order.OPEN)):
+        return None
+    contenders = [contest.entrants[0], *open_]
     count = repeated_intervals.next_look(min(len(contender.values) for contender in contenders))
     seconds = [
         (count - len(contender.values)) * descriptive.median(took)
         for contender in contenders
         if (took := [run.wall_seconds for run in contender.ok if run.wall_seconds])
     ]
-    names = ", ".join(contender.case.framework for contender in contenders)
-    slower = ", ".join(result.case.framework for result in those(Order.SLOWER))
+    return OpenOrder(contenders, those(Order.SLOWER), count, sum(seconds))
+
+
+def _within_budget(contest: Contest) -> Row:
+    """Return the cells of a setting whose repeats a time budget decided."""
+    from ...statistics import repeated_intervals  # slow to import
+    from ...statistics.repeated_intervals import Order
+
+    both = _sides(contest)
+    assert both is not None, "asked for only where there are two"
+    ends = repeated_intervals.ratio_interval(both.base, both.values)
+    repeats = min(len(both.base), len(both.values))
+    cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
+    orders = _budgeted_orders(contest)
+    open_ = _open_order(contest, orders)
+    if open_ is None:
+        equal = Order.NO_DIFFERENCE in orders
+        return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER, "reason": ""}
+    names = ", ".join(contender.case.framework for contender in open_.contenders)
+    slower = ", ".join(result.case.framework for result in open_.slower)
     behind = f" ({slower} significantly slower)" if slower else ""
-    within = _within(contenders)
-    so_far = f"within {percent(within)} of {entrants[0].case.framework}, " if within else ""
-    reason = f"{so_far}not settled between {names}{behind}: {count} repeats of each"
-    reason += f", about {duration(sum(seconds))}"
+    within = _within(open_.contenders)
+    first = open_.contenders[0].case.framework
+    so_far = f"within {percent(within)} of {first}, " if within else ""
+    reason = f"{so_far}not settled between {names}{behind}: {open_.repeats} repeats of each"
+    reason += f", about {duration(open_.seconds)}"
     return {
         **cells,
         "verdict": CANNOT_TELL if ends else "",
