@@ -22,7 +22,7 @@ from ..plan.planning import Plan
 from ..records.record_sets import RecordsError
 from ..records.sidecars import calls, interruptions
 from ..runs import partial, private_variables, requests, slurm, slurm_nodes
-from ..terminal import closing
+from ..terminal import closing, screen
 from ..terminal.closing import Failed
 from ..terminal.nouns import NOUNS
 from ..terminal.outcome import outcome_of
@@ -275,8 +275,9 @@ class Handlers:
 def _say(lines: Iterable[str]) -> None:
     """Print lines to stderr; a closed terminal or a full disk is ignored."""
     with contextlib.suppress(OSError, ValueError):
+        columns = screen.columns_of(sys.stderr)
         for line in lines:
-            print(printable(line), file=sys.stderr)
+            print(screen.wrapped(printable(line), columns), file=sys.stderr)
         sys.stderr.flush()
 
 
