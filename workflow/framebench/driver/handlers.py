@@ -146,7 +146,7 @@ class Handlers:
         named = labels.label_cases(plan.cases, plan.larger)
         runs = plan.settings.results / "runs"
         return [
-            Failed(f"{named[run.case]} r{run.repeat}", run.status, reason)
+            Failed(f"{named[run.case]}  repeat {run.repeat}", run.status, reason)
             for run in plan.runs
             if closing.is_failure(run.status)
             for reason in [outcome_of(runs / f"{run.name}.json").reason]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection
 
+from core.case import Case
 from core.text import counted, duration, minutes
 
 from ..cases import names
 from ..config.repeats import FIRST_LOOK
 from ..environments.soundness import is_sound
 from . import budget, call_text, estimates, groups, limits, planning
-from .budget import Answer
 from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed, and of calls whose answers are.
@@ -233,32 +233,25 @@ def _answered(plan: Plan) -> list[str]:
     expected = budget.answers(known, Counter(run.case for run in plan.runs if run.status))
     if not expected:
         return ["Each setting has the repeats of a first look; a further call adds some"]
-    of_call = max(1.0, known.left)
-    calls: dict[int, list[Answer]] = defaultdict(list)
-    for answer in expected:
-        calls[int(answer.seconds // of_call) + 1].append(answer)
+    of_call, stages = max(1.0, known.left), dict[Case, int]()
+    for case, stage in plan.stages.items():
+        stages[case.setting] = min(stage, stages.get(case.setting, stage))
+    calls: dict[int, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
+    for seconds, case, is_settled in expected:
+        what = names.setting(case, plan.capacity.accelerator)
+        if case in plan.larger:
+            what = f"the leaders' race with {plan.settings.suite.batch_check} times the batch"
+        elif plan.stages[case] > stages[case.setting]:
+            what += ", compiled"
+        calls[int(seconds // of_call) + 1][is_settled].append(what)
     lines = [f"What calls of {minutes(budgeted)} answer, by these estimates:"]
     for number in range(1, min(MOST_CALLS, max(calls)) + 1):
-        parts = {True: "who is fastest in", False: "first figures of"}
-        named = {kind: _settings(plan, calls[number], kind) for kind in parts}
-        texts = [f"{parts[kind]} {'; '.join(named[kind])}" for kind in (False, True) if named[kind]]
-        lines.append(f"  call {number}: {'. '.join(texts) or 'further repeats'}")
+        first, settled = (list(dict.fromkeys(some)) for some in calls[number].values())
+        texts = [f"first figures of {'; '.join(first)}"] if first else []
+        texts += [f"who is fastest in {'; '.join(settled)}"] if settled else []
+        lines.append(f"  call {number}: {' - then '.join(texts) or 'further repeats'}")
     total = expected[-1].seconds
     return [*lines, f"  all of it: {counted(max(calls), 'call')}, {duration(total)} of measuring"]
-
-
-def _settings(plan: Plan, answers: Collection[Answer], is_settled: bool) -> list[str]:
-    """Return the settings of some answers in words."""
-    found = []
-    for case in (answer.case for answer in answers if answer.is_settled == is_settled):
-        if case in plan.larger:
-            found.append(
-                f"the leaders' race with {plan.settings.suite.batch_check} times the batch"
-            )
-            continue
-        compiled = ", compiled" if plan.stages[case] and case.compiler != "none" else ""
-        found.append(names.setting(case, plan.capacity.accelerator) + compiled)
-    return list(dict.fromkeys(found))
 
 
 def _provided(plan: Plan) -> list[str]:
