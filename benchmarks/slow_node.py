@@ -35,6 +35,7 @@ sys.path[:0] = [str(ROOT / "workflow"), str(ROOT)]
 
 from framebench.comparison import gate  # noqa: E402
 from framebench.features.node_health import command as node_health  # noqa: E402
+from framebench.features.node_health.rules import health_of  # noqa: E402
 
 from tests.hog import hog  # noqa: E402
 from tests.slurm import configuration  # noqa: E402
@@ -119,7 +120,7 @@ def prove(repeats: int, folder: Path) -> int:
                 output.parent.mkdir(parents=True, exist_ok=True)
                 run(kind, node, repeat, output, node == SLOW)
     try:
-        node_health.make(folder / "runs", folder, 0.05)
+        node_health.make(folder / "runs", folder, health_of(None, None), 0.05)
     except gate.NotPassed as error:
         print(error)
         named = str(error).endswith(f"slower: {SLOW}")

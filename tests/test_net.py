@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-#: Whole workflows, SLURM, and every way a run can end, with what they are written in.
+#: Whole workflows, SLURM, every way a run can end, and hand-computed cells of tables, with what
+#: they are written in.
 NET = sorted(
     [
         *TESTS.glob("workflow/*.py"),
         *TESTS.glob("slurm/*.py"),
         *(TESTS / "harness" / name for name in ("test_runs.py", "test_checks.py", "conftest.py")),
+        TESTS / "framebench" / "made_up_records.py",
         *(TESTS / name for name in ("bench.py", "commands.py", "csv_rows.py")),
     ]
 )

@@ -21,7 +21,6 @@ from harness import kinds
 from harness.adapter import Adapter, Case, Collectives, RankContext, Unsupported, require
 from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
-from harness.loader import workers
 from harness.machine import allocator, interfaces
 from harness.machine.cores import numa_nodes, parse_list
 from harness.measuring.checks import check_processes
@@ -112,13 +111,8 @@ def _pin(text: str) -> List[int]:
 
 
 def _leave(status: int) -> None:
-    # Done here because the interpreter's own cleanup is skipped. Reused process ids are left alone.
-    children = {process.pid for process in multiprocessing.active_children()}
-    remove_shared(
-        number
-        for number in workers.STARTED
-        if number in children or not os.path.exists(f"/proc/{number}")
-    )
+    # Done here because the interpreter's own cleanup is skipped.
+    remove_shared(process.pid for process in multiprocessing.active_children() if process.pid)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 EVIL = "<script>document.title = 'owned'</script> & \"quotes\""
-COMPILERS = {"pytorch": "inductor", "tensorflow": "xla", "jax": "jit"}
-SPEED = {"pytorch": 1.0, "tensorflow": 0.83, "jax": 1.12}
+COMPILERS = {"pytorch": "inductor", "tensorflow": "xla", "jax": "jit", "mxnet": "hybridize"}
+SPEED = {"pytorch": 1.0, "tensorflow": 0.83, "jax": 1.12, "mxnet": 0.7}
+VERSIONS = {"pytorch": "2.9.1", "tensorflow": "2.20.0", "jax": "0.8.1", "mxnet": "1.9.1"}
 #: All-reduce at 1.6 GB/s, with 50 microseconds of latency.
 PREFLIGHT = [
     {"bytes": size, "seconds": [5e-5 + size / 1.6e9] * 3 + [0.2]} for size in (2**12, 2**24)
@@ -73,9 +74,7 @@ def record_of(
                 "better": "higher",
             }
         },
-        "framework_version": {"pytorch": "2.9.1", "tensorflow": "2.20.0", "jax": "0.8.1"}[
-            case["framework"]
-        ],
+        "framework_version": VERSIONS[case["framework"]],
         "settings": {
             "accelerator": "cpu",
             "cores_per_device": 1,

@@ -63,7 +63,8 @@ def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
 def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
     """Write a verification record with this error of the outputs.
     ``dropout``: verify dropout; ``refused``: reason for having nothing to compare; ``ended``:
-    status and reason; ``scale``: of the model; ``quantity``: by default the outputs."""
+    status and reason; ``scale``: of the model; ``labels``: hard or soft; ``quantity``: by default
+    the outputs."""
     record = changed(record_of(random.Random(1), case, 1), **other)
     quantity = "dropout" if other.get("dropout") else other.get("quantity", "outputs")
     ranks = [
@@ -75,6 +76,7 @@ def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **o
         for rank in record["ranks"]
     ]
     record |= {**compared(case, other.get("scale", verifications.FULL)), "ranks": ranks}
+    record["parameters"]["labels"] = other.get("labels", verifications.HARD)
     record |= {"started": other.get("started", "2030-01-01T00:00:00.000Z")}
     if "refused" in other:
         other["ended"] = ("unsupported", other["refused"])

@@ -29,12 +29,8 @@ def test_the_answer_is_what_a_program_writes() -> None:
     ("code", "longest", "said"),
     [
         ("while True: pass", 0.2, "was stopped after 0 s without an answer"),
-        ("import time; time.sleep(9999)", 0.2, "was stopped after"),
         ("while True: print('y' * 99999)", 600, "wrote more than"),
-        ("import sys\nwhile True: sys.stderr.write('y' * 99999)", 600, "wrote more than"),
         ("x = b' ' * 2**33", 600, "MemoryError"),
-        ("raise SystemExit", 600, "exit status 0 and no answer"),
-        ("raise SystemExit(3)", 600, "exit status 3 and no answer"),
         ("import os; os.abort()", 600, "signal 6"),
         ("1 / 0", 600, "ZeroDivisionError: division by zero"),
     ],
@@ -57,11 +53,8 @@ def test_what_a_program_left_in_the_background_ends_with_it(tmp_path: Path) -> N
 
 ODD_KINDS = {
     "sleeps": "import time; time.sleep(9999)",
-    "loops": "while True: pass",
     "prints": "while True: print('\\33[2J' * 9999)",
-    "exits": "raise SystemExit(0)",
     "ends": "import os; os._exit(0)",
-    "escapes": "raise ValueError('\\33[2Jx')",
     "several lines": "raise ValueError('first\\nsecond')",
     "no declaration": "from harness.kind import Kind\nclass Odd(Kind):\n    parameters = 5",
 }

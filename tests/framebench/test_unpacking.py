@@ -105,43 +105,23 @@ def test_what_was_packed_is_unpacked(tmp_path: Path, name: str) -> None:
 
 
 BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "empty.zip": (lambda p: zipped(p, FILES) and cut(p, 0), "cannot be unpacked"),
     "cut.zip": (lambda p: cut(zipped(p, FILES), 0.7), "cannot be unpacked"),
-    "cut.tar": (lambda p: cut(tarred(p, FILES), 0.1), "cannot be unpacked"),
-    "cut.tar.gz": (lambda p: cut(tarred(p, FILES), 0.6), "cannot be unpacked"),
-    "cut.tar.xz": (lambda p: cut(tarred(p, FILES), 0.6), "cannot be unpacked"),
-    "other.tar.gz": (lambda p: tarred(p.with_suffix(".xz"), FILES).rename(p), "cannot be unpacked"),
     "damaged.zip": (
         lambda p: changed(zipped(p, FILES, zipfile.ZIP_STORED), b"hello", b"jello", 1),
         "Bad CRC-32",
     ),
     "deflate64.zip": (lambda p: of_method(p, 9), "a is compressed by method 9; allowed: stored"),
-    "zstd.zip": (lambda p: of_method(p, 93), "compressed by method 93"),
     "encrypted.zip": (encrypted, "a is encrypted"),
     "link.zip": (linked, "runs/a/r1.json is a link"),
     "link.tar": (
         lambda p: tarred(p, {}, link=special("runs", tarfile.SYMTYPE, "/etc")),
         "runs is a link",
     ),
-    "hard.tar": (
-        lambda p: tarred(p, FILES, link=special("x", tarfile.LNKTYPE, "notes.txt")),
-        "x is a link",
-    ),
     "fifo.tar": (lambda p: tarred(p, {}, fifo=special("f", tarfile.FIFOTYPE)), "f is a link, a d"),
-    "device.tar": (lambda p: tarred(p, {}, device=special("d", tarfile.CHRTYPE)), "d is a link"),
     "above.zip": (lambda p: zipped(p, {"a/../../b": b""}), "a/../../b lies outside"),
-    "above.tar": (lambda p: tarred(p, {"../b": b""}), "../b lies outside"),
-    "absolute.tar": (lambda p: tarred(p, {"/tmp/b": b""}), "/tmp/b lies outside"),
     "twice.tar": (lambda p: tarred(p, {"a": b"1", "./a": b"2"}), "a is there twice"),
-    "folder.zip": (lambda p: zipped(p, {"a": b"1", "a/b": b"2"}), "cannot be unpacked"),
-    "long.zip": (lambda p: zipped(p, {"n" * 300: b""}), "cannot be unpacked"),
     "escape.zip": (lambda p: zipped(p, {"../\33[2J": b""}), "../\\x1b[2J lies outside"),
     "bomb.zip": (lambda p: zipped(p, {"a": bytes(8 * 2**20)}), "unpacks to more than"),
-    "bomb.tar.gz": (lambda p: tarred(p, {"a": bytes(8 * 2**20)}), "unpacks to more than"),
-    "header.tar.xz": (
-        lambda p: tarred(p, {}, long=special("x" * 2 * 2**20, tarfile.REGTYPE)),
-        "unpacks to more than",
-    ),
     "changed.zip": (
         lambda p: zipped(p, {**with_sums(FILES), "notes.txt": b"HELLO"}),
         "notes.txt was changed or added, by the checksums in manifest-sha256.txt",
@@ -154,7 +134,6 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda p: zipped(p, {n: c for n, c in with_sums(FILES).items() if "r1" not in n}),
         "runs/a/r1.json is missing",
     ),
-    "sums.zip": (lambda p: zipped(p, {archives.CHECKSUMS: b"\0\xff"}), "cannot be unpacked"),
 }
 
 

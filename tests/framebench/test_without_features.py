@@ -54,7 +54,6 @@ def test_report_is_made_without_features(core: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     made = {path.stem for path in (tmp_path / "tables").glob("*.csv")}
     assert "summary" in made
-    assert not made & {"nodes"}
     assert (tmp_path / "report.html").is_file()
 
 
@@ -62,14 +61,3 @@ def test_command_of_an_absent_feature_is_refused(core: Path) -> None:
     ran = framebench(core, "gate")
     assert ran.returncode == 2
     assert "invalid choice: 'gate'" in ran.stderr
-
-
-def test_configuration_has_no_key_of_an_absent_feature(core: Path) -> None:
-    code = "from framebench.config.settings import Configuration; print(*Configuration.key_names())"
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=core / "workflow", capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    keys = ran.stdout.split()
-    assert "nodes_named" in keys
-    assert "node_rules" not in keys

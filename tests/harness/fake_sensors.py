@@ -10,8 +10,7 @@ GPU = {
     "milliwatts": 250_500,
     "temperature": 71,
     "reasons": 0x4,
-    "corrected": 3,
-    "errors": 0,
+    "ecc": 1,
     "millijoules": 5_250,
     "processes": [],
 }

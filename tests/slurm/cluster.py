@@ -69,9 +69,7 @@ class Cluster:
     """Nodes n1 to n4, each with the host's cores, a fifth of its memory and two fake GPUs.
     Jobs run as the user who started it."""
 
-    def __init__(self, isolated: bool = True) -> None:
-        """Prepare a cluster; ``isolated``: False makes nodes differ by port in any case."""
-        self._wanted = isolated
+    def __init__(self) -> None:
         self.shared = ""
         self.place = Place(0)
         self._lock: int | None = None
@@ -147,9 +145,6 @@ class Cluster:
         output = self._output_of("squeue", "--noheader", "--states=all", "--format=%A|%j|%T|%N|%r")
         rows = [line.split("|") for line in output.splitlines()]
         return [Job(int(row[0]), *row[1:]) for row in rows]
-
-    def job(self, number: int) -> Job:
-        return next(job for job in self.queue() if job.number == number)
 
     def nodes(self) -> dict[str, str]:
         """Return each node's state as in sinfo: ``idle``; with a ``*`` if it does not respond."""
@@ -234,9 +229,7 @@ class Cluster:
     def _isolate(self) -> None:
         """Make the network, or find out why that is impossible."""
         place = self.place
-        self.shared = "as asked for"
-        if self._wanted:
-            self.shared = isolation.why_not(place.bridge, place.folder)
+        self.shared = isolation.why_not(place.bridge, place.folder)
         if self.shared:
             self.place = replace(place, isolated=False)
         else:

@@ -1,8 +1,7 @@
 """Registry of features: each folder of ``features`` contributes modules by their name.
 
 The core imports no feature by name and works without the folder ``features``. Modules that the core
-knows: ``feature`` with ``FEATURE``, ``configuration`` with ``KEYS`` and ``TEXTS``, ``tables`` with
-``TABLES``, ``report_part`` with ``PART``.
+knows: ``feature`` with ``FEATURE``, ``report_part`` with the function ``tables``.
 """
 
 from __future__ import annotations
@@ -35,10 +34,9 @@ class Feature:
     """Contribution of a feature to the core. Importing it must be fast.
 
     ``add_commands``: adds parsers to argparse's sub-commands. ``table_names``, ``written_tables``:
-    tables that its commands write, apart from those of the report. ``record_files``,
-    ``result_files``: names of files next to records, and in the results, that the report depends
-    on. ``check``: raises ConfigError for invalid settings. ``keep``: stores settings in the
-    results. ``programs``: commands that parse their own options, with one line of help.
+    tables that its commands write, apart from those of the report. ``record_files``: names of files
+    next to records that the report depends on. ``programs``: commands that parse their own options,
+    with one line of help.
     """
 
     add_commands: Callable[[Any], None] = lambda commands: None
@@ -46,9 +44,6 @@ class Feature:
     table_names: tuple[str, ...] = ()
     written_tables: Callable[[], Sequence[Any]] = lambda: ()
     record_files: tuple[str, ...] = ()
-    result_files: tuple[str, ...] = ()
-    check: Callable[[Any], None] = lambda settings: None
-    keep: Callable[[Path, Any], None] = lambda results, settings: None
 
 
 def known() -> tuple[Feature, ...]:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, Sequence
 
 import numpy as np
-from harness.loader import DEVIATION, MEAN, one_by_one, pillow
-from harness.loader.workers import TIMEOUT
+from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one, pillow
 from mindspore.dataset import vision
 from mindspore.dataset.dataloader import DataLoader
 

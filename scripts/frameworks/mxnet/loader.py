@@ -10,9 +10,18 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
-from harness.loader import DEVIATION, MEAN, Loads, centre, content_of, crop, is_flipped, one_by_one
+from harness.loader import (
+    DEVIATION,
+    MEAN,
+    TIMEOUT,
+    Loads,
+    centre,
+    content_of,
+    crop,
+    is_flipped,
+    one_by_one,
+)
 from harness.loader.encoded import whole_image
-from harness.loader.workers import TIMEOUT
 from mxnet.gluon.data import DataLoader, Dataset
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Sequence
 
-from harness.loader import one_by_one, pillow
-from harness.loader.workers import TIMEOUT
+from harness.loader import TIMEOUT, one_by_one, pillow
 from oneflow.utils.data import DataLoader
 
 pixels = pillow.pixels

@@ -7,8 +7,7 @@ import importlib
 from typing import Any, Dict, Iterator, Sequence
 
 import torch
-from harness.loader import DEVIATION, MEAN, one_by_one, pillow
-from harness.loader.workers import TIMEOUT
+from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one, pillow
 from torch.utils.data import DataLoader
 
 from .models.torchvision.cnn import models

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, point
@@ -21,7 +21,7 @@ _ITEM = 4  # bytes of a float32
 
 
 class DevicePairs(Kind):
-    """Copies between GPUs: GB/s from each to each other, and the number of NVLinks between them."""
+    """Copies between GPUs: GB/s from each to each other."""
 
     needs = PairTransfers
     unsupported_on_host = (
@@ -45,23 +45,13 @@ class DevicePairs(Kind):
         def slowest(rank: Mapping[str, Any]) -> float:
             return min(bandwidth(rank, pair) for pair in pairs)
 
-        def linked(rank: Mapping[str, Any], pair: Tuple[int, int]) -> Optional[float]:
-            link: Dict[str, Any] = next(
-                link for link in rank["links"] if at(pair).items() <= link.items()
-            )
-            count: Optional[float] = link[links.NVLINKS]
-            return count
-
-        def named(name: str, unit: str, figure: Callable[..., Any]) -> Dict[str, Metric]:
-            return dict(
-                point(name, at(pair), Metric(unit, "higher", "first", partial(figure, pair=pair)))
-                for pair in pairs
-            )
+        def of_pair(pair: Tuple[int, int]) -> Tuple[str, Metric]:
+            metric = Metric("GB/s", "higher", "first", partial(bandwidth, pair=pair))
+            return point("bandwidth", at(pair), metric)
 
         return {
             "slowest_bandwidth": Metric("GB/s", "higher", "first", slowest),
-            **named("bandwidth", "GB/s", bandwidth),
-            **named(links.NVLINKS, links.UNITS[links.NVLINKS], linked),
+            **dict(map(of_pair, pairs)),
         }
 
     def measure(self, context: Context) -> None:

@@ -1,7 +1,7 @@
-"""A matmul repeated for seconds, while the device reports its clock, power and memory errors.
+"""A matmul repeated for seconds, while the device reports its clock and power.
 
-NVML reports for GPUs, the kernel for CPUs: cpufreq or /proc/cpuinfo, RAPL, EDAC. A quantity that a
-device does not report has no figure, and the record says why. A device that reports nothing is
+NVML reports for GPUs, the kernel for CPUs: cpufreq or /proc/cpuinfo, RAPL. A quantity that a device
+does not report has no figure, and the record says why. A device that reports nothing is
 unsupported. Standard library and numpy.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from core.matmuls import MatmulShape
 
@@ -23,11 +23,11 @@ from harness.measuring.verification import rounding
 from harness.measuring.window import all_ready
 from harness.operations import MATMUL, SingleOperations
 from harness.telemetry import meters, nvml
-from harness.telemetry.meters import CLOCK, CORRECTED, ENERGY, UNCORRECTED
+from harness.telemetry.meters import CLOCK, ENERGY
 
 
 class Sustained(Kind):
-    """Sustained matmul: TFLOP/s over all seconds, MHz, W and memory errors, on the worst device."""
+    """Sustained matmul: TFLOP/s over all seconds, MHz and W, on the worst device."""
 
     needs = SingleOperations
     independent_ranks = True
@@ -53,10 +53,6 @@ class Sustained(Kind):
             "rate": Metric("TFLOP/s", "higher", "min", rate),
             "clock": Metric("MHz", "higher", "min", clock, optional=True),
             "power": Metric("W", "lower", "max", power, optional=True),
-            **{
-                name: Metric("errors", "lower", "max", _grown(name), optional=True)
-                for name in (CORRECTED, UNCORRECTED)
-            },
         }
 
     def measure(self, context: Context) -> None:
@@ -118,15 +114,7 @@ def clock(rank: Mapping[str, Any]) -> Optional[float]:
 
 def power(rank: Mapping[str, Any]) -> Optional[float]:
     """Return the W over all seconds; None where no energy was counted."""
-    joules = _grown(ENERGY)(rank)
-    return None if joules is None else joules / rank["readings"][-1]["seconds"]
-
-
-def _grown(name: str) -> Callable[[Mapping[str, Any]], Optional[float]]:
-    """Return a function for the growth of a counter; None where it was not read at both ends."""
-
-    def grown(rank: Mapping[str, Any]) -> Optional[float]:
-        first, last = rank["readings"][0][name], rank["readings"][-1][name]
-        return None if first is None or last is None else last - first
-
-    return grown
+    first, last = rank["readings"][0], rank["readings"][-1]
+    if first[ENERGY] is None or last[ENERGY] is None:
+        return None
+    return float((last[ENERGY] - first[ENERGY]) / last["seconds"])

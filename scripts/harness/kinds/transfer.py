@@ -67,7 +67,7 @@ class Transfer(Kind):
         largest = {direction: bandwidth(direction, sizes[-1]) for direction in DIRECTIONS}
         return {
             **largest,
-            **{name: link(name) for name in links.OF_HOST},
+            **{name: link(name) for name in links.UNITS},
             **dict(at(direction, size) for direction in DIRECTIONS for size in sizes),
         }
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 from core import bounded
 
@@ -16,11 +16,6 @@ from harness.adapter import Mismatch
 from harness.batch_input import Checkpointing
 
 Curve = List[Dict[str, Any]]
-
-#: Suffix of the file with the identity of a training.
-_IDENTITY = ".training"
-#: Most differences of two trainings to list.
-_SHOWN = 4
 
 
 class Checkpoint:
@@ -35,18 +30,17 @@ class Checkpoint:
         """Lock the checkpoint. ``identity``: JSON values that identify this training.
 
         Raises :class:`Mismatch` while another process runs the same training in this folder."""
-        self._identity = json.loads(json.dumps(identity, sort_keys=True))
         text = json.dumps(identity, sort_keys=True).encode()
         part = f"-rank{rank}" if ranks > 1 else ""
         self._stem = os.path.join(folder, hashlib.sha256(text).hexdigest()[:32] + part)
-        self._folder, self._ranks = folder, ranks
+        self._ranks = ranks
         os.makedirs(folder, exist_ok=True)
         self.lock_file = lock_file(self._stem + ".lock", folder)
 
     def load(self, adapter: Checkpointing) -> Curve:
         """Restore the training and return its curve so far; empty where there is no checkpoint.
         Raises the framework's error for a damaged file."""
-        known = self._read() or []
+        known = self._read()
         # Killed ranks are at most one epoch apart; this is the epoch that all have.
         epoch = int(adapter.all_reduce(float(len(known)))) // self._ranks
         if len(known) > epoch:  # or a second kill would find states of other epochs than curves
@@ -71,40 +65,17 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Remove the checkpoint of a finished training."""
-        known = self._read() or []
+        known = self._read()
         self._drop(self.curve_file)
-        self._drop(self._stem + _IDENTITY)
         for epoch in (len(known), len(known) - 1):
             self._drop(self.state_file(epoch))
         self._drop(self._stem + ".lock")
         self.lock_file.close()
 
-    def another(self) -> str:
-        """Return the most similar checkpoint of this model, framework and seed, and its
-        differences; "" without one."""
-        kin, candidates = _kin(self._identity), []
-        for name in sorted(os.listdir(self._folder)):
-            stem = name[: -len(_IDENTITY)]
-            path = os.path.join(self._folder, stem)
-            identity = _json(path + _IDENTITY) if name.endswith(_IDENTITY) else None
-            epochs = len(_json(path + ".json") or ())
-            if path != self._stem and epochs and kin and _kin(identity) == kin:
-                candidates.append((differences(identity, self._identity), epochs, stem))
-        if not candidates:
-            return ""
-        differ, epochs, stem = min(candidates, key=lambda candidate: len(candidate[0]))
-        more = f" and {len(differ) - _SHOWN} more" if len(differ) > _SHOWN else ""
-        return (
-            f"training begins anew: the checkpoint {stem}* behind epoch {epochs} in {self._folder} "
-            f"is of another training, with {', '.join(differ[:_SHOWN])}{more}. It is kept: remove "
-            "it if that training will not go on"
-        )
-
     def _write(self, curve: Curve) -> None:
-        for path, content in ((self._stem + _IDENTITY, self._identity), (self.curve_file, curve)):
-            with open(path + ".part", "w", encoding="utf-8") as file:
-                json.dump(content, file)
-            os.replace(path + ".part", path)
+        with open(self.curve_file + ".part", "w", encoding="utf-8") as file:
+            json.dump(curve, file)
+        os.replace(self.curve_file + ".part", self.curve_file)
 
     @property
     def curve_file(self) -> str:
@@ -115,41 +86,18 @@ class Checkpoint:
         """Return the path of the state after ``epoch``."""
         return f"{self._stem}-{epoch}"
 
-    def _read(self) -> Optional[Curve]:
-        curve: Optional[Curve] = _json(self.curve_file)
+    def _read(self) -> Curve:
+        """Return the curve so far; empty where its file is missing or damaged."""
+        try:
+            curve: Curve = bounded.read_json(self.curve_file)
+        except (OSError, ValueError):
+            return []
         return curve
 
     @staticmethod
     def _drop(path: str) -> None:
         with contextlib.suppress(OSError):
             shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-
-
-def differences(there: Any, here: Any, name: str = "") -> List[str]:
-    """Return each value in which two trainings differ, as ``threads 1 (here 2)``."""
-    if isinstance(there, dict) and isinstance(here, dict):
-        both = sorted({*there, *here})
-        return [
-            text for key in both for text in differences(there.get(key), here.get(key), str(key))
-        ]
-    return [] if there == here else [f"{name} {there} (here {here})"]
-
-
-def _kin(identity: Any) -> Any:
-    """Return what a training shares with others that differ from it by a change only, else None."""
-    try:
-        case = identity["case"]
-        return [case["framework"], case["model"], identity["seed"]]
-    except (KeyError, TypeError):
-        return None
-
-
-def _json(path: str) -> Any:
-    """Return the content of a file; None where it is missing or damaged."""
-    try:
-        return bounded.read_json(path)
-    except (OSError, ValueError):
-        return None
 
 
 def lock_file(path: str, folder: str) -> Any:

@@ -49,10 +49,6 @@ def train(
     if checkpoint:
         curve += checkpoint.load(adapter)
         context.fields["resumed_after"] = len(curve)
-        differing = "" if curve or rank_context.rank else checkpoint.another()
-        if differing:
-            print(differing, flush=True)
-            context.fields["other_checkpoint"] = differing
         if curve and _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
             return curve
     rate: Optional[float] = None

@@ -15,7 +15,6 @@ from typing import Any, Callable, ClassVar, Dict, Iterator, NamedTuple, Sequence
 from core.inputs import DALI_GPU, OF_DALI
 
 from harness.adapter import Capability, Unsupported
-from harness.loader.workers import watched
 
 #: Mean and standard deviation of red, green and blue from 0 to 1: those of ImageNet, as in
 #: torchvision and NVIDIA's ResNet-50.
@@ -26,6 +25,8 @@ AREA, RATIO, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 DRAWS = 4 * TRIES + 1
 #: Shorter side in validation over the side of the central crop: 256 over 224.
 SHORTER = 256 / 224
+#: Seconds that a DataLoader waits for a batch of its worker processes before it gives up.
+TIMEOUT = 120
 #: Batches on the GPU that are kept: the new one, the one of the step that runs, and the one before
 #: it, because a framework that waits for the loss may leave the last backward pass.
 KEPT = 3
@@ -143,13 +144,13 @@ class Loading(Capability):
         In training, images are cropped at random (:func:`crop`), resized bilinearly, flipped where
         :func:`is_flipped` says so, and normalized. In validation (:func:`centre`) they are resized
         and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
-        and :class:`harness.loader.workers.WorkerLost`."""
+        and the framework's own error where a worker dies or hangs."""
         _shorten_sockets()
         loader, accelerator = self._loader(), self.rank_context.accelerator
         if self.case.input == DALI_GPU:
             self._from_dlpack()
         batches: Iterator[Loaded] = loader.load(loads, accelerator)
-        return watched(batches) if loads.workers else batches
+        return batches
 
     def _from_dlpack(self) -> Callable[[Any], Any]:
         """Return the framework's function FROM_DLPACK. Raises :class:`Unsupported` where it has
@@ -187,7 +188,7 @@ class Loading(Capability):
         _shorten_sockets()
         loader, accelerator = self._loader(), self.rank_context.accelerator
         batches: Iterator[LoadedTokens] = loader.load_tokens(loads, accelerator)
-        return watched(batches) if loads.workers else batches
+        return batches
 
     def decode_file(self, path: str) -> Any:
         """Return the pixels of a file as :meth:`load` decodes them.

@@ -13,7 +13,6 @@ from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch, Unsupported
 from harness.loader import Loaded, Loading, Loads
-from harness.loader.workers import WorkerLost
 from harness.messages.report import error_text
 from harness.samples import order
 from harness.samples.folder import BadData, Images, Skipped, without
@@ -61,8 +60,7 @@ def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
             batch = next(loaded, None)
         except Exception as error:
             problem = f"the loader broke behind {done} images: {error_text(error)}"
-            if not isinstance(error, WorkerLost):
-                _blame(adapter, loads, root, done, problem)
+            _blame(adapter, loads, root, done, problem)
             raise Mismatch(problem) from error
         if batch is None:
             break

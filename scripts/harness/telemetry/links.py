@@ -7,14 +7,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from harness.telemetry import nvml
 
 GENERATION, LANES = "pcie_generation", "pcie_lanes"
-#: Quantities of the link between a GPU and the host, and of two GPUs.
-OF_HOST, NVLINKS = (GENERATION, LANES), "nvlinks"
-UNITS = {GENERATION: "generation", LANES: "lanes", NVLINKS: "links"}
+#: Units of the quantities of the link between a GPU and the host.
+UNITS = {GENERATION: "generation", LANES: "lanes"}
 #: Path between two GPUs on PCI Express, by ``nvmlGpuTopologyLevel_t``, named as in ``nvidia-smi
 #: topo``: one bridge, several, the host's bridge, several of these in a NUMA node, several nodes.
 PATHS = {0: "board", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
-#: Type of the other end of a link, by NVML_NVLINK_DEVICE_TYPE.
-_SWITCH = 2
 
 
 class Links:
@@ -41,10 +38,10 @@ class Links:
         }
 
     def between(self, sender: int, receiver: int) -> Dict[str, Any]:
-        """Return the links from one GPU to another.
+        """Return what lies between one GPU and another.
 
         ``path``: one of PATHS; ``peer_access``: whether the sender may write to the receiver's
-        memory; ``nvlinks``: number of links, direct or through switches."""
+        memory."""
 
         def asked(name: str, ask: Callable[[Any, Any, Any], Any]) -> Any:
             def of_both(n: Any, gpus: List[Any]) -> Any:
@@ -60,7 +57,6 @@ class Links:
         return {
             "path": None if level is None else PATHS.get(level, f"level {level}"),
             "peer_access": None if write is None else not write,  # 0: nothing is in its way
-            NVLINKS: asked(NVLINKS, nvlinks),
         }
 
     def _asked(self, quantity: str, ask: Callable[[Any, List[Any]], Any]) -> Any:
@@ -76,36 +72,6 @@ class Links:
     def close(self) -> None:
         if self._gpus is not None:
             self._gpus.close()
-
-
-def nvlinks(library: Any, sender: Any, receiver: Any) -> int:
-    """Return the number of active links of ``sender`` that lead to ``receiver``.
-
-    Where all lead to switches, it is the smaller number of links of the two. Raises NVMLError where
-    the GPU reports none."""
-    address = nvml.text(library.nvmlDeviceGetPciInfo(receiver).busId).lower()
-    ends = _other_ends(library, sender)
-    direct = ends.count(address)
-    return direct or min(ends.count(""), _other_ends(library, receiver).count(""))
-
-
-def _other_ends(library: Any, gpu: Any) -> List[str]:
-    """Return the PCI addresses of the GPUs at the other ends of active links, "" for a switch."""
-    ends: List[str] = []
-    for link in range(library.NVML_NVLINK_MAX_LINKS):
-        try:
-            if not library.nvmlDeviceGetNvLinkState(gpu, link):
-                continue
-        except library.NVMLError:
-            if link:  # it has no more
-                return ends
-            raise
-        if library.nvmlDeviceGetNvLinkRemoteDeviceType(gpu, link) == _SWITCH:
-            ends.append("")
-        else:
-            info = library.nvmlDeviceGetNvLinkRemotePciInfo(gpu, link)
-            ends.append(nvml.text(info.busId).lower())
-    return ends
 
 
 def find(variables: Mapping[str, str], devices: int) -> Links:

@@ -68,9 +68,10 @@ class Gpus:
             library.nvmlInit()
             names = chosen(variables, library.nvmlDeviceGetCount(), devices)
             self.handles = [self._handle(name) for name in names]
-            self.facts = [
+            self.facts: List[Dict[str, Any]] = [
                 {"name": text(library.nvmlDeviceGetName(handle)),
-                 "uuid": text(library.nvmlDeviceGetUUID(handle))}
+                 "uuid": text(library.nvmlDeviceGetUUID(handle)),
+                 "ecc": self._ecc(handle)}
                 for handle in self.handles
             ]  # fmt: skip
         except library.NVMLError as error:
@@ -84,12 +85,19 @@ class Gpus:
             return self.library.nvmlDeviceGetHandleByIndex(int(name))
         return self.library.nvmlDeviceGetHandleByUUID(name)
 
+    def _ecc(self, handle: Any) -> Optional[bool]:
+        """Return whether the memory corrects errors; None where the device cannot or does not
+        tell."""
+        try:
+            return bool(self.library.nvmlDeviceGetEccMode(handle)[0])
+        except self.library.NVMLError:
+            return None
+
     def read(self, ours: Set[int]) -> Dict[str, Any]:
         """Return one sample of all devices; ``ours``: the run's processes.
 
         Utilization is in percent, clocks in MHz, power in W, temperature in degrees Celsius, energy
-        in J since some moment. Throttle reasons are bits. Errors, corrected or not, count since the
-        driver started. The processes of others are listed."""
+        in J since some moment. Throttle reasons are bits. The processes of others are listed."""
         n = self.library
         quantities: Dict[str, Callable[[Any], Any]] = {
             "utilization_percent": lambda device: n.nvmlDeviceGetUtilizationRates(device).gpu,
@@ -100,12 +108,6 @@ class Gpus:
                 device, n.NVML_TEMPERATURE_GPU
             ),
             "throttle_reasons": n.nvmlDeviceGetCurrentClocksThrottleReasons,
-            "corrected_errors": lambda device: n.nvmlDeviceGetTotalEccErrors(
-                device, n.NVML_MEMORY_ERROR_TYPE_CORRECTED, n.NVML_VOLATILE_ECC
-            ),
-            "uncorrected_errors": lambda device: n.nvmlDeviceGetTotalEccErrors(
-                device, n.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, n.NVML_VOLATILE_ECC
-            ),
             "joules": lambda device: n.nvmlDeviceGetTotalEnergyConsumption(device) / 1000,
         }
         sample: Dict[str, Any] = {}

@@ -184,7 +184,6 @@ def _gpu(
         "watts_mean": mean("watts"),
         "temperature_celsius_max": max(values("temperature_celsius"), default=None),
         "throttle_reasons": shares if reasons else None,
-        "uncorrected_errors": _difference(_values(samples, prefix + "uncorrected_errors")),
         "other_processes": sorted(_union(others)) if others else None,
     }
 

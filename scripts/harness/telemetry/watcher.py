@@ -93,8 +93,8 @@ class Watcher:
 class Sources:
     """Sources of a sample.
 
-    ``absent``: what is not watched and why. ``counted``: cores whose load counts. ``gpus``: name
-    and uuid of each device."""
+    ``absent``: what is not watched and why. ``counted``: cores whose load counts. ``gpus``: name,
+    uuid and ECC mode of each device."""
 
     def __init__(
         self, run: str, cores: Sequence[int], variables: Mapping[str, str], gpus: int
@@ -102,7 +102,7 @@ class Sources:
         self.used = sorted(cores)
         self.counted = shared_with(cores)
         self.absent: Dict[str, str] = {}
-        self.gpus: List[Dict[str, str]] = []
+        self.gpus: List[Dict[str, Any]] = []
         self.memory_bytes: Optional[int] = None
         self._run = run
         self._variables = variables

@@ -12,14 +12,11 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
-from framebench.records import record_sets, searches
 from framebench.records.run import Run
 from framebench.runs import commands, verify
-from framebench.tables import registry, view
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..saved_records import largest_batch_record
 from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, assert_clear, settings
 from ..table_rows import row
 
@@ -61,8 +58,6 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("axes", "expected"),
     [
-        ({"accumulation": [0]}, ["axes.accumulation[0]: found 0", "at least 1"]),
-        ({"accumulation": [1.5]}, ["axes.accumulation[0]: found 1.5", "a whole number"]),
         ({"accumulation": [2, 2]}, ["axes.accumulation", "each value once"]),
         (
             {"accumulation": [2], "mode": ["inference"]},
@@ -91,13 +86,6 @@ def test_other_kinds_do_not_have_it(tmp_path: Path) -> None:
     assert_clear(error, ["an axis that independent does not have"])
 
 
-def test_a_pattern_excludes_it(tmp_path: Path) -> None:
-    axes = {**AXES_WITHOUT_BATCH, "batch_per_device": [4], "accumulation": [1, 2]}
-    suite = {**SUITE, "axes": axes, "exclude": [{"accumulation": [2]}]}
-    plan = make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
-    assert [case.accumulation for case in plan.folders] == [1]
-
-
 # ---- records ------------------------------------------------------------------------------------
 
 
@@ -121,19 +109,6 @@ def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
     assert "breakdown_steps=3" not in words[4]
 
 
-def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, accumulation=[1, 2])
-    steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
-    options = {"batch_per_device": 4, "cores_per_device": plan.capacity.cores_per_device, **steps}
-    made = [
-        run(accumulation=count, origin=f"{plan.folders[case]}/r1.json", **options)
-        for case, count in zip(plan.folders, (1, 3), strict=True)
-    ]
-    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
-    done = plan_of(tmp_path, cached, accumulation=[1, 2])
-    assert done.cached == 1
-
-
 def test_an_older_record_has_single_steps(tmp_path: Path) -> None:
     older = run_in(tmp_path, {**CASE, "mode": "train"})
     other = run_in(tmp_path, {**CASE, "mode": "train", "accumulation": None})
@@ -141,17 +116,6 @@ def test_an_older_record_has_single_steps(tmp_path: Path) -> None:
     assert [one.case.accumulation for one in (older, other, three)] == [1, 1, 3]
     assert older.key == other.key != three.key
     assert three.case.samples_per_step == 3 * older.case.samples_per_step
-
-
-def test_a_search_finds_the_largest_batch_of_its_own_micro_steps(tmp_path: Path) -> None:
-    case = {**CASE, "mode": "train", "accumulation": 4}
-    content = largest_batch_record(case)
-    content["case"]["accumulation"] = 4
-    actual = searches.Result("ok", "", 24, content)
-    length, steps = 128, {"cores_per_device": 2, "warmup_steps": None, "timed_steps": None}
-    options = {"sequence_length": length, "model": "bert_base", "batch_per_device": 24, **steps}
-    one, four = (run(accumulation=count, **options) for count in (1, 4))
-    assert actual.key == searches.key_of(four) != searches.key_of(one)
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -170,21 +134,6 @@ def test_scaling_is_relative_to_one_device_with_the_same_micro_steps() -> None:
     actual = [(r.devices, r.batch_per_device, r.total_batch) for r in strong.itertuples()]
     assert actual == [(1, 8, 32), (2, 4, 32)]
     assert row(strong, devices=2)["speedup"] == 1.25
-
-
-def test_a_column_tells_it_where_it_differs_and_only_there() -> None:
-    def shown(*counts: int) -> list[str]:
-        """Return the accumulation that the summary shows, in its caption or in its column."""
-        rows = build(run(accumulation=count) for count in counts)["summary"]
-        actual = view.view_table(registry.known()["summary"], rows)
-        cells = [
-            cell.text for field in actual.fields for cell in field.cells if field.title == NAME
-        ]
-        return [value for title, value in actual.shared if title == NAME] + cells
-
-    assert shown(1) == []
-    assert shown(4) == ["4"]
-    assert shown(1, 4) == ["1", "4"]
 
 
 # ---- verifications ------------------------------------------------------------------------------
@@ -216,10 +165,3 @@ def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:
     arguments = verify.arguments(plan, named[other], "/reference")
     assert arguments[arguments.index("--accumulation") + 1] == "2"
     assert "--accumulation" not in verify.arguments(plan, named[name], "/reference")
-
-
-def test_more_micro_steps_are_expected_to_take_longer(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[2, 4, 8])
-    seconds = {run.case.accumulation: run.seconds for run in plan.runs}
-    assert seconds[8] - seconds[4] == pytest.approx(2 * (seconds[4] - seconds[2]))
-    assert seconds[4] > 1.1 * seconds[2]

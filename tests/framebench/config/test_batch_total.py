@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from framebench.cases.matrix import cases
-from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 
-from ..settings import AXES_WITHOUT_BATCH, CATALOG, CONFIG, ROOT, SUITE, assert_clear, settings
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, assert_clear, settings
 
 HERE = Machine(8, 0)
 STRONG = {"devices_per_node": [1, 2, 4], "batch_total": [64]}
@@ -105,19 +104,7 @@ BAD = {
         suite_of(batch_per_device=[2], batch_total=[2]),
         ["axes: found batch_per_device and batch_total", "one of them"],
     ),
-    "both batches in a block": (
-        suite_of([{"batch_per_device": [2], "batch_total": [2]}], batch_total=[2]),
-        ["include[0]: found batch_per_device and batch_total", "one of them"],
-    ),
     "no batch": (suite_of(), ["axes.batch_per_device is missing", "axes.batch_total"]),
-    "largest total": (suite_of(batch_total=["max"]), ["axes.batch_total[0]: found 'max'", "whole"]),
-    "zero": (suite_of(batch_total=[0]), ["axes.batch_total[0]: found 0", "at least 1"]),
-    "half": (suite_of(batch_total=[2.5]), ["found 2.5", "a whole number"]),
-    "of an unknown model": (suite_of(batch_total={"vgg": [1]}), ["found 'vgg'"]),
-    "pattern with max": (
-        {**suite_of(batch_total=[2]), "exclude": [{"batch_total": ["max"]}]},
-        ["exclude[0].batch_total[0]: found 'max'"],
-    ),
     "of another model": (
         suite_of(batch_total={"bert_base": [2]}),
         ["batch_total: found no entry for model resnet50_v1.5"],
@@ -135,15 +122,3 @@ def test_a_bad_total_batch_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         plan_of(tmp_path, suite)
     assert_clear(error, ["my.yaml", *expected])
-
-
-def test_the_example_in_the_documentation_is_what_it_says(tmp_path: Path) -> None:
-    text = (ROOT / "config" / "README.md").read_text()
-    example = text.partition("### Weak and strong scaling")[2].partition("```yaml\n")[2]
-    (tmp_path / "example.yaml").write_text(example.partition("```")[0])
-    values = {**CONFIG, "suite": str(tmp_path / "example.yaml"), "frameworks": ["pytorch"]}
-    actual = cases(load_settings(values, CATALOG).suite, CATALOG)
-    mine = [c for c in actual if (c.framework, c.model) == ("pytorch", "resnet50_v1.5")]
-    assert [(case.devices, case.batch_per_device, case.batch_total) for case in mine] == [
-        (1, 64, 64), (2, 64, 128), (4, 64, 256), (2, 32, 64), (4, 16, 64),
-    ]  # fmt: skip

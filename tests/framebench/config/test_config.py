@@ -36,87 +36,42 @@ BAD_CONFIG = {
         {"accelerator": "GPU"},
         ["accelerator: found 'GPU' (did you mean cuda?)"],
     ),
-    "suite is no text": ({"suite": 3}, ["suite: found 3", "a text"]),
-    "empty name of a node": (
-        {"suite": "node_health", "nodes_named": "a,,b"},
-        ["nodes_named[1]: found ''", "allowed: the name of a node"],
-    ),
     "node that is no text": (
         {"suite": "node_health", "nodes_named": ["a", 1]},
         ["nodes_named[1]: found 1", "allowed: the name of a node"],
     ),
-    "suite file missing": ({"suite": "none.yaml"}, ["suite: found 'none.yaml'", "quick"]),
     "unknown framework": (
         {"frameworks": "pytorh"},
         ["frameworks[0]: found 'pytorh'", "did you mean pytorch", "tensorflow"],
     ),
     "empty frameworks": ({"frameworks": []}, ["frameworks: found []", "at least 1"]),
     "framework twice": ({"frameworks": "pytorch,pytorch"}, ["frameworks", "each value once"]),
-    "unknown model": ({"models": "resnet"}, ["models[0]: found 'resnet'", "resnet50_v1.5"]),
-    "unknown retry": ({"retry": "ok"}, ["retry[0]: found 'ok'", "failed"]),
-    "negative reruns": ({"rerun_disturbed": -1}, ["rerun_disturbed: found -1", "at least 0"]),
     "reruns as text": (
         {"rerun_disturbed": "yes"},
         ["rerun_disturbed: found 'yes'", "whole number"],
     ),
-    "side by side as text": (
-        {"side_by_side": "perhaps"},
-        ["side_by_side: found 'perhaps'", "true or false"],
-    ),
-    "unknown accelerator": ({"accelerator": "tpu"}, ["accelerator: found", "auto, cpu, cuda"]),
-    "zero cores": ({"cores_per_device": 0}, ["cores_per_device: found 0", "at least 1"]),
-    "cores as text": ({"cores_per_device": "two"}, ["cores_per_device: found 'two'", "auto"]),
     "negative time limit": ({"time_limit": -5}, ["time_limit: found -5", "above 0"]),
-    "time limit as text": ({"time_limit": "1h"}, ["time_limit: found '1h'", "a number"]),
     "memory limit without unit": (
         {"memory_limit": "16"},
         ["memory_limit: found '16'", "16GiB", "80%"],
     ),
-    "memory limit as number": ({"memory_limit": 16}, ["memory_limit: found 16", "16GiB", "80%"]),
-    "no memory": ({"memory_limit": "0GiB"}, ["memory_limit: found '0GiB'", "above 0"]),
     "too much memory": ({"memory_limit": "101%"}, ["memory_limit: found '101%'", "up to 100%"]),
-    "seed negative": ({"seed": -1}, ["seed: found -1", "at least 0"]),
-    "seed broken": ({"seed": 1.5}, ["seed: found 1.5", "a whole number"]),
-    "results empty": ({"results": ""}, ["results: found ''", "not empty"]),
     "results with braces": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
-    "results with a variable": ({"results": "a<b>"}, ["results: found 'a<b>'", "without {"]),
     "results is a file": (
         {"results": str(ROOT / "LICENSE")},
         ["results: found", "a folder"],
     ),
     "records missing": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
-    "argument of history": ({"sets": "a,b"}, ["unknown key sets", "framebench history --sets"]),
-    "argument of compare": ({"base": "a"}, ["unknown key base", "framebench compare --base"]),
-    "number of images": ({"images": 5}, ["images: found 5", "a mapping"]),
     "images list": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
     "image of unknown": ({"images": {"torch": "x"}}, ["found 'torch'", "pytorch"]),
-    "image as number": (
-        {"images": {"pytorch": 3}},
-        ["images.pytorch: found 3", "the path or URI of an image or {image: .., python: ..}"],
-    ),
     "image without one": (
         {"images": {"pytorch": {"python": "p"}}},
         ["key images.pytorch.image is missing"],
     ),
-    "modules as text": (
-        {"modules": {"pytorch": "gcc pytorch"}},
-        ["modules.pytorch: found 'gcc pytorch'", "a list of names of modules"],
-    ),
-    "no modules": ({"modules": {"pytorch": []}}, ["modules.pytorch: found []", "at least 1"]),
     "two modules in one": (
         {"modules": {"pytorch": ["gcc pytorch"]}},
         ["modules.pytorch[0]: found 'gcc pytorch'", "module load NAME", "without blanks"],
     ),
-    "a module that is an option": (
-        {"modules": {"pytorch": {"load": ["--force"]}}},
-        ["modules.pytorch.load[0]: found '--force'"],
-    ),
-    "environments with braces": ({"environments": "a{b}"}, ["environments: found", "without {"]),
-    "environments is a file": (
-        {"environments": str(ROOT / "LICENSE")},
-        ["environments: found", "a folder"],
-    ),
-    "node_local as text": ({"node_local": "yes"}, ["node_local: found 'yes'", "true or false"]),
     "packages without a version": (
         {"packages": {"pytorch": ["timm>=1.0"]}},
         ["packages.pytorch", "found 'timm>=1.0'", "NAME==VERSION"],
@@ -138,20 +93,6 @@ BAD_CONFIG = {
         for value in values
     },
     "time limit endless": ({"time_limit": INF}, ["time_limit: found inf", "up to a year"]),
-    "time limit nan": ({"time_limit": NAN}, ["time_limit: found nan", "a number of seconds"]),
-    "time limit of 400 digits": ({"time_limit": 10**400}, ["time_limit: found 1000", "a year"]),
-    "memory limit of 400 nines": (
-        {"memory_limit": "9" * 400 + "GiB"},
-        ["memory_limit: found '999", "up to 1024TiB"],
-    ),
-    "memory of a cluster nan": (
-        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": NAN}},
-        ["cluster.memory_gib: found nan", "a number of GiB above 0"],
-    ),
-    "memory of a cluster endless": (
-        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": INF}},
-        ["cluster.memory_gib: found inf", "a number of GiB above 0"],
-    ),
     "unknown key of a cluster": (
         {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "gpus": 8}},
         ["profiles/slurm/cluster.yaml", "unknown key cluster.gpus", "gpus_per_node"],
@@ -160,32 +101,12 @@ BAD_CONFIG = {
         {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "extra": "--qos=high"}},
         ["profiles/slurm/cluster.yaml", "cluster.extra: found '--qos=high'", "cluster.qos"],
     ),
-    "retry all": (
-        {"retry": "all"},
-        ["retry[0]: found 'all'", "oom, unsupported, timeout, failed, not_converged"],
-    ),
-    "seed as a broken number": ({"seed": 1.0}, ["seed: found 1.0", "a whole number"]),
-    "results with a line break": ({"results": "a\n"}, ["results: found 'a\\n'", "line breaks"]),
     "results with NUL": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),
     "results of nobody": (
         {"results": "~nosuchuser/x"},
         ["results: found '~nosuchuser/x'", "~USER"],
     ),
     "results with a long name": ({"results": "r" * 300}, ["results: found 'rrr", "too long"]),
-    "suite with a long name": ({"suite": "s" * 300}, ["suite: found", "too long"]),
-    "suite with NUL": ({"suite": "a\0"}, ["suite: found", "control characters"]),
-    "records with a long name": ({"records": "r" * 300}, ["records: found 'rrr", "too long"]),
-    "interpreter of nobody": (
-        {"interpreters": {"pytorch": "~nosuchuser/python"}},
-        ["interpreters.pytorch: found '~nosuchuser", "~USER"],
-    ),
-    "an image with a line break": (
-        {"images": {"pytorch": "docker://a\n"}},
-        ["images.pytorch: found", "without blanks"],
-        "apptainer",
-    ),
-    "interpreters list": ({"interpreters": ["x"]}, ["interpreters: found ['x']", "a mapping"]),
-    "interpreter of unknown": ({"interpreters": {"torch": "/x"}}, ["found 'torch'", "pytorch"]),
     "interpreter missing": (
         {"interpreters": {"pytorch": "/no/python"}},
         ["interpreters.pytorch: found '/no/python'", "a Python that exists"],
@@ -201,153 +122,69 @@ BAD_SUITE = {
         {**SUITE, "variants": {"b": {"environments": {"pytorch": "/no/file.yaml"}}}},
         ["variants.b.environments.pytorch: found '/no/file.yaml'", "environment file"],
     ),
-    "variant with a missing interpreter": (
-        {**SUITE, "variants": {"b": {"interpreters": {"pytorch": "/no/python"}}}},
-        ["variants.b.interpreters.pytorch: found '/no/python'", "a Python that exists"],
-    ),
-    "variant of an unknown framework": (
-        {**SUITE, "variants": {"b": {"interpreters": {"torch": "/usr/bin/env"}}}},
-        ["variants.b", "torch"],
-    ),
     "repeats by another word": ({**SUITE, "repeats": "some"}, ["repeats: found 'some'"]),
-    "repeats too few for an interval": (
-        {**SUITE, "repeats": {"at_least": 2, "at_most": 5}},
-        ["repeats"],
-    ),
     "repeats' bounds exchanged": (
         {**SUITE, "repeats": {"at_least": 20, "at_most": 10}},
         ["repeats.at_most: found 10", "which is 20, or more"],
     ),
-    "repeats' width as a number above 1": (
-        {**SUITE, "repeats": {"at_least": 2, "at_most": 9, "width": 5}},
-        ["repeats"],
-    ),
     "warm-up without a bound": (
         {**SUITE, "steps": {"warmup": {"at_least": 20}, "timed": 5}},
         ["steps.warmup", "at_most"],
-    ),
-    "warm-up bounds exchanged": (
-        {**SUITE, "steps": {"warmup": {"at_least": 50, "at_most": 20}, "timed": 5}},
-        ["steps.warmup.at_most: found 20", "which is 50, or more"],
     ),
     "warm-up too short to settle": (
         {**SUITE, "steps": {"warmup": {"at_least": 1, "at_most": 9}, "timed": 5}},
         ["steps.warmup", "found"],
     ),
     "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
-    "a long alias": (f"axes: *{9000 * 'a'}", ["my.yaml: is not valid YAML", "aaa .. ", "line 1"]),
     "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),
     "empty file": ("", ["my.yaml", "the file: found None", "a mapping"]),
     "no axes": ({"repeats": 2}, ["key axes is missing"]),
-    "no batch": ({"axes": {"model": ["bert_base"]}}, ["axes.batch_per_device is missing"]),
-    "unknown key": ({**SUITE, "repeat": 3}, ["unknown key repeat", "did you mean repeats"]),
     "unknown axis": (changed(precison=["fp32"]), ["axes.precison", "did you mean precision"]),
     "unknown precision": (changed(precision=["fp64"]), ["axes.precision[0]: found 'fp64'", "amp"]),
-    "unknown mode": (changed(mode=["training"]), ["axes.mode[0]: found 'training'", "inference"]),
-    "unknown compiler": (changed(compiler=["tvm"]), ["axes.compiler[0]: found 'tvm'", "native"]),
-    "unknown framework": (changed(framework=["caffe"]), ["axes.framework[0]: found 'caffe'"]),
-    "unknown model": (changed(model=["vgg"]), ["axes.model[0]: found 'vgg'", "bert_base"]),
     "empty axis": (changed(mode=[]), ["axes.mode: found []", "at least 1"]),
     "zero batch": (changed(batch_per_device=[0]), ["axes.batch_per_device[0]: found 0"]),
-    "negative batch": (changed(batch_per_device=[-4]), ["found -4", "at least 1"]),
     "batch as text": (changed(batch_per_device=["32"]), ["found '32'", "a whole number"]),
-    "batch half": (changed(batch_per_device=[2.5]), ["found 2.5", "a whole number"]),
     "batch maximal": (changed(batch_per_device=["maximal"]), ["found 'maximal'", "max"]),
-    "largest batch in steps of 0": (
-        {**SUITE, "largest_batch": {"multiple_of": 0}},
-        ["largest_batch.multiple_of: found 0", "at least 1"],
-    ),
     "largest batch below the smallest": (
         {**SUITE, "largest_batch": {"multiple_of": 16, "at_most": 10}},
         ["largest_batch.at_most: found 10", "which is 16, or more"],
     ),
-    "largest batch by another word": (
-        {**SUITE, "largest_batch": {"step": 4}},
-        ["unknown key largest_batch.step", "multiple_of"],
-    ),
-    "batch true": (changed(batch_per_device=[True]), ["found True", "a whole number"]),
     "batch of unknown model": (changed(batch_per_device={"vgg": [1]}), ["found 'vgg'"]),
-    "zero devices": (changed(devices_per_node=[0]), ["axes.devices_per_node[0]: found 0"]),
-    "nodes as text": (changed(nodes=["two"]), ["axes.nodes[0]: found 'two'"]),
-    "sequence zero": (changed(sequence_length=[0]), ["axes.sequence_length[0]: found 0"]),
     "too many repeats": ({**SUITE, "repeats": 1001}, ["repeats: found 1001", "up to 1000"]),
-    "too long a warm-up": (
-        {**SUITE, "steps": {"warmup": 10**6 + 1, "timed": 5}},
-        ["steps.warmup: found 1000001", "up to 1000000"],
-    ),
-    "zero repeats": ({**SUITE, "repeats": 0}, ["repeats: found 0", "at least 1"]),
-    "repeats as text": ({**SUITE, "repeats": "3"}, ["repeats: found '3'", "a whole number"]),
     "warm-up without steps": ({**SUITE, "steps": {"warmup": 5}}, ["key steps.timed is missing"]),
-    "no timed steps": ({**SUITE, "steps": {"warmup": 5, "timed": 0}}, ["steps.timed: found 0"]),
-    "no warm-up": ({**SUITE, "steps": {"warmup": 0, "timed": 5}}, ["steps.warmup: found 0"]),
-    "steps as number": ({**SUITE, "steps": 5}, ["steps: found 5", "a mapping"]),
     "include no list": ({**SUITE, "include": {"precision": ["amp"]}}, ["include: found", "a list"]),
     "include empty": ({**SUITE, "include": [{}]}, ["include[0]: found {}", "at least 1"]),
-    "include unknown": ({**SUITE, "include": [{"amp": True}]}, ["unknown key include[0].amp"]),
     "include nothing": (
         {**SUITE, "include": [{"batch_total": None}]},
         ["include[0].batch_total: found None", "a list"],
-    ),
-    "exclude nothing": (
-        {**SUITE, "exclude": [{"mode": None, "nodes": [1]}]},
-        ["exclude[0].mode: found None", "a list"],
-    ),
-    "batch of a model zero": (
-        changed(batch_per_device={"resnet50_v1.5": [0]}),
-        ["axes.batch_per_device.resnet50_v1.5[0]: found 0", "at least 1"],
     ),
     "exclude unknown": ({**SUITE, "exclude": [{"mode": ["x"]}]}, ["exclude[0].mode[0]: found 'x'"]),
 }
 
 BAD_SUITE |= {
-    "repeats as a broken number": ({**SUITE, "repeats": 2.0}, ["repeats: found 2.0", "auto, {"]),
     "width of nothing": (
         {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "0%"}},
         ["repeats.width: found '0%'", "above 0 and below 100 %"],
-    ),
-    "width nan": (
-        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": NAN}},
-        ["repeats.width: found nan", "above 0 and below 100 %"],
     ),
     "width in words": (
         {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "one"}},
         ["repeats.width: found 'one'", "a percentage like 5%"],
     ),
-    "warm-up true": (
-        {**SUITE, "steps": {"warmup": True, "timed": 5}},
-        ["steps.warmup: found True", "a whole number of at least 1, or {at_least"],
-    ),
     "variant with a dash": (
         {**SUITE, "variants": {"a-b": None}},
         ["variants: found 'a-b'", "letters, digits, _ and ."],
-    ),
-    "variant with a line break": (
-        {**SUITE, "variants": {"a\n": None}},
-        ["variants: found 'a\\n'", "letters, digits, _ and ."],
     ),
     "variant with a long name": (
         {**SUITE, "variants": {"v" * 300: None}},
         ["variants: found 'vvv", "at most 100"],
     ),
-    "variant with a rank's variable": (
-        {**SUITE, "variants": {"b": {"variables": {"RANK": 7}}}},
-        ["variants.b.variables: found RANK", "the harness sets", "WORLD_SIZE"],
-    ),
     "variant with a variable of the harness": (
         {**SUITE, "variants": {"b": {"variables": {"FRAMEBENCH_CORES": "0"}}}},
         ["variants.b.variables: found FRAMEBENCH_CORES", "the harness sets"],
     ),
-    "variant with NUL in a variable": (
-        {**SUITE, "variants": {"b": {"variables": {"A": "x\0"}}}},
-        ["variants.b.variables.A: found 'x\\x00'", "without NUL"],
-    ),
     "octal number": ("repeats: 010", ["line 1: found 010", "octal", "no leading 0"]),
     "number to the base 60": ("repeats: 1:30", ["line 1: found 1:30", "base 60"]),
-    "broken number to the base 60": ("repeats: 1:30.5", ["line 1: found 1:30.5", "base 60"]),
     "merge key": ("a: &a {b: 1}\nc:\n  <<: *a", ["line 3: found a merge key (<<)"]),
-    "number of 5,000 digits": ("seed: " + "9" * 5000, ["line 1: found 999", "at most 18 digits"]),
-    "impossible date": ("a: 2024-13-45", ["line 1: found 2024-13-45", "no date"]),
-    "value that its tag does not fit": ("a: !!bool 3", ["does not fit its tag"]),
     "3,000 brackets": ("a: " + "[" * 3000 + "]" * 3000, ["within each other, too many"]),
     "anchor within itself": ("a: &a [*a]", ["line 1: the anchor is used within itself"]),
     "aliases of aliases": (
@@ -519,12 +356,6 @@ def test_lists_from_the_command_line(tmp_path: Path) -> None:
     assert loaded.retry == {"failed", "timeout"}
 
 
-def test_a_single_value_stands_for_a_list(tmp_path: Path) -> None:
-    suite = settings(tmp_path, {"axes": {"mode": "train", "batch_per_device": 2}}).suite
-    assert suite.axes["mode"] == ["train"]
-    assert suite.axes["batch_per_device"] == [2]
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -570,14 +401,6 @@ def test_results_with_a_file_for_a_folder_are_refused(name: str, tmp_path: Path)
     assert_clear(error, ["results: found", f"{name}'", "which is a file", "allowed: a folder"])
 
 
-def test_results_at_a_link_to_itself_are_refused(tmp_path: Path) -> None:
-    loop = tmp_path / "loop"
-    loop.symlink_to(loop)
-    with pytest.raises(ConfigError) as error:
-        settings(tmp_path, results=str(loop))
-    assert_clear(error, ["results: found", "symbolic links", "allowed"])
-
-
 @pytest.mark.parametrize("text", ["", "[a]", "quick"])
 def test_a_config_file_without_keys_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
@@ -586,30 +409,15 @@ def test_a_config_file_without_keys_is_refused(text: str, tmp_path: Path) -> Non
         read_mapping(path)
 
 
-def test_few_aliases_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.yaml"
-    path.write_text("a: &a [1, 2]\nb: *a\n")
-    assert read_mapping(path) == {"a": [1, 2], "b": [1, 2]}
-
-
 NODES = {"nodes": 2, "cores_per_node": 4, "memory_gib": 7.5, "gpus_per_node": 1}
 CLUSTER = "nodes: 2, gpus_per_node: 1, cores_per_node: 4, memory_gib: 7.5, time_limit: 60"
 FROM_COMMAND_LINE = {
-    "rerun_disturbed=2": ("rerun_disturbed", 2),
     "side_by_side=true": ("side_by_side", True),
-    "cores_per_device=1": ("cores_per_device", 1),
-    "time_limit=90": ("time_limit", 90.0),
     "time_limit=0.5": ("time_limit", 0.5),
     "memory_limit=80%": ("memory_limit", "80%"),
-    "seed=7": ("seed", 7),
     "frameworks=pytorch,jax": ("frameworks", ["pytorch", "jax"]),
     "frameworks=[pytorch, jax]": ("frameworks", ["pytorch", "jax"]),
-    "models=bert_base": ("models", ["bert_base"]),
     "retry=failed,oom": ("retry", {"failed", "oom"}),
-    f"cluster={{{CLUSTER}, exclusive: false, runs_per_allocation: 3, partition: null}}": (
-        "cluster",
-        Cluster(**NODES, time_limit=60, exclusive=False, runs_per_allocation=3),
-    ),
     f"cluster={{{CLUSTER}, gres: gpu:v100, switches: 1, mail_user: 7, mail_type: [END, FAIL]}}": (
         "cluster",
         Cluster(
@@ -621,14 +429,6 @@ FROM_COMMAND_LINE = {
             mail_type=["END", "FAIL"],
         ),
     ),
-    f"cluster={{{CLUSTER}, hint: null, exclude: n4, whole_rounds: true}}": (
-        "cluster",
-        Cluster(**NODES, time_limit=60, exclude="n4", whole_rounds=True),
-    ),
-    f"cluster={{{CLUSTER}, account: me, constraint: v100}}": (
-        "cluster",
-        Cluster(**NODES, account="me", constraint="v100", time_limit=60),
-    ),
 }
 
 
@@ -636,13 +436,6 @@ FROM_COMMAND_LINE = {
 def test_a_key_from_the_command_line(entry: str, tmp_path: Path) -> None:
     key, value = FROM_COMMAND_LINE[entry]
     assert getattr(settings(tmp_path, **parse_config([entry])), key) == value
-
-
-@pytest.mark.parametrize("switch", ["true", "True", "false"])
-def test_node_local_from_the_command_line(switch: str, tmp_path: Path) -> None:
-    entries = [f"node_local={switch}", f"environments={tmp_path}"]
-    loaded = settings(tmp_path, **parse_config(entries))
-    assert loaded.node_local == (switch != "false")
 
 
 def test_a_variable_that_may_be_a_secret_is_refused(tmp_path: Path) -> None:

@@ -59,26 +59,11 @@ def test_an_editor_accepts_the_suites_that_ship(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "suite",
-    [
-        {**SUITE, "axes": {**SUITE["axes"], "mode": "train", "batch_per_device": "max"}},
-        {**SUITE, "repeats": {"at_least": 7, "at_most": 30, "width": "1%"}},
-        {**SUITE, "variants": {"a": None, "b": {"variables": {"A": 1}}}},
-    ],
-)
-def test_an_editor_accepts_short_forms(suite: dict[str, Any]) -> None:
-    jsonschema.validate(suite, SCHEMAS["suite"])
-
-
-@pytest.mark.parametrize(
     ("schema", "data"),
     [
         ("suite", {**SUITE, "repeat": 3}),
-        ("suite", {**SUITE, "repeats": {"at_least": 7}}),
         ("suite", {**SUITE, "axes": {**SUITE["axes"], "nodes": [0]}}),
         ("config", {"time_limit": 0}),
-        ("config", {"equivalence_margin": "5 percent"}),
-        ("config", {"accelerator": "tpu"}),
     ],
 )
 def test_an_editor_refuses_what_the_workflow_refuses(schema: str, data: dict[str, Any]) -> None:
@@ -101,20 +86,3 @@ def test_every_suite_has_a_machine_that_it_is_for() -> None:
 def test_every_mark_has_something_to_do_about_it() -> None:
     page = (ROOT / "docs" / "reading-a-report.md").read_text()
     assert [flag for flag in legend.FLAGS if f"| `{flag}` |" not in page] == []
-
-
-def test_the_table_of_keys_has_their_bounds() -> None:
-    """Fail if the column of values lacks a key's minimum or maximum, which messages name."""
-    rows = documentation.key_tables()["Configuration"]
-    values = {key: row["values"] for row in rows for key in row["key"].split(", ")}
-    shown = {key: text.replace("10^12", str(10**12)) for key, text in values.items()}
-    properties = SCHEMAS["config"]["properties"]
-    lacking = [
-        f"{key}: {bound}"
-        for key, about in properties.items()
-        for node in nodes({**about, "description": ""})
-        for kind in ("minimum", "maximum")
-        if (bound := node.get(kind)) is not None and f"{bound:g}" not in shown[key]
-        if f"{bound:.0f}" not in shown[key]
-    ]
-    assert not lacking

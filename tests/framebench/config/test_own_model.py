@@ -88,9 +88,7 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
         "no Python file": ("my_model.txt", ["'my_model.txt'", "torchvision:NAME, timm:NAME"]),
         "no config": (folder(""), ["config.json': No such file", "allowed: the path of a"]),
         "empty config": (folder("{}"), ["config.json' without architectures", "of transformers"]),
-        "no JSON": (folder("{"), ["config.json' without architectures"]),
         "a library that is none": ("hub:resnet18", ["'hub:resnet18'", "timm:NAME"]),
-        "a name with a slash": ("timm:hf/x", ["'timm:hf/x'", "timm:NAME, of letters"]),
         "a name for no folder": (file(tmp_path, name="my model.py"), ["letters, digits"]),
         "no Python": (made("def make(:\n"), ["which is no Python, line 1: invalid syntax"]),
         "no FRAMEWORK": (
@@ -101,8 +99,6 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
             made('FRAMEWORK = "torch"\n'),
             ["FRAMEWORK = 'torch'", "one of jax, mindspore, pytorch"],
         ),
-        "without models": (made('FRAMEWORK = "mxnet"\n'), ["FRAMEWORK = 'mxnet'", "one of jax"]),
-        "computed": (made('FRAMEWORK = "py" + torch\n'), ["FRAMEWORK = None", "one of jax"]),
         "no make": (made('FRAMEWORK = "jax"\n'), ["without make", "returns model, (inputs,"]),
         "too large": (made(GOOD + "#" * 270_000), ["bytes", "at most 262144 bytes"]),
     }
@@ -123,34 +119,15 @@ def fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
-def large(path: Path) -> None:
-    path.touch()
-    os.truncate(path, 3 * 2**30)
-
-
 @pytest.mark.parametrize(
     "make",
     [
         fifo,
-        large,
         Path.mkdir,
-        lambda path: path.symlink_to("/dev/zero"),
-        lambda path: path.symlink_to(path),
         lambda path: path.write_bytes(GOOD.encode() + b"\xff"),
-        lambda path: path.write_bytes(GOOD.encode() + b"\0"),
-        lambda path: path.write_text(f"FRAMEWORK = {'-' * 30_000}1\n"),
         lambda path: path.write_text(f"FRAMEWORK = {'(' * 150}{'[' * 30_000}\n"),
-        lambda path: path.write_text(f"FRAMEWORK = {'not ' * 15_000}1\n"),
-        lambda path: path.write_text(f"FRAMEWORK = x{'.x' * 30_000}\n"),
-        lambda path: path.write_text(f"FRAMEWORK = {'1+' * 30_000}1\n"),
-        lambda path: path.write_text(f"FRAMEWORK = {'9' * 5_000}\n"),
-        lambda path: path.write_text("FRAMEWORK = {[]: 1}\n"),
-        lambda path: path.write_text("FRAMEWORK = 1j + 'x'\n"),
     ],
-    ids=[
-        *("fifo", "large", "folder", "device", "loop", "bytes", "nul", "minus"),
-        *("brackets", "not", "dots", "sum", "digits", "list", "complex"),
-    ],
+    ids=["fifo", "folder", "bytes", "brackets"],
 )
 def test_no_file_stops_the_plan_and_each_is_named(
     tmp_path: Path, make: Callable[[Path], None]

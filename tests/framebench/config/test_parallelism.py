@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core.case import Case
 from framebench.config.catalog import load_catalog
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
-from framebench.records import record_sets
-from framebench.report import again
-from framebench.runs import commands, verify
+from framebench.runs import verify
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
@@ -45,11 +42,6 @@ def test_one_device_and_inference_have_nothing_to_share(tmp_path: Path) -> None:
     assert len(plan.folders) == len(actual)
     text = describe(plan)
     assert "; fsdp, tensor; total 8;" in text, text
-
-
-def test_a_case_that_is_to_be_run_again_says_how_its_devices_share_it() -> None:
-    shared = run(100.0, model="gpt2_small", devices_per_node=2, parallelism="tensor")
-    assert " tensor" in again.case_of(shared)
 
 
 def test_a_product_is_of_so_many_devices(tmp_path: Path) -> None:
@@ -83,12 +75,7 @@ def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path:
     [
         ({"parallelism": ["zero"]}, ["axes.parallelism[0]: found 'zero'", "data, fsdp, tensor"]),
         ({"parallelism": ["fsdpxtensor"]}, ["axes.parallelism[0]", "the size of each group"]),
-        ({"parallelism": ["fsdp2xfsdp2"]}, ["axes.parallelism[0]", "each name once"]),
         ({"parallelism": ["fsdp"], "devices_per_node": [1]}, ["found fsdp for one device"]),
-        (
-            {"parallelism": ["fsdp"], "mode": ["inference"]},
-            ["axes.parallelism: found ['fsdp']", "or mode: train"],
-        ),
     ],
 )
 def test_what_is_none_is_refused(tmp_path: Path, axes: dict[str, Any], expected: list[str]) -> None:
@@ -98,39 +85,6 @@ def test_what_is_none_is_refused(tmp_path: Path, axes: dict[str, Any], expected:
 
 
 # ---- records ------------------------------------------------------------------------------------
-
-
-def test_a_path_names_it_and_others_are_what_they_were() -> None:
-    case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128)
-    data = case.folder({"seed": 1})
-    fsdp = case._replace(parallelism="fsdp").folder({"seed": 1})
-    assert data == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-2ac72712"
-    assert fsdp.startswith("pytorch/bert_base/train-fp32-none-1n2g-fsdp-b8-s128-")
-    assert fsdp[-8:] != data[-8:]
-
-
-def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, devices_per_node=[2], parallelism=["data", "tensor"])
-    first = [run for run in plan.runs if run.repeat == 1]
-    words = {run.case.parallelism: commands.arguments(plan, run) for run in first}
-    assert "--parallelism" not in words["data"]
-    assert words["tensor"][words["tensor"].index("--parallelism") + 1] == "tensor"
-    assert "breakdown_steps=3" in words["data"]
-    assert "breakdown_steps=3" not in words["tensor"]
-
-
-def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
-    ways = {"devices_per_node": [2], "parallelism": ["data", "tensor"]}
-    plan = plan_of(tmp_path, **ways)
-    steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
-    options = {"batch_per_device": 4, "cores_per_device": plan.capacity.cores_per_device, **steps}
-    options |= {"model": "gpt2_small", "devices_per_node": 2, "sequence_length": 128}
-    made = [
-        run(parallelism=parallelism, origin=f"{folder}/r1.json", **options)
-        for folder, parallelism in zip(plan.folders.values(), ("data", "fsdp"), strict=True)
-    ]
-    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
-    assert plan_of(tmp_path, cached, **ways).cached == 1
 
 
 def test_an_older_record_is_by_data(tmp_path: Path) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import logging.handlers
-import queue
 import re
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,14 +15,9 @@ from typing import Any
 
 import pytest
 from framebench.driver import internals
-from framebench.driver.internals import PUBLISHED, USED, Snakemake, for_rules
+from framebench.driver.internals import PUBLISHED, USED, Snakemake
 from snakemake.exceptions import WorkflowError
-from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
-from snakemake_interface_executor_plugins.settings import DeploymentSettingsExecutorInterface
-from snakemake_interface_executor_plugins.workflow import WorkflowExecutorInterface
 from snakemake_interface_logger_plugins.common import LogEvent
-from snakemake_interface_scheduler_plugins.base import SchedulerBase
-from snakemake_interface_scheduler_plugins.interfaces.dag import DAGSchedulerInterface
 
 SNAKEFILE = Path(__file__).parents[1] / "programs" / "attributes.smk"
 
@@ -34,13 +26,9 @@ SNAKEFILE = Path(__file__).parents[1] / "programs" / "attributes.smk"
     ("arguments", "forces"),
     [
         (["--forcerun", "benchmark"], True),
-        (["--forcerun=benchmark", "all"], True),
         (["-R", "tables", "benchmark", "--config", "a=b"], True),
-        (["-R", "framebench_benchmark"], True),
-        (["-F"], True),
         (["--forceall", "plan"], True),
         (["-R", "tables", "--until", "benchmark"], False),
-        (["--until", "benchmark"], False),
         (["benchmark"], False),
     ],
 )
@@ -55,13 +43,8 @@ def test_who_forces_the_rule_measures_again(
     ("arguments", "starts_nothing", "shows_files"),
     [
         (["-S"], True, True),
-        (["--detailed-summary"], True, True),
         (["--rulegraph"], True, True),
-        (["--dag", "dot"], True, True),
         (["-l"], True, False),
-        (["--list-rules"], True, False),
-        (["--lt"], True, False),
-        (["--list-input-changes"], True, False),
         (["--report", "a.zip"], True, False),
         (["-n"], False, False),
         (["--touch"], False, False),
@@ -94,59 +77,6 @@ def test_snakemake_has_all_that_is_used(tmp_path: Path) -> None:
     )
 
 
-def test_all_that_is_used_is_listed() -> None:
-    source = inspect.getsource(internals)
-    used = set(re.findall(r"self\._workflow\.([\w.]*\w)", source))
-    used |= set(re.findall(r'"(_on\w+)"', source))
-    known = {*USED, *PUBLISHED}
-    unlisted = {
-        entry
-        for entry in used
-        if not any(name.startswith(entry) or entry.startswith(f"{name}.") for name in known)
-    }
-    assert not unlisted
-    heads = {entry.partition(".")[0] for entry in used}
-    assert not {name for name in known if name.partition(".")[0] not in heads}, "no longer used"
-    assert len(USED) <= 8
-
-
-@pytest.mark.parametrize(
-    ("interface", "name"),
-    [
-        (WorkflowExecutorInterface, "deployment_settings"),
-        (DeploymentSettingsExecutorInterface, "deployment_method"),
-        (WorkflowExecutorInterface, "executor_plugin"),
-        (DAGSchedulerInterface, "needrun_jobs"),
-        (SchedulerBase, "select_jobs"),
-    ],
-)
-def test_plugins_of_snakemake_may_rely_on_it_too(interface: type, name: str) -> None:
-    assert name in vars(interface)["__abstractmethods__"]
-
-
-def test_nothing_else_touches_them() -> None:
-    package = Path(internals.__file__).parent.parent
-    others = [path for path in package.rglob("*.py") if path != Path(internals.__file__)]
-    touching = [path.name for path in others if "workflow._" in path.read_text()]
-    assert not touching
-
-
-def test_a_method_is_a_plain_function_to_the_rules() -> None:
-    class Stage:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        @for_rules
-        def both(self, wildcards: str, input: str) -> str:
-            return f"{self.name} {wildcards} {input}"
-
-    one, other = Stage("one"), Stage("other")
-    assert one.both("a", "b") == "one a b"
-    assert other.both("a", input="b") == "other a b"
-    assert inspect.isfunction(one.both)
-    assert list(inspect.signature(one.both).parameters) == ["wildcards", "input"]
-
-
 def test_options_of_a_profile_count_wherever_snakemake_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,30 +93,6 @@ def test_options_of_a_profile_count_wherever_snakemake_works(
     assert called.is_main_process
     assert not called.is_cluster_job
     assert Path.cwd() == tmp_path / "elsewhere"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "arrays"),
-    [
-        (["--executor", "local"], ""),
-        (["--executor", "slurm"], ""),
-        (["--executor", "slurm", "--slurm-array-jobs", "all"], "all"),
-    ],
-)
-def test_arrays_of_slurm_are_known(
-    arguments: list[str], arrays: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["snakemake", *arguments])
-    plugin = ExecutorPluginRegistry().get_plugin(arguments[1])
-    assert Snakemake(SimpleNamespace(rundir=".", executor_plugin=plugin)).slurm_arrays == arrays
-
-
-def test_a_program_that_calls_snakemake_by_its_functions_is_reported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["another", "--unknown-option"])
-    with pytest.raises(WorkflowError, match="--unknown-option"):
-        assert Snakemake(SimpleNamespace(rundir=".")).is_dry_run
 
 
 def test_jobs_that_started_and_run_no_more_have_failed() -> None:
@@ -237,50 +143,6 @@ def test_time_is_counted_without_that_of_jobs_apart(monkeypatch: pytest.MonkeyPa
         logger.setLevel(level)
 
 
-def test_a_selection_holds_for_every_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Scheduler:
-        def select_jobs(self, jobs: list[int], *others: object) -> list[int]:
-            return jobs[:2]
-
-    registry = SimpleNamespace(plugins={"any": SimpleNamespace(scheduler=Scheduler)})
-    monkeypatch.setattr(internals, "SchedulerPluginRegistry", lambda: registry)
-    Snakemake(None).select_among(lambda waiting: [job for job in waiting if job > 1])
-    assert Scheduler().select_jobs([0, 1, 2, 3, 4], [], {}, {}) == [2, 3]
-
-
-def test_what_snakemake_said_before_comes_first() -> None:
-    """Fail if output overtakes Snakemake's earlier output, which a thread prints later.
-    An ended thread is not waited for."""
-    printed = []
-
-    class Slow(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            time.sleep(0.05)
-            printed.append(record.getMessage())
-
-    logger = logging.getLogger("snakemake.logging")
-    level = logger.level
-    waiting: queue.Queue[object] = queue.Queue()
-    handler = logging.handlers.QueueHandler(waiting)
-    listener = logging.handlers.QueueListener(waiting, Slow())
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        listener.start()
-        for number in range(3):
-            logger.info("%d", number)
-        internals.await_log(600)
-        assert printed == ["0", "1", "2"]
-        listener.stop()
-        logger.info("nobody prints this")
-        began = time.monotonic()
-        internals.await_log(0.1)
-        assert time.monotonic() - began < 60
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-
-
 @pytest.mark.parametrize(
     ("version", "problem"),
     [("9.27.1", ""), ("9.26.9", "not known"), ("10.0", "not known"), ("9.99", "it has no cores")],
@@ -295,20 +157,6 @@ def test_an_unknown_snakemake_is_named(
     unknown = Snakemake(SimpleNamespace(**attributes)).why_unknown()
     assert problem in unknown
     assert bool(unknown) == bool(problem)
-
-
-def test_what_has_no_value_in_this_call_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail if a setting without a value in this call is not detected.
-    On a cluster there are no cores unless --cores is given."""
-
-    class OnCluster:
-        @property
-        def cores(self) -> int:
-            raise WorkflowError("Workflow requires a total number of cores to be defined")
-
-    monkeypatch.setattr(internals, "USED", {})
-    monkeypatch.setattr(internals, "PUBLISHED", {"cores": ""})
-    assert Snakemake(OnCluster()).why_unknown() == ""
 
 
 class Cluster:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from framebench.plan.case_settings import asked_conditions, request
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, remaining
 from framebench.plan.repeats import of_first_round
-from framebench.records import record_sets, searches
+from framebench.records import record_sets
 from framebench.records.fields.disturbance import disturbed
 from framebench.runs import commands, total
 
@@ -113,21 +112,6 @@ def test_only_records_measured_as_asked_count(tmp_path: Path, beside: bool) -> N
         assert run.status == ("ok" if there == beside else ""), "a number of another kind"
 
 
-def test_the_search_of_a_case_beside_others_is_known_by_its_runs(tmp_path: Path) -> None:
-    content = as_suite_asks()
-    content["settings"]["side_by_side"] = True
-    save(tmp_path / "r1.json", content)
-    (run,) = record_sets.load(tmp_path).runs
-    assert run.conditions.side_by_side
-    left = {
-        **content,
-        "parameters": {"mode": content["kind"]},
-        "framework_version": run.case.framework_version,
-    }
-    actual = searches.Result("ok", "", 2, left)
-    assert searches.key_of(run) == actual.key
-
-
 def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:
     beside = repeats(150.0, 151.0, devices_per_node=2, side_by_side=True)
     runs = [*repeats(100.0, 101.0), *beside]
@@ -140,14 +124,6 @@ def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:
     assert "*side by side*: other runs had the rest of the machine" in text
     alone = build(repeats(100.0, 101.0))["summary"]
     assert "side by side" not in in_markdown("summary", alone)
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [(True, True), ("true", True), ("false", False), (False, False)],
-)
-def test_from_the_command_line(tmp_path: Path, given: object, found: bool) -> None:
-    assert settings(tmp_path, side_by_side=given).side_by_side is found
 
 
 def test_on_a_cluster_the_scheduler_shares_devices_out(tmp_path: Path) -> None:
@@ -189,13 +165,3 @@ def test_on_its_own_cores_is_nobody_else() -> None:
     actual = disturbed({"watch": watch(**NEIGHBOUR, **OWN_CORES), "settings": PINNED})
     assert "1.00 of the run's cores (2) busy" in actual
     assert "machine" not in actual
-
-
-def test_the_load_of_neighbours_stays_in_the_record(tmp_path: Path) -> None:
-    content = as_suite_asks(watch=watch(**NEIGHBOUR))
-    content["settings"]["side_by_side"] = True
-    save(tmp_path / "r1.json", content)
-    (run,) = record_sets.load(tmp_path).runs
-    assert not any(flag.name == "disturbed" for flag in run.flags)
-    assert run.record is not None
-    assert json.loads(run.record.read_text())["watch"]["machine_foreign_load"]["mean"] == 4.0

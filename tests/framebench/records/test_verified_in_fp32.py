@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -234,3 +235,21 @@ def test_a_training_with_soft_labels_is_verified_with_some(tmp_path: Path) -> No
     assert (soft.case.model, soft.case.mode, soft.case.devices) == ("digits_resnet", "train", 2)
     assert "--soft-labels" in verify.reference_arguments(made, soft)
     assert "labels=soft" in verify.arguments(made, soft, "/reference")
+
+
+@pytest.mark.parametrize(("chosen", "labels"), [({"label_smoothing": 0.1}, "soft"), ({}, "hard")])
+def test_a_training_to_a_target_is_excluded_where_its_step_differs_from_the_reference(
+    tmp_path: Path, chosen: dict[str, Any], labels: str
+) -> None:
+    training = {**CASE, "model": "digits_resnet", "mode": "train", "sequence_length": None}
+    run = run_in(tmp_path, training)
+    parameters = tuple({"epochs": 1, **chosen}.items())
+    run = replace(run, case=run.case._replace(mode="converge", parameters=parameters))
+    verification_in(tmp_path, training, labels="hard" if labels == "soft" else "soft", error=1.0)
+    assert flag_of(tmp_path, run) == ("unverified", "")
+    verification_in(tmp_path, training, labels=labels)
+    assert flag_of(tmp_path, run) is None
+    verification_in(
+        tmp_path, training, labels=labels, error=1.0, started="2031-01-01T00:00:00.000Z"
+    )
+    assert (flag_of(tmp_path, run) or ("",))[0] == "incorrect"

@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 from framebench.records import record_sets
 from harness.kinds import sustained
-from harness.telemetry.meters import (
-    CLOCK,
-    CORRECTED,
-    ENERGY,
-    QUANTITIES,
-    UNCORRECTED,
-    CpuMeter,
-    GpuMeter,
-)
+from harness.telemetry.meters import CLOCK, ENERGY, QUANTITIES, CpuMeter, GpuMeter
 
 from ...bench import Bench
 from ..bare import BARE
@@ -27,12 +19,10 @@ from ..validity import assert_valid
 CPUINFO = "processor\t: {}\nmodel name\t: x\ncpu MHz\t\t: {}\n\n"
 
 
-def test_a_cpu_tells_its_clock_its_energy_and_the_errors_of_memory(tmp_path: Path) -> None:
-    counters = {"mc0/ce_count": "4\n", "mc1/ce_count": "1\n", "mc0/ue_count": "0\n"}
-    write(tmp_path / "sys/devices/system/edac/mc", {**counters, "mc1/ue_count": "2\n"})
+def test_a_cpu_tells_its_clock_and_its_energy(tmp_path: Path) -> None:
     meter = CpuMeter([1], *machine(tmp_path))
     assert not meter.absent
-    assert meter.read() == {CLOCK: 3000, ENERGY: 6, CORRECTED: 5, UNCORRECTED: 2}
+    assert meter.read() == {CLOCK: 3000, ENERGY: 6}
     meter.close()
 
 
@@ -50,30 +40,27 @@ def test_what_a_cpu_does_not_tell_is_absent_with_the_reason(tmp_path: Path) -> N
 
 
 def test_a_gpu_tells_the_same_by_nvml() -> None:
-    arguments = {**GPU, "corrected": 3, "errors": 1}
-    meter = GpuMeter(FakeNvml({**arguments, "sm": 7}, arguments), VARIABLES, 1)
-    assert meter.read() == {CLOCK: 1410, ENERGY: 5.25, CORRECTED: 3, UNCORRECTED: 1}
-    lacking = {key: value for key, value in GPU.items() if key not in ("errors", "corrected")}
+    meter = GpuMeter(FakeNvml({**GPU, "sm": 7}, GPU), VARIABLES, 1)
+    assert meter.read() == {CLOCK: 1410, ENERGY: 5.25}
+    lacking = {key: value for key, value in GPU.items() if key != "millijoules"}
     meter = GpuMeter(FakeNvml(lacking), VARIABLES, 0)
-    assert set(meter.absent) == {CORRECTED, UNCORRECTED}
-    assert meter.read()[CORRECTED] is None
+    assert set(meter.absent) == {ENERGY}
+    assert meter.read()[ENERGY] is None
 
 
-def reading(seconds: float, mhz: Any, joules: Any, corrected: Any) -> dict[str, Any]:
-    return {
-        "seconds": seconds, CLOCK: mhz, ENERGY: joules, CORRECTED: corrected, UNCORRECTED: None
-    }  # fmt: skip
+def reading(seconds: float, mhz: Any, joules: Any) -> dict[str, Any]:
+    return {"seconds": seconds, CLOCK: mhz, ENERGY: joules}
 
 
 def test_power_is_energy_over_time_and_the_clock_is_that_under_products() -> None:
-    readings = [reading(0.0, 4000, 50, 7), reading(1.0, 3000, 150, 7), reading(4.0, 2000, 450, 9)]
+    readings = [reading(0.0, 4000, 50), reading(1.0, 3000, 150), reading(4.0, 2000, 450)]
     rank = {"readings": readings}
     assert sustained.clock(rank) == 2500, "the clock before the products does not count"
     assert sustained.power(rank) == 100
+    untold = {"readings": [reading(0.0, 4000, None), *readings[1:]]}
+    assert sustained.power(untold) is None, "not told is no zero"
     workload: Any = type("Workload", (), {"parameters": {"size": 10}})
     metrics = sustained.Sustained().metrics(workload)
-    assert metrics["corrected_errors"].of_rank(rank) == 2
-    assert metrics["uncorrected_errors"].of_rank(rank) is None, "not told is no zero"
     blocks = {"blocks": [{"operations": 5, "seconds": [1.0, 3.0]}]}
     assert metrics["rate"].of_rank(blocks) == pytest.approx(1e-12 * 2000 * 10 / 4)
 
@@ -89,8 +76,7 @@ def test_what_this_machine_tells(toy: Bench) -> None:
         return
     assert record["status"] == "ok", record["reason"]
     assert record["metrics"]["rate"]["value"] <= 1e-12 * 2 * 16**3 / 0.01
-    named = {"clock": CLOCK, "power": ENERGY, CORRECTED: CORRECTED, UNCORRECTED: UNCORRECTED}
-    for metric, quantity in named.items():
+    for metric, quantity in {"clock": CLOCK, "power": ENERGY}.items():
         assert (metric in record["metrics"]) == (quantity not in rank["absent"]), metric
     loaded = record_sets.load(toy.output.parent)
     assert not loaded.problems, "what a device does not tell makes its record unreadable"

@@ -92,34 +92,3 @@ def test_a_second_user_of_the_same_training_is_refused(tmp_path: Path) -> None:
         holder.kill()
         holder.wait()
     Checkpoint(str(tmp_path), IDENTITY).remove()
-
-
-def training(**changes: Any) -> dict[str, Any]:
-    case = {"framework": "pytorch", "model": "digits", "precision": "fp32"}
-    return {"case": case, "parameters": {"epochs": 5}, "seed": 0, "threads": 1, **changes}
-
-
-@pytest.mark.parametrize(
-    ("changes", "differs"),
-    [
-        ({"threads": 2}, "threads 1 (here 2)"),
-        ({"framework_version": "2.0"}, "framework_version None (here 2.0)"),
-        ({"parameters": {"epochs": 9}}, "epochs 5 (here 9)"),
-        ({"seed": 1}, ""),  # another repeat
-        ({}, ""),  # itself
-    ],
-)
-def test_a_training_that_begins_anew_says_why_and_leaves_the_other(
-    tmp_path: Path, changes: dict[str, Any], differs: str
-) -> None:
-    killed = Checkpoint(str(tmp_path), training())
-    adapter: Any = Trained()
-    killed.save(adapter, curve(1))
-    killed.lock_file.close()
-    left = sorted(tmp_path.iterdir())
-    said = Checkpoint(str(tmp_path), training(**changes)).another()
-    assert (differs in said) if differs else not said, said
-    if differs:
-        assert "epoch 1" in said
-        assert "kept" in said
-    assert {*left} <= {*tmp_path.iterdir()}

@@ -78,9 +78,7 @@ class FakeNvml(SimpleNamespace):
     """Double of ``pynvml`` whose devices are dictionaries; a missing key is unsupported."""
 
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "memory", 0
-    NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 0, 1
-    NVML_VOLATILE_ECC = 0
-    NVML_P2P_CAPS_INDEX_WRITE, NVML_NVLINK_MAX_LINKS = 1, 18
+    NVML_P2P_CAPS_INDEX_WRITE = 1
 
     class NVMLError(Exception):
         pass
@@ -126,8 +124,8 @@ class FakeNvml(SimpleNamespace):
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, device: dict[str, Any]) -> int:
         return self._get(device, "reasons")
 
-    def nvmlDeviceGetTotalEccErrors(self, device: dict[str, Any], kind: int, which: int) -> int:
-        return self._get(device, "errors" if kind else "corrected")
+    def nvmlDeviceGetEccMode(self, device: dict[str, Any]) -> list[int]:
+        return [self._get(device, "ecc"), 1]
 
     def nvmlDeviceGetTotalEnergyConsumption(self, device: dict[str, Any]) -> int:
         return self._get(device, "millijoules")
@@ -154,19 +152,3 @@ class FakeNvml(SimpleNamespace):
     ) -> int:
         assert capability == self.NVML_P2P_CAPS_INDEX_WRITE
         return self._get(first, "refuses")
-
-    def _link(self, device: dict[str, Any], link: int) -> str:
-        """Return the address of the link's other end, "switch", or "" if it is down."""
-        links = self._get(device, "links")
-        if link >= len(links):
-            raise self.NVMLError("Invalid Argument")
-        return links[link]
-
-    def nvmlDeviceGetNvLinkState(self, device: dict[str, Any], link: int) -> int:
-        return int(bool(self._link(device, link)))
-
-    def nvmlDeviceGetNvLinkRemoteDeviceType(self, device: dict[str, Any], link: int) -> int:
-        return 2 if self._link(device, link) == "switch" else 0
-
-    def nvmlDeviceGetNvLinkRemotePciInfo(self, device: dict[str, Any], link: int) -> Any:
-        return SimpleNamespace(busId=self._link(device, link).encode())

@@ -119,7 +119,7 @@ def test_a_rank_that_has_not_yet_executed_its_program_is_found_later(tmp_path: P
 
 def test_a_gpu_tells_everything() -> None:
     gpus = nvml.Gpus(FakeNvml(GPU), VARIABLES, 1)
-    assert gpus.facts == [{"name": "Example GPU", "uuid": "GPU-a"}]
+    assert gpus.facts == [{"name": "Example GPU", "uuid": "GPU-a", "ecc": True}]
     assert gpus.read(set()) == {
         "gpu-0_utilization_percent": 97,
         "gpu-0_sm_mhz": 1410,
@@ -127,8 +127,6 @@ def test_a_gpu_tells_everything() -> None:
         "gpu-0_watts": 250.5,
         "gpu-0_temperature_celsius": 71,
         "gpu-0_throttle_reasons": 4,
-        "gpu-0_corrected_errors": 3,
-        "gpu-0_uncorrected_errors": 0,
         "gpu-0_joules": 5.25,
         "gpu-0_other_processes": [],
     }
@@ -136,13 +134,14 @@ def test_a_gpu_tells_everything() -> None:
 
 
 def test_what_a_gpu_does_not_give_is_absent_and_not_asked_again() -> None:
-    library = FakeNvml({key: GPU[key] for key in GPU if key not in ("errors", "millijoules")})
+    library = FakeNvml({key: GPU[key] for key in GPU if key not in ("ecc", "millijoules")})
     gpus = nvml.Gpus(library, VARIABLES, 1)
     first, second = gpus.read(set()), gpus.read(set())
     for sample in (first, second):
-        assert sample["gpu-0_uncorrected_errors"] is sample["gpu-0_joules"] is None
-    assert set(gpus.absent) == {"gpu-0 uncorrected_errors", "gpu-0 joules"}
-    assert library.asked.count("errors") == 1
+        assert sample["gpu-0_joules"] is None
+    assert set(gpus.absent) == {"gpu-0 joules"}
+    assert gpus.facts[0]["ecc"] is None
+    assert library.asked.count("millijoules") == 1
     assert library.asked.count("reasons") == 2
 
 

@@ -57,8 +57,6 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
     arguments = [
         "bisect",
-        "--framework",
-        "toy",
         "--package",
         "toy",
         "--good",
@@ -66,7 +64,7 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
         "--bad",
         "1.3",
     ]
-    arguments += ["--results", "results/found", "--margin", "15%"]
+    arguments += ["--results", "results/found", "--margin", "15%", "--config", "frameworks=toy"]
     runs_alone = ["--", "--until", "benchmark"]
     few = project.run(*arguments, "--pairs", "2", *runs_alone, toy="exact", **offline)
     assert few.returncode == 3, few.stdout

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from core import bounded
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..records import device_peaks
-    from ..report.report_part import ReportPart
     from ..tables.table import Inputs, Table
 
 T = TypeVar("T")
@@ -89,19 +88,19 @@ def write_fingerprint(source: Path, results: Path) -> None:
 
 
 def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
-    """Write tables of the core from the records at ``source``.
+    """Write tables from the records at ``source``.
 
     Raises ConfigError for an unknown table."""
     from ..tables import frames, origin, registry
 
-    tables = {table.name: table for table in registry.core_tables()}
+    tables = registry.known()
     for name in names:
         if name not in tables:
             hint, allowed = did_you_mean(name, tables), ", ".join(tables)
             raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
     record_set = record_sets.load(source)
     sidecars = load_sidecars(source, results)
-    inputs = inputs_of(record_set, sidecars, results)
+    inputs = inputs_of(record_set, sidecars)
     made = {tables[name]: inputs.made(tables[name]) for name in names}
     caption = origin.describe_origin(record_set.runs, sidecars.called).caption
     write_together(frames.files(made, results / "tables", caption))
@@ -120,7 +119,6 @@ def make_report(
     from ..tables import first_screen, frames, origin
     from ..terminal import answer
 
-    parts = report_parts()
     record_set = record_sets.load(source)
     digest = fingerprint(record_set, source, results)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
@@ -132,10 +130,10 @@ def make_report(
     references = [home / name for feature in features.known() for name in feature.record_files]
     if not record_set.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs = inputs_of(record_set, sidecars, results, parts)
+    inputs = inputs_of(record_set, sidecars)
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
-    for part in parts:
+    for part in features.modules("report_part"):
         further.update(part.tables(record_set, inputs))
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
@@ -147,8 +145,6 @@ def make_report(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
         further, sidecars.interrupted, provenance, sidecars.called,
     )  # fmt: skip
-    for part in parts:
-        files.update(part.files(inputs, folder))
     answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
     text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(answered, None)]
     files[results / answer.FILE] = "\n".join([*text, ""])
@@ -158,9 +154,6 @@ def make_report(
         # First: Snakemake remakes tables that are older than RUNS.
         files = {results / RUNS: digest + "\n", **files}
     write_together(files)
-    for part in parts:
-        for line in part.lines(inputs):
-            print(line)
     columns = screen.columns_of(sys.stdout)
     for line in answer.lines(answered):
         print(screen.wrapped(line, columns))
@@ -175,7 +168,7 @@ def write_overview(source: Path, into: Path | None) -> None:
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     sidecars = load_sidecars(source, source.parent)
-    inputs = inputs_of(record_set, sidecars, source.parent, report_parts())
+    inputs = inputs_of(record_set, sidecars)
     tables = frames.build(inputs)
     table = registry.known()["overview"]
     origin_text = origin.describe_origin(record_set.runs, sidecars.called)
@@ -191,14 +184,8 @@ def write_overview(source: Path, into: Path | None) -> None:
     write_whole(into, page)
 
 
-def inputs_of(
-    record_set: record_sets.RecordSet,
-    sidecars: Sidecars,
-    results: Path,
-    parts: Sequence[ReportPart] = (),
-) -> Inputs:
-    """Group and judge a set of records for tables. ``results``: folder of settings that were kept;
-    ``parts``: features that add inputs."""
+def inputs_of(record_set: record_sets.RecordSet, sidecars: Sidecars) -> Inputs:
+    """Group and judge a set of records for tables."""
     from ..records import device_peaks, verified
     from ..tables import datasheets, grouping
     from ..tables.table import Inputs
@@ -207,9 +194,6 @@ def inputs_of(
     cases = grouping.group(
         record_set.runs, verified.VerificationFlags(sidecars.verification_results, models)
     )
-    further: dict[str, Any] = {}
-    for part in parts:
-        further.update(part.inputs(record_set, cases, results))
     return Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         verification_results=sidecars.verification_results,
@@ -221,13 +205,7 @@ def inputs_of(
         others={key: result for key, result in cases.items() if not key.case.is_step},
         expected=[case for case in sidecars.asked if not case.left_out],
         left_out=[case for case in sidecars.asked if case.left_out],
-        of_features=further,
     )
-
-
-def report_parts() -> list[ReportPart]:
-    """Return what the features add to tables and report."""
-    return [module.PART for module in features.modules("report_part")]
 
 
 def peak_flops_folder(source: Path) -> Path:
@@ -246,7 +224,6 @@ def fingerprint(record_set: record_sets.RecordSet, source: Path, results: Path) 
         record_set.root / name for feature in features.known() for name in feature.record_files
     ]
     noted.append(results / assumptions.FILE)
-    noted += [results / name for feature in features.known() for name in feature.result_files]
     for path in [*files, *filter(Path.is_file, noted)]:
         try:
             digest.update(bounded.read_bytes(path))

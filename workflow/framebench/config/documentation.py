@@ -16,7 +16,6 @@ from core import axes, bounded, precisions
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from .. import feature_registry as features
 from ..files import marked_block
 from .catalog import load_catalog
 from .gpu_environments import PTX_DRIVERS, load
@@ -57,8 +56,6 @@ def key_tables() -> dict[str, list[dict[str, str]]]:
 
     The first cell of a row names its keys, separated by commas; the last is their description."""
     tables: dict[str, list[dict[str, str]]] = yaml.safe_load(bounded.read_text(_KEY_TEXTS))
-    for feature in features.modules("configuration"):
-        tables["Configuration"] += feature.TEXTS
     tables["AxesKeys"] += [
         {"axis": axis.name, "default": f"`[{axis.default}]`", "values": axis.values}
         for axis in axes.optional()

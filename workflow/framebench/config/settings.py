@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from core import own_axes
-from pydantic import AfterValidator, Field, ValidationInfo, create_model, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from .. import feature_registry as features
 from . import secrets, values
 from .catalog import Catalog
 from .cluster import Cluster
@@ -94,22 +93,8 @@ _Statuses = Annotated[
 ]
 
 
-class CoreConfiguration(Keys):
-    """Keys of the configuration, without those of features."""
-
-    commands: ClassVar[Mapping[str, str]] = {
-        "sets": "framebench history --sets",
-        "by": "framebench history --by",
-        "base": "framebench compare --base",
-        "candidate": "framebench compare --candidate",
-        "fail_on": "framebench compare --fail-on or framebench nodes --fail-on",
-        "redact": "framebench archive --redact",
-        "tokens": "framebench make-data --tokens",
-        "format": "framebench export --format",
-        "to": "framebench export --to",
-        "from": "framebench import --from",
-        "facts": "framebench import --facts",
-    }
+class Configuration(Keys):
+    """Keys of the configuration."""
 
     kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
@@ -177,13 +162,13 @@ class CoreConfiguration(Keys):
     yes: Switch = False
 
     @model_validator(mode="after")
-    def _what_pue_is_of(self) -> CoreConfiguration:
+    def _what_pue_is_of(self) -> Configuration:
         if self.pue is not None and self.grid_intensity is None:
             raise MissingKey("grid_intensity", "no pue")
         return self
 
     @model_validator(mode="after")
-    def _agreeing(self) -> CoreConfiguration:
+    def _agreeing(self) -> Configuration:
         if self.nodes_named and not self.suite.nodes_named:
             raise NotAllowed(
                 f"nothing for suite {self.suite.name}; with one that measures each node, such as "
@@ -215,27 +200,18 @@ class CoreConfiguration(Keys):
         return self
 
 
-#: Keys of the configuration, with those of features after the core's.
-Configuration: type[CoreConfiguration] = create_model(
-    "Configuration",
-    __base__=(*(module.KEYS for module in features.modules("configuration")), CoreConfiguration),
-    __doc__="Keys of the configuration.",
-)
-
-
-class Settings(CoreConfiguration):
+class Settings(Configuration):
     """The checked configuration.
 
     ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
     run, ``memory_limit`` in the harness's form, None for its default. ``deployment``: method of
     ``--sdm``, "" without one. ``environments``: folder of environments, with ``node_local`` on each
     node; ``require_hashes``: install only packages whose hashes are listed. ``measures_again``: run
-    finished runs once more. ``of_features``: values of the keys that features add.
+    finished runs once more.
     """
 
     deployment: str
     measures_again: bool = False
-    of_features: Mapping[str, Any] = {}
 
     @property
     def budget(self) -> float | None:
@@ -270,13 +246,7 @@ def load_settings(
     sources = {"cluster": CLUSTER_SOURCE}
     checked = validated(Configuration, config, context, SOURCE, sources)
     given = {**dict(checked), **_with_own_models(checked, catalog)}
-    of_features = {key: given.pop(key) for key in [*given] if key not in Settings.model_fields}
-    settings = Settings.model_construct(
-        deployment=context.deployment, of_features=of_features, **given
-    )
-    for feature in features.known():
-        feature.check(settings)
-    return settings
+    return Settings.model_construct(deployment=context.deployment, **given)
 
 
 def _check_credentials(part: Any, key: str = "") -> None:
@@ -296,7 +266,7 @@ def _check_credentials(part: Any, key: str = "") -> None:
         raise ConfigError(f"{SOURCE}: {key}: found {kind}; allowed: {secrets.ADVICE}")
 
 
-def _with_own_models(checked: CoreConfiguration, catalog: Catalog) -> dict[str, Any]:
+def _with_own_models(checked: Configuration, catalog: Catalog) -> dict[str, Any]:
     """Return the settings that a user's own models change: suite and models; {} without any.
 
     Raises :class:`ConfigError` for other ``models`` or ``frameworks`` next to them.

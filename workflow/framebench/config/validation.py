@@ -71,10 +71,9 @@ class NotAmong(NotAllowed):
 class UnknownKey(NotAllowed):
     """A key that a mapping may not have."""
 
-    def __init__(self, key: Any, keys: Sequence[str], command: str = "") -> None:
-        """``command``: command that takes the key as an argument; "" for none."""
+    def __init__(self, key: Any, keys: Sequence[str]) -> None:
         super().__init__(", ".join(keys), key=str(key)[:80])
-        self.hint = f" (did you mean {command}?)" if command else did_you_mean(key, keys)
+        self.hint = did_you_mean(key, keys)
 
     def line(self, key: str, value: Any) -> str:
         return f"unknown key {join(key, self.key)}{self.hint}; allowed: {self.allowed}"

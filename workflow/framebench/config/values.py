@@ -119,14 +119,6 @@ def existing_folder(text: str) -> Path:
     return named
 
 
-def existing_file(text: str) -> Path:
-    """Return the path of a file. Raises :class:`NotAllowed` if there is none."""
-    named = path(text)
-    if not named.is_file():
-        raise NotAllowed("the path of a file that exists")
-    return named
-
-
 def environment_file(text: str) -> Path:
     """Return the path of an environment file, or of the one with this name in ``envs``.
 

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from core import bounded
 
-from .. import feature_registry as features
 from ..commands import exit_status
 from ..commands.reporting import RUNS, fingerprint
-from ..config.validation import ConfigError
 from ..plan import plan_text, targets
 from ..records import searches
 from ..records.sidecars import assumptions, interruptions
@@ -115,7 +113,7 @@ class Tables:
         return "\n".join([plan_text.describe(plan) + further + refused, *last])
 
     def _keep_given(self) -> None:
-        """Store assumptions and settings of features in the results, if the call starts jobs."""
+        """Store assumptions in the results, if the call starts jobs."""
         settings = self._work.plan.settings
         price = settings.price_per_hour
         given = Assumptions(
@@ -124,12 +122,7 @@ class Tables:
         )  # fmt: skip
         try:
             if self._call.starts:
-                results = Path(self._work.results)
-                assumptions.keep(results, given)
-                for feature in features.known():
-                    feature.keep(results, settings)
-        except ConfigError as error:
-            refuse(error)
+                assumptions.keep(Path(self._work.results), given)
         except OSError as error:
             refuse(f"{error.filename or self._work.results}: {error.strerror}")
 

@@ -29,7 +29,7 @@ KIND = "verification"
 #: large for the reference has its reduction instead of FULL, for example ``layers=2``.
 FULL, SMALL = "full", "small"
 #: Labels that are classes; soft ones are probabilities of all.
-HARD = "hard"
+HARD, SOFT = "hard", "soft"
 
 #: Bounds for every precision. Counts are exact; no generated token is wrong, or in float32 where
 #: the precision is narrower; no losses are in half precision, and no gradients in float32 are
@@ -103,10 +103,8 @@ class VerificationResult:
 
     @property
     def subject(self) -> tuple[Any, ...]:
-        """The verified computation, without devices and micro-steps. With soft labels it is that
-        of no timed step, whose labels are hard."""
-        soft = (self.labels,) if self.labels != HARD else ()
-        return (*subject_of(self.case, self.accelerator), *soft)
+        """The verified computation, without devices and micro-steps."""
+        return subject_of(self.case, self.accelerator, self.labels)
 
     @property
     def variables_text(self) -> str:
@@ -151,10 +149,17 @@ class VerificationResult:
         )
 
 
-def subject_of(case: Case, accelerator: str) -> tuple[Any, ...]:
+def labels_of(case: Case) -> str:
+    """Return SOFT if a training to a target smooths or mixes its labels, HARD otherwise."""
+    chosen = dict(case.parameters)
+    return SOFT if chosen.get("label_smoothing") or chosen.get("mixup") else HARD
+
+
+def subject_of(case: Case, accelerator: str, labels: str) -> tuple[Any, ...]:
     """Return what a case computes on one device in one micro-step, comparable between runs and
     verifications."""
     return (
+        labels,
         case.framework,
         case.framework_version,
         accelerator,

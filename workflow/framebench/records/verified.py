@@ -16,11 +16,20 @@ from core.case import Case
 from core.parallelism import DATA, smallest
 
 from ..cases.conditions import OURS
+from ..config.kinds import CONVERGE
 from ..config.statuses import OK
 from ..machine.identities import same
 from .fields.flags import OWN
 from .run import Flag, Run
-from .verifications import DIFFERS, NOT_MADE, PARTLY, PASSED, VerificationResult, subject_of
+from .verifications import (
+    DIFFERS,
+    NOT_MADE,
+    PARTLY,
+    PASSED,
+    VerificationResult,
+    labels_of,
+    subject_of,
+)
 
 FAILED, UNVERIFIED = "incorrect", "unverified"
 #: Flags of figures that take part in no comparison, by the outcome of the verification.
@@ -95,12 +104,13 @@ class VerificationFlags:
 
         ``incorrect``: in a verification an error exceeds its bound. ``partly_fp32``: part of the
         work ran in another precision. ``unverified``: a needed verification has not passed, or
-        could not be made. That of training has several devices and micro-steps where the run had
+        could not be made. Training to a target needs that of training, with soft labels if it has
+        some. That of training has several devices and micro-steps where the run had
         them, and is needed with dropout, too, where the run had some. Each is needed in the
         baseline of its precision, too, unless the model is the user's own. The model may be its
         small version.
         Imported runs and micro-benchmarks get no flag: a micro-benchmark checks its own work."""
-        if run.case.source != OURS or run.case.mode not in axes.VERIFIED:
+        if run.case.source != OURS or run.case.mode not in (*axes.VERIFIED, CONVERGE):
             return None
         needed = self._needed(run)
         key = (
@@ -122,7 +132,7 @@ class VerificationFlags:
         return [*found, *(kind._replace(baseline=baseline) for kind in found if baseline)]
 
     def _needed_in_precision(self, run: Run) -> list[VerificationKind]:
-        if run.case.mode != "train":
+        if run.case.mode not in (axes.TRAIN, CONVERGE):
             return [ON_ONE]
         by = smallest(run.case.parallelism) if run.case.devices > 1 else ""
         kind = VerificationKind(by, next(_verified_apart(run.case), ""))
@@ -204,7 +214,9 @@ def _is_own(run: Run) -> bool:
 
 
 def _subject(run: Run, precision: str) -> tuple[Any, ...]:
-    return subject_of(run.case._replace(precision=precision), run.conditions.accelerator)
+    mode = axes.TRAIN if run.case.mode == CONVERGE else run.case.mode
+    case = run.case._replace(precision=precision, mode=mode)
+    return subject_of(case, run.conditions.accelerator, labels_of(run.case))
 
 
 def _kind(result: VerificationResult, run: Run) -> VerificationKind:

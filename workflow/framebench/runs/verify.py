@@ -98,9 +98,8 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             found.setdefault(each._replace(case=each.case._replace(variant="")), each)
 
     for case in plan.computed:
-        chosen = dict(case.parameters)
-        soft_labels = bool(chosen.get("label_smoothing") or chosen.get("mixup"))
-        if case.mode == CONVERGE and soft_labels:
+        soft_labels = verifications.labels_of(case) != verifications.HARD
+        if case.mode == CONVERGE:
             case = case._replace(mode=axes.TRAIN)
         if case.mode not in axes.VERIFIED or "verification" not in catalog.models[case.model]:
             continue

@@ -1,7 +1,6 @@
 """Registry of tables made from records.
 
-Modules in ``declared`` and module ``tables`` of each feature contribute their TABLES; each
-benchmark other than steps adds one."""
+Modules in ``declared`` contribute their TABLES; each benchmark other than steps adds one."""
 
 from __future__ import annotations
 
@@ -18,26 +17,17 @@ from .table import Inputs, Table
 #: Groups in page order; other groups follow. Within a group, modules determine the order.
 GROUPS = (
     "Answers", "Results", "Scaling", "Speed-ups", "Where the time goes", "Memory", "Verification",
-    "Nodes",
 )  # fmt: skip
 #: Tables in the same folder that need more than records.
 ELSEWHERE = ("compare",)
 
 
-def core_tables() -> list[Table]:
-    """Return the tables of ``declared``, without those of features."""
-    tables: list[Table] = []
-    for name in sorted(module.name for module in iter_modules(declared.__path__, "declared.")):
-        tables += import_module(f".{name}", __package__).TABLES
-    return tables
-
-
 @cache
 def known() -> Mapping[str, Table]:
     """Return declared tables by name, in page order. Raises ValueError for duplicate names."""
-    tables = core_tables()
-    for module in features.modules("tables"):
-        tables += module.TABLES
+    tables: list[Table] = []
+    for name in sorted(module.name for module in iter_modules(declared.__path__, "declared.")):
+        tables += import_module(f".{name}", __package__).TABLES
     if len({table.name for table in tables}) < len(tables):
         raise ValueError(f"two tables have one name: {sorted(table.name for table in tables)}")
     return {table.name: table for table in sorted(tables, key=_place)}

@@ -38,7 +38,7 @@ class Inputs:
 
     ``cases``: of steps; ``others``: of other benchmarks. ``models``: model config by name.
     ``expected``: cases of the measured suites, including those without records; ``left_out``: those
-    that their plans leave out. ``of_features``: what features add for their tables, by name."""
+    that their plans leave out."""
 
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()
@@ -50,7 +50,6 @@ class Inputs:
     assumptions: Assumptions = NONE
     expected: Sequence[ExpectedCase] = ()
     left_out: Sequence[ExpectedCase] = ()
-    of_features: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def own_models(self) -> frozenset[str]:

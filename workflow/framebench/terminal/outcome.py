@@ -20,8 +20,7 @@ _BYTES = 2**18
 class RunOutcome(NamedTuple):
     """Outcome of a run.
     ``status``, ``reason``: from the record; ``figure``, ``unit``: of the first ``metric``, None
-    without one; ``wall_seconds``: of the process, None if unknown; ``note``: further message of the
-    run."""
+    without one; ``wall_seconds``: of the process, None if unknown."""
 
     status: str
     reason: str = ""
@@ -29,7 +28,6 @@ class RunOutcome(NamedTuple):
     unit: str = ""
     metric: str = ""
     wall_seconds: float | None = None
-    note: str = ""
 
 
 def outcome_of(path: Path) -> RunOutcome:
@@ -51,7 +49,6 @@ def outcome_of(path: Path) -> RunOutcome:
         printable(str(first.get("unit") or "")),
         printable(name),
         float(wall) if isinstance(wall, (int, float)) else None,
-        _note(record.get("ranks")),
     )
 
 
@@ -66,12 +63,6 @@ def figures_in(folder: Path) -> list[float]:
         if figure is not None:
             found[repeat] = figure
     return [*found.values()]
-
-
-def _note(ranks: Any) -> str:
-    first = ranks[0] if isinstance(ranks, list) and ranks else {}
-    text = first.get("other_checkpoint") if isinstance(first, dict) else None
-    return printable(text) if isinstance(text, str) else ""
 
 
 def end_of_log(path: Path) -> list[str]:

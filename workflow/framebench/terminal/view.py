@@ -239,7 +239,6 @@ class ProgressView:
             self._lacking.add(framework)
         repeats = figures_in(Path(job.record).parent) if job.kind == "run" else []
         lines = [status_lines.result(self._clock(), job.label, outcome, repeats)]
-        lines += [f"    {outcome.note}"] if outcome.note else []
         lines += end_of_log(Path(job.log)) if is_bad and job.log else []
         self._screen.say("\n".join(lines), is_bad)
 

@@ -13,16 +13,13 @@ from framebench.records.record_sets import RecordSet
 from framebench.records.run import Run
 
 READ = [name for name, form in registry.known().items() if form.read]
-NOTHING: Mapping[str, Any] = {}
 
 
-def brought(
-    name: str, text: str, folder: Path, facts: Mapping[str, Any] = NOTHING, at: str = "results"
-) -> RecordSet:
+def brought(name: str, text: str, folder: Path, at: str = "results") -> RecordSet:
     """Return the set that an import of one file leaves, as report and compare read it."""
     file = folder / f"given{registry.reader(name).suffix}"
     file.write_text(text)
-    transfer.import_files(name, file, facts, folder / at)
+    transfer.import_files(name, file, folder / at)
     actual = record_sets.load(folder / at / "runs")
     assert not actual.problems
     return actual
@@ -50,14 +47,14 @@ def one(record_set: RecordSet, **wanted: Any) -> Run:
 
 
 def imported(
-    name: str, files: Mapping[str, str | bytes], folder: Path, facts: Mapping[str, Any] = {}
+    name: str, files: Mapping[str, str | bytes], folder: Path
 ) -> tuple[tuple[Run, ...], list[str]]:
     """Return the runs that an import of a folder with these files leaves, and the printed lines."""
     for path, content in files.items():
         file = folder / "given" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
-    said = transfer.import_files(name, folder / "given", facts, folder / "results")
+    said = transfer.import_files(name, folder / "given", folder / "results")
     actual = record_sets.load(folder / "results" / "runs")
     assert not actual.problems
     return tuple(actual.runs), said

@@ -42,6 +42,7 @@ def test_figures_go_to_another_tool_and_come_back(
     ("command", "status", "reason"),
     [
         ("export --format latx", 1, "format: found 'latx' (did you mean latex?); allowed: bencher"),
+        ("export --format csv --records x.csv --to x.csv", 1, "--to: found x.csv, which is of the"),
         ("import --format superbench", 2, "the following arguments are required: --from"),
         (
             "import --format superbench --from given.json",
@@ -54,5 +55,6 @@ def test_what_cannot_be_transferred_is_refused(
     command: str, status: int, reason: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "given.json").write_text(json.dumps({"hello": 1}))
+    (folder / "x.csv").write_text(samples.csv())
     assert cli.main(command.split()) == status
     assert reason in capsys.readouterr().err

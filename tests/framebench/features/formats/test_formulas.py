@@ -64,11 +64,9 @@ def test_other_formats_escape_what_their_reader_would_obey() -> None:
     ]
     cases = grouping.group(runs, None)
     results = Results(tuple(cases.values()), names_of(cases))
-    for name in ("junit", "svg"):
-        write = registry.writer(name).write
-        assert write
-        content = write(results).content
-        ElementTree.fromstring(content)
+    write = registry.writer("junit").write
+    assert write
+    ElementTree.fromstring(write(results).content)
     write = registry.writer("latex").write
     assert write
     rows = str(write(results).content).splitlines()

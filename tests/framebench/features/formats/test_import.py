@@ -59,20 +59,19 @@ def test_a_figure_without_a_direction_is_not_taken_and_that_is_said(
 ) -> None:
     file = tmp_path / "given"
     file.write_text(samples.ALL[name]())
-    said = transfer.import_files(name, file, {}, tmp_path / "results")
+    said = transfer.import_files(name, file, tmp_path / "results")
     reason = "it is not known whether higher or lower is better"
     assert f"not taken: {figure}: {reason}" in said
 
 
 def test_of_dllogger_the_summary_is_taken_with_its_units(tmp_path: Path) -> None:
-    actual = brought("dllogger", samples.dllogger(), tmp_path, {"model": "electra_base"})
+    actual = brought("dllogger", samples.dllogger(), tmp_path)
     taken = {run.metrics[0][:4] for run in actual.runs}
     assert taken == {
         ("training_sequences_per_second", 317.5, "sequences/s", "higher"),
         ("final_loss", 8.7, "", "lower"),
         ("e2e_train_time", 512.25, "s", "lower"),
     }, "the seed is no figure, and 300.0 is of an epoch"
-    assert {run.case.model for run in actual.runs} == {"electra_base"}
 
 
 def test_of_a_foreign_mllog_the_time_to_train_is_taken(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_of_a_dllogger_log_without_a_summary_steps_are_taken(tmp_path: Path) -> 
     ) + logged([0], ips=1.0)
     file = tmp_path / "given.json"
     file.write_text(text)
-    said = transfer.import_files("dllogger", file, {}, tmp_path / "results")
+    said = transfer.import_files("dllogger", file, tmp_path / "results")
     actual = record_sets.load(tmp_path / "results" / "runs")
     taken = {run.metrics[0][:4] for run in actual.runs}
     assert taken == {

@@ -151,7 +151,7 @@ def test_the_file_of_one_node_has_the_name_of_its_folder(tmp_path: Path) -> None
     file = tmp_path / "node-c" / "results-summary.json"
     file.parent.mkdir()
     file.write_text(json.dumps({"mem-bw/h2d_bw:0": 25.5, "mem-bw/return_code": 0}, indent=2))
-    transfer.import_files("superbench", file, {}, tmp_path / "set")
+    transfer.import_files("superbench", file, tmp_path / "set")
     runs = record_sets.load(tmp_path / "set" / "runs").runs
     assert {run.case.node for run in runs} == {"node-c"}
     assert sorted(run.figure or 0.0 for run in runs) == [0.0, 25.5]
@@ -161,7 +161,7 @@ def test_several_runs_in_a_folder_are_repeats_of_each_node(tmp_path: Path) -> No
     for run, bandwidth in enumerate((25.5, 26.5)):
         read(folder := tmp_path / f"outputs/{run}", {"node": "a", "mem-bw/h2d_bw:0": bandwidth})
         assert folder.is_dir()
-    transfer.import_files("superbench", tmp_path / "outputs", {}, tmp_path / "set")
+    transfer.import_files("superbench", tmp_path / "outputs", tmp_path / "set")
     runs = record_sets.load(tmp_path / "set" / "runs").runs
     assert sorted((run.repeat, run.figure) for run in runs) == [(1, 25.5), (2, 26.5)]
     assert len({run.key for run in runs}) == 1
@@ -179,7 +179,7 @@ def test_value_and_unit_stay_in_every_export(tmp_path: Path) -> None:
     values = {key: value for key, (value, _) in figures.items()}
     file = tmp_path / "results-summary.jsonl"
     file.write_text(json.dumps({"node": "n", **values}) + "\n")
-    transfer.import_files("superbench", file, {}, tmp_path / "set")
+    transfer.import_files("superbench", file, tmp_path / "set")
     cases = grouping.group(record_sets.load(tmp_path / "set" / "runs").runs, None)
     results = Results(tuple(cases.values()), names_of(cases))
     microseconds = {"ns": 1e-3, "us": 1.0}

@@ -225,7 +225,7 @@ def test_what_was_imported_goes_out_as_it_came(tmp_path: Path) -> None:
     ]
     text = "".join(json.dumps(node) + "\n" for node in nodes)
     (tmp_path / "in.jsonl").write_text(text)
-    transfer.import_files("superbench", tmp_path / "in.jsonl", {}, tmp_path / "set")
+    transfer.import_files("superbench", tmp_path / "in.jsonl", tmp_path / "set")
     out = written(*record_sets.load(tmp_path / "set" / "runs").runs)
     assert not out.left_out
     assert [json.loads(line) for line in str(out.content).splitlines()] == nodes

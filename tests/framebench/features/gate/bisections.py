@@ -6,8 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 from framebench.config.repeats import PAIRS
-from framebench.features.gate.bisect.search import CHANGED, OPEN, UNCHANGED, search
-from framebench.features.gate.bisect.steps import BisectStep, halfway
+from framebench.features.gate.bisection import (
+    CHANGED,
+    OPEN,
+    UNCHANGED,
+    BisectStep,
+    halfway,
+    search,
+)
 from framebench.statistics import sequential
 
 from ...statistics.gates import MARGIN, SAMPLERS, Sampler

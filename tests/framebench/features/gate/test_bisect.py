@@ -18,16 +18,14 @@ from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.environments import other_version
 from framebench.environments.venvs import read_environment_file
-from framebench.features.gate import measuring
-from framebench.features.gate.bisect import candidates, command, steps
-from framebench.features.gate.bisect.search import (
+from framebench.features.gate import bisect, bisection, measuring, versions
+from framebench.features.gate.bisection import (
     CHANGED,
     OPEN,
     SKIPPED,
     UNCHANGED,
-    most_steps,
+    BisectStep,
 )
-from framebench.features.gate.bisect.steps import BisectStep
 from framebench.features.gate.sides import ModelSide
 from framebench.machine import local
 from framebench.records.run import RecordsError
@@ -59,7 +57,7 @@ def looked(states: str, folder: Path) -> tuple[int, list[int]]:
         return BisectStep(version, LETTERS[states[int(version)]], "why", 0.93, (0.91, 0.95), 12, 40)
 
     names = [str(number) for number in range(len(states))]
-    return command.bisect(names, measured, 0.05, folder), path
+    return bisect.bisect(names, measured, 0.05, folder), path
 
 
 @pytest.mark.parametrize("count", [2, 3, 6, 9])
@@ -72,8 +70,7 @@ def test_every_place_of_a_change_is_found_in_the_fewest_steps(
         assert f"\nfirst changed in {index}: changed: 0.930 [0.910, 0.950], 12 pairs" in said
         assert f"last without the change: {index - 1}" in said
         assert (status, path[0]) == (0, count - 1), "first of all there must be a change"
-        assert len(path) <= most_steps(count)
-    assert most_steps(9) == 4
+        assert len(path) <= 1 + (count - 2).bit_length()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +99,7 @@ def test_each_end_says_what_it_is(
 
 def judged(factor: float, slower: bool | None = None, apart: float = 1) -> BisectStep:
     sides = [group(paired_side, None) for paired_side in paired_sides(factor, apart)]
-    return steps.judge("2", *sides, 0.05, slower)
+    return bisection.judge("2", *sides, 0.05, slower)
 
 
 @pytest.mark.parametrize(
@@ -131,12 +128,12 @@ def test_a_change_is_shown_in_either_direction_or_not(
 
 
 def test_versions_in_between_are_judged_by_half_of_a_large_change() -> None:
-    assert steps.halfway(BisectStep("9", CHANGED, ratio=0.36), 0.05) == pytest.approx(0.4)
-    assert steps.halfway(BisectStep("9", CHANGED, ratio=1 / 0.36), 0.05) == pytest.approx(0.4)
-    assert steps.halfway(BisectStep("9", CHANGED, ratio=0.92), 0.05) == 0.05
+    assert bisection.halfway(BisectStep("9", CHANGED, ratio=0.36), 0.05) == pytest.approx(0.4)
+    assert bisection.halfway(BisectStep("9", CHANGED, ratio=1 / 0.36), 0.05) == pytest.approx(0.4)
+    assert bisection.halfway(BisectStep("9", CHANGED, ratio=0.92), 0.05) == 0.05
     sides = [group(paired_side, None) for paired_side in paired_sides(0.9, 20)]
-    assert steps.judge("2", *sides, 0.05, True).state == OPEN
-    assert steps.judge("2", *sides, 0.4, True).state == UNCHANGED
+    assert bisection.judge("2", *sides, 0.05, True).state == OPEN
+    assert bisection.judge("2", *sides, 0.4, True).state == UNCHANGED
 
 
 @pytest.mark.parametrize(
@@ -175,13 +172,13 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
         )
         for run in other
     ]
-    step = steps.judge("2", group(good, None), group(dead, None), 0.05, None)
+    step = bisection.judge("2", group(good, None), group(dead, None), 0.05, None)
     assert (step.state, step.ratio) == (SKIPPED, None)
     assert "no kernel" in step.reason
     with pytest.raises(RecordsError, match="the good version is failed: no kernel"):
-        steps.judge("2", group(dead, None), group(good, None), 0.05, None)
+        bisection.judge("2", group(dead, None), group(good, None), 0.05, None)
     with pytest.raises(RecordsError, match="has no run"):
-        steps.judge("2", {}, group(good, None), 0.05, None)
+        bisection.judge("2", {}, group(good, None), 0.05, None)
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -206,19 +203,19 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
         git(tmp_path, "add", ".")
         git(tmp_path, "commit", "-qm", title)
     monkeypatch.chdir(tmp_path / "models")
-    actual = candidates.model_versions("HEAD~3:models/net.py", "HEAD:models/net.py", CATALOG)
+    actual = versions.model_versions("HEAD~3:models/net.py", "HEAD:models/net.py", CATALOG)
     assert [actual.about(name) for name in actual.names[1:]] == ["commit 'one'", "commit 'two'"]
     found = [actual.side(name) for name in actual.names]
     contents = [side.files["models/layers.py"] for side in found if isinstance(side, ModelSide)]
     assert contents == [b"# zero\n", b"# one\n", b"# two\n"]
     beside.write_text("# three\n")
-    actual = candidates.model_versions("HEAD~3:models/net.py", "net.py", CATALOG)
+    actual = versions.model_versions("HEAD~3:models/net.py", "net.py", CATALOG)
     newest = actual.side(actual.names[-1])
     assert isinstance(newest, ModelSide)
     assert newest.files["layers.py"] == b"# three\n"
     assert len(actual.names) == 4
     with pytest.raises(ConfigError, match=r"--bad: found HEAD:models/net\.py, which is as HEAD"):
-        candidates.model_versions("HEAD:models/net.py", "HEAD:models/net.py", CATALOG)
+        versions.model_versions("HEAD:models/net.py", "HEAD:models/net.py", CATALOG)
 
 
 def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
@@ -231,25 +228,29 @@ def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
     assert actual == {"numpy": "2.0 -> none", "sympy": "none -> 1.0", "torch": "1.0 -> 1.1"}
 
 
-USUAL = ["--framework", "pytorch", "--package", "torch", "--good", "1.0", "--bad", "1.2"]
+USUAL = ["--package", "torch", "--good", "1.0", "--bad", "1.2", "--config", "frameworks=pytorch"]
 #: Case of the suite on this machine, whose batch grows with the cores.
 CASE = (
     f"pytorch resnet50_v1.5 train fp32 none 1n1g batch {2 * (local.detect().physical_cores or 1)}"
 )
 BAD = {
-    "no framework": (["--framework", "pytorc", *USUAL[2:]], "did you mean pytorch"),
-    "no package": (["--framework", "pytorch", "--package", "jax", *USUAL[4:]], "found no jax"),
-    "many cases": (USUAL, "--case: found none; allowed: one of the"),
-    "no case": ([*USUAL, "--case", f"{CASE}1"], f"did you mean {CASE}"),
+    "many frameworks": (USUAL[:-2], "--config: cases: found"),
+    "no framework": ([*USUAL[:-1], "frameworks=pytorc"], "did you mean pytorch"),
+    "no package": (
+        ["--package", "jax", *USUAL[2:], f"cases={CASE}"],
+        "found no jax",
+    ),
+    "many cases": (USUAL, "--config: cases: found"),
+    "no case": ([*USUAL, f"cases={CASE}1"], f"did you mean {CASE}"),
     "no version": (
-        [*USUAL[:-1], "1.22", "--case", CASE],
+        [*USUAL[:5], "1.22", *USUAL[6:], f"cases={CASE}"],
         "--bad: found '1.22' (did you mean 1.2?); allowed: those of torch",
     ),
     "the older one is bad": (
-        [*USUAL[:4], "--good", "1.2", "--bad", "1.0", "--case", CASE],
-        "--good, --bad: found 1.2 and 1.0; allowed: a bad one that comes after the good one",
+        [*USUAL[:2], "--good", "1.2", "--bad", "1.0", *USUAL[6:], f"cases={CASE}"],
+        "--good, --bad: found 1.2 and 1.0; allowed: the older one first",
     ),
-    "a key of its own": ([*USUAL, "--config", "cases=x"], "allowed: --case"),
+    "a key of its own": ([*USUAL, "results=x"], "allowed: --results"),
     "no package or model": (["--good", "1", "--bad", "2"], "allowed: two versions with --package"),
     "variables": (["--good", "A=1", "--bad", "A=2"], "allowed: two versions with --package"),
     "a good model of no commit": (["--good", "x.py", "--bad", "y.py"], "REVISION:FILE.py"),
@@ -257,7 +258,7 @@ BAD = {
         ["--good", "HEAD:x.py", "--bad", "y.py", "--config", "model=x.py"],
         "--config: found 'model=x.py",
     ),
-    "no margin": ([*USUAL, "--margin", "0"], "above 0"),
+    "no margin": (["--margin", "0", *USUAL], "above 0"),
 }
 
 
@@ -270,7 +271,7 @@ def test_what_is_wrong_is_said_before_anything_starts(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     given, message = BAD[name]
-    assert command.main([*given, "--results", str(tmp_path / "out")]) == 4
+    assert bisect.main([*given, "--results", str(tmp_path / "out")]) == 4
     said = capsys.readouterr().err
     assert message in said
     assert "Traceback" not in said
@@ -308,6 +309,6 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
     monkeypatch.setattr(measuring, "results", lambda folder: tuple(results))
     sides = ["--good", "HEAD~1:net.py", "--bad", "net.py"]
     arguments = [*sides, "--config", "suite=one.yaml", "--results", "out"]
-    assert command.main(arguments) == 0
+    assert bisect.main(arguments) == 0
     assert sorted(actual) == ["base", "candidate"]
     assert re.search(r"first changed in \w+: changed: 0\.9", capsys.readouterr().out)

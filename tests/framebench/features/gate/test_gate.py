@@ -15,7 +15,6 @@ import pytest
 import yaml
 from core import bounded
 from framebench.config.own_model import own_model
-from framebench.config.validation import ConfigError
 from framebench.features.gate import command, decisions, measuring, sides, summary
 from framebench.features.gate.decisions import Decision
 from framebench.features.gate.measuring import Measuring
@@ -186,11 +185,9 @@ def test_the_note_and_junit_name_flags() -> None:
     noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
     actual = decided(base, [*candidate[:3], noisy, *candidate[4:]])
     text = summary.note(actual, decisions.status(actual), ASKED)
-    assert "disturbed (cases: 1, runs: 1)" in text
+    assert "disturbed (cases: 1)" in text
     case = ElementTree.fromstring(summary.junit(actual, ASKED).encode())[0][0]
-    assert "flags: disturbed (candidate r4)" in (case.findtext("system-out") or "")
-    every = [replace(run, flags=(Flag("disturbed", "others"),)) for run in candidate]
-    assert len(re.findall(r"candidate r\d", summary.junit(decided(base, every), ASKED))) == 3
+    assert "flags: disturbed" in (case.findtext("system-out") or "")
 
 
 def test_a_note_has_step_times_commits_and_the_time_of_further_pairs() -> None:
@@ -231,7 +228,7 @@ BAD = {
     "no candidate": (["--base", "default"], "--candidate"),
     "no such side": (["--base", "default", "--candidate", "defalt"], "did you mean default"),
     "two kinds": (["--base", "default", "--candidate", "."], "two of one kind"),
-    "no file": (["--base", "default", "--candidate", "none.yaml"], "which is no file"),
+    "no file": (["--base", "default", "--candidate", "none.yaml"], "found 'none.yaml'"),
     "no model": (["--base", "a.py", "--candidate", "b.py"], "No such file"),
     "no commit": (["--base", "x:a.py", "--candidate", "b.py"], "git says"),
     "an option as commit": (["--base", "--output=x:a.py", "--candidate", "b.py"], "--base"),
@@ -267,14 +264,13 @@ def test_what_is_wrong_is_said_once_and_is_no_regression(
     assert "Traceback" not in said
 
 
-def test_an_error_of_our_own_is_no_regression_and_keeps_its_traceback(
+def test_an_error_of_our_own_is_no_regression_and_shows_its_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decisions, "decide", lambda *_: 1 / 0)
     base = str(write_set(tmp_path / "base", 1.0))
     assert gate("--base", base, "--candidate", base, results=tmp_path / "out") == 4
-    assert "Traceback" not in capsys.readouterr().err
-    assert "in run_gate" in (tmp_path / "out" / "gate-error.log").read_text()
+    assert "in run_gate" in capsys.readouterr().err
     assert "**Framebench gate: broken**" in (tmp_path / "out" / "gate.md").read_text()
 
 
@@ -370,25 +366,6 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     assert candidate.commit == f"{base.commit}+", "a change that is not committed is not named"
 
 
-def test_an_environment_file_is_of_the_framework_that_it_pins() -> None:
-    actual = sides.both("envs/jax.yaml", "default", {}, [*CATALOG.frameworks], CATALOG)
-    assert [side.settings for side in actual if isinstance(side, sides.VariantSide)] == [
-        {"environments": {"jax": "envs/jax.yaml"}},
-        {},
-    ]
-
-
-def test_a_version_of_a_package_and_variables_are_sides() -> None:
-    base, candidate = sides.both("torch==2.12.0", "default", {}, ["pytorch"], CATALOG)
-    assert base == sides.PackageSide("torch==2.12.0", "torch", "2.12.0")
-    assert candidate == sides.VariantSide("default", {})
-    base, candidate = sides.both("default", "A=1,B=x=y", {}, ["pytorch"], CATALOG)
-    assert isinstance(candidate, sides.VariantSide)
-    assert candidate.settings == {"variables": {"A": "1", "B": "x=y"}}
-    with pytest.raises(ConfigError, match="--candidate: found 'B'; allowed: NAME=VALUE"):
-        sides.both("default", "A=1,B", {}, ["pytorch"], CATALOG)
-
-
 def test_versions_of_a_model_are_compared_under_its_name() -> None:
     base, candidate = paired_sides(0.9)
     actual = [
@@ -436,20 +413,6 @@ def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert locks.exists() == (state != "absent")
-
-
-def test_a_version_of_a_package_is_of_the_framework_of_the_model(tmp_path: Path) -> None:
-    file = tmp_path / "my.py"
-    file.write_text('FRAMEWORK = "jax"\ndef make(batch_size, key): ...\n')
-    settings, _ = snakemake_calls.settings_of([f"model={file}"], CATALOG, {})
-    assert command.measured_frameworks(settings) == ["jax"]
-    added, _ = snakemake_calls.settings_of(["packages={jax: [flax==0.12.8]}"], CATALOG, {})
-    assert [*map(str, added.packages["jax"])] == ["flax==0.12.8"]
-    both, _ = snakemake_calls.settings_of(["frameworks=jax,mxnet"], CATALOG, {})
-    assert command.measured_frameworks(both) == ["jax", "mxnet"]
-    assert gate("--base", "jax==0.9.0", "--candidate", "default", results=tmp_path / "out") == 4
-    every = f"found {len(CATALOG.frameworks)} frameworks; allowed: one"
-    assert every in (tmp_path / "out" / "gate.md").read_text()
 
 
 def test_an_interrupted_gate_says_how_it_goes_on(

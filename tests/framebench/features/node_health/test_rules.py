@@ -67,7 +67,7 @@ def test_a_file_of_ours_is_refused_by_the_place_that_is_wrong(
     file = tmp_path / "rules.yaml"
     file.write_text(yaml.safe_dump(written))
     with pytest.raises(ConfigError, match=f"rules.yaml: .*{message}"):
-        rules.read_rules(file)
+        rules.health_of(file, None)
 
 
 def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
@@ -84,20 +84,4 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
     ):
         file.write_text(text)
         with pytest.raises(ConfigError, match=f"baseline.json: .*{message}"):
-            rules.read_baseline(file)
-
-
-def test_rules_are_kept_with_the_results(tmp_path: Path) -> None:
-    shipped, problems = rules.load(tmp_path)
-    assert len(shipped.rules.rules) > 1
-    file = tmp_path / "rules.yaml"
-    file.write_text("rules: {mine: {metrics: x}}")
-    rules.keep(tmp_path, rules.read_rules(file), None)
-    file.unlink()
-    kept, problems = rules.load(tmp_path)
-    assert [*kept.rules.rules] == ["mine"]
-    assert not problems
-    (tmp_path / rules.FILE).write_text("{}")
-    kept, problems = rules.load(tmp_path)
-    assert kept == shipped
-    assert [problem.message for problem in problems] == ["is not a file that Framebench wrote"]
+            rules.health_of(None, file)

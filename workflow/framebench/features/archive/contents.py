@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core import bounded
 
-from ... import PROJECT, feature_registry
+from ... import PROJECT
 from ...commands.reporting import RUNS
 from ...config import catalog, suite_files
 from ...config.validation import ConfigError
@@ -50,7 +50,6 @@ NOTED = (
     expected.FILE,
     interruptions.FILE,
     assumptions.FILE,
-    *(name for feature in feature_registry.known() for name in feature.result_files),
 )
 CHECKSUMS = archives.CHECKSUMS
 SUITE = "suite.yaml"

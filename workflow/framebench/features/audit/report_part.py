@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...report.report_part import ReportPart
 from . import published
 
 if TYPE_CHECKING:
@@ -15,15 +14,9 @@ if TYPE_CHECKING:
     from ...tables.table import Inputs, Table
 
 
-class PublishedFigures(ReportPart):
-    """Comparison of published figures with the runs next to them."""
-
-    def tables(self, record_set: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
-        """Return the compared figures; {} without runs or published figures."""
-        reference = record_set.root / published.PUBLISHED_NAME
-        if not record_set.runs or not reference.is_file():
-            return {}
-        return {published.TABLE: published.compare_published(inputs.cases, reference)}
-
-
-PART = PublishedFigures()
+def tables(record_set: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
+    """Return the compared figures; {} without runs or published figures."""
+    reference = record_set.root / published.PUBLISHED_NAME
+    if not record_set.runs or not reference.is_file():
+        return {}
+    return {published.TABLE: published.compare_published(inputs.cases, reference)}

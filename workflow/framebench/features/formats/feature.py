@@ -8,24 +8,26 @@ from typing import Any
 
 from ...config.arguments import records
 from ...feature_registry import Feature
-from .facts import FACTS, fact
 
 
 def _export(options: argparse.Namespace) -> None:
+    from ...config.validation import ConfigError
     from ...config.values import RecordSource
     from ...tables.judged import grouped
     from . import registry, transfer
 
     registry.writer(options.format)  # refused before any record is read
-    cases = grouped(RecordSource(options.records or options.results / "runs", ""))
+    source = options.records or options.results / "runs"
+    if options.to and source.resolve() in (options.to.resolve(), *options.to.resolve().parents):
+        raise ConfigError(f"--to: found {options.to}, which is of the records; allowed: another")
+    cases = grouped(RecordSource(source, ""))
     print("\n".join(transfer.export_cases(cases, options.format, options.to, options.results)))
 
 
 def _import(options: argparse.Namespace) -> None:
     from . import transfer
 
-    facts = dict(options.facts)
-    print("\n".join(transfer.import_files(options.format, options.source, facts, options.results)))
+    print("\n".join(transfer.import_files(options.format, options.source, options.results)))
 
 
 def _print_formats(options: argparse.Namespace) -> None:
@@ -46,10 +48,6 @@ def _add_commands(commands: Any) -> None:
     importing = commands.add_parser("import", help="files of another tool as a set of records")
     importing.add_argument("--format", help="see docs/formats.md")
     importing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
-    importing.add_argument(
-        "--facts", type=fact, nargs="+", default=[], metavar="NAME=VALUE",
-        help=f"what the files do not say; names: {', '.join(FACTS)}",
-    )  # fmt: skip
     importing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     importing.set_defaults(command=_import)
     listing = commands.add_parser("formats", help="which formats there are, and what they lose")

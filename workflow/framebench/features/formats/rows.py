@@ -16,10 +16,14 @@ from typing import Any
 from core.case import Case
 from core.text import printable
 
-from ...cases.conditions import MODES, THROUGHPUT, Conditions
+from ...cases.conditions import Conditions
 from ...records.run import NO_REASON, MetricValue, Run
-from .facts import COUNTS, FACTS
-from .source import FormatError
+
+#: Fields of a case that a file may lack.
+_UNKNOWN: Mapping[str, Any] = {
+    **dict.fromkeys(("framework", "framework_version", "model", "precision", "compiler"), ""),
+    **dict.fromkeys(("nodes", "devices_per_node", "batch_per_device"), 0),
+}
 
 
 @dataclass(frozen=True)
@@ -44,18 +48,15 @@ def figure(
     repeat: int = 0,
     status: str = "ok",
     reason: str = "",
-    variant: str = "",
     node: str = "",
-    accelerator: str = "",
     parameters: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     **case: Any,
 ) -> ImportedFigure:
     """Return an imported figure.
 
-    ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``case``: values
-    of FACTS from the file."""
-    usual = {name: 0 if name in COUNTS else "" for name in FACTS}
+    ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``case``: further
+    fields of the case that the file states."""
     given = {name: _text(value) for name, value in (parameters or {}).items()}
     run = Run(
         case=Case(
@@ -63,9 +64,9 @@ def figure(
             mode=mode,
             parameters=tuple(sorted(given.items())),
             node=node,
-            **{**usual, **{name: _text(value) for name, value in case.items()}},
+            **{**_UNKNOWN, **{name: _text(value) for name, value in case.items()}},
         ),
-        conditions=Conditions(accelerator=_text(accelerator), source_variant=_text(variant)),
+        conditions=Conditions(),
         repeat=repeat,
         attempt=0,
         status=status,
@@ -139,19 +140,12 @@ def _short(value: Any) -> Any:
     return value
 
 
-def complete(figures: Iterable[ImportedFigure], facts: Mapping[str, Any], tool: str) -> list[Run]:
-    """Return the runs of imported figures, completed by the user's ``facts``.
-
-    Figures that differ in settings become different cases; repeats are numbered. Figures other than
-    step throughput of a fully known case get a mode of the tool's own. No table then mixes them
-    with measured ones. Raises FormatError if ``facts`` contradict the file."""
-    stated = [
-        replace(imported_figure, run=_with(imported_figure.run, facts))
-        for imported_figure in figures
-    ]
+def complete(figures: Sequence[ImportedFigure]) -> list[Run]:
+    """Return the runs of imported figures. Figures that differ in settings become different cases;
+    repeats are numbered."""
     counted: Counter[Any] = Counter()
     completed = []
-    for run in (_of_steps(run, tool) for run in _with_differing_settings(stated)):
+    for run in _with_differing_settings(figures):
         if not run.repeat:
             counted[run.key] += 1
             run = replace(run, repeat=counted[run.key])
@@ -194,45 +188,3 @@ def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
         for name in names
         if any(entry.get(name, missing) != first.get(name, missing) for entry in distinct)
     )
-
-
-def _with(run: Run, facts: Mapping[str, Any]) -> Run:
-    for name, value in facts.items():
-        if (found := getattr(run.case, name)) not in ("", 0, value):
-            raise FormatError(
-                f"import: facts: {name}: found {value!r}, but the file says {found!r}; allowed: "
-                "what it does not say"
-            )
-    return replace(run, case=run.case._replace(**facts))
-
-
-def _of_steps(run: Run, tool: str) -> Run:
-    """Return a run as step throughput if its case is fully known, else with the tool's own mode.
-
-    A total number of devices is divided by the number of nodes. Steps have no parameters: these go
-    to ``source_variant``. Raises FormatError if devices are not divisible by nodes."""
-    case = run.case
-    parameters = dict(case.parameters)
-    if case.nodes and "devices" in parameters:
-        devices = parameters.pop("devices")
-        per_node = case.devices_per_node or devices // case.nodes
-        if per_node * case.nodes != devices:
-            raise FormatError(
-                f"import: facts: nodes: found {case.nodes}, but the file has {devices} "
-                "devices; allowed: as many on each node"
-            )
-        case = case._replace(
-            devices_per_node=per_node, parameters=tuple(sorted(parameters.items()))
-        )
-    needed = (case.framework, case.model, *(getattr(case, name) for name in COUNTS))
-    is_step = run.metrics[0].name == THROUGHPUT and all(needed)
-    if case.mode not in MODES:
-        return replace(run, case=case)
-    if not is_step:
-        return replace(run, case=case._replace(mode=f"{tool.replace('-', '_')}_{case.mode}"))
-    parts = (
-        run.conditions.source_variant,
-        *(f"{name}={value}" for name, value in parameters.items()),
-    )
-    conditions = replace(run.conditions, source_variant=" ".join(filter(None, parts)))
-    return replace(run, case=case._replace(parameters=()), conditions=conditions)

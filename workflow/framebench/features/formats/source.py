@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import json
 import math
 import zlib
@@ -136,29 +138,20 @@ class ImportedFile:
 
 #: First bytes of a gzip file.
 _GZIP = b"\x1f\x8b"
-#: Most gzip members in one file.
-_MOST_PARTS = 100
 
 
 def _unpacked(packed: bytes) -> bytes:
     """Return decompressed gzip data.
 
     Raises ValueError for damaged data and for more than LARGEST_FILE bytes."""
-    content, limit = b"", bounded.LARGEST_FILE
+    limit = bounded.LARGEST_FILE
     try:
-        for _ in range(_MOST_PARTS):
-            unpacking = zlib.decompressobj(wbits=31)
-            content += unpacking.decompress(packed, limit + 1 - len(content))
-            if len(content) > limit:
-                raise ValueError(f"unpacks to more than {limit} bytes; allowed: at most {limit}")
-            if not unpacking.eof:
-                raise ValueError("is no complete gzip file")
-            packed = unpacking.unused_data
-            if not packed:
-                return content
-    except zlib.error as error:
+        content = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"is no complete gzip file ({error})") from error
-    raise ValueError(f"has more than {_MOST_PARTS} gzip files in one")
+    if len(content) > limit:
+        raise ValueError(f"unpacks to more than {limit} bytes; allowed: at most {limit}")
+    return content
 
 
 def sources(path: Path, suffixes: Sequence[str]) -> list[ImportedFile]:

@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 
 def _written_tables() -> Sequence[Table]:
-    from . import decisions
-    from .bisect import steps
+    from . import bisection, decisions
 
-    return steps.TABLE, decisions.TABLE
+    return bisection.TABLE, decisions.TABLE
 
 
 FEATURE = Feature(
     programs={
-        "bisect": Program("find the version that changed a figure", "gate.bisect.command"),
+        "bisect": Program("find the version that changed a figure", "gate.bisect"),
         "gate": Program("measure two sides in pairs, and decide", "gate.command"),
     },
     table_names=("bisect", "gate"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,26 +15,21 @@ from ...config.catalog import Catalog
 from ...config.own_model import own_model
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
-from ...environments.venvs import read_environment_file
 from ...files import temporary
 from ...files.whole_files import write_whole_bytes
 
 #: Name of the variant without changes.
 DEFAULT = "default"
 ALLOWED = (
-    "default, a variant of the suite, an environment file (.yaml), a version of a package "
-    "(PACKAGE==VERSION), environment variables (NAME=VALUE,NAME=VALUE), a model of your own "
-    "(FILE.py or REVISION:FILE.py), or a folder of records or a CSV of runs (FOLDER@VARIANT of one "
-    "variant)"
+    "default, a variant of the suite, a model of your own (FILE.py or REVISION:FILE.py), or a "
+    "folder of records or a CSV of runs (FOLDER@VARIANT of one variant)"
 )
-_PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.!_-]*")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=([^=].*)?")
 
 
 @dataclass(frozen=True)
 class VariantSide:
     """A side within one suite.
-    ``settings``: those of a variant; ``digest``: of the content of a file, "" without one."""
+    ``settings``: those of a variant; ``digest``: of a file's content, "" without one."""
 
     text: str
     settings: Mapping[str, Any]
@@ -82,15 +75,6 @@ class RecordsSide:
     source: RecordSource
 
 
-@dataclass(frozen=True)
-class PackageSide:
-    """A side with another version of a package. ``name``: of the package."""
-
-    text: str
-    name: str
-    version: str
-
-
 def _git(folder: Path | None, *arguments: str) -> str:
     """Return the output of git in a folder; "" if it fails."""
     try:
@@ -102,75 +86,45 @@ def _git(folder: Path | None, *arguments: str) -> str:
 
 #: A side that is measured.
 Measured = VariantSide | ModelSide
-Side = Measured | RecordsSide | PackageSide
+Side = Measured | RecordsSide
 
 
-def both(
-    base: str,
-    candidate: str,
-    variants: Mapping[str, Any],
-    frameworks: Collection[str],
-    catalog: Catalog,
-) -> tuple[Side, Side]:
-    """Return both sides, of one kind.
-    ``variants``: those of the suite, as written; ``frameworks``: the requested ones. Raises
-    :class:`ConfigError` for an invalid side, and for two that cannot be measured together."""
-    sides = [
-        _side(key, text, variants, frameworks, catalog)
-        for key, text in (("--base", base), ("--candidate", candidate))
-    ]
-    kinds = [VariantSide if isinstance(side, PackageSide) else type(side) for side in sides]
-    if kinds[0] is not kinds[1]:
-        raise ConfigError(
-            f"--base {base}, --candidate {candidate}: found {_WORDS[kinds[0]]} and "
-            f"{_WORDS[kinds[1]]}; allowed: two of one kind"
-        )
-    return sides[0], sides[1]
-
-
-_WORDS: Mapping[type, str] = {
-    VariantSide: "a variant, an environment, a version or variables",
+_KINDS: Mapping[type, str] = {
+    VariantSide: "a variant",
     ModelSide: "a model of your own",
     RecordsSide: "records",
 }
 
 
-def _side(
-    key: str,
-    text: str,
-    variants: Mapping[str, Any],
-    frameworks: Collection[str],
-    catalog: Catalog,
-) -> Side:
-    if text in variants:
-        return VariantSide(text, variants[text] or {})
-    if text == DEFAULT:
-        return VariantSide(text, {})
+def both(
+    base: str, candidate: str, variants: Mapping[str, Any], catalog: Catalog
+) -> tuple[Side, Side]:
+    """Return both sides, of one kind.
+    ``variants``: those of the suite, as written. Raises :class:`ConfigError` for an invalid side,
+    and for two that cannot be measured together."""
+    sides = [
+        _side(key, text, variants, catalog)
+        for key, text in (("--base", base), ("--candidate", candidate))
+    ]
+    if type(sides[0]) is not type(sides[1]):
+        raise ConfigError(
+            f"--base {base}, --candidate {candidate}: found {_KINDS[type(sides[0])]} and "
+            f"{_KINDS[type(sides[1])]}; allowed: two of one kind"
+        )
+    return sides[0], sides[1]
+
+
+def _side(key: str, text: str, variants: Mapping[str, Any], catalog: Catalog) -> Side:
+    if text in variants or text == DEFAULT:
+        return VariantSide(text, variants.get(text) or {})
     if text.endswith(".py"):
         return model(key, text, catalog)
-    if _PIN.fullmatch(text):
-        name, _, version = text.partition("==")
-        return PackageSide(text, name, version)
-    if _VARIABLE.match(text) and not Path(text).exists():
-        return VariantSide(text, {"variables": variables(key, text)})
-    if text.endswith((".yaml", ".yml")):
-        return _environment(key, text, frameworks, catalog)
     try:
         source = values.side(text)
     except NotAllowed:
         hint = did_you_mean(text, [*variants, DEFAULT])
         raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None
     return RecordsSide(text, source)
-
-
-def variables(key: str, text: str) -> dict[str, str]:
-    """Return environment variables in ``NAME=VALUE,NAME=VALUE``; ``default`` is none. Raises
-    :class:`ConfigError`."""
-    assignments = [] if text == DEFAULT else text.split(",")
-    if wrong := [word for word in assignments if not _VARIABLE.fullmatch(word)]:
-        raise ConfigError(f"{key}: found {wrong[0]!r}; allowed: NAME=VALUE, with commas between")
-    pairs = (word.partition("=") for word in assignments)
-    return {name: value for name, _, value in pairs}
 
 
 def model(key: str, text: str, catalog: Catalog) -> ModelSide:
@@ -219,25 +173,3 @@ def _described(
             f"{key}: found {text!r}, {error.strerror or error}; allowed: a file that can be read"
         ) from None
     return ModelSide(text, found.name, found.model_config["own"]["sha256"], files)
-
-
-def _environment(key: str, text: str, frameworks: Collection[str], catalog: Catalog) -> VariantSide:
-    path = Path(text)
-    if not path.is_file():
-        raise ConfigError(f"{key}: found {text!r}, which is no file; allowed: {ALLOWED}")
-    file = read_environment_file(path, hashed=False)
-    pinned = []
-    for name in frameworks:
-        try:
-            file.pin(catalog.frameworks[name]["package"])
-        except ConfigError:
-            continue
-        pinned.append(name)
-    if len(pinned) != 1:
-        found = " and ".join(pinned) or f"none of {', '.join(frameworks)}"
-        raise ConfigError(
-            f"{key}: found {text!r}, which pins {found}; allowed: a file that pins one framework "
-            "of those that are asked for (--config frameworks=NAME)"
-        )
-    settings = {"environments": {pinned[0]: str(path)}}
-    return VariantSide(text, settings, hashlib.sha256(bounded.read_bytes(path)).hexdigest())

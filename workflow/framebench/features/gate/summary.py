@@ -14,7 +14,7 @@ from ...cases.names import topology_of
 from ...records import pairs
 from ...statistics.descriptive import median
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import formatting, grouping, measured
+from ...tables import formatting, measured
 from ...tables.formatting import escape
 from ...tables.results import CaseResult, flags_of
 from .decisions import (
@@ -36,7 +36,7 @@ HEADINGS = {
     OPEN: "cannot tell yet",
     FAULTY: "broken",
 }
-#: Largest number of cases that a note lists, and of flagged runs that JUnit names.
+#: Largest number of cases that a note lists.
 NAMED = 3
 #: Largest number of characters of a line of a note, which has the reasons of both sides.
 _LONGEST = 1200
@@ -125,31 +125,15 @@ def _first(status: int, request: GateRequest) -> str:
 def _counts(decisions: Sequence[Decision]) -> str:
     counts = {name: len(some) for name, some in counted(decisions).items() if some}
     text = ", ".join(f"{count} {name}" for name, count in counts.items())
-    cases, runs = Counter[str](), Counter[str]()
-    for decision in decisions:
-        flags = _flags(decision)
-        cases.update([*flags])
-        runs.update({flag: len(some) for flag, some in flags.items()})
-    flagged = (
-        f"{flag} (cases: {count}" + (f", runs: {runs[flag]})" if runs[flag] else ")")
-        for flag, count in sorted(cases.items())
-    )
-    said = f" Flags: {', '.join(flagged)}." if cases else ""
+    flags = Counter(flag for decision in decisions for flag in _flags(decision).split())
+    flagged = ", ".join(f"{flag} (cases: {count})" for flag, count in sorted(flags.items()))
+    said = f" Flags: {flagged}." if flags else ""
     return f"{formatting.counted(len(decisions), 'case')}: {text or 'none on either side'}.{said}"
 
 
-def _flags(decision: Decision) -> dict[str, list[str]]:
-    """Return the flags of both sides in alphabetical order, each with the runs that have it.
-
-    Runs are named like ``candidate r3``. A flag of the case as a whole has none.
-    """
-    sides = {"base": decision.matched.base, "candidate": decision.matched.candidate}
-    results: dict[str, list[str]] = {flag: [] for flag in flags_of(*sides.values()).split()}
-    for name, case in sides.items():
-        for run in case.ok if case else ():
-            for flag in grouping.flags_of_run(run):
-                results.setdefault(flag.name, []).append(f"{name} r{run.repeat}")
-    return results
+def _flags(decision: Decision) -> str:
+    """Return the flags of both sides in alphabetical order."""
+    return flags_of(decision.matched.base, decision.matched.candidate)
 
 
 def _worst(decisions: Sequence[Decision]) -> list[Decision]:
@@ -197,14 +181,9 @@ def _then(decisions: Sequence[Decision], status: int, request: GateRequest) -> l
 
 def _figures(decision: Decision, request: GateRequest) -> str:
     parts = [_ratio(decision)] if decision.estimate else []
-    flagged = ", ".join(_flag_text(flag, runs) for flag, runs in _flags(decision).items())
-    parts += [f"margin {request.margin:.1%}", decision.reason, flagged and f"flags: {flagged}"]
+    flags = _flags(decision)
+    parts += [f"margin {request.margin:.1%}", decision.reason, flags and f"flags: {flags}"]
     return printable("; ".join(filter(None, parts)))
-
-
-def _flag_text(flag: str, runs: Sequence[str]) -> str:
-    others = [f"and {len(runs) - NAMED} more"] if len(runs) > NAMED else []
-    return f"{flag} ({', '.join([*runs[:NAMED], *others])})" if runs else flag
 
 
 def _time_for(open_cases: Sequence[Decision]) -> str:

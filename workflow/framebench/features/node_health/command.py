@@ -11,31 +11,15 @@ from ...files.whole_files import write_together
 from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
-from ...tables.results import CaseResults
-from ...tables.table import Inputs
-from . import figures, judging, rules
+from . import figures, judging, tables
 from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
-from .tables import TABLES
+from .rules import Health
 
 #: Names of the exit statuses.
 _NAMES = {gate.REGRESSION: "slow node", gate.LOST: "failed node", gate.NOTHING: "cannot tell"}
 
 #: File in ``tables`` with the repeats of all nodes that are not named.
 BASELINE = "node_baseline.json"
-
-
-def judged(cases: CaseResults, results: Path) -> tuple[list[JudgedNode], str]:
-    """Judge the nodes of these cases by the rules and the baseline in ``results``.
-    Returns the judged nodes and the baseline text of the healthy ones; [] and "" if no run named a
-    node. Prints problems of the kept file."""
-    found = figures.measured(cases)
-    if not found:
-        return [], ""
-    health, problems = rules.load(results)
-    for problem in problems:
-        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    nodes = judging.judge(found, health)
-    return nodes, judging.baseline_text(nodes, found)
 
 
 def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
@@ -89,7 +73,7 @@ def _counted(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> st
     return f"{len(names)} of {len(nodes)} nodes {what}: {', '.join(names)}"
 
 
-def make(source: Path, results: Path, fail_on: float | None) -> None:
+def make(source: Path, results: Path, health: Health, fail_on: float | None) -> None:
     """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
     ``source``. Prints the named nodes, then raises :class:`gate.NotPassed` if the check fails."""
     record_set = record_sets.load(source)
@@ -97,13 +81,16 @@ def make(source: Path, results: Path, fail_on: float | None) -> None:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    nodes, baseline = judged(grouping.group(record_set.runs, None), results)
+    measured = figures.measured(grouping.group(record_set.runs, None))
+    nodes = judging.judge(measured, health)
     folder = results / "tables"
-    inputs = Inputs({}, of_features={"nodes": nodes})
-    files = frames.files(
-        {table: frames.frame(table, table.rows(inputs)) for table in TABLES}, folder
-    )
-    write_together({**files, **({folder / BASELINE: baseline} if baseline else {})})
+    made = {
+        tables.NODES: frames.frame(tables.NODES, tables.of_nodes(nodes)),
+        tables.FIGURES: frames.frame(tables.FIGURES, tables.of_figures(nodes)),
+    }
+    baseline = judging.baseline_text(nodes, measured)
+    kept = {folder / BASELINE: baseline} if baseline else {}
+    write_together({**frames.files(made, folder), **kept})
     print("\n".join(lines(nodes)))
     print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")
     check(nodes, fail_on)

@@ -1,12 +1,7 @@
-"""Rules and baseline by which nodes are judged.
-
-``node_health.json`` of the results keeps the latest rules and baseline that were given, so that
-tables depend on that folder only.
-"""
+"""Rules and baseline by which nodes are judged."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,11 +23,8 @@ from ...config.fields import (
 from ...config.validation import ConfigError, NotAllowed, compile_pattern, explain, show
 from ...config.yaml_files import read_mapping
 from ...files import json_files
-from ...files.whole_files import write_whole
-from ...records.run import Problem, cause
 from ...statistics.verdicts import FALSE_ALARMS, SIDES
 
-FILE = "node_health.json"
 #: Default rules.
 SHIPPED = PROJECT / "config" / "node_rules.yaml"
 FORMAT = "framebench-node-baseline-1"
@@ -88,13 +80,6 @@ class Baseline(Keys):
     figures: dict[str, Kept]
 
 
-class NodeRuleFile(NamedTuple):
-    """Content of a file, and its name in messages."""
-
-    source: str
-    content: Mapping[str, Any]
-
-
 class Health(NamedTuple):
     """Rules and baseline. ``baseline``: by the name of a figure."""
 
@@ -102,73 +87,26 @@ class Health(NamedTuple):
     baseline: Mapping[str, Kept]
 
 
+def health_of(rules: Path | None, baseline: Path | None) -> Health:
+    """Read files of rules, by default the shipped one, and of a baseline. Raises ConfigError for an
+    invalid file."""
+    known = Baseline.model_construct(figures={})
+    if baseline:
+        try:
+            content = json_files.read(baseline)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{baseline}: cannot be read as JSON: {error}") from None
+        known = _checked(Baseline, content if isinstance(content, dict) else {}, baseline)
+    path = rules or SHIPPED
+    return Health(_checked(NodeRules, read_mapping(path), path), known.figures)
+
+
 _M = TypeVar("_M", bound=Keys)
 
 
-def _checked(model: type[_M], written: NodeRuleFile) -> _M:
-    source, content = written
+def _checked(model: type[_M], content: Mapping[str, Any], path: Path) -> _M:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(explain(error.errors(include_url=False), content, source, {})) from None
-
-
-def read_rules(path: Path) -> NodeRuleFile:
-    """Read a file of rules. Raises ConfigError for an invalid one."""
-    written = NodeRuleFile(str(path), read_mapping(path))
-    _checked(NodeRules, written)
-    return written
-
-
-def read_baseline(path: Path) -> NodeRuleFile:
-    """Read a baseline file. Raises ConfigError for an invalid one."""
-    try:
-        content = json_files.read(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read as JSON: {error}") from None
-    written = NodeRuleFile(str(path), content if isinstance(content, dict) else {})
-    _checked(Baseline, written)
-    return written
-
-
-def health_of(rules: NodeRuleFile | None, baseline: NodeRuleFile | None) -> Health:
-    """Return rules and baseline, by default the shipped rules. Raises ConfigError."""
-    checked = _checked(NodeRules, rules or read_rules(SHIPPED))
-    return Health(checked, _checked(Baseline, baseline).figures if baseline else {})
-
-
-def load(results: Path) -> tuple[Health, list[Problem]]:
-    """Return kept rules and baseline; the shipped rules without a valid file, and the problem."""
-    try:
-        return health_of(*_read(results)), []
-    except (OSError, ValueError, ConfigError) as error:
-        return health_of(None, None), [Problem(FILE, cause(error))]
-
-
-def keep(results: Path, rules: NodeRuleFile | None, baseline: NodeRuleFile | None) -> None:
-    """Write given rules and baseline; the one that is not given keeps its stored value."""
-    if rules is None and baseline is None:
-        return
-    try:
-        kept = _read(results)
-    except (OSError, ValueError):
-        kept = None, None
-    parts = {"rules": rules or kept[0], "baseline": baseline or kept[1]}
-    content = {name: part and part._asdict() for name, part in parts.items()}
-    write_whole(results / FILE, json.dumps(content, indent=1) + "\n")
-
-
-def _read(results: Path) -> tuple[NodeRuleFile | None, NodeRuleFile | None]:
-    """Return the kept rules and baseline; None without any. Raises OSError, and ValueError for an
-    invalid file."""
-    if not (results / FILE).exists():
-        return None, None
-    content = json_files.read(results / FILE)
-    try:
-        rules, baseline = (
-            NodeRuleFile(str(part["source"]), dict(part["content"])) if part else None
-            for part in (content["rules"], content["baseline"])
-        )
-    except (KeyError, TypeError, ValueError):
-        raise ValueError("is not a file that Framebench wrote") from None
-    return rules, baseline
+        errors = error.errors(include_url=False)
+        raise ConfigError(explain(errors, content, str(path), {})) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...statistics.verdicts import CANNOT_TELL
@@ -22,13 +22,13 @@ from ...tables.columns import (
     shared,
 )
 from ...tables.measured import MEDIAN
-from ...tables.table import Inputs, Table
-from .judging import JudgedFigure
+from ...tables.table import Table
+from .judging import JudgedFigure, JudgedNode
 
 
-def of_nodes(inputs: Inputs) -> Iterator[Row]:
+def of_nodes(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
     """Yield a row per node, most urgent first."""
-    for node in inputs.of_features.get("nodes", ()):
+    for node in nodes:
         undecided = sum(entry.verdict == CANNOT_TELL for entry in node.judged)
         same = sum(entry.verdict == node.verdict for entry in node.judged)
         yield {
@@ -44,9 +44,9 @@ def of_nodes(inputs: Inputs) -> Iterator[Row]:
         }
 
 
-def of_figures(inputs: Inputs) -> Iterator[Row]:
+def of_figures(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
     """Yield a row per figure of a node and side that it is compared with."""
-    for node in inputs.of_features.get("nodes", ()):
+    for node in nodes:
         for entry in node.judged:
             yield {
                 "node": node.name,
@@ -132,8 +132,6 @@ NODES = Table(
         Column("figures", WHOLE, "figures of the node that were judged"),
         *shared("reason", "flags"),
     ),
-    rows=of_nodes,
-    group="Nodes",
     keys=("node",),
     answers=("node_verdict", "figure", "of_reference"),
     axes=(),
@@ -143,11 +141,7 @@ FIGURES = Table(
     title="Figures of nodes",
     explanation="Every figure of every node, compared with the others or a baseline.",
     columns=(*_NODE, _VERDICT, *_FIGURE, *shared("reason", "flags")),
-    rows=of_figures,
-    group="Nodes",
-    heading="Nodes",
     keys=("node", "figure", "against", "rule"),
     answers=("node_verdict", "of_reference"),
     axes=(),
 )
-TABLES = (NODES, FIGURES)

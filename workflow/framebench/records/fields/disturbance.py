@@ -126,5 +126,5 @@ def _gpus(watch: Mapping[str, Any]) -> Iterator[str]:
                 f"GPU {index} had other processes: "
                 f"{', '.join(str(process) for process in gpu['other_processes'])}"
             )
-        if gpu["uncorrected_errors"]:
+        if gpu.get("uncorrected_errors"):  # of records of before
             yield f"GPU {index} had {gpu['uncorrected_errors']:.0f} uncorrected memory errors"

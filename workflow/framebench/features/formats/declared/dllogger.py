@@ -176,6 +176,6 @@ FORMATS = [
         "the parameter `aggregate`; parameters: differences between logged configurations",
         not_taken="figures of unknown direction; figures of steps and epochs if there is a "
         "summary; losses and accuracies of steps",
-        missing="the whole case (state it with `--facts`); the definition of a latency percentile",
+        missing="the whole case; the definition of a latency percentile",
     )
 ]

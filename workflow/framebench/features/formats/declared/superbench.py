@@ -25,9 +25,8 @@ from ..source import ImportedFile
 from ..superbench_metrics import RETURN_CODE, meaning_of
 from ..superbench_names import Name, names_of
 
-#: First part of model benchmarks' keys, without and with flags. Micro-benchmarks have their own.
+#: First part of model benchmarks' keys. Micro-benchmarks have their own.
 CLEAN = "model-benchmarks"
-FLAGGED = f"{CLEAN}:flagged"
 #: Node of figures without one.
 NODE = "framebench"
 _PERCENTILES = ("50", "90", "95", "99", "99.9")

@@ -1,12 +1,20 @@
-"""Step of a bisection: one version judged against the good one by the statistics of the gate."""
+"""Bisection: binary search for the version that changed a figure, by the gate's decisions.
+
+The first version is the good one. The last one is tested first; if it has not changed, the search
+ends. Then the middle between the latest unchanged and the earliest changed version is tested, or,
+if that is skipped, the nearest one. If a figure changed and changed back, one of the changes is
+found.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from ....records.run import RecordsError
-from ....tables.columns import (
+from ...records.run import RecordsError
+from ...tables.columns import (
     NUMBER,
     TEXT,
     THOUSANDTHS,
@@ -16,10 +24,11 @@ from ....tables.columns import (
     interval,
     interval_cells,
 )
-from ....tables.results import CaseResults
-from ....tables.table import Table
-from .. import decisions
-from .search import CHANGED, OPEN, SKIPPED, UNCHANGED
+from ...tables.results import CaseResults
+from ...tables.table import Table
+from . import decisions
+
+CHANGED, UNCHANGED, SKIPPED, OPEN = "changed", "not changed", "skipped", "cannot tell"
 
 TABLE = Table(
     name="bisect",
@@ -41,6 +50,26 @@ TABLE = Table(
     axes=(),
     empty="No version was looked at.",
 )  # fmt: skip
+
+
+class BisectState(NamedTuple):
+    """Positions of the latest unchanged version, of the earliest changed one, and of the version to
+    test next; None at the end. What lies between both then was skipped."""
+
+    low: int
+    high: int
+    following: int | None
+
+
+def search(count: int, known: Mapping[int, str]) -> BisectState:
+    """Return the state of the search over ``count`` versions, of which ``known`` were tested."""
+    low = max((at for at, state in known.items() if state == UNCHANGED), default=0)
+    high = min((at for at, state in known.items() if state == CHANGED), default=count - 1)
+    if high not in known:
+        return BisectState(low, high, high)
+    untested = [at for at in range(low + 1, high) if at not in known]
+    following = min(untested, key=lambda at: (abs(2 * at - low - high), at), default=None)
+    return BisectState(low, high, following)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """``framebench bisect``: finds the version of a package, or the commit of your own model, that
-changed a figure. Each candidate is measured in pairs against the good one. A call that was killed,
+changed a figure. Each version is measured in pairs against the good one. A call that was killed,
 and one with more pairs, goes on from what is measured."""
 
 from __future__ import annotations
@@ -10,30 +10,35 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .... import PROJECT
-from ....cases import fitting, matrix
-from ....config import catalog
-from ....config.arguments import share
-from ....config.settings import Settings
-from ....config.validation import ConfigError, did_you_mean
-from ....files import temporary
-from ....files.whole_files import write_together
-from ....machine import local
-from ....records.run import RecordsError
-from ....runs.snakemake_calls import settings_of
-from ....tables import frames
-from ....tables.results import CaseResults
-from .. import command as gate
-from .. import measuring, sides
-from ..built_environments import Absent
-from ..measuring import BASE, CANDIDATE, Measuring
-from ..sides import ModelSide
-from . import candidates
-from .candidates import Candidates
-from .search import OPEN, SKIPPED, UNCHANGED, most_steps, search
-from .steps import TABLE, BisectStep, halfway, judge
+from ... import PROJECT
+from ...cases import fitting, matrix
+from ...config import catalog
+from ...config.arguments import share
+from ...config.settings import Settings
+from ...config.validation import ConfigError
+from ...files import temporary
+from ...files.whole_files import write_together
+from ...machine import local
+from ...records.run import RecordsError
+from ...runs.snakemake_calls import settings_of
+from ...tables import frames
+from ...tables.results import CaseResults
+from . import command as gate
+from . import measuring, sides, versions
+from .bisection import (
+    OPEN,
+    SKIPPED,
+    TABLE,
+    UNCHANGED,
+    BisectStep,
+    halfway,
+    judge,
+    search,
+)
+from .measuring import BASE, CANDIDATE, Measuring
+from .sides import ModelSide
+from .versions import Absent, Versions
 
-ERRORS = "bisect-error.log"
 SIDES = "two versions with --package, or REVISION:FILE.py and REVISION:FILE.py or FILE.py"
 #: Exit statuses besides 4 (broken).
 FOUND, NOTHING, UNDECIDED = 0, 1, 3
@@ -42,35 +47,30 @@ STATUSES = (
     "cannot tell yet, or between which versions alone; 4 broken. Words behind -- are given to "
     "Snakemake."
 )
-#: Configuration keys that the command sets itself, and the options to use instead.
-RESERVED = {"results": "--results", "frameworks": "--framework", "cases": "--case"}
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = gate.Parser(prog="framebench bisect", description=__doc__, epilog=STATUSES)
-    made.add_argument("--framework", help="whose figure it is (default: that of the model)")
     made.add_argument("--package", help="of the framework's environment, for two of its versions")
     made.add_argument("--good", required=True, metavar="VERSION", help=SIDES)
     made.add_argument("--bad", required=True, metavar="VERSION", help="the figure has changed")
-    made.add_argument("--case", help="as the plan names it, where the suite has several")
     made.add_argument("--margin", type=share, default=0.05, help="a change is more (default: 5%%)")
-    gate.add_pairs(made)
     gate.add_measuring(made, Path("results", "bisect"))
     return made
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the bisection and return the exit status."""
-    return gate.run(parser(), arguments, _bisect, ERRORS)
+    return gate.run(parser(), arguments, _bisect)
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    known, config = catalog.load_catalog(PROJECT), options.config
+    known = catalog.load_catalog(PROJECT)
     good, bad, package = options.good, options.bad, options.package
-    is_model = ":" in good and good.endswith(".py") and bad.endswith(".py")
-    if not package and not is_model:
+    if not package and not (":" in good and good.endswith(".py") and bad.endswith(".py")):
         raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
+    config = options.config
     with temporary.folder() as folder:
         if not package:
             if taken := [word for word in config if word.startswith("model=")]:
@@ -79,28 +79,22 @@ def _bisect(options: argparse.Namespace) -> int:
                 )
             side = sides.model("--good", good, known).in_file(folder)
             config = [*config, f"model={side.settings['model']}"]
-        settings, suite = settings_of(config, known, RESERVED)
+        settings, suite = settings_of(config, known, gate.RESERVED)
         for model in settings.own_models:
             known = model.among(known)
-        framework = _framework(options, settings, known)
-        if package:  # a wrong one is told before the cases
-            own = gate.own_environment(framework, settings, known)
-            package = own.pin(package).partition("==")[0]
-        case = _case(options.case, framework, settings, known)
+        case = _only_case(settings, known)
     if package:
-        names = candidates.versions_between(good, bad, package, own.python)
-        found = candidates.package_versions(
-            names, package, own, framework, settings, options.results
-        )
-        config = [*options.config, f"frameworks={framework}"]
+        found = versions.package_versions(good, bad, package, settings, known, options.results)
     else:
-        found, config = candidates.model_versions(good, bad, known), options.config
+        found = versions.model_versions(good, bad, known)
     count = len(found.names)
     print(
-        f"{found.subject}: {count} from {good} to {bad}, of which at most {most_steps(count)} are "
-        f"measured, each in at most {options.pairs} pairs with the first",
+        f"{found.subject}: {count} from {good} to {bad}, of which at most "
+        f"{1 + (count - 2).bit_length()} are measured, each in at most {options.pairs} pairs with "
+        "the first",
         flush=True,
     )
+    config = [word for word in options.config if not word.startswith("cases=")]
     plan = Measuring(suite, options.pairs, config, options.words, options.results, [case])
 
     def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
@@ -109,28 +103,17 @@ def _bisect(options: argparse.Namespace) -> int:
     return bisect(found.names, measured, options.margin, options.results)
 
 
-def _framework(options: argparse.Namespace, settings: Settings, known: catalog.Catalog) -> str:
-    names = [*known.frameworks] if options.framework else gate.measured_frameworks(settings)
-    found = options.framework or (names[0] if len(names) == 1 else "")
-    if found not in known.frameworks:
-        shown = f"{found!r}{did_you_mean(found, names)}" if found else "none"
-        raise ConfigError(f"--framework: found {shown}; allowed: one of {', '.join(names)}")
-    return str(found)
-
-
-def _case(named: str | None, framework: str, settings: Settings, known: catalog.Catalog) -> str:
-    """Return the framework's only case in the suite, or the ``named`` one."""
+def _only_case(settings: Settings, known: catalog.Catalog) -> str:
+    """Return the name of the only case that is asked for."""
     machine = settings.cluster.machine if settings.cluster else local.detect()
     found = matrix.narrow(fitting.cases_here(settings, known, machine)[0], settings)
-    plain = [case._replace(variant="") for case in found if case.framework == framework]
-    names = [*dict.fromkeys(str(case) for case in plain)]
-    if named in names or (named is None and len(names) == 1):
-        return named or names[0]
-    shown = f"found {named!r}{did_you_mean(named, names)}" if named else "found none"
+    names = [*dict.fromkeys(str(case._replace(variant="")) for case in found)]
+    if len(names) == 1:
+        return names[0]
     some = "; ".join(names[:8]) + ("; .." if len(names) > 8 else "")
     raise ConfigError(
-        f"--case: {shown}; allowed: one of the {len(names)} cases of {framework} in suite "
-        f"{settings.suite.name}: {some or 'none'}"
+        f"--config: cases: found {len(names)} of suite {settings.suite.name}; allowed: one of "
+        f"{some or 'none'}"
     )
 
 
@@ -175,7 +158,7 @@ def bisect(
 
 
 def _measured(
-    found: Candidates, case: str, plan: Measuring, version: str, margin: float, slower: bool | None
+    found: Versions, case: str, plan: Measuring, version: str, margin: float, slower: bool | None
 ) -> BisectStep:
     """Measure a version against the good one, and judge it. Raises RecordsError if the good version
     has no figure, and what :class:`Measuring` raises."""

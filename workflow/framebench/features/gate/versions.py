@@ -1,0 +1,179 @@
+"""Ordered versions for a bisection: of a package, or commits of a user's own model."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core import programs
+
+from ...cases import fitting
+from ...config.catalog import Catalog
+from ...config.settings import Settings
+from ...config.validation import ConfigError, did_you_mean
+from ...environments import added_packages, hashes, locking, other_version, software
+from ...environments.venvs import EnvironmentFile, read_environment_file
+from ...files.locks import LockError
+from ...files.whole_files import write_whole
+from ...machine import local
+from ...runs import ensure_environment
+from . import sides
+from .sides import ModelSide, VariantSide
+
+_EARLY = re.compile(r"\d(a|b|rc|\.dev)\d")
+
+
+class Absent(Exception):
+    """Version that cannot be installed, with the reason."""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Versions by name; the first is the good one, the last the bad one.
+
+    ``subject``: name of the package or model; ``side``: returns a version as a side of a gate, or
+    raises Absent; ``about``: returns what else differs from the good one, "" for nothing."""
+
+    subject: str
+    names: Sequence[str]
+    side: Callable[[str], VariantSide | ModelSide]
+    about: Callable[[str], str]
+
+
+def package_versions(
+    good: str, bad: str, package: str, settings: Settings, catalog: Catalog, folder: Path
+) -> Versions:
+    """Return the versions of a package of the only framework. Environment files are written to
+    ``folder`` and built. Raises ConfigError for several frameworks, and a version that the index
+    lacks."""
+    own_models = dict.fromkeys(own_model.framework for own_model in settings.own_models)
+    frameworks = [*(own_models or settings.frameworks)]
+    if len(frameworks) != 1:
+        raise ConfigError(
+            f"--package: found {len(frameworks)} frameworks; allowed: one, by --config "
+            "frameworks=NAME or model=.."
+        )
+    (framework,) = frameworks
+    own = _own_environment(framework, settings, catalog)
+    package = own.pin(package).partition("==")[0]
+    names = _index_versions(good, bad, package, own.python)
+
+    def file(version: str) -> EnvironmentFile:
+        return _built(own, package, version, settings, folder)
+
+    def side(version: str) -> VariantSide:
+        found = file(version)
+        environments = {"environments": {framework: str(found.path)}}
+        return VariantSide(found.path.stem, environments, found.digest)
+
+    def about(version: str) -> str:
+        moved = other_version.moved(file(names[0]), file(version))
+        return "; ".join(f"{name} {change}" for name, change in moved.items() if name != package)
+
+    return Versions(package, names, side, about)
+
+
+def _own_environment(framework: str, settings: Settings, catalog: Catalog) -> EnvironmentFile:
+    """Return the framework's environment file for this machine, with the packages that the
+    configuration adds."""
+    machine = settings.cluster.machine if settings.cluster else local.detect()
+    accelerator = fitting.accelerator_of(settings, machine)
+    path, reason = catalog.environment_file(framework, accelerator, machine.devices)
+    if path is None:
+        raise ConfigError(f"frameworks: found {framework}, but {reason}")
+    file, pins = read_environment_file(path, hashed=False), settings.packages.get(framework)
+    if not pins:
+        return file
+    return added_packages.read(file, framework, pins, settings.environments, hashed=False)
+
+
+def _built(
+    own: EnvironmentFile, package: str, version: str, settings: Settings, folder: Path
+) -> EnvironmentFile:
+    """Return the environment file with another version of a package, after writing and building it
+    where needed. Raises Absent."""
+    path = folder / "environments" / f"{package}-{version}.yaml"
+    try:
+        if not path.is_file():
+            other_version.derive(own, package, version, path)
+        hashed = settings.require_hashes
+        if hashed and not hashes.are_there(path):
+            if exempt := hashes.exemption(own.path):
+                write_whole(path.with_name(path.stem + hashes.SUFFIX), f"# exempt: {exempt}\n")
+            else:
+                locking.lock(path)
+        result = read_environment_file(path, hashed)
+        if not settings.node_local:
+            place = software.from_file(result, settings)
+            assert place.marker is not None, "without --sdm we make it"
+            ensure_environment.ensure(path, place.marker, hashed)
+    except (ConfigError, LockError) as error:
+        raise Absent(" ".join(str(error).split())) from None
+    except subprocess.CalledProcessError as error:
+        raise Absent(f"uv ended with {error.returncode}: what it says stands above") from None
+    return result
+
+
+def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]:
+    """Return the versions from ``good`` to ``bad`` in pip's index that have a wheel for ``python``,
+    oldest first. Raises ConfigError, with pip's message, if there are none."""
+    command = [sys.executable, "-m", "pip", "index", "versions", package]
+    command += ["--python-version", python, "--only-binary", ":all:"]
+    command += ["--pre"] if _EARLY.search(f"{good} {bad}") else []
+    asked = programs.run(command)
+    match = re.search(r"^Available versions: (.+)$", asked.stdout, re.MULTILINE)
+    if asked.returncode or not match:
+        said = " ".join(asked.stderr.split()) or "nothing"
+        raise ConfigError(f"--package: found {package!r}, of which pip says: {said}")
+    newest_first = [name.strip().partition("+")[0] for name in match[1].split(",")]
+    known = [*dict.fromkeys(reversed(newest_first))]
+    for key, version in (("--good", good), ("--bad", bad)):
+        if version not in known:
+            hint = did_you_mean(version, known)
+            raise ConfigError(
+                f"{key}: found {version!r}{hint}; allowed: those of {package} for Python {python}: "
+                f"{', '.join(known)}"
+            )
+    between = known[known.index(good) : known.index(bad) + 1]
+    if len(between) < 2:
+        raise ConfigError(f"--good, --bad: found {good} and {bad}; allowed: the older one first")
+    return between
+
+
+def model_versions(good: str, bad: str, catalog: Catalog) -> Versions:
+    """Return the versions of a model: of the commit ``good``, those that changed its files, and
+    ``bad``, a commit's or a file. Raises ConfigError without a change."""
+    first, last = sides.model("--good", good, catalog), sides.model("--bad", bad, catalog)
+    found, titles = {good: first}, dict[str, str]()
+    newest = first.digest
+    for commit, title in _commits(good, bad, catalog):
+        with contextlib.suppress(ConfigError):  # a commit without a valid model
+            side = sides.model("--bad", f"{commit}:{good.partition(':')[2]}", catalog)
+            if side.digest != newest:
+                found[commit], titles[commit], newest = side, f"commit {title!r}", side.digest
+    if newest != last.digest:
+        found[bad] = last
+    if len(found) == 1:
+        raise ConfigError(f"--bad: found {bad}, which is as {good}; allowed: another version")
+    subject = first.name.partition("@")[0]
+    return Versions(subject, [*found], found.__getitem__, lambda name: titles.get(name, ""))
+
+
+def _commits(good: str, bad: str, catalog: Catalog) -> list[tuple[str, str]]:
+    """Return (commit, title) of all commits after ``good`` up to ``bad`` that changed files of the
+    first or the last version, oldest first."""
+    revision, _, file = good.partition(":")
+    to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
+    ends = (sides.model("--good, --bad", f"{end}:{file}", catalog) for end in (revision, to))
+    where = sorted({f":/{path}" for side in ends for path in side.files})
+    log = ["git", "log", "--reverse", "--topo-order", "--format=%h%x09%s", f"{revision}..{to}"]
+    ended = programs.run([*log, "--", *where])
+    if ended.returncode:
+        raise ConfigError(f"--good, --bad: git says: {' '.join(ended.stderr.split())}")
+    lines = (line.partition("\t") for line in ended.stdout.splitlines())
+    return [(commit, title) for commit, _, title in lines]
