@@ -289,6 +289,7 @@ class Work:
         runs = [run for run in self.plan.pending if run.name not in before]
         reserve = [run for run in self.plan.reserve if run.name not in before]
         self._runs.update((run.name, run) for run in [*runs, *reserve])
+        vars(self).pop("_labels", None)  # made of the cases that were known
         if self.is_locked:
             noting.note(self.plan)
         if self.plan.settings.cluster:
