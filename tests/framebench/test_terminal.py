@@ -25,6 +25,7 @@ from framebench.terminal.screen import Screen
 from framebench.terminal.view import ProgressView
 
 from ..terminal_lines import visible_lines
+from .made_up_verifications import CASE, verification_in
 
 NOW = 1_000_000.0
 
@@ -64,6 +65,17 @@ def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: st
     (tmp_path / "r1.json").write_text(text)
     assert outcome_of(tmp_path / "r1.json").status == "failed"
     assert outcome_of(tmp_path / "none.json").status == "failed"
+
+
+def test_verifications_are_one_line_with_what_failed(tmp_path: Path) -> None:
+    verification_in(tmp_path, CASE)
+    verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)
+    paths = sorted((tmp_path / "verification").rglob("*.json"))
+    line = status_lines.verified([*paths, tmp_path / "none.json"])
+    assert "1 passed, 1 failed" in line
+    assert "PyTorch" in line
+    assert "(allowed " in line
+    assert status_lines.verified([]) == ""
 
 
 def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:
