@@ -112,7 +112,9 @@ class Handlers:
         logs = self._work.plan.settings.results / "logs"
         for summary in (logs / "tables.log", logs / "report.log"):
             if summary.exists() and summary.stat().st_mtime >= self._started:
-                atexit.register(_say, ["", *bounded.read_text(summary).splitlines()])
+                columns = screen.columns_of(sys.stderr)
+                lines = bounded.read_text(summary).splitlines()
+                atexit.register(_say, ["", *(screen.wrapped(line, columns) for line in lines)])
         if status:
             raise SystemExit(status)
 
@@ -275,9 +277,8 @@ class Handlers:
 def _say(lines: Iterable[str]) -> None:
     """Print lines to stderr; a closed terminal or a full disk is ignored."""
     with contextlib.suppress(OSError, ValueError):
-        columns = screen.columns_of(sys.stderr)
         for line in lines:
-            print(screen.wrapped(printable(line), columns), file=sys.stderr)
+            print(printable(line), file=sys.stderr)
         sys.stderr.flush()
 
 

@@ -24,7 +24,7 @@ def lines(screen: FirstScreen, most: int | None = MOST_SETTINGS) -> list[str]:
         *screen.cannot,
         *screen.excluded,
         *(f"Careful: {line}" for line in screen.careful),
-        *([f"Next call: {step.text}: {step.command}"] if step else []),
+        *([f"Next call: {step.text}:", f"  {step.command}"] if step else []),
         f"report: {screen.page}",
     ]
 

@@ -8,7 +8,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 #: Seconds between two status lines. Rewriting one on a terminal disturbs no benchmark; in a log,
 #: each takes a line and follows only a result.
@@ -26,17 +26,15 @@ def columns_of(stream: TextIO) -> int:
 
 
 def wrapped(text: str, columns: int) -> str:
-    """Return text with each line wrapped, further ones indented; 0 columns leave them as they
-    are."""
-    if not columns:
-        return text
-    lines = []
-    for line in text.split("\n"):
-        indent = " " * (len(line) - len(line.lstrip()) + 4)
-        lines += textwrap.wrap(
-            line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-        ) or [""]
-    return "\n".join(lines)
+    """Return text with each line wrapped, but for indented ones: commands and logs, to be copied.
+    0 columns leave all as they are."""
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(
+        line
+        if not columns or line.startswith(" ")
+        else textwrap.fill(line, columns, subsequent_indent="    ", **options)
+        for line in text.split("\n")
+    )
 
 
 class Screen:
