@@ -9,4 +9,4 @@ rule default:
     input:
         rules.all.input,
     message:
-        "Tables and report are made"
+        "Tables and report written"

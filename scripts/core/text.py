@@ -47,6 +47,24 @@ def duration(seconds: float) -> str:
     return f"{seconds / 86400:.1f} days"
 
 
+def minutes(seconds: float) -> str:
+    """Format a time budget in words, such as ``10 minutes``."""
+    whole, rest = divmod(seconds, 60)
+    return duration(seconds) if rest or not whole else counted(int(whole), "minute")
+
+
+def clock(seconds: float) -> str:
+    """Format seconds like a clock, such as ``4:31`` or ``1:04:31``."""
+    whole, second = divmod(int(seconds), 60)
+    hour, minute = divmod(whole, 60)
+    return f"{hour}:{minute:02d}:{second:02d}" if hour else f"{minute}:{second:02d}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun, in the plural unless it is 1."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def accept_any_text() -> None:
     """Make standard output and error escape characters that the encoding of a terminal or batch
     system lacks, so that no message ends a run."""

@@ -12,27 +12,34 @@ import select
 import struct
 import termios
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from framebench.plan.jobs import Job, name_of
-from framebench.terminal import status_lines
+from framebench.terminal import screen, status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
 from framebench.terminal.view import ProgressView
 
 from ..terminal_lines import visible_lines
+from .made_up_verifications import CASE, verification_in
 
-LEFT = 720.0
+NOW = 1_000_000.0
 
 
-def record_of(folder: Path, **more: Any) -> Path:
+def record_of(folder: Path, repeat: int = 1, **more: Any) -> Path:
     metrics = {"throughput": {"value": 6.8199, "unit": "images/s", "better": "higher"}}
     made = {"status": "ok", "reason": "", "metrics": metrics, "wall_seconds": 8.2, **more}
-    path = folder / "r1.json"
+    path = folder / f"r{repeat}.json"
     path.write_text(json.dumps(made))
     return path
+
+
+def value(figure: float) -> dict[str, Any]:
+    return {"throughput": {"value": figure, "unit": "images/s", "better": "higher"}}
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -40,18 +47,17 @@ def record_of(folder: Path, **more: Any) -> Path:
 
 def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     def line(**more: Any) -> str:
-        return status_lines.result(
-            "12/84", "pytorch fp32", outcome_of(record_of(tmp_path, **more)), 8.2
-        )
+        outcome = outcome_of(record_of(tmp_path, **more))
+        return status_lines.result(271.0, "pytorch  fp32", outcome)
 
-    assert line() == "12/84 pytorch fp32 6.82 images/s 8 s"
+    assert line() == "4:31  pytorch  fp32  6.82 images/s"
     bad = {"metrics": {"throughput": {"value": None, "unit": "images/s"}}, "status": "oom"}
     assert line(**bad, reason="no room\nat all\x1b[2J") == (
-        "12/84 pytorch fp32 oom: no room at all\\x1b[2J 8 s"
+        "4:31  pytorch  fp32  oom: no room at all\\x1b[2J"
     )
     own = {"bandwidth": {"value": 12.0, "unit": "GB/s"}}
-    assert line(metrics=own) == "12/84 pytorch fp32 bandwidth 12 GB/s 8 s"
-    assert line(metrics={}, kind="verification") == "12/84 pytorch fp32 ok 8 s"
+    assert line(metrics=own) == "4:31  pytorch  fp32  bandwidth 12 GB/s"
+    assert line(metrics={}, kind="verification") == "4:31  pytorch  fp32  ok"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1], "wall_seconds": "x"}'])
@@ -61,26 +67,15 @@ def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: st
     assert outcome_of(tmp_path / "none.json").status == "failed"
 
 
-def test_the_status_says_all_where_there_is_room_and_the_time_left_where_there_is_none() -> None:
-    done, total = (
-        {"run": 12, "peak_flops": 3},
-        {"run": 84, "peak_flops": 21, "verification": 49, "tables": 1},
-    )
-    running = ["jax bert_base train fp32 1n1g r1", "another"]
-    assert status_lines.status(done, total, 2, running, LEFT) == (
-        "12/84 runs, 2 failed, 3/21 peak benchmarks, 0/49 verifications; "
-        "jax bert_base train fp32 1n1g r1 "
-        "and 1 more; about 12 min 00 s left"
-    )
-    for width in range(30, 200):
-        text = status_lines.status(done, total, 2, running, LEFT, width)
-        assert len(text) <= width
-        if width > 60:
-            assert text.startswith("12/84 runs, 2 failed")
-            assert text.endswith("about 12 min 00 s left")
-    assert status_lines.status(
-        {"run": 84, "peak_flops": 21}, {"run": 84, "peak_flops": 21}, 0, [], LEFT
-    ) == ("84/84 runs; about 12 min 00 s left")
+def test_verifications_are_one_line_with_what_failed(tmp_path: Path) -> None:
+    verification_in(tmp_path, CASE)
+    verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)
+    paths = sorted((tmp_path / "verification").rglob("*.json"))
+    line = status_lines.verified([*paths, tmp_path / "none.json"])
+    assert "1 passed, 1 failed" in line
+    assert "PyTorch" in line
+    assert "(allowed " in line
+    assert status_lines.verified([]) == ""
 
 
 def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:
@@ -93,127 +88,204 @@ def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:
     assert end_of_log(tmp_path / "none.log") == []
 
 
+@pytest.mark.parametrize("columns", [0, 40, 80, 200])
+def test_lines_wrap_and_lose_nothing(columns: int) -> None:
+    path = "/a/long/path/that/nobody/can/copy/in/parts/" * 3
+    text = f"4:31  jax  failed: {'word ' * 60}{path}\n    log: {path}"
+    shown = screen.wrapped(text, columns)
+    assert shown.split() == text.split()
+    if columns:
+        short = [line for line in shown.split("\n") if path not in line]
+        assert max(map(len, short)) <= columns
+        assert shown.split("\n")[0].startswith("4:31  jax  failed")
+    else:
+        assert shown == text
+
+
 # ---- where they are written ----------------------------------------------------------------------
 
 
-def drained(terminal: int) -> str:
+@contextmanager
+def terminal(columns: int) -> Iterator[tuple[TextIO, int]]:
+    """Yield the stream of a terminal, and where its output is read."""
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with os.fdopen(below, "w") as stream:
+        yield stream, above
+    os.close(above)
+
+
+def drained(above: int) -> str:
     """Return everything written so far, in however many parts."""
     parts = []
-    while select.select([terminal], [], [], 0.3)[0]:
-        parts.append(os.read(terminal, 4096))
+    while select.select([above], [], [], 0.3)[0]:
+        parts.append(os.read(above, 4096))
     return b"".join(parts).decode()
 
 
 def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> None:
-    above, below = pty.openpty()
-    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    asked: list[int] = []
-
-    def status(width: int) -> str:
-        asked.append(width)
-        return "x" * (width - len(asked))
-
-    with os.fdopen(below, "w") as stream:
-        screen = Screen(stream, True, False, status)
-        screen.show_status(0.0)
-        screen.say("one")
-        screen.show_status(0.0)
-        screen.say("two\nthree")
+    lengths = iter(range(90, 0, -1))
+    with terminal(80) as (stream, above):
+        shown = Screen(stream, True, False, lambda: "x" * next(lengths))
+        shown.show_status(0.0)
+        shown.say("one")
+        shown.show_status(0.0)
         middle = drained(above)
-        assert visible_lines(middle)[:-1] == ["one", "two", "three"]
-        assert visible_lines(middle)[-1] == "x" * (79 - len(asked)), (
-            "something of a longer one was left"
-        )
-        assert set(asked) == {79}, "a line of the terminal's full width makes some wrap it"
-        screen.close()
-        screen.say("behind")
-        screen.show_status(0.0)
-        end = middle + drained(above)
-    assert visible_lines(end) == ["one", "two", "three", "behind", ""]
-    os.close(above)
+        assert visible_lines(middle)[:-1] == ["one"]
+        # A line of the terminal's full width makes some wrap it.
+        assert visible_lines(middle)[-1] == "x" * 77 + ".."
+        lengths = iter([5])
+        shown.say("two\nthree")
+        assert visible_lines(middle + drained(above)) == ["one", "two", "three", "xxxxx"]
+        shown.close()
+        shown.say("behind")
+        shown.show_status(0.0)
+        end = drained(above)
+    assert visible_lines(end) == ["behind", ""]
 
 
 def test_a_log_has_a_status_line_a_minute_at_most() -> None:
     stream = io.StringIO()
-    screen = Screen(stream, False, False, lambda width: f"status of {width}")
+    shown = Screen(stream, False, False, lambda: "status")
     now = time.time()
     for second in range(0, 150, 10):
-        screen.say(f"{second}", "red")
-        screen.show_status(now + second)
-    screen.close()
+        shown.say(f"{second}", is_red=True)
+        shown.show_status(now + second)
+    shown.close()
     said = stream.getvalue().splitlines()
-    assert said.count("status of 0") == 2
+    assert said.count("status") == 2
     assert "\033" not in stream.getvalue()
-    assert said.index("status of 0") == 7, "before a minute was over"
+    assert said.index("status") == 7, "before a minute was over"
 
 
 # ---- events --------------------------------------------------------------------------------------
 
 
-def event(name: str, created: float, **attributes: Any) -> tuple[str, logging.LogRecord]:
-    made = logging.LogRecord("snakemake", logging.INFO, "", 0, name, (), None)
-    vars(made).update(attributes, created=created)
-    return name, made
+class Call:
+    """A made-up call whose events are played to a view; its clock is set by hand."""
+
+    def __init__(self, folder: Path, repeats: int = 3, here: bool = True, **view: Any) -> None:
+        self.folder, self.seconds, self.numbers = folder, 0.0, 0
+        self.stream = io.StringIO()
+        others = [self.environment(name) for name in view.pop("environments", ())]
+        jobs = [self.run(repeat) for repeat in range(1, repeats + 1)] + others
+        budget = view.pop("budget", None)
+        self.view = ProgressView(jobs, "results", lambda: self.seconds, budget, 1.0, here)
+        self.view.attach(self.stream, False, False)
+
+    def run(self, repeat: int) -> Job:
+        record = str(self.folder / f"r{repeat}.json")
+        return Job(
+            name_of(self.wildcards(repeat)), "run", "c", 10.0, label="toy  training",
+            record=record, log=record.replace(".json", ".log"), software="toy",
+        )  # fmt: skip
+
+    @staticmethod
+    def environment(name: str) -> Job:
+        wildcards = {"environment": name, "digest": "0" * 8}
+        return Job(name_of(wildcards), "environment", name, 60.0, label=f"environment {name}")
+
+    @staticmethod
+    def wildcards(repeat: int) -> dict[str, str]:
+        return {"framework": "toy", "model": "toy", "case": "c", "repeat": str(repeat)}
+
+    def event(self, name: str, **attributes: Any) -> bool:
+        made = logging.LogRecord("snakemake", logging.INFO, "", 0, name, (), None)
+        vars(made).update(attributes, created=NOW + self.seconds)
+        return self.view.takes(name, made)
+
+    def begin(self, wildcards: dict[str, str], rule: str = "benchmark", **more: Any) -> bool:
+        self.numbers += 1
+        given = {"jobid": self.numbers, "wildcards": wildcards, "rule_name": rule}
+        return self.event("job_info", **given, **more)
+
+    def finish(self, seconds: float) -> bool:
+        self.seconds += seconds
+        return self.event("job_finished", job_id=self.numbers)
+
+    def measure(self, repeat: int, **record: Any) -> None:
+        self.begin(self.wildcards(repeat))
+        record_of(self.folder, repeat, **record)
+        self.finish(10.0)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stream.getvalue().splitlines()
 
 
-def run_of(number: int, record: Path, **more: Any) -> tuple[dict[str, str], Job]:
-    wildcards = {"framework": "toy", "model": "toy", "case": "c", "repeat": str(number)}
-    name = name_of(wildcards)
-    return wildcards, Job(
-        name, "run", "c", 10.0, label=f"toy r{number}", record=str(record), **more
-    )
-
-
-def played(record: Path, here: bool) -> str:
-    """Return the output of a call of three runs: one with a record, one without, one not begun.
-    It also has a job that is not ours."""
-    runs = [run_of(number, record) for number in (1, 2, 3)]
-    view = ProgressView([job for _, job in runs], 1.0, False, here)
-    stream = io.StringIO()
-    view.attach(stream, False, False)
-    now = time.time()
-    info = {"rule_name": "benchmark"}
-    assert view.takes(*event("job_info", now, jobid=1, wildcards=runs[0][0], **info))
-    assert view.takes(*event("job_finished", now + 12, job_id=1))
-    assert view.takes(*event("job_info", now + 12, jobid=2, wildcards=runs[1][0], **info))
-    # Of a cluster's job, Snakemake knows more than its log.
-    assert view.takes(*event("job_error", now + 20, jobid=2)) == here
-    assert not view.takes(*event("job_info", now, jobid=9, wildcards={"run": "x"}, **info))
-    assert not view.takes(*event("job_finished", now, job_id=9))
-    assert not view.takes(*event("", now))
-    assert view.status().startswith("2/3 runs, 1 failed; about ")
-    view.end(lambda attributes: view.takes(*event("", now, **attributes)) and None)
-    return stream.getvalue()
-
-
-def test_jobs_become_results_whatever_else_runs(tmp_path: Path) -> None:
-    said = played(record_of(tmp_path), True)
-    assert said.splitlines() == [
-        "1/3 toy r1 6.82 images/s 12 s",
-        "2/3 toy r2 failed: ended without a record 8 s",
+def test_repeats_have_a_clock_their_number_and_the_median(tmp_path: Path) -> None:
+    call = Call(tmp_path)
+    for repeat, figure in enumerate((20.0, 40.0, 30.0), 1):
+        call.measure(repeat, metrics=value(figure))
+    assert call.lines == [
+        "0:10  toy  training  20 images/s",
+        "0:20  toy  training  40 images/s  (2nd; median 30)",
+        "0:30  toy  training  30 images/s  (3rd; median 30)",
     ]
 
 
-def test_on_a_cluster_a_run_took_what_its_record_says(tmp_path: Path) -> None:
-    said = played(record_of(tmp_path), False)
-    assert "1/3 toy r1 6.82 images/s 8 s" in said
+@pytest.mark.parametrize("here", [True, False])
+def test_jobs_become_results_whatever_else_runs(tmp_path: Path, here: bool) -> None:
+    call = Call(tmp_path, here=here)
+    call.measure(1)
+    call.begin(call.wildcards(2))
+    # Of a cluster's job, Snakemake knows more than its log.
+    assert call.event("job_error", jobid=call.numbers) == here
+    assert not call.begin({"other": "x"}, "another", output=["elsewhere/x"])
+    assert not call.finish(0.0)
+    assert not call.event("")
+    assert [line for line in call.lines if " \N{MIDDLE DOT} " not in line] == [
+        "0:10  toy  training  6.82 images/s",
+        "0:10  toy  training  failed: ended without a record",
+    ]
+    assert "2 of 3 runs" in call.view.status()
+    assert "1 job failed" in call.view.status()
+    call.view.end(lambda attributes: call.event("", **attributes) and None)
+
+
+def test_rules_that_write_below_the_results_are_no_news(tmp_path: Path) -> None:
+    call = Call(tmp_path)
+    assert call.begin({}, "medians", output=["results/tables/summary.csv"])
+    assert not call.begin({}, "all", output=[])
+    assert call.lines == []
+
+
+def test_what_a_framework_lacks_is_said_once(tmp_path: Path) -> None:
+    call = Call(tmp_path)
+    for repeat in (1, 2):
+        call.measure(repeat, status="unsupported", reason="no such precision", metrics={})
+    assert call.lines == ["0:10  toy  training  cannot: no such precision"]
+    assert "failed" not in call.view.status()
+
+
+def test_environments_are_one_line(tmp_path: Path) -> None:
+    call = Call(tmp_path, environments=("a", "b"))
+    assert call.view.status().startswith("Environments: 0 of 2 built")
+    for name in ("a", "b"):
+        call.begin({"environment": name, "digest": "0" * 8}, "environment")
+        call.finish(1.0)
+        assert call.view.status().startswith("Environments: 1 of 2 built (a)") == (name == "a")
+    assert call.lines == ["Environments: 2 of 2 built"]
+
+
+def test_within_a_budget_the_status_is_a_clock_and_what_comes_next(tmp_path: Path) -> None:
+    call = Call(tmp_path, budget=600.0)
+    call.seconds = 250.0
+    call.view.begin_round((), ["leads settled: 1 of 3", "next: repeats of A and B (2 of 7)"])
+    status = "4:10 of 10:00 \N{MIDDLE DOT} leads settled: 1 of 3 \N{MIDDLE DOT} next: repeats of"
+    assert call.view.status().startswith(status)
+    assert call.lines[0].startswith(status), "a log has it at each round"
 
 
 def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
-    log = tmp_path / "r1.log"
-    log.write_text("Traceback\nError: no\n")
-    _, run = run_of(1, record_of(tmp_path, status="failed", reason="no", metrics={}), log=str(log))
-    view = ProgressView([run], 1.0, True, True)
-    stream = io.StringIO()
-    view.attach(stream, False, False)
-    wildcards = {"framework": "toy", "model": "toy", "case": "c", "repeat": "1"}
-    view.takes(*event("job_info", 0.0, jobid=1, wildcards=wildcards, rule_name="benchmark"))
-    view.takes(*event("job_finished", 3.0, job_id=1))
-    assert stream.getvalue().splitlines()[:4] == [
-        "1/1+ toy r1 failed: no 3 s",
+    call = Call(tmp_path)
+    (tmp_path / "r1.log").write_text("Traceback\nError: no\n")
+    call.measure(1, status="failed", reason="no", metrics={})
+    assert call.lines == [
+        "0:10  toy  training  failed: no",
         "    Traceback",
         "    Error: no",
-        f"    log: {log}",
+        f"    log: {tmp_path}/r1.log",
     ]
 
 

@@ -232,7 +232,7 @@ def test_a_killed_call_is_taken_up_by_the_next_and_a_controller_comes_back(
     hold.unlink()
     before = wait_for(slurm_project.project.records, "a run to finish")
     hold.touch()
-    workflow.read_until("1/2 toy toy")
+    workflow.read_until("  toy  Toy: ")
     wait_for_held_job(slurm_project, [first.number])
     os.killpg(workflow.pid, signal.SIGKILL)
     ended(workflow)

@@ -54,7 +54,7 @@ def test_on_a_shared_file_system(project: Project, offline: dict[str, str]) -> N
     shared = project.folder.parent / "shared"
     project.configure(environments=str(shared))
     ran = runs_of(project, offline)
-    assert "Building the environment toy" in ran.stdout
+    assert "Building 1 environment first" in ran.stdout
     (folder,) = shared.glob("toy-????????")
     assert not (project.folder / ".venvs").exists()
     for record in project.parsed():
@@ -183,7 +183,7 @@ def test_a_damaged_one_is_built_anew(project: Project, offline: dict[str, str]) 
     plan = project.run("plan")
     assert "toy.yaml (it is damaged)" in plan.stdout, plan.stdout
     ran = runs_of(project, offline)
-    assert "Building the environment toy" in ran.stdout
+    assert "Building 1 environment first" in ran.stdout
     assert set(project.statuses()) == {"ok"}
     assert len(project.records()) == 2
     assert python.exists()
@@ -276,10 +276,9 @@ def test_a_first_figure_does_not_wait_for_the_environments_of_others(
     places = [
         output.index(words)
         for words in (
-            "Building the environment toy",
-            "toy toy train fp32",
-            "Building the environment second",
-            "second toy train fp32",
+            "  toy  Toy: ",
+            "Environments: 2 of 2 built",
+            "  second  Toy: ",
         )
     ]
     assert places == sorted(places), output

@@ -22,6 +22,7 @@ from .snakemake_server import SnakemakeCall
 
 ALONE = ("--until", "benchmark")
 REPORTED = "tables and report hold them: results/report.html"
+INTERRUPTED = "toy Toy: a line through points inference fp32 repeat 1"
 
 
 def started_after_first_record(project: Project, *arguments: str, **more: str) -> SnakemakeCall:
@@ -89,7 +90,7 @@ def test_a_signal_ends_the_call(
     report, peak = ("", "") if words else (f"; {REPORTED}", ", 1 peak benchmark")
     assert output.rstrip().splitlines()[-3:] == [
         f"Measured: 1 of 4 runs{report}",
-        f"Missing: 3 runs{peak}; interrupted: toy toy inference fp32 1n1g r1",
+        f"Missing: 3 runs{peak}; interrupted: {INTERRUPTED}",
         " ".join(["To go on: snakemake --cores all", *words]),
     ], output
     if not words:
@@ -113,7 +114,7 @@ def test_kill_of_a_run(project: Project) -> None:
     assert "Interrupted" in (project.folder / "results" / "report.html").read_text()
     assert output.rstrip().splitlines()[-3:] == [
         f"Measured: 3 of 4 runs; {REPORTED}",
-        "Missing: 1 run; interrupted: toy toy inference fp32 1n1g r1",
+        f"Missing: 1 run; interrupted: {INTERRUPTED}",
         "To go on: snakemake --cores all",
     ]
     assert_continues(project, project.records(), tables=True)
@@ -130,7 +131,7 @@ def test_kill_of_a_rank_is_recorded(project: Project) -> None:
     failed = [text for text in project.records().values() if '"failed"' in text]
     assert "SIGKILL" in json.loads(failed[0])["reason"]
     assert "SIGKILL" in (project.folder / "results" / "report.html").read_text()
-    assert re.search(r"^Not measured: 1 of 4 runs \(1 failed\)\n  toy toy .*SIGKILL", output, re.M)
+    assert re.search(r"^Not measured: 1 of 4 runs \(1 failed\)\n  toy Toy: .*SIGKILL", output, re.M)
     project.assert_nothing_left()
     again = project.all()
     assert again.returncode == 1, "the records are the same, and the status another"
@@ -270,7 +271,7 @@ def test_a_host_name_that_does_not_resolve_is_told_before_anything_starts(
     ran = after(project, "hostname nowhere.invalid")
     assert ran.returncode == 0, ran.stderr
     told = "host name nowhere.invalid: does not resolve"
-    assert told in ran.stderr.partition("To do: ")[0], ran.stderr
+    assert told in ran.stderr.partition("Measuring ")[0], ran.stderr
 
 
 def test_read_only_results(project: Project) -> None:

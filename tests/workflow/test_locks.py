@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,7 +35,7 @@ def judge(project: Project, results: str, outputs: list[tuple[int, str]]) -> str
     """Return what is wrong with the ends of a pair of calls; "" for nothing."""
     actual = records(project, results)
     text = "\n".join(output for _, output in outputs)
-    started = text.count("toy toy train fp32 1n1g r")
+    started = len(re.findall(r"^\d+:\d\d  toy  Toy: ", text, re.M))
     if sorted(Path(name).stem for name in actual) != ["r1", "r2"]:
         return f"{sorted(actual)} are there: {text}"
     if any('"status": "ok"' not in record for record in actual.values()):

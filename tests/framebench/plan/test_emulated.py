@@ -9,7 +9,7 @@ import pytest
 from core import precisions
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
-from framebench.plan import plan_text
+from framebench.plan import call_text
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
 from framebench.runs import peak_flops, verify
@@ -60,10 +60,10 @@ def test_neither_verification_nor_peak_is_made_of_what_is_left_out(tmp_path: Pat
 
 
 def test_the_plan_says_it_once_with_the_key_that_measures(tmp_path: Path) -> None:
-    lines = plan_text.left_out(planned(tmp_path, frameworks=["pytorch", "mxnet"]))
+    lines = call_text.left_out(planned(tmp_path, frameworks=["pytorch", "mxnet"]))
     assert sum("bfloat16" in line and "emulated=measure" in line for line in lines) == 1, lines
     measured = planned(tmp_path, emulated="measure")
-    assert not plan_text.left_out(measured)
+    assert not call_text.left_out(measured)
     seconds = {run.case.precision: run.seconds for run in measured.runs}
     assert seconds["amp"] > 2 * seconds["fp32"], "planned like fp32"
 
@@ -76,8 +76,8 @@ def test_a_precision_that_a_framework_says_it_lacks_starts_nothing(
     plan = make_plan(loaded, CATALOG, Machine(2, 0, instruction_sets=sets), None)
     mixed = {case.framework for case in plan.folders if case.precision == "amp"}
     assert mixed == {"mxnet", "pytorch", "tensorflow"}
-    lines = [line for line in plan_text.left_out(plan) if "has no amp" in line]
-    assert len(lines) == len({case.framework for case in plan.folders}) - len(mixed)
+    lacking = {out.case.framework for out in plan.left_out if "has no amp" in out.reason}
+    assert lacking == {case.framework for case in plan.folders} - mixed
     first = {run.case.precision for run in plan.runs}
     assert first == {"fp32"}, "all frameworks come first"
 

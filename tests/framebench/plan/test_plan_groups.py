@@ -45,15 +45,11 @@ def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path
         devices_per_node=[1, 64],
     )
     text = describe(plan)
-    rows = [
-        line.split()[:2]
-        for line in text.splitlines()
-        if " resnet50_v1.5  " in line and "; resnet" not in line
-    ]
+    rows = [line.split()[:2] for line in text.splitlines() if " resnet50_v1.5  " in line]
     assert rows == [["pytorch", "resnet50_v1.5"], ["jax", "resnet50_v1.5"]]
     assert len(re.findall(r"batch 4 \.\. 64 \(5\) ", text)) == 2, text
     assert len(re.findall("needs 64 devices per node", text)) == 1
-    assert re.search(r"^  10 +pytorch, jax; resnet50_v1.5 +needs 64 ", text, re.MULTILINE), text
+    assert re.search(r"^Left out: 10 cases, .*: needs 64 devices", text, re.MULTILINE), text
     assert text.index("needs 64") < text.index("To do: 20 runs"), "the total is not last"
 
 
@@ -61,16 +57,19 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path, framework=["pytorch"], mode=["train", "inference"], batch_per_device=[1, 2]
     )
-    names = labels.label_cases(plan.folders).values()
+    names = labels.label_cases(plan.folders, {}).values()
     assert sorted(names) == [
-        f"pytorch resnet50_v1.5 {mode} fp32 1n1g b{size}"
-        for mode in ("inference", "train")
+        f"pytorch  ResNet-50 v1.5 {mode}  fp32  batch {size}"
+        for mode in ("inference", "training")
         for size in (1, 2)
     ]
     one = plan_of(tmp_path, framework=["pytorch"], batch_per_device=[2])
-    assert list(labels.label_cases(one.folders).values()) == [
-        "pytorch resnet50_v1.5 train fp32 1n1g"
-    ]
+    (case,) = one.folders
+    larger = case._replace(batch_per_device=8)
+    assert labels.label_cases([case, larger], {larger: case}) == {
+        case: "pytorch  ResNet-50 v1.5 training  fp32",
+        larger: "pytorch  ResNet-50 v1.5 training  fp32  batch 8",
+    }
 
 
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:

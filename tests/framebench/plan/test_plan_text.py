@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from framebench.plan import plan_text
+from core.gpus import Gpu
+from framebench.cases.fitting import LeftOut
+from framebench.config.settings import load_settings
+from framebench.machine.local import Machine
+from framebench.plan import call_text, plan_text
+from framebench.plan.planning import Plan, make_plan
+from framebench.records.sidecars.expected import TOO_SLOW
 
-from ..settings import changed, plan
+from ..settings import CATALOG, CONFIG, changed, plan
+
+H100 = Gpu("NVIDIA H100", 80 * 2**30, "580.95.05", "", "", "9.0")
 
 
 def said(*statuses: str) -> list[str]:
@@ -32,18 +42,59 @@ def test_runs_that_a_higher_limit_might_let_through_are_named() -> None:
     assert "memory_limit is auto" in no_memory
 
 
-def test_each_reason_for_leaving_cases_out_is_a_line() -> None:
-    def case(framework: str) -> Any:
-        return SimpleNamespace(framework=framework, model="toy")
+def test_each_reason_for_leaving_cases_out_is_a_line_in_words(tmp_path: Path) -> None:
+    made = plan(tmp_path, changed(framework=["jax", "pytorch", "mxnet"]))
+    jax, pytorch, _ = sorted(made.folders, key=lambda case: case.framework != "jax")
+    slow = f"{TOO_SLOW}10 minutes; to include it: --config time_budget=1646"
+    left = [LeftOut(jax, "too large"), LeftOut(pytorch, "too large"), LeftOut(pytorch, slow)]
+    too_large, too_slow = call_text.left_out(replace(made, left_out=left))
+    for text in ("2 cases", "JAX", "ResNet-50 v1.5 training", "too large"):
+        assert text in too_large
+    assert too_slow.startswith("Too slow for 10 minutes")
+    assert too_slow.endswith("--config time_budget=1646")
+    assert call_text.left_out(made) == []
 
-    reasons = [("jax", "needs 2 devices"), ("pytorch", "needs 2 devices"), ("jax", "too large")]
-    left: Any = [SimpleNamespace(case=case(name), reason=why) for name, why in reasons]
-    plan: Any = SimpleNamespace(left_out=left)
-    assert plan_text.left_out(plan) == [
-        "Left out: 2 case(s) (jax, pytorch; toy): needs 2 devices",
-        "Left out: 1 case(s) (jax; toy): too large",
-    ]
-    assert plan_text.left_out(SimpleNamespace(left_out=[])) == []  # type: ignore[arg-type]
+
+AMX = frozenset({"avx512f", "amx_bf16"})
+
+
+def quick(tmp_path: Path, machine: Machine, **config: Any) -> Plan:
+    given = {**CONFIG, "suite": "quick", "results": str(tmp_path), **config}
+    return make_plan(load_settings(given, CATALOG), CATALOG, machine, None)
+
+
+def test_a_call_begins_with_what_it_measures_for_how_long(tmp_path: Path) -> None:
+    made = quick(tmp_path, Machine(2, 0, instruction_sets=AMX))
+    first, processor = call_text.opening(made, 9, "", 0.0)
+    for text in ("9 environments", "at most 10 minutes", "BERT", "9 frameworks"):
+        assert text in first
+    for text in ("bfloat16 (AMX)", "MXNet, PyTorch and TensorFlow 2", "the others have none"):
+        assert text in processor
+    assert not any("has no amp" in line for line in call_text.left_out(made)), "said already"
+    one = plan(tmp_path, changed())
+    (only,) = call_text.opening(one, 0, "2 runs", 60.0)
+    assert "PyTorch: 2 runs" in only
+
+
+def test_a_round_is_named_by_its_runs(tmp_path: Path) -> None:
+    made = quick(tmp_path, Machine(2, 0), frameworks=["jax", "pytorch"])
+    pairs = [run for run in made.reserve if run.repeat == 2 and run.case not in made.larger]
+    assert call_text.next_runs(made, pairs) == "repeats of JAX and PyTorch (2 of 7)"
+    assert call_text.next_runs(made, made.runs).startswith("first runs of ResNet-50 v1.5 inference")
+    larger = [run for run in made.reserve if run.case in made.larger]
+    assert "4 times the batch" in call_text.next_runs(made, larger)
+
+
+def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> None:
+    made = quick(tmp_path, Machine(16, 8, devices=(H100,) * 8))
+    text = plan_text.describe(made)
+    assert "on 8 GPUs" in text
+    calls = re.findall(r"^  call (\d): (.+)$", text, re.MULTILINE)
+    assert [number for number, _ in calls] == ["1", "2", "3"]
+    assert "first figures of" in calls[0][1]
+    everything = " ".join(what for _, what in calls)
+    assert "training" in everything
+    assert re.search(r"all of it: \d+ calls", text)
 
 
 def test_few_cases_are_named_as_the_key_takes_them(tmp_path: Path) -> None:

@@ -73,18 +73,10 @@ def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None
     assert any(said in text for text in answers.answers_of(tables).own_model)
 
 
-def test_the_terminal_says_all_of_the_best_combination() -> None:
-    actual = answers.answers_of(built(*COMBINATIONS))
-    lines = answers.lines(actual, [])
-    assert max(map(len, lines)) <= answers.WIDTH < len(actual.own_model[0])
-    assert actual.own_model[0] in " ".join(line.strip() for line in lines)
-
-
 def test_no_frameworks_compete_for_it() -> None:
     tables = built(*COMBINATIONS)
     actual = answers.answers_of(tables)
     assert (actual.fastest, actual.compares_frameworks) == ([], False)
-    assert not [line for line in answers.lines(actual, []) if "astest" in line]
     roof = repeats(9.0, framework="", model="", mode="memory", unit="GB/s")
     under = built(*COMBINATIONS, roof)
     assert not answers.answers_of(under).compares_frameworks

@@ -2,7 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+from core import precisions
+from core.case import Case
+
+from ..config.catalog import framework_title, model_title
+
+#: Modes and precisions in words; others are called by their name.
+_WORDS = {"train": "training", "amp": "mixed"}
+#: Most models to name; longer lists show their number.
+MOST_MODELS = 6
+
+
+def in_words(name: str) -> str:
+    """Return a mode or precision in words, such as ``training`` or ``mixed``."""
+    return _WORDS.get(name, name.replace("_", " "))
+
+
+def workload(case: Case) -> str:
+    """Return model and mode of a case in words, such as ``ResNet-50 training``."""
+    model = [model_title(case.model)] if case.model else []
+    return " ".join([*model, in_words(case.mode)])
+
+
+def devices(case: Case, noun: str = "device") -> str:
+    """Return nodes and devices of a case in words, such as ``2 nodes x 8 GPUs``."""
+    nodes = f"{case.nodes} nodes x " if case.nodes > 1 else ""
+    return f"{nodes}{case.devices_per_node} {noun}{'s' * (case.devices_per_node > 1)}"
+
+
+def setting(case: Case, accelerator: str) -> str:
+    """Return what frameworks compete in, such as ``ResNet-50 training, mixed, 8 GPUs``."""
+    parts = [workload(case), in_words(case.precision)]
+    if accelerator == "cuda" or case.devices > 1:
+        parts.append(devices(case, "GPU" if accelerator == "cuda" else "device"))
+    return ", ".join(filter(None, parts))
+
+
+def frameworks(cases: Iterable[Case]) -> list[str]:
+    """Return the titles of the frameworks of some cases, in their order."""
+    return list(dict.fromkeys(framework_title(case.framework) for case in cases if case.framework))
+
+
+def workloads(cases: Iterable[Case]) -> str:
+    """Return models, modes and reduced precisions of some cases in words, such as ``ResNet-50 and
+    BERT training, mixed``."""
+    cases = list(cases)
+    models = list(dict.fromkeys(model_title(case.model) for case in cases if case.model))
+    modes = list(dict.fromkeys(in_words(case.mode) for case in cases))
+    parts = [f"{len(models)} models"] if len(models) > MOST_MODELS else [listed(models)]
+    parts = [", ".join([*parts, listed(modes)]) if len(models) > 1 < len(modes) else
+             " ".join(filter(None, [*parts, listed(modes)]))]  # fmt: skip
+    if all(precisions.baseline(case.precision) for case in cases):
+        parts.append(listed(in_words(case.precision) for case in cases))
+    return ", ".join(parts)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return different words as a list, such as ``A, B and C``."""
+    *most, last = dict.fromkeys(words) or [""]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def topology(nodes: Any, devices_per_node: Any) -> str:

@@ -6,7 +6,7 @@ import gc
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -20,17 +20,16 @@ from ..config.validation import ConfigError, did_you_mean
 from ..files import json_files, marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches, verifications
-from ..records.run import Run, cause
+from ..records.run import cause
 from ..records.sidecars import assumptions, calls, expected, interruptions
 from ..records.sidecars.assumptions import Assumptions
 from ..records.sidecars.expected import ExpectedCase
+from ..terminal import screen
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..records import device_peaks
-    from ..tables.origin import Origin
-    from ..tables.results import CaseResult
     from ..tables.table import Inputs, Table
 
 T = TypeVar("T")
@@ -117,7 +116,8 @@ def make_report(
     for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
-    from ..tables import answers, coverage, frames, origin
+    from ..tables import first_screen, frames, origin
+    from ..terminal import answer
 
     record_set = record_sets.load(source)
     digest = fingerprint(record_set, source, results)
@@ -145,20 +145,18 @@ def make_report(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
         further, sidecars.interrupted, provenance,
     )  # fmt: skip
+    answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
+    text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(answered, None)]
+    files[results / answer.FILE] = "\n".join([*text, ""])
     files[folder / ARCHIVED] = record_links.named(files[page])
     files[folder / FINGERPRINT] = digest + "\n"
     if not leave and not is_before_round:
         # First: Snakemake remakes tables that are older than RUNS.
         files = {results / RUNS: digest + "\n", **files}
     write_together(files)
-    print(
-        "\n".join(
-            answers.lines(
-                answers.answers_of(tables, coverage.sentences(inputs)),
-                _last(record_set.runs, inputs.cases.values(), provenance, page),
-            )
-        )
-    )
+    columns = screen.columns_of(sys.stdout)
+    for line in answer.lines(answered):
+        print(screen.wrapped(line, columns))
 
 
 def write_overview(source: Path, into: Path | None) -> None:
@@ -186,20 +184,6 @@ def write_overview(source: Path, into: Path | None) -> None:
     write_whole(into, page)
 
 
-def _last(
-    runs: Sequence[Run], cases: Iterable[CaseResult], provenance: Origin, page: Path
-) -> list[str]:
-    """Return the last lines of a call: unverified figures, sources, and paths of the output."""
-    from ..tables import formatting
-
-    hint = unverified_text(cases)
-    taken = formatting.counted(len(runs), "run") + (
-        f" in {provenance.took}" if provenance.took else ""
-    )
-    text = " \N{MIDDLE DOT} ".join([taken, *provenance.facts])
-    return [*filter(None, (hint, text)), f"report: {page}"]
-
-
 def inputs_of(record_set: record_sets.RecordSet, sidecars: Sidecars) -> Inputs:
     """Group and judge a set of records for tables."""
     from ..records import device_peaks, verified
@@ -222,16 +206,6 @@ def inputs_of(record_set: record_sets.RecordSet, sidecars: Sidecars) -> Inputs:
         expected=[case for case in sidecars.asked if not case.left_out],
         left_out=[case for case in sidecars.asked if case.left_out],
     )
-
-
-def unverified_text(cases: Iterable[CaseResult]) -> str:
-    """Say how many figures a command can verify that are not verified, and name the command; "" if
-    there is none."""
-    from ..records import verified
-
-    figures = [result for result in cases if result.throughput is not None]
-    count = sum(result.verifiable for result in figures)
-    return f"{count} of {len(figures)} figures are unverified: run {verified.HOW}" if count else ""
 
 
 def peak_flops_folder(source: Path) -> Path:

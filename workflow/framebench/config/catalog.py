@@ -145,6 +145,11 @@ def framework_declaration(framework: str) -> dict[str, Any]:
     return _framework(PROJECT, framework) if is_complete else {}
 
 
+def framework_title(framework: str) -> str:
+    """Return the title of one of this project's frameworks, and the name of another."""
+    return str(framework_declaration(framework).get("title", framework))
+
+
 @cache
 def model_title(model: str) -> str:
     """Return the title of one of this project's models, and the name of another."""

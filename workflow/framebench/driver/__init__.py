@@ -16,7 +16,7 @@ from ..config import catalog, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
-from ..plan import plan_text, targets
+from ..plan import call_text, plan_text, targets
 from ..runs import partial, verify
 from . import call
 from .call import Invocation, refuse, warn
@@ -94,7 +94,7 @@ class Driver:
         )  # fmt: skip
         # Printed here, because without jobs no handler is called.
         plan = self.work.plan
-        notices = (plan_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs)
+        notices = (call_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs)
         for text in notices if asked.measures else ():
             for line in text(plan):
                 warn(line)

@@ -22,7 +22,7 @@ from ..plan.planning import Plan
 from ..records.record_sets import RecordsError
 from ..records.sidecars import calls, interruptions
 from ..runs import partial, private_variables, requests, slurm, slurm_nodes
-from ..terminal import closing
+from ..terminal import closing, screen
 from ..terminal.closing import Failed
 from ..terminal.nouns import NOUNS
 from ..terminal.outcome import outcome_of
@@ -112,7 +112,9 @@ class Handlers:
         logs = self._work.plan.settings.results / "logs"
         for summary in (logs / "tables.log", logs / "report.log"):
             if summary.exists() and summary.stat().st_mtime >= self._started:
-                atexit.register(_say, ["", *bounded.read_text(summary).splitlines()])
+                columns = screen.columns_of(sys.stderr)
+                lines = bounded.read_text(summary).splitlines()
+                atexit.register(_say, ["", *(screen.wrapped(line, columns) for line in lines)])
         if status:
             raise SystemExit(status)
 
@@ -143,10 +145,10 @@ class Handlers:
 
     def _failed(self) -> list[Failed]:
         plan = self._renewed()
-        named = labels.label_cases(plan.cases)
+        named = labels.label_cases(plan.cases, plan.larger)
         runs = plan.settings.results / "runs"
         return [
-            Failed(f"{named[run.case]} r{run.repeat}", run.status, reason)
+            Failed(f"{named[run.case]}  repeat {run.repeat}", run.status, reason)
             for run in plan.runs
             if closing.is_failure(run.status)
             for reason in [outcome_of(runs / f"{run.name}.json").reason]

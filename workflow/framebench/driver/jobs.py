@@ -44,7 +44,7 @@ class Jobs:
     def texts(self, wildcards: Wildcards) -> JobTexts:
         """Return command and label, by one function: Snakemake's call of each takes a while."""
         job = self._job(wildcards)
-        return JobTexts(self._command(job), job.label)
+        return JobTexts(self._command(job), job.title)
 
     def _command(self, job: Job) -> str:
         plan = self._work.plan

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..plan.forecast import time_left
+from ..plan import call_text
 from ..plan.jobs import Job
 from ..plan.planning import PlannedRun
 from ..runs import jobs, total
@@ -25,12 +25,17 @@ class Progress:
     def show(self, waiting: Iterable[SnakemakeJob]) -> None:
         """Send the view of pending jobs."""
         plan = self._work.plan
-        at_once = total.at_once(plan)
         pending = [one for job in waiting if (one := self._job(job))]
-        may_grow = bool(plan.reserve or self._work.searches)
-        self._view = ProgressView(pending, at_once, may_grow, self._snakemake.runs_here)
-        text = f"To do: {self._view.counts()}, {time_left(self._view.left)}"
-        self._snakemake.send_view(self._view, text)
+        # On a cluster the budget is node time, which no clock shows.
+        budget = None if plan.settings.cluster else plan.settings.budget
+        view = self._view = ProgressView(
+            pending, self._work.results, lambda: self._snakemake.seconds, budget,
+            total.at_once(plan), self._snakemake.runs_here,
+        )  # fmt: skip
+        lines = call_text.opening(plan, view.count("environment"), view.counts(), view.left)
+        self._snakemake.send_view(view, "\n".join(lines))
+        if budget and plan.pending:
+            view.begin_round((), [f"next: {call_text.next_runs(plan, plan.pending)}"])
 
     def stop(self) -> None:
         """Tell the view that running jobs end without a result."""
@@ -40,16 +45,19 @@ class Progress:
     def label(self, job: SnakemakeJob) -> str:
         """Return the label of a job that measures."""
         known = self._job(job)
-        return known.label if known else str(job)
+        return known.title if known else str(job)
 
     def end(self) -> None:
         """End the view before the call's closing output."""
         if self._view:
             self._view.end(self._snakemake.send)
 
-    def _grow(self, runs: Iterable[PlannedRun]) -> None:
+    def _grow(self, runs: Sequence[PlannedRun]) -> None:
         if self._view:
-            self._view.add(map(self._work.job_of_run, runs))
+            settled, leads = self._work.leads
+            ahead = [f"leads settled: {settled} of {leads}"] * bool(leads)
+            ahead.append(f"next: {call_text.next_runs(self._work.plan, runs)}")
+            self._view.begin_round(map(self._work.job_of_run, runs), ahead)
 
     def _job(self, job: SnakemakeJob) -> Job | None:
         """Return what Snakemake's job carries out; None for a quick job, or another workflow's."""

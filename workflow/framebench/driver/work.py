@@ -82,6 +82,8 @@ class Work:
         #: True if the call shows the jobs of existing records too.
         self.shows = call.shows
         self._grown: list[Callable[[list[PlannedRun]], None]] = []
+        #: Settled leads and all leads after the latest round, (0, 0) without a time budget.
+        self.leads = (0, 0)
         #: Digest of records and pending work at the start of the call.
         self.state = self._state()
 
@@ -239,7 +241,7 @@ class Work:
 
     @cached_property
     def _labels(self) -> dict[Case, str]:
-        return labels.label_cases(self.plan.cases)
+        return labels.label_cases(self.plan.cases, self.plan.larger)
 
     @property
     def total(self) -> float:
@@ -261,7 +263,7 @@ class Work:
 
     def add_further_runs(self) -> list[PlannedRun]:
         """Move the runs of the next round from the reserve to the plan, and return them."""
-        runs = planning.further(self.plan, self._spent())
+        runs, self.leads = planning.further(self.plan, self._spent())
         self.plan = self.plan.with_runs(runs)
         if self._spending:
             self._name_checks()
@@ -287,6 +289,7 @@ class Work:
         runs = [run for run in self.plan.pending if run.name not in before]
         reserve = [run for run in self.plan.reserve if run.name not in before]
         self._runs.update((run.name, run) for run in [*runs, *reserve])
+        vars(self).pop("_labels", None)  # made of the cases that were known
         if self.is_locked:
             noting.note(self.plan)
         if self.plan.settings.cluster:

@@ -231,47 +231,60 @@ def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
         yield most + MARGIN * math.sqrt(squares)
 
 
-class Reach(NamedTuple):
-    """Estimated seconds of a stage of the suite.
+class Answer(NamedTuple):
+    """First figures of a setting, or its settled order. ``seconds``: expected until then, in the
+    budgets of one call after the other; ``case``: one of the setting."""
 
-    ``cases``, ``settings``: their numbers; ``once``: seconds of a repeat of each case, with checks;
-    ``order``: to the first look at two contenders in each setting; ``left``: of the budget.
+    seconds: float
+    case: Case
+    is_settled: bool
+
+
+def answers(costs: Costs, repeats: Mapping[Case, int]) -> list[Answer]:
+    """Return what further calls are expected to answer, in this order.
+
+    A stage begins with a repeat of each case; then the two fastest of each setting get the repeats
+    of the first look. ``repeats``: of each case so far.
     """
-
-    cases: int
-    settings: int
-    once: float
-    order: float
-    left: float
-
-
-def reach(costs: Costs) -> list[Reach]:
-    """Return what each stage takes, and how much of the budget is left after it; negative: none."""
     from ..statistics.repeated_intervals import FIRST_LOOK  # imports numpy
 
-    left, result = costs.left, []
-    begun: set[tuple[str, str]] = set()
+    result: list[Answer] = []
+    spent, begun = 0.0, {key for case, count in repeats.items() if count for key in starts_of(case)}
     for stage in sorted({*costs.stages.values()}):
-        settings: dict[Case, list[float]] = defaultdict(list)
+        settings: dict[Case, list[Case]] = defaultdict(list)
         for case, number in costs.stages.items():
             if number == stage:
-                settings[case.setting].append(costs.seconds[case] + costs.around)
-        cases = [case for case, number in costs.stages.items() if number == stage]
-        if costs.larger.keys() & {*cases}:  # those of the leaders, whoever they will be
-            by_seconds = sorted(cases, key=lambda case: costs.seconds[case])
-            pairs = [[c for c in by_seconds if c.setting == at][:2] for at in settings]
-            cases = [case for pair in pairs for case in pair if len(pair) > 1]
-            settings.clear()
-        once = sum(costs.seconds[case] + costs.around + costs.checks[case] for case in cases)
-        for case in cases:
-            once += costs.brought(case, begun)
-            begun.update(starts_of(case))
-        contenders = [some for some in settings.values() if len(some) > 1]
-        order = sum(2 * (FIRST_LOOK - 1) * statistics.mean(some) for some in contenders)
-        left -= once + order
-        count = len({case.setting for case in cases})
-        result.append(Reach(len(cases), count, once, order, left))
+                settings[case.setting].append(case)
+        to_settle = []
+        for cases in settings.values():
+            if is_check := cases[0] in costs.larger:  # of the leaders, whoever they will be
+                cases = sorted(cases, key=lambda case: costs.seconds[case])[:2]
+            new = [case for case in cases if not repeats.get(case)]
+            for case in new:
+                spent += costs.seconds[case] + costs.around + costs.checks[case]
+                spent += costs.brought(case, begun)
+                begun.update(starts_of(case))
+            most = sorted((max(1, repeats.get(case, 0)) for case in cases), reverse=True)[:2]
+            missing = sum(max(0, FIRST_LOOK - count) for count in most)
+            mean = statistics.mean(costs.seconds[case] + costs.around for case in cases)
+            if new:
+                result.append(Answer(spent, cases[0], is_check))
+            if missing and not is_check and len(cases) > 1:
+                to_settle.append((missing * mean, cases[0]))
+        for seconds, case in sorted(to_settle, key=lambda item: item[0]):
+            spent += seconds
+            result.append(Answer(spent, case, True))
     return result
+
+
+def leads(runs: Mapping[Case, Sequence[Run]], costs: Costs) -> tuple[int, int]:
+    """Return how many leads are settled, and the number of settings with several frameworks that
+    have a figure."""
+    known = [MeasuredCase(case, stage, 0.0, 0.0, runs.get(case, ())) for case, stage in
+             costs.stages.items() if case not in costs.larger]  # fmt: skip
+    settings = [some for some in _by_setting(known) if len(_entrants(some)) > 1]
+    every = len(_by_setting(known))
+    return sum(not contenders(some, every) for some in settings), len(settings)
 
 
 def _corrected(

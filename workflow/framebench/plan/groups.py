@@ -1,4 +1,4 @@
-"""Table of a plan's cases: a row per framework and workload, and a row per reason of exclusion."""
+"""Table of a plan's cases: a row per framework and workload."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.case import Case
 from core.text import duration
 
-from ..cases.fitting import LeftOut
 from .planning import PlannedRun
 
 #: Most values of an axis that are listed; longer lists show first, last and their number.
@@ -28,15 +27,6 @@ def of_runs(
     for run in sorted(runs, key=lambda run: order[run.case]):
         grouped[run.case.framework, run.case.model].append(run)
     return [_HEADER, *(_row(*names, group, named) for names, group in grouped.items())]
-
-
-def of_left_out(left_out: Sequence[LeftOut]) -> list[list[str]]:
-    """Return header and rows of a table of excluded cases, a row for each reason."""
-    grouped: dict[str, list[Case]] = defaultdict(list)
-    for out in left_out:
-        grouped[out.reason].append(out.case)
-    rows = [[str(len(cases)), _shared(cases), why] for why, cases in grouped.items()]
-    return [["cases", "which", "why"], *rows]
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -68,12 +58,6 @@ def _row(
         ", ".join(f"{count} {status}" for status, count in statuses.items()),
         duration(to_go) if to_go else "",
     ]
-
-
-def _shared(cases: Sequence[Case]) -> str:
-    names = zip(*((case.framework, case.model) for case in cases), strict=True)
-    listed = [list(filter(None, dict.fromkeys(name))) for name in names]  # some kinds have no model
-    return "; ".join(_listed(entry) for entry in listed if entry)
 
 
 def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files.attempt_names import repeat_and_attempt
 from ..records.searches import FOLDER as SEARCHES
 
 #: Path of a job by kind, with the wildcards of its rule.
@@ -71,6 +72,12 @@ class Job(NamedTuple):
     def path(self) -> str:
         """Path of the record in the folder of its kind, without ``.json``."""
         return self.name.partition("/")[2]
+
+    @property
+    def title(self) -> str:
+        """Label, with the repeat of a run."""
+        named = repeat_and_attempt(Path(self.record).stem) if self.kind == "run" else None
+        return f"{self.label}  repeat {named[0]}" if named else self.label
 
 
 def name_of(wildcards: Mapping[str, str], rule: str = "") -> str:

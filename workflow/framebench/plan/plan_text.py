@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 
-from core.text import duration
+from core.case import Case
+from core.text import counted, duration, minutes
 
+from ..cases import names
 from ..config.repeats import FIRST_LOOK
 from ..environments.soundness import is_sound
-from . import budget, estimates, groups, limits, planning
+from . import budget, call_text, estimates, groups, limits, planning
 from .planning import Plan, remaining, seconds_for
 
-#: Largest number of cases whose names are listed.
-MOST_NAMES = 12
+#: Largest number of cases whose names are listed, and of calls whose answers are.
+MOST_NAMES, MOST_CALLS = 12, 3
 
 
 def describe(plan: Plan, description: str = "") -> str:
     """Return the plan as text: runs of each workload, excluded cases with reasons, and time."""
-    suite, capacity = plan.settings.suite, plan.capacity
-    cores = f" of {capacity.cores_per_device} core(s)" if capacity.cores_per_device else ""
-    cluster = plan.settings.cluster
-    kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
+    suite = plan.settings.suite
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
-    warmup = f"{suite.warmup_steps}{limit}"
     width, margin = suite.repeats.width, suite.repeats.margin
     until = f" (as many as make the interval {width:.1%} wide)" if width else ""
     until += f" (as many as decide a margin of {margin:.1%})" if margin else ""
     if plan.settings.budget:
         until = " (as the order of the frameworks needs)"
-    repeats = f"{suite.repeats} repeats{until}"
     cases = len(plan.folders) - len(plan.larger)
     filled = f" or {suite.timed_seconds:g} s of" if suite.timed_seconds else ""
-    steps = f", each {warmup} warm-up and {suite.timed_steps}{filled} timed steps"
+    steps = (
+        f", each {suite.warmup_steps}{limit} warm-up and {suite.timed_steps}{filled} timed steps"
+    )
     if not any(case.is_step for case in plan.cases):
         steps = ""
     lines = [
         f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
-        f"  {cases} cases x {repeats} = {len(plan.runs)} runs{steps}",
-        f"  on {capacity.accelerator}: {capacity.devices_per_node} device(s){cores}{kind}",
-        *(
-            [f"  at most {capacity.cores} core(s), because of {capacity.limited}"]
-            if capacity.limited
-            else []
-        ),
-        *(f"  {line}" for line in _gpus(plan)),
-        *_side_by_side(plan),
+        f"  {counted(cases, 'case')} x {suite.repeats} repeats{until} = "
+        f"{counted(len(plan.runs), 'run')}{steps}",
+        *(f"  {line}" for line in _machine(plan)),
         *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
         *_provided(plan),
         *_to_find(plan),
@@ -54,19 +47,13 @@ def describe(plan: Plan, description: str = "") -> str:
         named = {kind: measurement.chosen for kind, measurement in suite.measurements.items()}
         lines += ["", *groups.table(groups.of_runs(plan.runs, plan.folders, named))]
         lines += _names(plan)
-    if plan.left_out:
-        lines += ["", f"Left out: {len(plan.left_out)} cases"]
-        lines += groups.table(groups.of_left_out(plan.left_out))
+    lines += ["", *call_text.left_out(plan), *call_text.processor(plan)]
+    known = f"from {plan.cached} cached records" if plan.cached else "rough: none has a record yet"
     lines += [
         "",
-        f"To do: {len(plan.pending)} runs, about {duration(remaining(plan))} "
-        + (
-            f"(from {plan.cached} cached records)"
-            if plan.cached
-            else "(rough estimate: none of these runs has a record here yet)"
-        ),
+        f"To do: {counted(len(plan.pending), 'run')}, about {duration(remaining(plan))} ({known})",
         *_over_limit(plan),
-        *(_reached(plan) if plan.settings.budget else _at_most(plan)),
+        *(_answered(plan) if plan.settings.budget else _at_most(plan)),
     ]
     missing = [
         software.file.path.name
@@ -82,6 +69,23 @@ def describe(plan: Plan, description: str = "") -> str:
             sources = " and ".join(own_model.source for own_model in models)
             lines += [f"Imports of {sources} are checked once it is built"]
     return "\n".join(lines)
+
+
+def _machine(plan: Plan) -> list[str]:
+    """Return lines on devices and cores."""
+    capacity, cluster = plan.capacity, plan.settings.cluster
+    count = capacity.devices_per_node
+    devices = counted(count, "GPU" if capacity.accelerator == "cuda" else "device")
+    if capacity.cores_per_device:
+        devices += f" of {counted(capacity.cores_per_device, 'core')}, no GPU"
+    kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
+    lines = [f"on {devices}{kind}"]
+    if capacity.limited:
+        lines += [f"at most {counted(capacity.cores or 0, 'core')}, because of {capacity.limited}"]
+    lines += _gpus(plan)
+    if plan.settings.side_by_side:
+        lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
+    return lines
 
 
 def _gpus(plan: Plan) -> list[str]:
@@ -157,12 +161,6 @@ def _range(seconds: Collection[float]) -> str:
     return f"{low} s" if low == high else f"{low} to {high} s"
 
 
-def left_out(plan: Plan) -> list[str]:
-    """Return a line for each reason for which cases are excluded."""
-    _, *rows = groups.of_left_out(plan.left_out)
-    return [f"Left out: {cases} case(s) ({which}): {why}" for cases, which, why in rows]
-
-
 def of_other_machines(plan: Plan) -> list[str]:
     """Return lines on records of other machines, which are ignored."""
     counted = Counter(str(run.machine) for run in plan.elsewhere)
@@ -171,14 +169,6 @@ def of_other_machines(plan: Plan) -> list[str]:
         f"({plan.here}); use --config results=DIR for one folder per machine"
         for name, count in sorted(counted.items())
     ]
-
-
-def _side_by_side(plan: Plan) -> list[str]:
-    """Return a line on runs side by side, if several may run at a time."""
-    if not plan.settings.side_by_side:
-        return []
-    count = plan.capacity.devices_per_node
-    return [f"  side by side: up to {count} runs of one GPU, with --cores all"]
 
 
 def _to_find(plan: Plan) -> list[str]:
@@ -237,17 +227,31 @@ def _at_most(plan: Plan) -> list[str]:
     ]
 
 
-def _reached(plan: Plan) -> list[str]:
-    """Return lines on the stages of a suite that a call reaches within its time budget."""
-    lines = [f"Time budget of a call: {duration(plan.settings.budget or 0)}. By these estimates:"]
-    for number, stage in enumerate(budget.reach(planning.costs(plan)), 1):
-        order = f"; the order of the two fastest: {duration(stage.order)}" if stage.order else ""
-        end = "" if stage.left >= 0 else "; the budget ends before"
-        lines.append(
-            f"  stage {number}: {stage.cases} cases at {stage.settings} settings, once each and "
-            f"checked: {duration(stage.once)}{order}{end}"
-        )
-    return [*lines, "A further call goes on where this one stops"]
+def _answered(plan: Plan) -> list[str]:
+    """Return lines on what each of the next calls answers within its time budget."""
+    budgeted, known = plan.settings.budget or 0.0, planning.costs(plan)
+    expected = budget.answers(known, Counter(run.case for run in plan.runs if run.status))
+    if not expected:
+        return ["Each setting has the repeats of a first look; a further call adds some"]
+    of_call, stages = max(1.0, known.left), dict[Case, int]()
+    for case, stage in plan.stages.items():
+        stages[case.setting] = min(stage, stages.get(case.setting, stage))
+    calls: dict[int, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
+    for seconds, case, is_settled in expected:
+        what = names.setting(case, plan.capacity.accelerator)
+        if case in plan.larger:
+            what = f"the leaders' race with {plan.settings.suite.batch_check} times the batch"
+        elif plan.stages[case] > stages[case.setting]:
+            what += ", compiled"
+        calls[int(seconds // of_call) + 1][is_settled].append(what)
+    lines = [f"What calls of {minutes(budgeted)} answer, by these estimates:"]
+    for number in range(1, min(MOST_CALLS, max(calls)) + 1):
+        first, settled = (list(dict.fromkeys(some)) for some in calls[number].values())
+        texts = [f"first figures of {'; '.join(first)}"] if first else []
+        texts += [f"who is fastest in {'; '.join(settled)}"] if settled else []
+        lines.append(f"  call {number}: {' - then '.join(texts) or 'further repeats'}")
+    total = expected[-1].seconds
+    return [*lines, f"  all of it: {counted(max(calls), 'call')}, {duration(total)} of measuring"]
 
 
 def _provided(plan: Plan) -> list[str]:

@@ -292,8 +292,9 @@ def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
     return make_plan(settings, catalog, machine, cached)
 
 
-def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> list[PlannedRun]:
-    """Return the next repeats of the cases that need more, by interval, margin or order.
+def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> tuple[list[PlannedRun], tuple[int, int]]:
+    """Return the next repeats of the cases that need more, by interval, margin or order; and with a
+    time budget the settled leads and all leads, else (0, 0).
 
     All runs planned so far must have left their records. ``spent``: of the time budget.
     """
@@ -303,12 +304,16 @@ def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> list[PlannedRun]:
         record_set.runs if record_set else (), plan.folders, plan.settings, plan.capacity
     )
     runs = [run for run in as_asked if is_here(run.machine, plan.here)]
-    needed = _needed(plan.folders, plan.settings, runs, costs(plan, spent))
+    known = costs(plan, spent)
+    needed = _needed(plan.folders, plan.settings, runs, known)
+    leads = (0, 0)
+    if plan.settings.budget is not None:
+        leads = budget.leads(_compared(plan.folders, plan.settings, runs), known)
     return [
         run
         for run in plan.reserve
         if run.repeat <= needed[run.case] and not Path(folder, f"{run.name}.json").exists()
-    ]
+    ], leads
 
 
 def remaining(plan: Plan) -> float:
@@ -399,14 +404,20 @@ def _needed(
     present, suite = pairing.by_folder(runs), settings.suite
     if suite.repeats.margin is not None:
         return pairing.wanted(folders, suite, present)
-    of_case: dict[Case, Sequence[Run]]
-    of_case = {case: present[folder] for case, folder in folders.items()}
     if settings.budget is None:
+        of_case = {case: present[folder] for case, folder in folders.items()}
         return {case: repeats.wanted(some, suite.repeats) for case, some in of_case.items()}
+    return budget.wanted(_compared(folders, settings, runs), known, suite.repeats.at_most)
+
+
+def _compared(
+    folders: dict[Case, str], settings: Settings, runs: Iterable[Run]
+) -> dict[Case, Sequence[Run]]:
+    """Return the runs of each case, without those that take part in no comparison."""
+    present = pairing.by_folder(runs)
     results, _ = verifications.load(settings.results / verifications.KIND)
     flags = VerificationFlags(results, load_catalog(PROJECT).models)
-    of_case = {case: without_excluded(some, flags) for case, some in of_case.items()}
-    return budget.wanted(of_case, known, suite.repeats.at_most)
+    return {case: without_excluded(present[folder], flags) for case, folder in folders.items()}
 
 
 def _record_of(

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from core.case import Case
-from core.text import duration
+from core.text import minutes
 
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
@@ -47,7 +47,7 @@ def too_slow(
     for case, seconds in slow.items():
         needed[case.framework] = max(needed[case.framework], seconds / SHARE)
     return {
-        case: f"{TOO_SLOW}{duration(settings.budget)}; to include it: "
+        case: f"{TOO_SLOW}{minutes(settings.budget)}; to include it: "
         f"--config time_budget={math.ceil(needed[case.framework])}"
         for case in slow
     }

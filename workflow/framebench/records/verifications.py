@@ -14,7 +14,14 @@ from core.case import Case
 from core.precisions import Precision
 
 from ..machine.identities import Identity
-from .record_files import computation_of, environment_digest, machine_of, read_below, variables_of
+from .record_files import (
+    computation_of,
+    environment_digest,
+    machine_of,
+    read,
+    read_below,
+    variables_of,
+)
 from .run import Problem
 
 KIND = "verification"
@@ -183,6 +190,11 @@ def folder_for(source: Path) -> Path:
 def load(folder: Path) -> tuple[list[VerificationResult], list[Problem]]:
     """Return the verification results below ``folder``, and the files that cannot be read."""
     return read_below(folder, KIND, _result_of)
+
+
+def read_result(path: Path) -> VerificationResult:
+    """Return the result in a record. Raises OSError or ValueError if it cannot be read."""
+    return _result_of(read(path, KIND))
 
 
 def latest(verification_results: Iterable[VerificationResult]) -> list[VerificationResult]:

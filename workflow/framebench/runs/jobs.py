@@ -41,7 +41,7 @@ def of_run(plan: Plan, run: PlannedRun, case: str = "") -> Job:
     if one in plan.minutes:
         request = request._replace(minutes=plan.minutes[one])
     job = _job(
-        plan, "run", run.name, run.seconds, f"{case} r{run.repeat}",
+        plan, "run", run.name, run.seconds, case,
         case_settings.software(one, plan.settings.suite), request,
         partial(commands.arguments, plan, run),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Answers as sentences, for the first screen of the report and the last lines of the terminal.
+"""Answers as sentences, for the first screen of the report.
 
 They name the ratio of each variant of a suite, the fastest framework of each setting, its lead and
 whether that is significant, and failures."""
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import shorten, wrap
+from textwrap import shorten
 
 import pandas as pd
 
@@ -35,14 +35,10 @@ from .measured import NO_FRAMEWORK
 from .results import flags_of_all, other_flags
 from .table import Table
 
-#: Terminal: characters of a line, number of lines, slow frameworks and reasons of a status.
-WIDTH, LINES, MOST = 100, 15, 3
-#: Terminal: fewest lines of an answer: its heading, one setting, and how many are left out.
-LEAST = 3
+#: Most reasons of a status.
+MOST = 3
 #: Benchmarks that time steps of a model, in words.
 STEPS = {"train": "training", "inference": "inference"}
-#: Characters of a setting, so that its figure fits next to it.
-SETTING = 52
 LONGEST_REASON = 120
 SHOWN, NOT_SHOWN = "significant", "not significant"
 
@@ -201,83 +197,6 @@ def answers_of(tables: Mapping[Table, pd.DataFrame], covered: Sequence[str] = ()
         own_model.sentences(tables),
         [*excluded_sentences(rows), *excluded_sentences(view.rows_of(tables, own_model.OWN_MODEL))],
     )
-
-
-def lines(answers: Answers, last: Sequence[str]) -> list[str]:
-    """Return lines of at most WIDTH characters for the terminal. ``last``: the last lines.
-
-    These are LINES, longer ones wrapped, and those on what is excluded, or a few more where each
-    answer would have less than LEAST."""
-    behind = [*answers.slow[:MOST]]
-    behind += [answers.counted] * bool(answers.failures)
-    if answers.everywhere:
-        behind.append(f"all of these figures have flags: {' '.join(answers.everywhere)}")
-    covered = answers.coverage[:MOST]
-    own = [text for text in answers.own_model if ": best" in text]
-    room = LINES - len(covered) - len(behind) - len(last) - len(own)
-    half = room // 2 if answers.compares_frameworks else room
-    of_variants = _variant_lines(answers, max(LEAST, half))
-    fastest = _fastest_lines(answers, max(LEAST, room - len(of_variants)))
-    made = (*covered, *own, *of_variants, *fastest, *answers.excluded, *behind)
-    wrapped = (line for text in made for line in wrap(text, WIDTH, subsequent_indent="    "))
-    return [*wrapped, *last]
-
-
-def _variant_lines(answers: Answers, most: int) -> list[str]:
-    """Return up to ``most`` lines on variants; [] without variants."""
-    if not answers.variants:
-        return []
-    chosen = answers.variants if len(answers.variants) < most else answers.variants[: most - 2]
-    width = max(len(_shortened(answer.case)) for answer in chosen)
-    lines = [f"Variants {answers.variant_verdicts}"]
-    lines += [_variant_line(answer, width) for answer in chosen]
-    if left := len(answers.variants) - len(chosen):
-        lines.append(f".. and {left} more ratios in tables/{VARIANTS.name}.md")
-    return lines
-
-
-def _variant_line(answer: VariantAnswer, width: int) -> str:
-    interval = f" ({answer.interval})" if answer.interval else ""
-    ratio = f" {answer.ratio}x{interval} {answer.base}," if answer.ratio else ":"
-    flags = f" [{answer.flags}]" if answer.flags else ""
-    return f"{_shortened(answer.case):<{width}}  {answer.variant}{ratio} {answer.verdict}{flags}"
-
-
-def _fastest_lines(answers: Answers, most: int) -> list[str]:
-    """Return up to ``most`` lines on the fastest frameworks; [] if a single one has variants."""
-    if not answers.compares_frameworks:
-        return []
-    chosen = answers.most_compared(most - 2)
-    width = max((len(_shortened(answer.setting)) for answer in chosen), default=0)
-    alike = (
-        len({answer.within or answer.verdict or answer.why for answer in answers.fastest}) == 1
-    )  # the heading says it
-    shown = []
-    for answer in chosen:
-        shown.append(_line(answer, width, not alike))
-        shown += [f"    {answer.other_batch}"] * bool(answer.other_batch)
-    if missing := len(answers.fastest) - len(chosen):
-        shown.append(f".. and {missing} more settings in tables/{FASTEST.name}.md")
-    return [f"Fastest: {answers.verdicts}", *shown]
-
-
-def _line(answer: Answer, width: int, verdict: bool) -> str:
-    """Return the line of an answer, with the interval of its lead."""
-    flags = f" [{answer.flags}]" if answer.flags else ""
-    start = f"{_shortened(answer.setting):<{width}}  {answer.fastest} {answer.figure}".rstrip()
-    if not answer.lead:
-        return f"{start}{flags}  {answer.why if verdict or not answer.fastest else ''}".rstrip()
-    interval = f" ({answer.interval})" if answer.interval else ""
-    end = f" {answer.next}{f', {answer.within or answer.verdict}' * verdict}{flags}"
-    return f"{start}, {answer.lead}x{interval}{end}"
-
-
-def _shortened(setting: str) -> str:
-    """Cut a setting to SETTING characters; its last word, often the metric, is kept."""
-    if len(setting) <= SETTING:
-        return setting
-    last = setting.rpartition(" ")[2][: SETTING // 2]
-    return f"{setting[: SETTING - len(last) - 3]}.. {last}"
 
 
 def _case(row: Row, parameters: str) -> str:

@@ -542,8 +542,8 @@ def _careful(results: Iterable[CaseResult]) -> list[str]:
     lines = []
     if count := counts.pop(disturbance.FLAG, 0):
         lines.append(f"Other programs used this machine during {count} of {len(figures)} figures.")
-    unverified = counts.pop(verified.UNVERIFIED, 0)
-    if unverified:
+    counts.pop(verified.UNVERIFIED, 0)
+    if unverified := sum(result.verifiable for result in figures):
         lines.append(f"{unverified} of {len(figures)} figures are unverified: {verified.HOW}")
     for flag in (*verified.EXCLUDING.values(), "own"):
         counts.pop(flag, None)

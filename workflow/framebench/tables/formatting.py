@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core import axes, observed
+from core.text import counted as counted
 
 from ..cases.conditions import CONDITIONS, COUNTS
 from ..cases.names import topology
@@ -51,11 +52,6 @@ class Cell(NamedTuple):
 
 
 # ---- numbers ------------------------------------------------------------------------------------
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with a noun, in the plural unless it is 1."""
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def figure(value: float, digits: int = 3) -> str:

@@ -32,7 +32,7 @@ def failures(failed: Sequence[Failed], runs: int) -> list[str]:
     """Name the runs that failed, of all ``runs`` of the suite; [] without any."""
     if not failed:
         return []
-    named = [f"  {case.label}: {case.status}: {' '.join(case.reason.split())}" for case in failed]
+    named = [f"  {_one_line(f'{case.label}: {case.status}: {case.reason}')}" for case in failed]
     more = len(named) - _MOST
     counted = _counted(case.status for case in failed)
     return [
@@ -70,7 +70,7 @@ def unfinished(
     failed = _counted(status for status in done if is_failure(status))
     where = f"; tables and report hold them: {report}" if report and done else ""
     counts = [count_of(number, kind) for kind, number in missing.items() if number]
-    begun = ", ".join(interrupted[:_MOST])
+    begun = ", ".join(map(_one_line, interrupted[:_MOST]))
     begun += f" and {len(interrupted) - _MOST} more" if len(interrupted) > _MOST else ""
     return [
         f"Measured: {len(done)} of {count_of(len(statuses), 'run')}"
@@ -79,6 +79,10 @@ def unfinished(
         f"Missing: {', '.join(counts) or 'no run'}" + (f"; interrupted: {begun}" if begun else ""),
         f"To go on: {command}",
     ]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _counted(statuses: Iterable[str]) -> str:

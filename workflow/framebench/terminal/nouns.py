@@ -14,7 +14,6 @@ NOUNS = {
 }
 
 
-def count_of(number: int, kind: str, done: int | None = None) -> str:
-    """Return a count with its noun: ``84 runs``, or ``12/84 runs``."""
-    noun = NOUNS[kind][number != 1]
-    return f"{number} {noun}" if done is None else f"{done}/{number} {noun}"
+def count_of(number: int, kind: str) -> str:
+    """Return a count with its noun, such as ``84 runs``."""
+    return f"{number} {NOUNS[kind][number != 1]}"

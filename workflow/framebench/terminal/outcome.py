@@ -9,6 +9,7 @@ from core import bounded
 from core.text import printable
 
 from ..files import json_files
+from ..files.attempt_names import repeat_and_attempt
 
 #: Number of log lines of a failed run to show.
 _LINES = 20
@@ -49,6 +50,19 @@ def outcome_of(path: Path) -> RunOutcome:
         printable(name),
         float(wall) if isinstance(wall, (int, float)) else None,
     )
+
+
+def figures_in(folder: Path) -> list[float]:
+    """Return the figures of a case's repeats, each of its latest attempt that has one."""
+    found: dict[int, float] = {}
+    paths = {
+        named: path for path in folder.glob("*.json") if (named := repeat_and_attempt(path.stem))
+    }
+    for (repeat, _), path in sorted(paths.items()):
+        figure = outcome_of(path).figure
+        if figure is not None:
+            found[repeat] = figure
+    return [*found.values()]
 
 
 def end_of_log(path: Path) -> list[str]:

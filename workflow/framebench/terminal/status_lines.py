@@ -1,59 +1,80 @@
-"""Terminal lines: a result, and the progress of a call."""
+"""Terminal lines: a result, what was verified, and the progress of a call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from core.text import duration
+from core.text import clock, counted
 
+from ..cases import names
 from ..cases.conditions import THROUGHPUT
-from ..plan.forecast import time_left
+from ..records import verifications
+from ..statistics.descriptive import median
 from ..tables.formatting import figure
-from .nouns import NOUNS, count_of
 from .outcome import RunOutcome
 
+#: Outcomes of verifications in words.
+_OUTCOMES = {
+    verifications.PASSED: "passed",
+    verifications.DIFFERS: "failed",
+    verifications.PARTLY: "partly in another precision",
+    verifications.NOT_MADE: "could not be made",
+    verifications.UNSUPPORTED: "not supported",
+}
 
-def result(position: str, label: str, outcome: RunOutcome, seconds: float) -> str:
-    """Return a result line: ``12/84 pytorch resnet50 train fp32 1n2g r1 6.82 images/s 8 s``.
-    Status and reason replace a missing figure."""
-    what = (
-        f"{outcome.status}: {' '.join(outcome.reason.split())}"
-        if outcome.reason
-        else outcome.status
-    )
-    if outcome.figure is not None:
+
+def result(seconds: float, label: str, outcome: RunOutcome, repeats: Sequence[float] = ()) -> str:
+    """Return a result line: ``4:31  pytorch  ResNet-50 training  fp32  6.82 images/s``.
+    Status and reason replace a missing figure. ``repeats``: figures of all repeats so far."""
+    if outcome.figure is None:
+        status = "cannot" if outcome.status == "unsupported" else outcome.status
+        what = ": ".join(filter(None, [status, " ".join(outcome.reason.split())]))
+    else:
         name = "" if outcome.metric == THROUGHPUT else f"{outcome.metric} "
         what = f"{name}{figure(outcome.figure)} {outcome.unit}"
-    return " ".join(filter(None, [position, label, what, duration(seconds)]))
+        if len(repeats) > 1:
+            what += f"  ({_ordinal(len(repeats))}; median {figure(median(repeats))})"
+    return "  ".join([clock(seconds), label, what])
 
 
-def status(
-    done: Mapping[str, int],
-    total: Mapping[str, int],
-    failed: int,
-    running: Sequence[str],
-    left: float,
-    width: int = 0,
-) -> str:
-    """Return the status line: jobs done, failed and running, and the time left.
-    ``done``, ``total``: jobs by kind. ``width``: columns to fit into, 0 for no limit; the time left
-    is never cut."""
-    counts = [
-        count_of(total[kind], kind, done.get(kind, 0))
-        for kind in NOUNS
-        if kind == "run" or done.get(kind, 0) < total.get(kind, 0) > (kind == "tables")
+def environments(total: int, built: Sequence[str]) -> str:
+    """Return the line on environments: ``Environments: 2 of 9 built (jax, mxnet)``."""
+    which = f" ({', '.join(built)})" if 0 < len(built) < total else ""
+    return f"Environments: {len(built)} of {total} built{which}"
+
+
+def verified(paths: Iterable[Path]) -> str:
+    """Return how many verifications passed, and which failed, by their new records; "" for none."""
+    found = []
+    for path in paths:
+        try:
+            found.append(verifications.read_result(path))
+        except (OSError, ValueError):
+            continue  # the report names the file
+    counts = Counter(result.outcome for result in found)
+    parts = [
+        f"{counts[outcome]} {words}" for outcome, words in _OUTCOMES.items() if counts[outcome]
     ]
-    counts[1:1] = [f"{failed} failed"] if failed else []
-    end = f"{time_left(left)} left"
-    now = running[0] if running else ""
-    now += f" and {len(running) - 1} more" if len(running) > 1 else ""
-    text = ", ".join(counts)
-    if not width:
-        return "; ".join(filter(None, [text, now, end]))
-    room = width - len(end)
-    while counts[1 + bool(failed) :] and len(", ".join(counts)) + 2 > room / 2:
-        counts.pop()
-    text = ", ".join(counts)
-    rest = room - len(text) - 4
-    now = now if len(now) <= rest else f"{now[: max(rest - 2, 0)]}.."
-    return "; ".join(filter(None, [text, now if rest > 8 else "", end]))[:width]
+    failed = [
+        f"{names.frameworks([result.case])[0]}, {names.workload(result.case)}, "
+        f"{names.in_words(result.case.precision)}: {result.difference}"
+        for result in found
+        if result.outcome == verifications.DIFFERS
+    ]
+    text = f"Verified against the float64 reference: {', '.join(parts)}"
+    return "; ".join([text, *failed]) if found else ""
+
+
+def progress(seconds: float, budget: float | None, parts: Iterable[str], failed: int) -> str:
+    """Return the status line: ``4:10 of 10:00 · leads settled: 1 of 3 · next: ..``."""
+    used = clock(seconds) if budget is None else f"{clock(seconds)} of {clock(budget)}"
+    shown = [used, *([f"{counted(failed, 'job')} failed"] if failed else []), *filter(None, parts)]
+    return " \N{MIDDLE DOT} ".join(shown)
+
+
+def _ordinal(number: int) -> str:
+    """Return a number like ``2nd``."""
+    teens = 10 < number % 100 < 14
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

@@ -15,41 +15,50 @@ from logging import LogRecord
 from pathlib import Path
 from typing import Any, TextIO
 
+from core.text import duration
+
 from ..plan.forecast import Forecast
 from ..plan.jobs import Job, name_of
 from . import status_lines
 from .nouns import NOUNS, count_of
-from .outcome import RunOutcome, end_of_log, outcome_of
+from .outcome import RunOutcome, end_of_log, figures_in, outcome_of
 from .screen import Screen
 
 #: Kinds of jobs with a line each; others are only counted in the status line.
 _WITH_LINE = ("run", "search")
-#: Kinds of jobs that take a minute before any result; Snakemake's start message is shown.
-_ANNOUNCED = ("environment",)
 
 
 class ProgressView:
     """Progress of a call.
-    ``at_once``: seconds of work done per second; ``may_grow``: more runs may be added; ``here``:
-    jobs start when Snakemake says so. On a cluster they wait first, and their durations come from
-    records."""
+
+    ``jobs``: those known at the start; ``results``: folder, below which jobs without a line write.
+    ``clock``: returns the seconds of measuring; ``budget``: of these, None without one.
+    ``at_once``: seconds of work done per second. ``here``: jobs start when Snakemake says so. On a
+    cluster they wait first, and their durations come from records."""
 
     def __init__(
         self,
         jobs: Iterable[Job],
+        results: str,
+        clock: Callable[[], float],
+        budget: float | None,
         at_once: float,
-        may_grow: bool,
         here: bool,
     ) -> None:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
+        self._results, self._clock, self._budget = results, clock, budget
         self._forecast = Forecast((), at_once)
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
-        self._failed = 0
-        self._may_grow, self._here = may_grow, here
+        self._failed, self._here = 0, here
         self._is_stopping = False
         self._running: dict[int, tuple[Job, float]] = {}
+        self._built: list[str] = []
+        self._verified: list[Path] = []
+        #: Frameworks of which a line said what they cannot do.
+        self._lacking: set[str] = set()
+        self._ahead: list[str] = []
         self._start = time.time()
         self._screen: Screen | None = None
         self._drained = threading.Event()
@@ -64,23 +73,42 @@ class ProgressView:
             self._forecast.add(new)
             self._total.update(job.kind for job in new)
 
+    def count(self, kind: str) -> int:
+        """Return the number of jobs of a kind."""
+        return self._total[kind]
+
     def counts(self) -> str:
-        """Return the number of jobs of each kind, as text."""
-        kinds = (kind for kind in NOUNS if self._total[kind] > (kind == "tables"))
-        return ", ".join(count_of(self._total[kind], kind) for kind in kinds)
+        """Return the number of jobs of each kind but environments, as text."""
+        kinds = [kind for kind in NOUNS if kind != "environment"]
+        return ", ".join(
+            count_of(self._total[kind], kind)
+            for kind in kinds
+            if self._total[kind] > (kind == "tables")
+        )
 
     @property
     def left(self) -> float:
         """Seconds until all jobs are done."""
         return self._forecast.left(time.time() - self._start)
 
-    def status(self, width: int = 0) -> str:
-        """Return the status line, at most ``width`` columns wide."""
+    def status(self) -> str:
+        """Return the status line."""
         with self._lock:
-            running = [job.label for job, _ in self._running.values()]
-            return status_lines.status(
-                self._done, self._total, self._failed, running, self.left, width
-            )
+            if len(self._built) < self._total["environment"]:
+                return status_lines.environments(self._total["environment"], self._built)
+            parts = list(self._ahead)
+            if self._budget is None:
+                parts = [f"about {duration(self.left)} left", *self._counted()]
+            running = [job.label for job, _ in self._running.values() if job.kind != "tables"]
+            parts += [f"now: {running[0]}"] if running else []
+            return status_lines.progress(self._clock(), self._budget, parts, self._failed)
+
+    def _counted(self) -> list[str]:
+        return [
+            f"{self._done[kind]} of {count_of(self._total[kind], kind)}"
+            for kind in NOUNS
+            if self._done[kind] < self._total[kind] > (kind == "tables")
+        ]
 
     # Called by the logger plugin, from the one thread that prints.
 
@@ -90,7 +118,7 @@ class ProgressView:
 
     def say(self, text: str) -> None:
         """Print a message of Snakemake."""
-        if self._screen:
+        if self._screen and text:
             self._screen.say(text)
 
     def takes(self, event: str, record: LogRecord) -> bool:
@@ -113,6 +141,14 @@ class ProgressView:
 
     # Called by the driver.
 
+    def begin_round(self, jobs: Iterable[Job], ahead: list[str]) -> None:
+        """Add the jobs of a round, and show what it is about."""
+        self.add(jobs)
+        with self._lock:
+            self._ahead = ahead
+        if self._screen:
+            self._screen.show_status(time.time(), is_due=True)
+
     def stop(self) -> None:
         """Expect running jobs to be interrupted."""
         self._is_stopping = True
@@ -127,14 +163,18 @@ class ProgressView:
 
     def _begins(self, said: dict[str, Any], now: float) -> bool:
         job = self._jobs.get(name_of(said.get("wildcards") or {}, said["rule_name"]))
+        if job is None or job.kind == "tables":
+            self.say(status_lines.verified(self._verified))
+            self._verified = []
         if job is None:
-            return False
+            made = map(str, said.get("output") or ())
+            return any(path.startswith(f"{self._results}/") for path in made)
         with self._lock:
             self._running[int(said["jobid"])] = (job, now)
             if self._here:
                 self._forecast.start(job.name, now - self._start)
         self._show(now)
-        return job.kind not in _ANNOUNCED
+        return True
 
     def _ends(self, number: int, now: float) -> bool:
         job, started = self._running.get(number, (None, now))
@@ -154,7 +194,7 @@ class ProgressView:
         if self._is_stopping:
             with self._lock:
                 self._running.pop(number)
-            self.say(f"{job.label} interrupted")
+            self.say(f"{job.title}  interrupted")
             return True
         reason = "ended without a record" if job.record else "see above or its log"
         failed = RunOutcome("failed", reason)
@@ -175,13 +215,32 @@ class ProgressView:
             self._done[job.kind] += 1
             self._failed += is_bad
             self._forecast.finish(job.name, seconds)
-            position = f"{self._done[job.kind]}/{self._total[job.kind]}"
-            position += "+" * (self._may_grow and job.kind == "run")
-        if self._screen and (is_bad or job.kind in _WITH_LINE):
-            lines = [status_lines.result(position, job.label, outcome, seconds)]
-            lines += end_of_log(Path(job.log)) if is_bad and job.log else []
-            self._screen.say("\n".join(lines), "red" if is_bad else "")
+            if job.kind == "environment":
+                self._built.append(job.group)
+        if job.kind == "verification" and job.record:
+            self._verified.append(Path(job.record))
+        self._say_result(job, outcome, is_bad)
         self._show(now)
+
+    def _say_result(self, job: Job, outcome: RunOutcome, is_bad: bool) -> None:
+        """Print the line of a run or search, or of another job that failed.
+        Of a framework that lacks something, one line says so."""
+        if not self._screen:
+            return
+        if job.kind == "environment" and not is_bad:
+            if len(self._built) == self._total["environment"]:
+                self.say(status_lines.environments(len(self._built), self._built))
+            return
+        framework = job.software.partition("@")[0]
+        is_said = outcome.status == "unsupported" and framework in self._lacking
+        if is_said or not (is_bad or job.kind in _WITH_LINE):
+            return
+        if outcome.status == "unsupported":
+            self._lacking.add(framework)
+        repeats = figures_in(Path(job.record).parent) if job.kind == "run" else []
+        lines = [status_lines.result(self._clock(), job.label, outcome, repeats)]
+        lines += end_of_log(Path(job.log)) if is_bad and job.log else []
+        self._screen.say("\n".join(lines), is_bad)
 
     def _show(self, now: float) -> None:
         if self._screen:

@@ -21,7 +21,7 @@ from ..run import Problem, cause
 
 FILE = "expected.json"
 #: Beginning of the reason why a case is left out of a time budget.
-TOO_SLOW = "too slow for a time budget of "
+TOO_SLOW = "too slow for "
 _NUMBERS = ("nodes", "devices_per_node", "batch_per_device")
 _IN_CASE = {**observed.IN_CASE, "further": "further"}
 _USUAL = {"further": (), **{axis.name: axis.default for axis in observed.CONDITIONS}}

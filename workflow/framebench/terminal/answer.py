@@ -1,0 +1,47 @@
+"""The answer as text, for the last lines of a call: the content of the report's first screen."""
+
+from __future__ import annotations
+
+from ..tables.first_screen import Entrant, FirstScreen, SettingAnswer
+
+#: File in the results with the answer at all settings.
+FILE = "answer.txt"
+#: Most settings on the terminal; characters of a line in the file.
+MOST_SETTINGS, COLUMNS = 8, 100
+
+
+def lines(screen: FirstScreen, most: int | None = MOST_SETTINGS) -> list[str]:
+    """Return the answer, a line per setting. ``most``: settings, None for all."""
+    shown = screen.settings[:most]
+    more = len(screen.settings) - len(shown)
+    step = screen.next
+    return [
+        " \N{MIDDLE DOT} ".join(screen.what),
+        *filter(None, [screen.sentence]),
+        *screen.own_model,
+        *map(_setting, shown),
+        *[f".. and {more} more settings in {FILE}"] * bool(more),
+        *screen.cannot,
+        *screen.excluded,
+        *(f"Careful: {line}" for line in screen.careful),
+        *([f"Next call: {step.text}:", f"  {step.command}"] if step else []),
+        f"report: {screen.page}",
+    ]
+
+
+def _setting(setting: SettingAnswer) -> str:
+    """Return name, verdict, figures of all entrants, and who has none."""
+    between = setting.between if setting.between not in setting.aside else ""
+    state = setting.state if setting.state != setting.verdict.lower() else ""
+    how = "; ".join(filter(None, [between, state]))
+    verdict = f"{setting.verdict} ({how})" if how else setting.verdict
+    figures = [_figure(entrant, at == 0) for at, entrant in enumerate(setting.entrants)]
+    parts = [verdict, "; ".join([*figures, *setting.aside])]
+    return f"{setting.name}: {'. '.join(filter(None, parts))}"
+
+
+def _figure(entrant: Entrant, is_first: bool) -> str:
+    notes = [*([] if is_first else [f"{entrant.percent} %"]), *entrant.notes]
+    further = f" ({', '.join(notes)})" if notes else ""
+    unit = f" {entrant.unit}" if is_first and entrant.unit else ""
+    return f"{entrant.label} {entrant.figure}{unit}{further}"
