@@ -23,7 +23,7 @@ import sys
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple, Sequence
 from urllib.request import urlopen
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,6 +96,7 @@ def read_config(model: str) -> dict[str, Any]:
 def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namespace) -> Any:
     from harness.adapter import Case, RankContext
     from harness.measuring.loading import load_adapter
+    from peer_models import loop
 
     length = SEQUENCE if config["sequence_lengths"] else None
     counts = 1, 1, len(next(iter(batch.values())))
@@ -106,13 +107,7 @@ def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namesp
     )
     adapter.start()
     adapter.build(batch)
-
-    def run(steps: int) -> None:
-        for _ in range(steps):
-            adapter.step()
-        adapter.synchronize()
-
-    return run
+    return loop(adapter.step, adapter.synchronize)
 
 
 def measure(options: argparse.Namespace) -> None:
@@ -139,20 +134,21 @@ def measure(options: argparse.Namespace) -> None:
 # ---- in the environment of the workflow ---------------------------------------------------
 
 
-def environment(framework: str) -> str:
-    """Return the interpreter of an environment with the official code, building it on first use."""
+def environment(name: str, framework: str = "") -> str:
+    """Return the interpreter of an environment with the official code, building it on first use.
+    ``name``: of its packages; ``framework``: whose environment file they are added to."""
     from framebench.environments import uv, venvs
 
-    source = ROOT / ".peers" / "sources" / f"official_{framework}.py"
-    if framework in SOURCES and not source.is_file():
+    source = ROOT / ".peers" / "sources" / f"official_{name}.py"
+    if name in SOURCES and not source.is_file():
         source.parent.mkdir(parents=True, exist_ok=True)
-        with urlopen(f"https://raw.githubusercontent.com/{SOURCES[framework]}") as answer:
+        with urlopen(f"https://raw.githubusercontent.com/{SOURCES[name]}") as answer:
             source.write_bytes(answer.read())
-    file = venvs.read_environment_file(ROOT / "envs" / f"{framework}.yaml")
-    packages = Path(__file__).parent / "peer_models" / f"{framework}.txt"
+    file = venvs.read_environment_file(ROOT / "envs" / f"{framework or name}.yaml")
+    packages = Path(__file__).parent / "peer_models" / f"{name}.txt"
     if not packages.is_file():
         return str(ROOT / ".venvs" / file.name / "bin" / "python")
-    folder = ROOT / ".peers" / framework
+    folder = ROOT / ".peers" / name
     python, installed = folder / "bin" / "python", folder / "installed.txt"
     wanted = [*file.packages, *packages.read_text().split()]
     if not installed.is_file() or installed.read_text().split() != wanted:
@@ -168,6 +164,15 @@ def environment(framework: str) -> str:
         subprocess.run([*install, *wanted], check=True, env=variables)
         installed.write_text("\n".join(wanted))
     return str(python)
+
+
+def use_physical_cores() -> None:
+    """Run this process and its children on one thread of each physical core."""
+    from harness.machine import cores
+
+    usable = cores.allowed()
+    os.sched_setaffinity(0, cores.deal(usable, 1, len(cores.physical(usable)))[0])
+    os.environ["OMP_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
 
 
 def compilers(framework: str) -> tuple[str, ...]:
@@ -200,12 +205,12 @@ def rows_of(
         )
 
 
-def write(rows: list[tuple[Any, ...]], path: Path) -> None:
+def write(columns: Sequence[str], rows: list[tuple[Any, ...]], path: Path) -> None:
     """Write the rows as ``path.csv`` and, as a Markdown table, ``path.md``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([COLUMNS, *rows])
-    lines = [COLUMNS, ["---"] * len(COLUMNS), *rows]
+        csv.writer(file).writerows([columns, *rows])
+    lines = [columns, ["---"] * len(columns), *rows]
     text = "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
     path.with_suffix(".md").write_text(text, encoding="utf-8")
 
@@ -234,11 +239,7 @@ def main() -> int:
         measure(argparse.Namespace(**options.inside))
         sys.stdout.flush()
         os._exit(0)  # MindSpore raises thousands of errors when Python ends
-    from harness.machine import cores
-
-    usable = cores.allowed()
-    os.sched_setaffinity(0, cores.deal(usable, 1, len(cores.physical(usable)))[0])
-    variables = {**os.environ, "OMP_NUM_THREADS": str(len(os.sched_getaffinity(0)))}
+    use_physical_cores()
     failed = False
     common = {key: getattr(options, key) for key in ("rounds", "steps", "batch", "image_size")}
     for framework in options.framework:
@@ -257,7 +258,6 @@ def main() -> int:
                 stdout=subprocess.PIPE,
                 text=True,
                 check=False,
-                env=variables,
             )
             if ran.returncode:
                 print(f"{framework} {model} {compiler} {mode} failed: see above", file=sys.stderr)
@@ -266,7 +266,7 @@ def main() -> int:
             for row in rows_of(framework, case, json.loads(ran.stdout.splitlines()[-1])):
                 print(*row, flush=True)
                 rows.append(row)
-            write(rows, options.results / framework)
+            write(COLUMNS, rows, options.results / framework)
         failed |= any(row[-1] == "missed" for row in rows)
     return int(failed)
 

@@ -16,6 +16,17 @@ SOURCES = str(Path(__file__).resolve().parents[2] / ".peers" / "sources")
 Run = Callable[[int], Any]
 
 
+def loop(step: Callable[[], Any], wait: Callable[[], Any] = lambda: None) -> Run:
+    """Return a loop of ``step``, after which ``wait`` waits for what was enqueued."""
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            step()
+        wait()
+
+    return run
+
+
 class Work(NamedTuple):
     """``batch``: arrays by the names of the model config; ``hyper``: its hyperparameters."""
 

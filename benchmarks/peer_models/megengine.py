@@ -6,7 +6,7 @@ import sys
 
 import megengine
 
-from . import SOURCES, Run, Work
+from . import SOURCES, Run, Work, loop
 
 
 def resnet50(work: Work) -> Run:
@@ -25,17 +25,10 @@ def resnet50(work: Work) -> Run:
         weight_decay=work.hyper["weight_decay"],
     )
 
-    def infer(steps: int) -> None:
-        for _ in range(steps):
-            model(images)
-        megengine._full_sync()
+    def train() -> None:
+        with manager:
+            loss = megengine.functional.nn.cross_entropy(model(images), labels)
+            manager.backward(loss)
+        optimizer.step().clear_grad()
 
-    def train(steps: int) -> None:
-        for _ in range(steps):
-            with manager:
-                loss = megengine.functional.nn.cross_entropy(model(images), labels)
-                manager.backward(loss)
-            optimizer.step().clear_grad()
-        megengine._full_sync()
-
-    return train if work.trains else infer
+    return loop(train if work.trains else lambda: model(images), megengine._full_sync)

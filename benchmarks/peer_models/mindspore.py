@@ -8,7 +8,7 @@ import mindcv
 import mindspore
 from mindspore.graph.api import _pynative_executor
 
-from . import Run, Work
+from . import Run, Work, loop
 
 
 def resnet50(work: Work) -> Run:
@@ -42,9 +42,8 @@ def resnet50(work: Work) -> Run:
     if work.compiler == "jit":
         step = mindspore.jit(step)
 
-    def run(steps: int) -> None:
-        for _ in range(steps):
-            step(images, labels)
-            _pynative_executor.sync()
+    def synchronous() -> None:
+        step(images, labels)
+        _pynative_executor.sync()
 
-    return run
+    return loop(synchronous)

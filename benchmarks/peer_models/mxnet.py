@@ -8,7 +8,7 @@ import gluonnlp
 import mxnet as mx
 from mxnet import autograd, gluon, nd
 
-from . import Run, Work
+from . import Run, Work, loop
 
 
 def resnet50(work: Work) -> Run:
@@ -24,20 +24,13 @@ def resnet50(work: Work) -> Run:
         model.collect_params(), "sgd", {**rates, "momentum": work.hyper["momentum"]}, kvstore=None
     )
 
-    def infer(steps: int) -> None:
-        for _ in range(steps):
-            model(images)
-        nd.waitall()
+    def train() -> None:
+        with autograd.record():
+            loss = criterion(model(images), labels)
+        loss.backward()
+        trainer.step(len(labels))
 
-    def train(steps: int) -> None:
-        for _ in range(steps):
-            with autograd.record():
-                loss = criterion(model(images), labels)
-            loss.backward()
-            trainer.step(len(labels))
-        nd.waitall()
-
-    return train if work.trains else infer
+    return loop(train if work.trains else lambda: model(images), nd.waitall)
 
 
 def bert(work: Work) -> Run:
@@ -78,21 +71,14 @@ def bert(work: Work) -> Run:
     def forward() -> Any:
         return model(tokens, segments, lengths, masked)
 
-    def infer(steps: int) -> None:
-        for _ in range(steps):
-            forward()
-        nd.waitall()
+    def train() -> None:
+        with autograd.record():
+            _, _, classified, decoded = forward()
+            words = decoded.reshape((-1, vocabulary))
+            loss = criterion(words, masked_labels.reshape((-1,))).mean()
+            loss = loss + criterion(classified, following).mean()
+        loss.backward()
+        gluonnlp.utils.clip_grad_global_norm(parameters, work.hyper["clip_global_norm"])
+        trainer.update(1)
 
-    def train(steps: int) -> None:
-        for _ in range(steps):
-            with autograd.record():
-                _, _, classified, decoded = forward()
-                words = decoded.reshape((-1, vocabulary))
-                loss = criterion(words, masked_labels.reshape((-1,))).mean()
-                loss = loss + criterion(classified, following).mean()
-            loss.backward()
-            gluonnlp.utils.clip_grad_global_norm(parameters, work.hyper["clip_global_norm"])
-            trainer.update(1)
-        nd.waitall()
-
-    return train if work.trains else infer
+    return loop(train if work.trains else forward, nd.waitall)

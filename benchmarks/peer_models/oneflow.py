@@ -7,7 +7,7 @@ from typing import Any
 import oneflow
 from flowvision import models
 
-from . import Run, Work
+from . import Run, Work, loop
 
 
 def resnet50(work: Work) -> Run:
@@ -49,9 +49,4 @@ def resnet50(work: Work) -> Run:
 
     step = TheirGraph() if work.compiler == "graph" else eager_step
 
-    def run(steps: int) -> None:
-        for _ in range(steps):
-            step(images, labels)
-        oneflow._oneflow_internal.eager.Sync()
-
-    return run
+    return loop(lambda: step(images, labels), oneflow._oneflow_internal.eager.Sync)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import paddle
 
-from . import Run, Work
+from . import Run, Work, loop
 
 
 def resnet50(work: Work) -> Run:
@@ -21,16 +21,14 @@ def resnet50(work: Work) -> Run:
         weight_decay=work.hyper["weight_decay"],
     )
 
-    def infer(steps: int) -> None:
+    def infer() -> None:
         with paddle.no_grad():
-            for _ in range(steps):
-                network(images)
+            network(images)
 
-    def train(steps: int) -> None:
-        for _ in range(steps):
-            loss = criterion(network(images), labels)
-            loss.backward()
-            optimizer.step()
-            optimizer.clear_grad()
+    def train() -> None:
+        loss = criterion(network(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
 
-    return train if work.trains else infer
+    return loop(train if work.trains else infer)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from . import Run, Work
+from . import Run, Work, loop
 
 # Operators of torchvision's extension, which PyTorch for CPUs does not load.
 sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
@@ -91,17 +91,15 @@ def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: 
     else:
         optimizer = torch.optim.SGD(model.parameters(), momentum=hyper["momentum"], **rates)
 
-    def infer(steps: int) -> None:
+    def infer() -> None:
         with torch.inference_mode():
-            for _ in range(steps):
-                network(*inputs)
+            network(*inputs)
 
-    def train(steps: int) -> None:
-        for _ in range(steps):
-            optimizer.zero_grad(set_to_none=True)
-            losses(network(*inputs)).backward()
-            if "clip_global_norm" in hyper:
-                nn.utils.clip_grad_norm_(model.parameters(), hyper["clip_global_norm"])
-            optimizer.step()
+    def train() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        losses(network(*inputs)).backward()
+        if "clip_global_norm" in hyper:
+            nn.utils.clip_grad_norm_(model.parameters(), hyper["clip_global_norm"])
+        optimizer.step()
 
-    return train if work.trains else infer
+    return loop(train if work.trains else infer)

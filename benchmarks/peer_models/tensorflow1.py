@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from bert import modeling, optimization, run_pretraining
 
-from . import Run, Work
+from . import Run, Work, loop
 
 
 def resnet50(work: Work) -> Run:
@@ -35,7 +35,10 @@ def resnet50(work: Work) -> Run:
 def bert(work: Work) -> Run:
     graph = tf.Graph()
     with graph.as_default():
-        arrays = {name: tf.Variable(array, trainable=False) for name, array in work.batch.items()}
+        arrays = {
+            name: tf.Variable(array.astype("int32"), trainable=False)
+            for name, array in work.batch.items()
+        }
         config = modeling.BertConfig(vocab_size=work.hyper["vocabulary"])
         model = modeling.BertModel(
             *(config, work.trains, arrays["token_ids"], arrays["attention_mask"]),
@@ -62,8 +65,4 @@ def bert(work: Work) -> Run:
         session = tf.Session(graph=graph)
         session.run(tf.global_variables_initializer())
 
-    def run(steps: int) -> None:
-        for _ in range(steps):
-            session.run(fetched)
-
-    return run
+    return loop(lambda: session.run(fetched))

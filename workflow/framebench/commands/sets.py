@@ -48,6 +48,5 @@ def make_comparison(
 
 def _inputs(source: Path) -> Inputs:
     """Return the inputs of tables of the records at ``source``."""
-    results = source.parent
-    sidecars = reporting.load_sidecars(source, results)
-    return reporting.inputs_of(record_sets.load(source), sidecars, results)
+    sidecars = reporting.load_sidecars(source, source.parent)
+    return reporting.inputs_of(record_sets.load(source), sidecars)
