@@ -60,11 +60,12 @@ class HeldMemory:
     """Memory that the processes of ``run`` hold, without its ``launcher``.
 
     ``limit``: in bytes, None without one; ``proc``: the folder /proc. ``peak``: most bytes held
-    together. ``next_look``: when to look again, in monotonic seconds."""
+    together. ``others``: most that others held meanwhile. ``next_look``: when to look again, in
+    monotonic seconds."""
 
     def __init__(self, run: str, launcher: int, limit: Optional[int], proc: str = "/proc") -> None:
         self.limit = limit
-        self.peak = 0
+        self.peak = self.others = 0
         self.next_look = 0.0
         self._members = Members(run, launcher, proc)
         self._members.ignore_present()
@@ -80,6 +81,10 @@ class HeldMemory:
         if self.limit is not None and held > self.limit:
             held = sum(_held_alone(self._proc, process) for process in processes)
         self.peak = max(self.peak, held)
+        available = available_bytes(self._proc)
+        if available is not None:
+            total = _sum(f"{self._proc}/meminfo", ["MemTotal"])
+            self.others = max(self.others, total - available - held)
         now = time.monotonic()
         pause = _SECONDS if self.limit is None else _LIMITED_SECONDS
         self.next_look = now + max(pause, (now - start) / _PART_OF_A_CORE)
@@ -90,7 +95,9 @@ class HeldMemory:
     def fields(self) -> Dict[str, int]:
         """Return the entry of the record."""
         limit = {} if self.limit is None else {"limit_bytes": self.limit}
-        return {**limit, "peak_bytes": self.peak}
+        total = control_groups.memory_bytes()
+        peaks = {"peak_bytes": self.peak, "others_bytes": self.others}
+        return {**limit, **peaks, "total_bytes": total}
 
 
 def gib(size: int) -> str:
