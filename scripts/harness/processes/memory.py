@@ -19,7 +19,8 @@ _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 
 #: Part of the limit that a search for a batch must leave free, because memory varies between runs.
 _SPARE = 0.03
-#: Seconds between two looks, without a limit for the peak alone; and the largest part of a core.
+#: Seconds between two looks where there is a limit, and else, for the peak alone; and the largest
+#: part of a core for these.
 _LIMITED_SECONDS, _SECONDS = 0.1, 0.5
 _PART_OF_A_CORE = 0.02
 
@@ -74,7 +75,7 @@ class HeldMemory:
     def look(self, ranks: Iterable[int] = ()) -> Optional[str]:
         """Return why the run must end, or None. ``ranks``: known processes of the run, whatever
         their environment says yet."""
-        start = time.monotonic()
+        start = time.process_time()
         self._members.add(ranks)
         processes = self._members.find()
         held = sum(_private_bytes(self._proc, process) for process in processes)
@@ -85,9 +86,8 @@ class HeldMemory:
         if available is not None:
             total = _sum(f"{self._proc}/meminfo", ["MemTotal"])
             self.others = max(self.others, total - available - held)
-        now = time.monotonic()
-        pause = _SECONDS if self.limit is None else _LIMITED_SECONDS
-        self.next_look = now + max(pause, (now - start) / _PART_OF_A_CORE)
+        rare = max(_SECONDS, (time.process_time() - start) / _PART_OF_A_CORE)
+        self.next_look = time.monotonic() + (rare if self.limit is None else _LIMITED_SECONDS)
         if self.limit is not None and held > self.limit:
             return f"out of memory: {gib(held)} GiB of the limit of {gib(self.limit)} GiB"
         return None
