@@ -212,7 +212,7 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
         peak_flops.arguments(plan, peak),
     ):
         actual = dict(itertools.pairwise(words))
-        assert actual["--memory-limit"] == "409600MiB", words
+        assert actual["--memory-limit"] == "419430400KiB", words
 
 
 def test_short_time_limits_end_runs_as_documented() -> None:
