@@ -84,14 +84,6 @@ BAD_CONFIG = {
         {"node_local": True},
         ["environments: found '.venvs'", "node_local", "absolute path"],
     ),
-    **{
-        f"margin {value!r}": ({"equivalence_margin": value}, [f"found {value!r};", reason])
-        for reason, values in {
-            "above 0 and below 100 %": ("0%", "100%", "200%", 0, NAN),
-            "a percentage like 5%": (1.0, 5, "5 percent", "5%\n"),
-        }.items()
-        for value in values
-    },
     "time limit endless": ({"time_limit": INF}, ["time_limit: found inf", "up to a year"]),
     "unknown key of a cluster": (
         {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "gpus": 8}},
@@ -278,7 +270,7 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     images = {"pytorch": {"image": "x", "python": "p"}}
     modules = {"pytorch": {"load": ["x"], "python": "p"}}
     options = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
-    options |= {"suite": str(tmp_path / "short.yaml"), "equivalence_margin": 0.5}
+    options |= {"suite": str(tmp_path / "short.yaml")}
     (tmp_path / "short.yaml").write_text("axes: {batch_per_device: 1}")
     context, refused = ValidationContext(CATALOG), 0
     for model, data in (

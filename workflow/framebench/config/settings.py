@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from core import own_axes
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, ValidationInfo, model_validator
 
 from . import secrets, values
 from .catalog import Catalog
@@ -30,7 +30,6 @@ from .fields import (
     ReadAs,
     Records,
     Seconds,
-    Share,
     Switch,
     Text,
     ValidationContext,
@@ -45,7 +44,7 @@ from .own_suite import of_own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry, Pin
 from .statuses import FAILURES
 from .suite import Suite, load_suite
-from .validation import ConfigError, MissingKey, NotAllowed, show
+from .validation import ConfigError, NotAllowed, show
 
 #: Source of the configuration, for messages.
 SOURCE = "config (config/config.yaml or --config)"
@@ -80,7 +79,6 @@ def _results(folder: Path) -> Path:
 
 
 _SUITE = text("a text: the name of a suite, or the path of a YAML file")
-_PRICE = text(values.PRICE, r"^[0-9]{1,9}([.][0-9]+)?[A-Z]{3}$")
 if TYPE_CHECKING:
     _Status = str
 else:
@@ -104,21 +102,6 @@ class Configuration(Keys):
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     records: Records | None = None
     nodes_named: NodesNamed | None = None
-    price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
-    grid_intensity: (
-        Annotated[
-            float,
-            Field(ge=0, le=5000),
-            FromText,
-            AllowedValues("g CO2e per kWh: 0 or more, at most 5000"),
-        ]
-        | None
-    ) = None
-    pue: (
-        Annotated[float, Field(ge=1, le=10), FromText, AllowedValues("a number from 1 to 10")]
-        | None
-    ) = None
-    equivalence_margin: Share | None = None
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     cases: Annotated[
@@ -159,12 +142,6 @@ class Configuration(Keys):
     node_local: Switch = False
     require_hashes: Switch = True
     yes: Switch = False
-
-    @model_validator(mode="after")
-    def _what_pue_is_of(self) -> Configuration:
-        if self.pue is not None and self.grid_intensity is None:
-            raise MissingKey("grid_intensity", "no pue")
-        return self
 
     @model_validator(mode="after")
     def _agreeing(self) -> Configuration:
