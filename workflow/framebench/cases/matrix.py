@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,11 +58,14 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
             replace(measurement, axes=_on_machine(measurement.axes, gpus)), catalog
         )
     )
-    _bound_count(suite, [block for _, block in blocks], catalog)
     results: dict[Case, int] = {}
     for case, stage in itertools.chain(of_steps, of_kinds):
         for variant in suite.variants or [""]:
             results.setdefault(_in_variant(case, variant, suite), stage)
+        if len(results) > MOST_CASES:
+            raise ConfigError(
+                f"{suite.path}: found more than {MOST_CASES:,} cases; allowed: at most that"
+            )
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in results if _matches(case, pattern, catalog)]
         if not matched and not suite.own_model:  # which may lack the suite's models
@@ -76,25 +78,6 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     if not results:
         raise ConfigError(f"{suite.path}: the suite has no case left after its exclude rules")
     return results
-
-
-def _bound_count(suite: Suite, blocks: Iterable[Axes], catalog: Catalog) -> None:
-    """Raise ConfigError for a suite of too many cases, before they are made."""
-    names = ["framework", "mode", "nodes", "devices_per_node", "precision", "compiler"]
-    names += [axis.name for axis in axes.optional()]
-    count = 0
-    for block in blocks:
-        each = math.prod(len(block[name]) for name in names if name in block)
-        for model in block["model"]:
-            has_lengths = bool(catalog.models[model]["sequence_lengths"])
-            lengths = len(block["sequence_length"]) if has_lengths else 1
-            count += each * lengths * len(_batches(suite, block, model)[1])
-    for measurement in suite.measurements.values():
-        values = (*measurement.axes.values(), *measurement.parameters.values())
-        count += math.prod(map(len, values))
-    count *= len(suite.variants) or 1
-    if count > MOST_CASES:
-        raise ConfigError(f"{suite.path}: found {count:,} cases; allowed: at most {MOST_CASES:,}")
 
 
 def narrow(cases: Iterable[Case], settings: Settings) -> list[Case]:

@@ -25,7 +25,6 @@ from .fields import (
     Keys,
     MemoryLimit,
     ModelName,
-    OneOf,
     OrAll,
     ReadAs,
     Records,
@@ -86,7 +85,7 @@ if TYPE_CHECKING:
 else:
     _Status = Literal[tuple(FAILURES)]
 _Statuses = Annotated[
-    list[Annotated[_Status, OneOf()]],
+    list[_Status],
     AfterValidator(each_once),
     FromList,
     AllowedValues(f"a list of {', '.join(FAILURES)}, each value once"),
@@ -99,7 +98,7 @@ class Configuration(Keys):
     kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     data: Folder | None = None
-    bad_images: Annotated[Literal["refuse", "skip"], OneOf()] = "refuse"
+    bad_images: Literal["refuse", "skip"] = "refuse"
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     records: Records | None = None
@@ -131,8 +130,8 @@ class Configuration(Keys):
     retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
     rerun_disturbed: Annotated[int, Whole(0, 100), FromText] = 0
     side_by_side: Switch = False
-    emulated: Annotated[Literal["skip", "measure"], OneOf()] = "skip"
-    accelerator: Annotated[Literal["auto", "cpu", "cuda"], OneOf()] = "auto"
+    emulated: Literal["skip", "measure"] = "skip"
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto"
     cores_per_device: Annotated[
         Count | Literal["auto"],
         FromText,

@@ -157,6 +157,8 @@ def _line(error: ErrorDetails, data: Any) -> str:
     if error["type"] == "missing":
         return f"key {join(key, error['loc'][-1])} is missing"
     cause = _cause(error)
+    if error["type"] == "literal_error":
+        cause = NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
     if isinstance(cause, NotAllowed):
         return cause.line(key, error["input"])
     return NotAllowed(_ALLOWED.get(error["type"], error["msg"])).line(key, error["input"])
