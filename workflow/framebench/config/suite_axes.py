@@ -64,7 +64,8 @@ _Totals = Annotated[
     Values[Count] | Annotated[dict[ModelName, Values[Count]], Field(min_length=1)], _BATCHES
 ]
 if TYPE_CHECKING:
-    _Mode = _Precision = str
+    _Mode = str
+    _Precision = str
 else:
     _Mode = Literal[MODES]
     _Precision = Literal[tuple(precisions.known())]
