@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from . import secrets, values
 from .catalog import Catalog
-from .cluster import Cluster
+from .cluster import Cluster, of_kind
 from .each_node import NodesNamed
 from .fields import (
     MILLION,
@@ -144,7 +144,7 @@ class Configuration(Keys):
     interpreters: Annotated[
         dict[FrameworkName, Interpreter], AllowedValues("a mapping from framework to path")
     ] = default({})
-    cluster: Annotated[Cluster, AfterValidator(Cluster.chosen)] | None = None
+    cluster: Cluster | None = None
     images: Annotated[
         dict[FrameworkName, ImageEntry], AllowedValues("a mapping from framework to image")
     ] = default({})
@@ -242,6 +242,8 @@ def load_settings(
     _check_credentials(config)
     context = ValidationContext(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
+    if "cluster" in config:
+        config = {**config, "cluster": of_kind(config["cluster"])}
     checked = validated(Configuration, config, context, SOURCE, sources)
     given = {**dict(checked), **_with_own_models(checked, catalog)}
     return Settings.model_construct(deployment=context.deployment, **given)

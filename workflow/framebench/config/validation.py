@@ -91,18 +91,6 @@ class MissingKey(NotAllowed):
         return f"{missing}; allowed: this, or {join(key, self.allowed)}"
 
 
-class InPart(NotAllowed):
-    """Faults in a part that was checked by itself; ``lines``: of :func:`explain`, with the part's
-    key as source."""
-
-    def __init__(self, lines: str) -> None:
-        super().__init__("")
-        self.lines = lines.splitlines()
-
-    def line(self, key: str, value: Any) -> str:
-        return "; ".join(join(key, line) for line in self.lines)
-
-
 def explain(
     errors: Sequence[ErrorDetails], data: Any, source: str, sources: Mapping[str, str]
 ) -> str:
