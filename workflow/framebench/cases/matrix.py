@@ -242,10 +242,7 @@ def _measured(measurement: Measurement, catalog: Catalog) -> Iterator[Case]:
 
 
 def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
-    """Return the batch axis of a block, one of BATCHES, and its values for a model.
-
-    Raises ConfigError for a total batch that no number of parts divides.
-    """
+    """Return the batch axis of a block, one of BATCHES, and its values for a model."""
     axis = next(batch for batch in BATCHES if batch in block)
     batches = block[axis]
     if isinstance(batches, dict):
@@ -256,24 +253,7 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
             )
         batches = batches[model]
     batches = [batch if str(batch).endswith((MAX, PER_CORE)) else int(batch) for batch in batches]
-    counts = _parts(block)
-    for batch in batches if axis == "batch_total" else ():
-        if all(batch % count for count in counts):
-            raise ConfigError(
-                f"{suite.path}: {axis}: found {batch}, of which no device gets a whole number; "
-                "allowed: multiples of a number of devices times micro-steps "
-                f"({', '.join(map(str, counts))})"
-            )
     return axis, batches
-
-
-def _parts(block: Axes) -> list[int]:
-    """Return the numbers of parts that training may divide a total batch into, rising."""
-    names = ["nodes", "devices_per_node", *(axis.name for axis in axes.optional())]
-    names = [name for name in names if name in block]
-    nothing = Case("", "", "train", 1, 1, 0, "", "", None)
-    product = itertools.product(*(block[name] for name in names))
-    return sorted({nothing.having(dict(zip(names, some, strict=True))).parts for some in product})
 
 
 def _each(total: int, parts: int) -> int | str:
