@@ -19,6 +19,7 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..config.suite_axes import ALL, BATCHES, Axes
 from ..config.validation import ConfigError, did_you_mean
+from ..machine.local import Machine
 from .conditions import input_axis
 
 #: Largest number of cases of a suite; a plan of so many takes a minute.
@@ -107,6 +108,26 @@ def _named(cases: list[Case], settings: Settings) -> list[Case]:
                 f"{str(cases[0])!r}"
             )
     return [names[name] for name in dict.fromkeys(settings.cases)]
+
+
+def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> list[Case]:
+    """Return each case once per node that is measured by name.
+
+    By default nodes with the same hardware count as one machine, and a case belongs to any of them.
+    Returns the cases unchanged if the suite names no nodes or the machine's nodes are unknown.
+    Raises ConfigError for an unknown node.
+    """
+    asked, known = settings.each_node, machine.named
+    if asked is None or not known:
+        return cases
+    names = list(known) if asked == "all" else list(asked)
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"config: nodes_named: found {name!r}{did_you_mean(name, known)}; allowed: all, or "
+                f"nodes that there are here ({', '.join(known)})"
+            )
+    return [case._replace(node=name) for case in cases for name in names]
 
 
 def without_variant(case: Case, own_model: str) -> Case:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from annotated_types import Ge, GroupedMetadata, Le
 from pydantic import (
@@ -293,6 +293,24 @@ Distinct = Annotated[
 ]
 #: Non-empty list of distinct values, or a single value.
 Values = Annotated[Distinct[T], ScalarAsList()]
+
+#: Nodes that are measured one by one.
+NodesNamed = Annotated[
+    Literal["all"]
+    | Annotated[
+        list[
+            Annotated[
+                str,
+                StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$"),
+                AllowedValues("the name of a node: letters, digits, '_', '.' and '-', at most 253"),
+            ]
+        ],
+        Field(min_length=1),
+        AfterValidator(each_once),
+    ],
+    BeforeValidator(lambda value: value if value == "all" else split(value)),
+    AllowedValues("all, or a list of at least 1 name of a node, each name once"),
+]
 
 FrameworkName = Annotated[str, in_catalog("frameworks")]
 ModelName = Annotated[str, in_catalog("models")]

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from . import secrets, values
 from .catalog import Catalog
 from .cluster import Cluster, of_kind
-from .each_node import NodesNamed
 from .fields import (
     MILLION,
     AllowedValues,
@@ -25,6 +24,7 @@ from .fields import (
     Keys,
     MemoryLimit,
     ModelName,
+    NodesNamed,
     OrAll,
     ReadAs,
     Records,
