@@ -174,16 +174,7 @@ BAD_SUITE |= {
         {**SUITE, "variants": {"b": {"variables": {"FRAMEBENCH_CORES": "0"}}}},
         ["variants.b.variables: found FRAMEBENCH_CORES", "the harness sets"],
     ),
-    "octal number": ("repeats: 010", ["line 1: found 010", "octal", "no leading 0"]),
-    "number to the base 60": ("repeats: 1:30", ["line 1: found 1:30", "base 60"]),
-    "merge key": ("a: &a {b: 1}\nc:\n  <<: *a", ["line 3: found a merge key (<<)"]),
     "3,000 brackets": ("a: " + "[" * 3000 + "]" * 3000, ["within each other, too many"]),
-    "anchor within itself": ("a: &a [*a]", ["line 1: the anchor is used within itself"]),
-    "aliases of aliases": (
-        "a0: &a0 [x]\n"
-        + "".join(f"a{n + 1}: &a{n + 1} [" + f"*a{n}, " * 9 + "]\n" for n in range(40)),
-        ["more than 100000 values"],
-    ),
 }
 
 BAD_MATRIX = {

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, ValidationInfo, model_validator
 
 from . import secrets, values
 from .catalog import Catalog
-from .cluster import Cluster
-from .each_node import NodesNamed
+from .cluster import Cluster, of_kind
 from .fields import (
     MILLION,
     AllowedValues,
@@ -25,7 +24,7 @@ from .fields import (
     Keys,
     MemoryLimit,
     ModelName,
-    OneOf,
+    NodesNamed,
     OrAll,
     ReadAs,
     Records,
@@ -84,7 +83,7 @@ if TYPE_CHECKING:
 else:
     _Status = Literal[tuple(FAILURES)]
 _Statuses = Annotated[
-    list[Annotated[_Status, OneOf()]],
+    list[_Status],
     AfterValidator(each_once),
     FromList,
     AllowedValues(f"a list of {', '.join(FAILURES)}, each value once"),
@@ -97,7 +96,7 @@ class Configuration(Keys):
     kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     data: Folder | None = None
-    bad_images: Annotated[Literal["refuse", "skip"], OneOf()] = "refuse"
+    bad_images: Literal["refuse", "skip"] = "refuse"
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     records: Records | None = None
@@ -114,8 +113,8 @@ class Configuration(Keys):
     retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
     rerun_disturbed: Annotated[int, Whole(0, 100), FromText] = 0
     side_by_side: Switch = False
-    emulated: Annotated[Literal["skip", "measure"], OneOf()] = "skip"
-    accelerator: Annotated[Literal["auto", "cpu", "cuda"], OneOf()] = "auto"
+    emulated: Literal["skip", "measure"] = "skip"
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto"
     cores_per_device: Annotated[
         Count | Literal["auto"],
         FromText,
@@ -128,7 +127,7 @@ class Configuration(Keys):
     interpreters: Annotated[
         dict[FrameworkName, Interpreter], AllowedValues("a mapping from framework to path")
     ] = default({})
-    cluster: Annotated[Cluster, AfterValidator(Cluster.chosen)] | None = None
+    cluster: Cluster | None = None
     images: Annotated[
         dict[FrameworkName, ImageEntry], AllowedValues("a mapping from framework to image")
     ] = default({})
@@ -220,6 +219,8 @@ def load_settings(
     _check_credentials(config)
     context = ValidationContext(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
+    if "cluster" in config:
+        config = {**config, "cluster": of_kind(config["cluster"])}
     checked = validated(Configuration, config, context, SOURCE, sources)
     given = {**dict(checked), **_with_own_models(checked, catalog)}
     return Settings.model_construct(deployment=context.deployment, **given)

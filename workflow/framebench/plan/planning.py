@@ -15,7 +15,6 @@ from core.case import Case
 
 from .. import PROJECT
 from ..cases import fitting, matrix
-from ..cases.each_node import on_each_node
 from ..cases.fitting import Capacity, LeftOut
 from ..config import values
 from ..config.catalog import Catalog, load_catalog
@@ -159,7 +158,7 @@ def make_plan(
     """
     settings = fitting.on_machine(settings, machine)
     stages, capacity = fitting.cases_here(settings, catalog, machine)
-    everything = on_each_node([*stages], settings, machine)
+    everything = matrix.on_each_node([*stages], settings, machine)
     wanted = matrix.narrow(everything, settings)
     fitted, left_out = fitting.fit(wanted, capacity, catalog)
     unusable = _unusable(fitted, settings, catalog, capacity)
