@@ -48,5 +48,5 @@ def make_comparison(
 
 def _inputs(source: Path) -> Inputs:
     """Return the inputs of tables of the records at ``source``."""
-    sidecars = reporting.load_sidecars(source, source.parent)
+    sidecars = reporting.load_sidecars(source)
     return reporting.inputs_of(record_sets.load(source), sidecars)
