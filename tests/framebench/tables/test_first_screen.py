@@ -87,7 +87,7 @@ def test_no_figure_at_all_is_said() -> None:
 
 def test_whose_results_differ_is_excluded_and_no_contender(tmp_path: Path) -> None:
     record_set = record_sets.load(make_set(tmp_path, fast=2.0))
-    sidecars = reporting.load_sidecars(tmp_path / "runs", tmp_path)
+    sidecars = reporting.load_sidecars(tmp_path / "runs")
     inputs = reporting.inputs_of(record_set, sidecars)
     screen = first_screen(
         inputs, frames.build(inputs), record_set.runs, origin.describe_origin(record_set.runs)
