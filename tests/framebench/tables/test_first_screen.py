@@ -17,8 +17,8 @@ from framebench.tables.first_screen import FirstScreen, first_screen
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
+from ..made_up_differences import DIFFERS, make_set
 from ..made_up_runs import repeats
-from ..test_excluded import DIFFERS, make_set
 
 SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
