@@ -24,7 +24,7 @@ from ..records.fields import disturbance
 from ..records.run import Run
 from ..records.sidecars.expected import TOO_SLOW
 from ..statistics.verdicts import FASTER, NO_DIFFERENCE, SLOWER
-from . import contests, formatting, view
+from . import contests, coverage, formatting, view
 from .columns import Row
 from .contests import Contest
 from .declared import efficiency, own_model
@@ -187,7 +187,7 @@ def first_screen(
         cannot,
         why_not,
         _excluded(results),
-        _careful(results),
+        [*(f"{titled(text)}." for text in coverage.sentences(inputs, True)), *_careful(results)],
         about_own,
         _next(found, provenance.command),
         page,
