@@ -25,13 +25,13 @@ sys.path.insert(0, str(ROOT))
 from framebench.plan import limits
 
 from tests.bench import Bench
+from tests.harness.nodes.two_nodes import srun_on_path
 from tests.slurm.cluster import Cluster, missing
 
 GOAL_GROWTH = 2.0
 PLANS = (1000, 10000)
 QUEUES = (100, 1000)
 NODES = (1, 8, 32)
-START_NODES = f"{sys.executable} {ROOT / 'tests' / 'harness' / 'start_nodes.py'} {{nodes}}"
 
 
 def best(call: Callable[[], object], rounds: int = 3) -> float:
@@ -87,8 +87,8 @@ def node_costs() -> None:
     found = []
     for nodes in NODES:
         with tempfile.TemporaryDirectory() as name:
-            several = {"start_nodes": START_NODES} if nodes > 1 else {}
-            record = Bench(Path(name)).run(nodes=nodes, timed_steps=100, **several).record
+            path = {"PATH": srun_on_path(Path(name))}
+            record = Bench(Path(name)).run(variables=path, nodes=nodes, timed_steps=100).record
         if record["status"] != "ok":
             raise SystemExit(f"{nodes} nodes: {record['reason']}")
         busiest = max(sum(rank["phases"].values()) for rank in record["ranks"])

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from harness.processes.guard import RUN_VARIABLE  # noqa: E402
+from harness.processes.own_time import RUN_VARIABLE  # noqa: E402
 from harness.telemetry import watcher  # noqa: E402
 
 GOAL_RATIO = 1.005

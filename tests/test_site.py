@@ -60,13 +60,3 @@ def test_no_page_is_wider_than_a_phone(site: Path, tmp_path: Path) -> None:
     finally:
         browser.driver.quit()
     assert not wide, "these pages scroll sideways"
-
-
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
-    page, config = tmp_path / "docs" / "index.md", tmp_path / "mkdocs.yml"
-    page.parent.mkdir()
-    page.write_text("# A page\n\n[nowhere](index.md#no-such-heading)\n")
-    config.write_text(f"INHERIT: {ROOT}/mkdocs.yml\ndocs_dir: docs\nhooks: []\nnav: [index.md]\n")
-    built = build(tmp_path / "site", config)
-    assert built.returncode != 0
-    assert "no-such-heading" in built.stderr

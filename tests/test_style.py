@@ -15,9 +15,9 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 #: Modules whose ``open`` opens no text file.
 NOT_TEXT = ("os", "Image", "gzip", "lzma", "tarfile", "zipfile")
-#: Doubles of GPUs, programs in a framework's environment, and what zoos of networks build: they
-#: look into the objects of frameworks and of their adapters.
-INSIDE = ("gpus", "programs", "zoo_observed.py")
+#: Doubles of GPUs, and programs in a framework's environment: they look into the objects of
+#: frameworks and of their adapters.
+INSIDE = ("gpus", "programs")
 #: Names with an underscore that the standard library documents.
 PUBLIC = ("_asdict", "_exit", "_fields", "_make", "_replace")
 

@@ -96,7 +96,6 @@ _KEYS: Dict[str, _Key] = {
     "parallelism": _Key(_NAMES, ()),
     "optimizers": _Key(_NAMES, ()),
     "no_stages": _Key(_TEXT, ""),
-    "open_ports": _Key(_TEXT, ""),
     "cpu_lacks": _Key(_Type(f"reasons, each with values of {', '.join(LACKING)}", _is_lacks), ()),
     "capability": _Key(_Type("compute capabilities by precision", _is_capabilities), {}),
     "start_seconds": _Key(_Type(f"seconds by {', '.join(START_SECONDS)}", _is_seconds), {}),

@@ -16,8 +16,6 @@ if __name__ == "__main__":
     from core.text import accept_any_text
 
     from harness.launcher import main
-    from harness.processes.guard import adopt_orphans
 
     accept_any_text()
-    adopt_orphans()
     sys.exit(main(sys.argv[1:]))

@@ -15,29 +15,25 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from core import control_groups, precisions
 from core.text import shorten
 
-from harness import search, variables
+from harness import output, search, variables
 from harness.adapter import Mismatch, Unsupported
-from harness.disk import reservation
 from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
-from harness.machine import allocator, hardware, interfaces
+from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
 from harness.machine.processor import processor
 from harness.measuring.checks import check_batches
-from harness.measuring.steps import MOST_TIMED
 from harness.messages.report import error_text
 from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.fork_server import ForkServer
-from harness.processes.guard import sweep
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
-from harness.processes.private_network import PrivateNetwork, private_network
 from harness.provenance import computation, environment, packages, scheduler, software
 from harness.record import record
 from harness.record.schema import SchemaError, record_schema
 from harness.request import declaration
 from harness.request.command_line import Request, as_typed, each_check, parse
-from harness.request.options import ALLOW, SKIP
+from harness.request.options import SKIP
 from harness.variables import recorded
 
 #: Advice where all ranks have the same batch of a user's model.
@@ -68,38 +64,25 @@ class Setup:
 def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     """Start the ranks, wait for them, and judge them."""
     task = setup.task
-    request, case = task.request, task.case
+    case = task.case
     node_result: Optional[node.NodeResult] = None
-    network: Optional[PrivateNetwork] = None
     entries: List[Dict[str, Any]] = []
-    exposed = exposed_by(task, "it has several nodes") if case.nodes > 1 else ""
-    if exposed:
-        return record.Measured("unsupported", exposed, [])
     if case.nodes == 1:
         addresses = launch.free_addresses(case.devices)
-        share = node.Share(setup.run, 0, addresses, setup.deadline - time.monotonic())
-        with network_of(task) as network:
-            if case.devices > 1 and not (network and network.enter):
-                why = network.refused if network else "what its ranks have to reach is not known"
-                exposed = exposed_by(task, why)
-                if exposed:
-                    own = network.fields() if network else None
-                    return record.Measured("unsupported", exposed, [], network=own)
-            node_result = node.run_ranks(
-                task,
-                share,
-                setup.folder,
-                setup.deadline,
-                setup.common,
-                None,
-                setup.devices,
-                network,
-                setup.forks,
-            )
+        share = node.Share(setup.run, 0, addresses)
+        node_result = node.run_ranks(
+            task,
+            share,
+            setup.folder,
+            setup.deadline,
+            setup.common,
+            (),
+            setup.devices,
+            setup.forks,
+        )
         outcomes = node_result.outcomes
     else:
-        log = launch.log_with_name(request.log, "nodes")
-        outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments, log)
+        outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments)
     status, reason = outcome.most_telling(outcomes)
     measured = judged(task, status, reason, [rank_outcome.fields for rank_outcome in outcomes])
     if node_result is None:
@@ -108,7 +91,6 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
         measured,
         watch=node_result.watch,
         memory=node_result.memory,
-        network=network.fields() if network else None,
     )
 
 
@@ -126,40 +108,6 @@ def judged(
         except TargetMissed as missed:
             status, reason = "not_converged", shorten(str(missed))
     return record.Measured(status, reason, ranks, metrics=metrics)
-
-
-def exposed_by(task: declaration.Task, why: str) -> str:
-    """Return why ranks without a private network (``why``) are refused; "" where they may run.
-
-    Disturbance is all that can happen to most frameworks."""
-    framework = task.framework
-    if framework is None or not framework.open_ports or task.kind.independent_ranks:
-        return ""
-    if task.request.open_ports == ALLOW:
-        return ""
-    return (
-        f"ports of {framework.name} are open to others ({why}), and it {framework.open_ports}; "
-        "allowed: with open_ports=true, where you trust whoever reaches this machine"
-    )
-
-
-@contextlib.contextmanager
-def network_of(task: declaration.Task) -> Iterator[Optional[PrivateNetwork]]:
-    """Yield the private network of the ranks of one node.
-
-    Yields None where there is nothing to reach (a single rank), or where it is unknown what they
-    have to reach: GPUs through NCCL, and models of users."""
-    case = task.case
-    if (
-        case.devices == 1
-        or task.request.accelerator != "cpu"
-        or "own" in task.workload.model_config
-    ):
-        yield None
-        return
-    own = interfaces.addresses()
-    with private_network(sorted({own[name] for name in own if name != "lo"})) as network:
-        yield network
 
 
 def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
@@ -269,7 +217,6 @@ def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> 
         gpus = where["hardware"]["gpus"]
         where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]
     measured = refused(setup, installed) or outcome_of(setup, arguments)
-    sweep(setup.run)
     version = installed.get(packages.normal(framework.package), "") if framework else ""
     if framework:
         where["code"]["computation"] = computation.digest(
@@ -310,9 +257,9 @@ def devices_for(
 
 def run(request: Request, forks: Optional[ForkServer]) -> int:
     """Measure and write the record. Returns the exit status. Raises
-    :class:`reservation.ReservationError`."""
+    :class:`output.OutputError`."""
     if os.path.lexists(request.output):
-        print(reservation.measured_already(request.output), file=sys.stderr)
+        print(output.measured_already(request.output), file=sys.stderr)
         return _CANNOT_DO
     folder = os.path.dirname(os.path.realpath(__file__))
     variables = [*recorded(dict(request.variables)).items()]
@@ -326,28 +273,20 @@ def run(request: Request, forks: Optional[ForkServer]) -> int:
         print(error, file=sys.stderr)
         return _CANNOT_DO
     identity = uuid.uuid4().hex
-    steps = (request.warmup_limit or request.warmup_steps) + request.timed_steps
-    steps += MOST_TIMED if request.timed_seconds else 0
-    size = record.bytes_to_reserve(task.case.devices, steps)
     cores_of.restrict(request.cores, control_groups.whole_cores())
     cores = cores_of.allowed()
     common = node.common_environment(request)
     with devices_for(request, isinstance(task.kind, SearchKind), common) as devices:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
-        partial = [reservation.partial(request.output, identity)]
-        with temporary_folder(identity, partial, devices.files) as folder:
-            place = reservation.Reservation(request.output, identity, size)
-            try:
-                reservation.make_log(request.log)
-                deadline = started.monotonic + request.time_limit
-                setup = Setup(
-                    task, schema, identity, folder, deadline, command, cores, common, devices, forks
-                )
-                result = measure(setup, started, arguments)
-                place.write(record.encode(result))
-            finally:
-                place.discard()
+        output.prepare(request.output, request.log)
+        with temporary_folder() as folder:
+            deadline = started.monotonic + request.time_limit
+            setup = Setup(
+                task, schema, identity, folder, deadline, command, cores, common, devices, forks
+            )
+            result = measure(setup, started, arguments)
+            output.write(request.output, identity, record.encode(result))
     print(record.summary(result, request.output), flush=True)
     return 0
 
@@ -371,7 +310,7 @@ def main(arguments: Sequence[str]) -> int:
             for request in requests:
                 try:
                     ended = run(request, server if len(requests) > 1 else None)
-                except (machine_lock.MachineLockError, reservation.ReservationError) as error:
+                except (machine_lock.MachineLockError, output.OutputError) as error:
                     print(error, file=sys.stderr)
                     ended = _CANNOT_WRITE
                 status = status or ended

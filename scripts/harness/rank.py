@@ -29,8 +29,8 @@ from harness.measuring.loading import load_adapter
 from harness.measuring.verification import preflight
 from harness.messages.barrier import Barrier
 from harness.messages.report import Report
-from harness.processes.guard import remove_shared
 from harness.processes.parent_death import signal_when_parent_dies
+from harness.processes.shared_memory import remove_shared
 
 _SECONDS_TO_LEAVE = 10
 

@@ -1,6 +1,6 @@
-"""Start one node of a run with several: ``srun .. python scripts/harness/start_node.py ARGUMENTS``.
+"""Start one node of a run with several: ``srun .. python scripts/harness/start_node.py FOLDER``.
 
-The launcher has it started on every node at once, with its own arguments.
+The launcher has it started on every node at once, with the folder that they share.
 """
 
 import os
@@ -16,8 +16,6 @@ if __name__ == "__main__":
     from core.text import accept_any_text
 
     from harness.nodes.agent import main
-    from harness.processes.guard import adopt_orphans
 
     accept_any_text()
-    adopt_orphans()
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1]))

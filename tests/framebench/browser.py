@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import selenium_axe_python
 from framebench.records import record_sets
-from framebench.records.sidecars.calls import CallEntry
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.grouping import group
@@ -31,14 +30,13 @@ def make(
     source: Path,
     target: Path,
     further: Mapping[Table, pd.DataFrame] | None = None,
-    calls: Sequence[CallEntry] = (),
 ) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
     actual = record_sets.load(source)
     grouped = group(actual.runs, None)
     inputs = Inputs(grouped)
     text = html_report.render(
-        actual, inputs, frames.build(inputs), target.parent, "A report", further, calls=calls
+        actual, inputs, frames.build(inputs), target.parent, "A report", further
     )
     target.write_text(text, encoding="utf-8")
     return text
@@ -69,8 +67,10 @@ class Browser:
         self.driver.set_script_timeout(300)
 
     def open(
-        self, page: Path, width: int = 1440, scheme: str = "light", query: str = ""
-    ) -> Browser:
+        self, page: Path, width: int = 1440, scheme: str = "light", query: str = "",
+        folded: bool = False,
+    ) -> Browser:  # fmt: skip
+        """Open a page. ``folded``: leave its parts as they are, instead of unfolding all."""
         features = [
             {"name": "prefers-color-scheme", "value": scheme},
             # Smooth scrolling would move what is about to be clicked.
@@ -81,7 +81,16 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         self.driver.get("about:blank")  # without this, a new anchor alone would not reload the page
         self.driver.get(page.as_uri() + query)
+        if not folded:
+            self.unfold()
         return self
+
+    def unfold(self) -> None:
+        """Unfold all parts of the page, and wait until their tables are drawn."""
+        self.driver.execute_async_script(
+            "for (const part of document.querySelectorAll('details.part')) part.open = true;"
+            "setTimeout(arguments[0], 50);"
+        )
 
     def evaluate(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(f"return {script}", *arguments)

@@ -125,7 +125,8 @@ def check_faults(found: dict[str, Any], framework: str) -> None:
         assert found["ended"] == [0], "one that is killed may keep a lock that MXNet waits for"
     if framework in ("tensorflow", "tensorflow1"):
         assert found["loaded"] == 40 * 13 - 1, "its workers are threads"
-    else:
-        assert re.match(r"Mismatch: the loader broke behind \d+ images: ", found["killed"])
-        assert re.search(r"worker.*(killed by SIGKILL|signal: Killed)", found["killed"])
+    elif framework not in ("mindspore", "mxnet"):
+        assert re.match(
+            r"Mismatch: the loader broke behind \d+ images: \w+Error: ", found["killed"]
+        )
     assert max(found["seconds"]) < 120, found

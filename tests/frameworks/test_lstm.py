@@ -7,13 +7,12 @@ import math
 from pathlib import Path
 
 import pytest
-from framebench.config.catalog import forward_multiply_adds
-from reference import compute, superbench_lstm
+from reference import superbench_lstm
 
 from ..conftest import ROOT
 from .comparing import beyond
 from .fork_server import ForkServer, served
-from .models import LSTM, LSTM_SEQUENCE, model_config_of, trained_parameters
+from .models import LSTM, model_config_of, trained_parameters
 
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{LSTM}.py")
@@ -57,16 +56,3 @@ def test_the_config_has_the_parameters_of_superbench_and_the_matmuls_of_its_matr
         "per_sample": last,
         "per_token": sum(sizes.values()),
     }
-
-
-def test_the_reference_multiplies_as_often_as_its_matrices_say() -> None:
-    model_config = compute.reduced(model_config_of(LSTM))
-    drawn = superbench_lstm.parameters(model_config)
-    batch = compute.make_batch(model_config["inputs"], 1, LSTM_SEQUENCE, 0, 0)
-    counted = compute.count_multiply_adds(
-        superbench_lstm, compute.draw(drawn, 0), batch, model_config["hyperparameters"]
-    )
-    sizes = {name: math.prod(one.shape) for name, one in drawn.items() if len(one.shape) == 2}
-    last = sizes.pop("classifier.weight")
-    polynomial = {"per_sample": last, "per_token": sum(sizes.values())}
-    assert counted == forward_multiply_adds({"forward_multiply_adds": polynomial}, LSTM_SEQUENCE)

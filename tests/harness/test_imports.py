@@ -35,7 +35,7 @@ ORDER = [
     "hooks",
     # machine, and needs of a run's processes
     "machine",
-    "disk",
+    "output",
     "messages",
     "samples",
     "processes",
@@ -54,7 +54,6 @@ ORDER = [
     "record",
     "nodes",
     "start_node",
-    "start_nodes",
     "search",
     "launcher",
     "__main__",
@@ -164,14 +163,6 @@ def test_adapters_import_their_interface_alone() -> None:
     }
     assert adapters, "no adapter was looked at"
     assert {name: wrong for name, wrong in adapters.items() if wrong} == {}
-
-
-def test_a_wrong_import_is_seen() -> None:
-    assert against_the_order("machine", "def f():\n    from harness.nodes import wire") == [
-        "nodes.wire"
-    ]
-    assert against_the_order("nodes", "import harness.launcher") == ["launcher"]
-    assert beyond_the_interface("from harness import rank, adapter") == ["rank"]
 
 
 def libraries(source: str) -> set[str]:

@@ -192,11 +192,12 @@ def test_results_that_no_node_sees_are_named_with_the_node(
 
 def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) -> None:
     """Fail if runs that a limit ends are not recorded, with their nodes and account."""
-    options = {"partition": "main", "account": "me-too", "qos": "high", "nodelist": "n[2-3]"}
-    slurm_project.describe(memory_gib=1, runs_per_allocation=2, **options)
+    options = {"partition": "main", "account": "me-too", "qos": "high"}
+    extra = "--nodelist=n[2-3]"
+    slurm_project.describe(memory_gib=1, runs_per_allocation=2, extra=extra, **options)
     variants = {does: {"variables": {"FRAMEBENCH_TOY": does}} for does in ("hang", "eat")}
     slurm_project.suite(1, nodes=[2], variants=variants)
-    ran = slurm_project.run(*WORDS, "--config", "time_limit=30")
+    ran = slurm_project.run(*WORDS, "--config", "time_limit=30", "memory_limit=90%")
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()
     reasons = {record["status"]: record["reason"] for record in records}
@@ -205,9 +206,9 @@ def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) ->
     assert "of the limit of 0.900 GiB" in reasons["oom"], "90 % of what the job was given"
     for record in records:
         job = record["environment"]["scheduler"]
-        assert {name: job[name] for name in ("partition", "account", "nodelist")} == {
-            name: options[name] for name in ("partition", "account", "nodelist")
-        }
+        assert [job[name] for name in ("partition", "account", "nodelist")] == [
+            "main", "me-too", "n[2-3]",
+        ]  # fmt: skip
         assert hosts(record) == {"n2", "n3"}
     log = (slurm_project.cluster.place.folder / "log" / "slurmctld").read_text()
     assert re.search("account:me-too .* partition:main qos:high ", log), "not what SLURM was told"

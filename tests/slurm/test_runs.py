@@ -38,7 +38,6 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
     plan = slurm_project.run("plan", "--config", "results=elsewhere")
     assert "4n1g" in plan.stdout, plan.stdout
     assert "Left out" not in plan.stdout
-    assert "SLURM would not take" not in plan.stdout
     assert waiting(slurm_project) == 3
     reasons = {job.reason for job in slurm_project.cluster.queue() if job.state == "PENDING"}
     assert reasons <= {"Resources", "Priority"}, "the page says what these jobs wait for"
@@ -63,27 +62,19 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
     again = slurm_project.run("weak_scaling")
     assert "Nothing to be done" in again.stdout, again.stdout
     slurm_project.describe(memory_gib=9999)
-    plan = slurm_project.run("plan", "--config", "results=elsewhere")
-    assert "SLURM would not take the 1 run(s) of 4n1g: " in plan.stdout, plan.stdout
-    assert "Requested node configuration is not available" in plan.stdout, "as the page says"
+    refused = slurm_project.run("weak_scaling", "--config", "results=elsewhere")
+    assert refused.returncode != 0
+    assert "Requested node configuration is not available" in refused.stdout, "as the page says"
 
 
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
-    slurm_project.cluster.reserve("gpu-June")
+    slurm_project.cluster.reserve("June")
     # On the command line, because a call's jobs get it again.
-    gpus = {
-        "gpus_per_node": 2,
-        "exclusive": False,
-        "reservation": "gpu-June",
-        "gres": "gpu:h100:2",
-        "licenses": "toy-L:2",
-        "exclude": "n4",
-        "hint": "nomultithread",
-        "switches": 1,
-        "mail_user": "a b",
-        "mail_type": ["FAIL"],
-        "extra": "--nice=7 --network='c d'",
-    }
+    gpus = {"gpus_per_node": 2, "gres": "gpu:h100:2"}
+    options = (
+        "--reservation=June --licenses=toy-L:2 --exclude=n4 --hint=nomultithread "
+        "--switches=1 --mail-user='a b' --mail-type=FAIL --nice=7 --network='c d'"
+    )
     slurm_project.describe(nodes=2, node_kinds={"gpu": gpus})
     slurm_project.suite(2, devices_per_node=[1, 2])
     arguments = "--config", "accelerator=cuda", "cluster={node_kind: gpu}"
@@ -91,7 +82,10 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     assert refused.returncode != 0
     assert "--slurm-array-jobs: found 'all'; allowed: nothing" in refused.stdout, refused.stdout
     assert not slurm_project.project.records()
-    defaults = "--default-resources", "constraint=rack1", "runtime=1"
+    defaults = (
+        *("--default-resources", "constraint=rack1", "runtime=1"),
+        f"slurm_extra={options!r}",
+    )
     ran = slurm_project.run("--until", "benchmark", *defaults, *arguments, toy="sleep=0.3")
     assert ran.returncode == 0, ran.stdout
     assert "--default-resources: runtime has no effect on runs" in ran.stdout
@@ -107,14 +101,14 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     assert re.search(rf"^ *Comment=.*{re.escape(named)} *$", shown, re.MULTILINE), shown
     for words in (
         *("Nice=7", "MailUser=a b MailType=FAIL", "Features=rack1", "Network=c d"),
-        *("Reservation=gpu-June", "ExcNodeList=n4", "Licenses=toy-L:2", "Switches=1"),
+        *("Reservation=June", "ExcNodeList=n4", "Licenses=toy-L:2", "Switches=1"),
         *("TresPerNode=gres:gpu:h100:", "ReqB:S:C:T=0:0:*:1"),  # one thread per core
     ):
         assert words in shown, shown
     for record in records:
         scheduler = record["environment"]["scheduler"]
         assert scheduler["features"] == "rack1"
-        assert scheduler["reservation"] == "gpu-June"
+        assert scheduler["reservation"] == "June"
         assert scheduler["licenses"] == "toy-L:2"
         assert scheduler["gres"] == f"gpu:h100:{record['case']['devices_per_node']}"
         assert scheduler["exclusive"] is False
@@ -186,14 +180,7 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
             "measurements": measurements,
         }
     )
-    arguments = (
-        "--until",
-        "benchmark",
-        "reference",
-        "--config",
-        "open_ports=true",
-    )  # MXNet's are open
-    ran = slurm_project.run(*arguments)
+    ran = slurm_project.run("--until", "benchmark", "reference")
     assert ran.returncode == 0, ran.stdout
     logs = (slurm_project.folder / ".snakemake" / "log").glob("*.log")
     submitted = "".join(path.read_text() for path in logs)

@@ -135,15 +135,17 @@ def test_all_nodes_of_a_run_build_before_it_starts(
     """Fail if a run starts before all nodes have built; each has its own disk, here a linked
     folder."""
     local = project.folder.parent / "local"
-    starter = project.folder.parent / "start"
+    starter = project.folder.parent / "bin" / "srun"
+    starter.parent.mkdir()
     starter.write_text(
-        "#!/bin/sh\nset -e\nfor node in 1 2; do\n"
+        '#!/bin/sh\nset -e\nwhile [ "${1#--}" != "$1" ]; do shift; done\nfor node in 1 2; do\n'
         f'  mkdir -p "{local}$node"; ln -sfn "{local}$node" "{local}"; "$@"\ndone\n'
     )
     starter.chmod(0o755)
     marker = local / "toy-0" / "environment.json"
-    command = [*ensuring(project, marker), "--start-nodes", str(starter), "--", "echo", "started"]
-    settings = {"env": {**os.environ, **offline}, "capture_output": True, "text": True}
+    command = [*ensuring(project, marker), "--nodes", "2", "--", "echo", "started"]
+    path = {"PATH": f"{starter.parent}{os.pathsep}{os.environ['PATH']}"}
+    settings = {"env": {**os.environ, **offline, **path}, "capture_output": True, "text": True}
     ran = subprocess.run(command, check=True, **settings)
     assert ran.stdout == "started\n"
     for node in (1, 2):

@@ -177,7 +177,7 @@ def test_a_kill_between_attempts_keeps_the_records(project: Project) -> None:
     config = ("rerun_disturbed=1", "cores_per_device=1")
     with hog(min(os.sched_getaffinity(0))):
         workflow = project.start("--cores", "all", "--config", *config, toy="sleep=0.4")
-        wait_for(lambda: project.pids("-I", "guard.py", "r1-retry1"), "a second attempt")
+        wait_for(lambda: project.pids("scripts/harness", "r1-retry1"), "a second attempt")
         before = project.records()
         os.kill(workflow.pid, signal.SIGKILL)
         workflow.wait()

@@ -27,8 +27,7 @@ LOOK = 0.1  # seconds between two scans of all processes, which are expensive
 REPEATS = 3  # additional repeats when all is measured, so that there is a run to kill
 BEHAVIOUR = "sleep=0.05"
 WORDS = ("--until", "benchmark")  # without tables, which take time
-#: Words of a launcher and of what starts it. Its guard is not killed: one whose launcher was killed
-#: before it is the last process that knows what to remove.
+#: Words of a launcher and of what starts it.
 LAUNCHERS = ("scripts/harness", "--output")
 
 

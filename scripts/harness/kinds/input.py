@@ -1,28 +1,30 @@
 """The data loader alone: images or token sequences per second, without computation.
 
-1. All images of an epoch are loaded once and checked: each came once, in the requested order, with
-   its label, as a whole batch. A checksum is kept.
-2. Epochs are timed in which files are read and decoded, and nothing else.
-3. Epochs are timed in which images are also cropped, resized, flipped, normalized and batched.
+1. All samples of an epoch are loaded once and checked: each came once, in the requested order, with
+   its label or tokens, as a whole batch. A checksum is kept.
+2. Epochs are timed in which images are read and decoded, and nothing else.
+3. Epochs are timed in which images are also cropped, resized, flipped, normalized and batched, or
+   sequences read, cut or masked, and batched.
 
 Files lie in the page cache by then, so this is the cost of the processor, not of a disk
-(:mod:`harness.kinds.storage`). Tokens: :mod:`harness.measuring.token_loader`.
+(:mod:`harness.kinds.storage`).
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping
 
 from core.inputs import READING, SYNTHETIC_HOST
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
-from harness.loader import Loading, Loads
-from harness.measuring import libraries, token_loader
+from harness.loader import Loading
+from harness.measuring import libraries
 from harness.measuring.checks import check_cores
+from harness.measuring.file_sources import FileSource, ImageSource, file_source
 from harness.measuring.steps import peak_host_memory
-from harness.samples import folder, masking, order, supply
+from harness.samples import folder, supply
 
 #: Images whose decoded values are kept, to compare decoders.
 _COMPARED = 2
@@ -53,91 +55,62 @@ class Input(Kind):
     )  # fmt: skip
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        if workload.case.sequence_length is not None:
-            return token_loader.metrics(workload.case.sequence_length)
+        length = workload.case.sequence_length
+        if length is not None:
+            return {
+                "throughput": Metric("sequences/s", "higher", "sum", _rate("loaded", "sequences")),
+                "token_throughput": Metric(
+                    "tokens/s", "higher", "sum", _rate("loaded", "sequences", length)
+                ),
+            }
         return {
             # read, decoded, cropped, resized, flipped, normalised, in batches
-            "throughput": Metric("images/s", "higher", "sum", _rate("loaded")),
+            "throughput": Metric("images/s", "higher", "sum", _rate("loaded", "images")),
             # read and decoded only
-            "decode_throughput": Metric("images/s", "higher", "sum", _rate("decoded_alone")),
+            "decode_throughput": Metric(
+                "images/s", "higher", "sum", _rate("decoded_alone", "images")
+            ),
         }
 
     def measure(self, context: Context) -> None:
-        workload, fields = context.workload, context.fields
-        size = folder.size_of(workload.model_config["inputs"])
-        if size is None and not masking.form_of(workload.model_config["inputs"]):
-            raise Unsupported(
-                f"{workload.case.model} has neither images nor tokens that are read from files"
-            )
+        workload, fields, parameters = context.workload, context.fields, context.workload.parameters
         if workload.case.input == SYNTHETIC_HOST:
             raise Unsupported(f"a loader reads files: {', '.join(READING)}")
         fields["cores"] = check_cores(context.cores)
-        if size is None:
-            token_loader.measure(context)
-        else:
-            self._measure_images(context, size)
-        context.report.enter("end")
-        fields["libraries"] = libraries.in_use()
-
-    def _measure_images(self, context: Context, size: int) -> None:
-        adapter, workload, fields = context.adapter, context.workload, context.fields
-        parameters, rank_context = workload.parameters, context.rank_context
-        root, split, bad = workload.data, parameters["split"], workload.bad_images
-        assert root is not None, "the declaration has seen to it"
-        workers = parameters["workers"]
-        images = context.phase("scan", lambda: folder.scan(root, split, bad))
-        devices, most = workload.case.devices, parameters["images"]
-
-        def places_of(number: int) -> Any:
-            return order.epoch(
-                images, split, number, rank_context.seed, rank_context.rank, devices, most
-            )
-
-        def loads_of(number: int) -> Loads:
-            case = workload.case
-            size_and_workers = (case.batch_per_device, size, workers)
-            return order.loads(
-                images, places_of(number), split, number, rank_context.seed, *size_and_workers
-            )
-
-        if bad == folder.SKIP:
-            images = context.phase(
-                "trial",
-                lambda: supply.without_broken(adapter, images, range(len(images.paths)), workers),
-            )
-        fields["data_set"] = {**folder.report(images), "identity": folder.identity(root)}
-        fields["loader"] = {"workers": workers, **adapter.loader_settings()}
-        epochs = [loads_of(number) for number in range(parameters["epochs"])]
-        fields["loader_output"] = context.phase(
-            "check", lambda: supply.checked(adapter, epochs[0], root)
+        source = file_source(
+            context, parameters["split"], parameters["workers"], parameters["images"]
         )
-        fields["decoded"] = supply.decoded(adapter, root, sorted(images.paths)[:_COMPARED])
-        context.report.enter("decoding window")
-        context.barrier()
-        alone = [epoch._replace(decodes_only=True) for epoch in epochs]
-        fields["decoded_alone"] = _timed(adapter, alone, root)
+        fields["data_set"]["identity"] = folder.identity(source.root)
+        epochs = [source.epoch(number) for number in range(parameters["epochs"])]
+        fields["loader_output"] = context.phase("check", lambda: source.output(epochs[0]))
+        if isinstance(source, ImageSource):
+            first = sorted(source.images.paths)[:_COMPARED]
+            fields["decoded"] = supply.decoded(source.adapter, source.root, first)
+            context.report.enter("decoding window")
+            context.barrier()
+            alone = [epoch._replace(decodes_only=True) for epoch in epochs]
+            fields["decoded_alone"] = _timed(source, alone)
         context.report.enter("timed window")
         context.barrier()
         start = time.perf_counter()
-        fields["loaded"] = _timed(adapter, epochs, root)
+        fields["loaded"] = _timed(source, epochs)
         fields["window_start"], fields["window_seconds"] = start, fields["loaded"]["seconds"]
         fields["peak_host_memory_bytes"] = peak_host_memory()
+        context.report.enter("end")
+        fields["libraries"] = libraries.in_use()
 
 
-def _timed(adapter: Loading, epochs: List[Loads], root: str) -> Dict[str, Any]:
-    """Return ``{"images": loaded in all, "seconds": in all, "epoch_seconds": of each}``, including
-    the start of the workers."""
+def _timed(source: FileSource, epochs: List[Any]) -> Dict[str, Any]:
+    """Return ``{"images" or "sequences": loaded in all, "seconds": in all, "epoch_seconds": of
+    each}``, including the start of the workers."""
     count, each = 0, []
-    for loads in epochs:
+    for number, request in enumerate(epochs):
         start = time.perf_counter()
-        for batch in supply.batches(adapter, loads, root):
-            count += len(batch.numbers)
+        for batch in source.batches(request, number):
+            count += len(batch[source.noted])
         each.append(time.perf_counter() - start)
-    return {"images": count, "seconds": sum(each), "epoch_seconds": each}
+    return {source.unit: count, "seconds": sum(each), "epoch_seconds": each}
 
 
-def _rate(name: str) -> Any:
-    def of_rank(rank: Mapping[str, Any]) -> Optional[float]:
-        return float(rank[name]["images"] / rank[name]["seconds"])
-
-    return of_rank
+def _rate(name: str, unit: str, times: int = 1) -> Callable[[Mapping[str, Any]], float]:
+    return lambda rank: float(times * rank[name][unit] / rank[name]["seconds"])

@@ -1,4 +1,4 @@
-"""Pre-train ELECTRA with sentences of a task or from a folder.
+"""Pre-train ELECTRA with sentences of a task, or of a folder (:mod:`harness.learning.files`).
 
 For each batch, the host draws which words are masked, which of them stay, and the number by which
 each replacement is sampled, by seed, epoch and batch: the same in every framework. Held-out data
@@ -9,26 +9,21 @@ generators sample the same words, except for ties within rounding.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 import tasks
 from tasks.scoring import replaced
 
-from harness.adapter import Mismatch, require
+from harness.adapter import Mismatch
 from harness.kind import Context
 from harness.learning import batches
 from harness.learning.evaluation import Evaluator
-from harness.loader import Loading
 from harness.measuring.synthetic import predictions
-from harness.measuring.token_pipeline import WORKERS, TokenSource
-from harness.samples import folder, masking, tokens
+from harness.samples import masking
 
 Arrays = Dict[str, Any]
 #: Arguments of :class:`harness.learning.sources.TrainingData`.
 Parts = Tuple[int, Arrays, Callable[[int], Iterator[Arrays]], Callable[[], Evaluator]]
-#: Task name of a folder.
-NAME = "words"
 #: Seed of the masks of held-out data.
 _HELD_OUT = 0
 #: A loss below this part of the possible minimum is no coincidence.
@@ -93,70 +88,6 @@ def of_task(context: Context, task: tasks.LearningTask, data: tasks.Data) -> Par
         masked_batch(first, length, rank_context.seed),
         of_epoch,
         lambda: Evaluator(context.adapter, score, held_out, total_of(model_config).of_samples),
-    )
-
-
-class SequenceEvaluator(Evaluator):
-    """Evaluator of this rank's part of the sequences, which adds up all ranks."""
-
-    def __init__(self, trained: Any, source: TokenSource, first: Arrays, total: Any) -> None:
-        """Build the evaluator. ``first``: batch of the model's size."""
-        self._source, self._of_sums = source, total.of_sums
-        super().__init__(trained, score, first, self.of_all_ranks)
-
-    def held_out(self) -> Iterator[Tuple[Arrays, int]]:
-        import numpy as np
-
-        loads = self._source.epoch(0, self._batch)
-        for batch in self._source.batches(loads, 0):
-            count = len(batch["token_ids"])
-            chosen = np.arange(self._batch) % count  # the last is filled up with its first ones
-            yield {name: array[chosen] for name, array in batch.items()}, count
-
-    def of_all_ranks(self, scored: tasks.Scored) -> Dict[str, float]:
-        """Return the scores from the sums over all ranks."""
-        sums = {name: self._trained.all_reduce(float(v.sum())) for name, v in scored.items()}
-        scores: Dict[str, float] = self._of_sums(sums)
-        return scores
-
-
-def of_folder(context: Context) -> Parts:
-    """Return the parts of a source of token files in a folder, through the framework's own loader.
-
-    Stores the fields ``task``, ``data_set``, ``loader`` and ``loader_output``. Raises errors of
-    reading data."""
-    adapter, workload, fields = context.adapter, context.workload, context.fields
-    require(adapter, Loading)
-    case, root = workload.case, workload.data
-    assert root is not None, "the declaration has seen to it"
-    held_out = TokenSource(context, folder.VALIDATION, WORKERS, seed=_HELD_OUT)
-    train = TokenSource(context, folder.TRAIN, WORKERS)
-    each = case.samples_of_replica
-    begin = train.epoch(0)
-    few = held_out.epoch(0, case.batch_per_device)
-    identity = folder.identity(root)
-    fields["data_set"]["identity"] = identity
-    fields["task"] = {
-        "name": NAME,
-        "sha256": hashlib.sha256(str(identity).encode()).hexdigest(),
-        "train": len(begin.starts) * case.layout.replicas,
-        "held_out": len(few.starts) * case.layout.replicas,
-    }
-    alone = tokens.beginning(begin, each)
-    fields["loader_output"] = context.phase("check", lambda: train.output(alone))
-    (first,) = train.batches(alone, 0)
-    (scored,) = held_out.batches(tokens.beginning(few, case.batch_per_device), 0)
-
-    def of_epoch(number: int) -> Iterator[Arrays]:
-        for batch in train.batches(train.epoch(number), number):
-            if len(batch["token_ids"]) == each:  # what is left of an epoch is not fed
-                yield batch
-
-    return (
-        fields["task"]["train"],
-        first,
-        of_epoch,
-        lambda: SequenceEvaluator(adapter, held_out, scored, total_of(workload.model_config)),
     )
 
 

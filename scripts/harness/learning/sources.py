@@ -11,7 +11,7 @@ from tasks.scoring import replaced
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Workload
-from harness.learning import batches, images, material, pretraining
+from harness.learning import batches, files, material, pretraining
 from harness.learning.evaluation import Evaluator
 from harness.learning.targets import Softening, softened
 from harness.samples import folder
@@ -40,7 +40,7 @@ def scores(workload: Workload) -> Sequence[str]:
     task = workload.model_config.get("task")
     if task and workload.case.input not in READING:
         return tasks.load(task).scores
-    return images.scores(workload.model_config)
+    return files.scores_of_images(workload.model_config)
 
 
 def losses(workload: Workload) -> Sequence[str]:
@@ -58,13 +58,12 @@ def training_data(context: Context) -> TrainingData:
     there is nothing to learn, and errors of reading data."""
     case, model_config = context.workload.case, context.workload.model_config
     if case.input in READING:
-        if pretraining.is_pretrained(model_config):
-            return TrainingData(*pretraining.of_folder(context))
-        if folder.size_of(model_config["inputs"]) is None:
+        is_pretrained = pretraining.is_pretrained(model_config)
+        if not is_pretrained and folder.size_of(model_config["inputs"]) is None:
             raise Unsupported(
                 f"{case.model} has no images and is no ELECTRA: no other text is learned here"
             )
-        return TrainingData(*images.source(context))
+        return TrainingData(*files.source(context))
     if case.input != SYNTHETIC:
         raise Unsupported(
             f"from {case.input} nothing is learned: {DATA}, or nothing, which is the model's task"

@@ -9,22 +9,19 @@ records the time until the next batch was ready, and until it was copied.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from core.inputs import READING, SYNTHETIC
 
 from harness.batch_input import BatchInput
 from harness.kind import Context
 from harness.loader import Loading
-from harness.measuring import model, token_pipeline
+from harness.measuring import model
+from harness.measuring.file_sources import Batch, Batches, ImageSource, file_source, workers_of
 from harness.measuring.synchronous_steps import count_synchronous_steps
 from harness.measuring.window import Window, measure
-from harness.samples import folder, order, supply
+from harness.samples import folder, order
 
-Batch = Dict[str, Any]
-Batches = Generator[Batch, None, None]
-#: Most worker processes or threads of a loader alongside a step; at most one for each core.
-MOST_WORKERS = 8
 #: Batches to discard before timing a loader, which has prepared some.
 _READY = 2
 
@@ -82,9 +79,11 @@ def batch_source(context: Context) -> Optional[BatchSource]:
     if case.input == SYNTHETIC:
         return None
     if case.input in READING:
-        if folder.size_of(context.workload.model_config["inputs"]) is None:
-            return BatchSource(*token_pipeline.source(context))
-        return _image_source(context)
+        split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
+        source = file_source(context, split, workers_of(context))
+        if isinstance(source, ImageSource):
+            model.check_classes(context.workload.model_config, len(source.images.classes))
+        return BatchSource(source.first(), source.endless, source.noted)
     batch = model.batch_of_rank(context)
 
     def repeated() -> Batches:
@@ -92,55 +91,6 @@ def batch_source(context: Context) -> Optional[BatchSource]:
             yield batch
 
     return BatchSource(batch, repeated)
-
-
-def _workers(context: Context) -> int:
-    """Return the number of the loader's workers."""
-    return min(MOST_WORKERS, max(1, len(context.cores) or context.rank_context.threads))
-
-
-def _image_source(context: Context) -> BatchSource:
-    """Return the source that reads the workload's folder of images."""
-    import numpy as np
-
-    workload, rank_context, fields = context.workload, context.rank_context, context.fields
-    adapter, case, root = context.adapter, workload.case, workload.data
-    size = folder.size_of(workload.model_config["inputs"])
-    assert root is not None, "the declaration guarantees it"
-    assert size is not None, "the declaration guarantees it"
-    split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
-    images = context.phase("scan", lambda: folder.scan(root, split, workload.bad_images))
-    workers = _workers(context)
-    if workload.bad_images == folder.SKIP:
-        every = range(len(images.paths))
-        images = context.phase(
-            "trial", lambda: supply.without_broken(adapter, images, every, workers)
-        )
-    model.check_classes(workload.model_config, len(images.classes))
-    fields["data_set"] = folder.report(images)
-    fields["loader"] = {"workers": workers, **adapter.loader_settings()}
-    rank, ranks = case.layout.replica(rank_context.rank), case.layout.replicas
-    samples = case.samples_of_replica
-
-    def epochs() -> Iterator[Any]:
-        number = 0
-        while True:
-            places = order.epoch(images, split, number, rank_context.seed, rank, ranks)
-            yield order.loads(
-                images, places, split, number, rank_context.seed, samples, size, workers
-            )
-            number += 1
-
-    def batches() -> Batches:
-        for loaded in supply.forever(adapter, epochs(), root):
-            yield {"images": loaded.images, "labels": loaded.labels}
-
-    first_load = order.beginning(next(epochs()), samples)._replace(workers=0)
-    fields["loader_output"] = context.phase(
-        "check", lambda: supply.checked(adapter, first_load, root)
-    )
-    first = next(supply.batches(adapter, first_load, root))
-    return BatchSource({"images": np.array(first.images), "labels": first.labels}, batches)
 
 
 def time_separately(

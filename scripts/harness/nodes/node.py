@@ -13,11 +13,8 @@ from harness import variables
 from harness.adapter import Case
 from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
-from harness.messages.wire import Connection
 from harness.processes import launch, memory, outcome
 from harness.processes.fork_server import ForkServer
-from harness.processes.log_files import LogKeeper
-from harness.processes.private_network import PrivateNetwork
 from harness.request import own_model
 from harness.request.command_line import Request
 from harness.request.declaration import Task
@@ -28,13 +25,11 @@ from harness.telemetry.watcher import Watcher
 class Share(NamedTuple):
     """A node's share of a run: its ranks, from ``first_rank`` on, of those at ``addresses``.
 
-    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes. ``seconds``: time
-    left for it."""
+    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes."""
 
     run: str
     first_rank: int
     addresses: List[str]
-    seconds: float
 
 
 class Devices(NamedTuple):
@@ -122,17 +117,15 @@ def run_ranks(
     folder: str,
     deadline: float,
     common: Dict[str, str],
-    link: Optional[Connection] = None,
+    asked: Sequence[int] = (),
     devices: Devices = Devices(),  # noqa: B008
-    network: Optional[PrivateNetwork] = None,
     forks: Optional[ForkServer] = None,
 ) -> NodeResult:
     """Start the ranks of ``share``, wait for them, and judge them.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
-    ``link``: reports failures on other nodes, None without other nodes. ``network``: private
-    network of the ranks, None for the machine's. ``forks``: starts the ranks as forks, None for new
-    processes."""
+    ``asked``: signals so far that ask a node of several to end. ``forks``: starts the ranks as
+    forks, None for new processes."""
     request, case = task.request, task.case
     cores = cores_of.allowed()
     per_device = request.cores_per_device
@@ -157,23 +150,26 @@ def run_ranks(
     used = dealt or cores
     part = 1 / devices.total
     gpus = case.devices_per_node if request.accelerator == "cuda" else 0
-    may = memory.allowed(request.memory_limit, request.spare_memory, part, request.node_memory)
-    held = memory.MemoryMonitor(share.run, os.getpid(), may, len(used), request.spare_memory)
-    with LogKeeper() as keeper, Watcher(share.run, used, common, gpus) as watcher:
-        ranks = launch.start_ranks(
-            spec,
-            range(share.first_rank, share.first_rank + case.devices_per_node),
-            share.addresses,
-            pinned,
-            common,
-            share.run,
-            request.log,
-            keeper,
-            devices.files,
-            network.enter if network else None,
-            forks,
-        )
-        launch.watch(ranks, folder, deadline, held, link)
+    limit = memory.allowed(request.memory_limit, request.spare_memory, part)
+    held = memory.HeldMemory(share.run, os.getpid(), limit)
+    ranks: List[launch.RankProcess] = []
+    with Watcher(share.run, used, common, gpus) as watcher:
+        try:
+            launch.start_ranks(
+                ranks,
+                spec,
+                range(share.first_rank, share.first_rank + case.devices_per_node),
+                share.addresses,
+                pinned,
+                common,
+                share.run,
+                request.log,
+                devices.files,
+                forks,
+            )
+            launch.watch(share.run, ranks, folder, deadline, held, asked)
+        finally:
+            launch.end(share.run, ranks)
     out_of_memory = control_groups.oom_kills() != kills_before
     outcomes = [
         outcome.rank_outcome(rank, folder, name(), out_of_memory, request.time_limit)

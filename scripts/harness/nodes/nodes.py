@@ -1,20 +1,19 @@
-"""Run over several nodes: an agent on each gets its orders from here.
+"""Run over several nodes: an agent on each (:mod:`harness.nodes.agent`), started by ``srun``.
 
-The agents are :mod:`harness.nodes.agent`.
-
-1. Listen, and have the given command start an agent on every node; wait until all have connected.
-2. Check that each can do its share and that they are alike; send each its ranks and all addresses.
-3. A failed rank, or a lost node, ends the ranks on all nodes.
-4. Collect the nodes' results.
+1. Write the request into a folder beside the output, and start the agents; wait until each has said
+   what its node has.
+2. Check that each can do its share and that they are alike; write who does what.
+3. ``srun`` ends the agents of all nodes once one of them fails or is lost.
+4. Read what the agents have left.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import select
-import shlex
-import socket
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -22,29 +21,28 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from core import signals
+from core.srun import srun
 from core.text import shorten
 
 from harness.adapter import Mismatch
-from harness.machine import interfaces
 from harness.machine.sources import command_output
-from harness.messages import handshake, wire
-from harness.nodes.agent import LAUNCHER_VARIABLE, TOKEN_VARIABLE
-from harness.nodes.node import NodeResult, Share
-from harness.processes import outcome
+from harness.nodes import shared
+from harness.nodes.agent import this_machine
+from harness.output import partial
+from harness.processes import launch, outcome
 from harness.processes.cleanup import Interrupted
-from harness.processes.log_files import LogKeeper
+from harness.processes.parent_death import signal_when_parent_dies
 from harness.request.declaration import Task
 
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _START_NODE = os.path.join(_HARNESS, "start_node.py")
 
-#: Most seconds for all nodes to connect; while one is missing, the others occupy their devices.
-CALL_SECONDS = 120.0
-#: Seconds that a node may take after its own time limit to report its result.
-_ANSWER_SECONDS = 30.0
+#: Most seconds until all nodes have answered, which occupy their devices meanwhile.
+ANSWER_SECONDS = 120.0
+_LOOK_SECONDS = 0.2
+#: Seconds that a node may take after its own time limit to say how it went.
+_RESULT_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
-#: Most unverified connections at a time; beyond it the oldest is closed.
-_MOST_CALLERS = 128
 
 
 class Missing(Exception):
@@ -52,19 +50,20 @@ class Missing(Exception):
 
 
 class StartTimeout(Exception):
-    """Raised where the time limit is reached before all nodes have connected."""
+    """Raised where the time limit is reached before all nodes have answered."""
 
 
 @dataclass
 class Node:
-    """Node of the run: its introduction and, at the end, its result or the reason for none, with
-    the number of the signal that asked it to end."""
+    """Node of the run: its introduction and, at the end, its result: ``outcomes``, None where it is
+    ``lost``, and the signals that ``asked`` it to end."""
 
-    link: wire.Connection
     introduction: Dict[str, Any]
-    result: Optional[NodeResult] = None
-    lost: Optional[str] = None
-    signal: Optional[int] = None
+    outcomes: Optional[List[outcome.RankOutcome]] = None
+    memory: Optional[Dict[str, Any]] = None
+    watch: Optional[Dict[str, Any]] = None
+    asked: Sequence[int] = ()
+    lost: str = ""
 
     @property
     def name(self) -> str:
@@ -72,36 +71,27 @@ class Node:
 
 
 def run_ranks(
-    task: Task, run: str, deadline: float, arguments: Sequence[str], nodes_log: str
+    task: Task, run: str, deadline: float, arguments: Sequence[str]
 ) -> Tuple[List[outcome.RankOutcome], List[Dict[str, Any]]]:
     """Return the outcomes of all ranks, and an entry of the record for each node.
 
     ``arguments``: command line of this launcher. Raises Missing, StartTimeout, and Mismatch where
     the nodes are not alike, and Interrupted where nodes were asked to end."""
-    with _listening() as (listener, addresses), LogKeeper() as log:
-        token = handshake.new_token()
-        python = shlex.quote(sys.executable)
-        start = str(task.request.start_nodes).format(nodes=task.case.nodes, python=python)
-        command = [
-            *shlex.split(start),
-            sys.executable,
-            _START_NODE,
-            *arguments,
-        ]
-        variables = {LAUNCHER_VARIABLE: ",".join(addresses), TOKEN_VARIABLE: token}
-        with _started(command, {**os.environ, **variables}, log, nodes_log) as starter:
-            called: List[Node] = []
-            try:
-                _wait_for_calls(task, called, listener, token, starter, deadline, log, nodes_log)
-                listener.close()  # all are there: nobody else has anything to say
-                nodes = _in_order(called)
-                check(task, nodes)
-                _tell_shares(task, run, nodes, deadline)
-                _wait_for_results(nodes, deadline)
-                _check_interrupted(nodes)
-            finally:
-                for node in called:
-                    node.link.close()
+    log = launch.log_with_name(task.request.log, "nodes")
+    with _folder(task.request.output, run) as folder:
+        request = {"arguments": list(arguments), "machine": this_machine()}
+        shared.write(folder, shared.REQUEST, request)
+        command = [*srun(task.case.nodes), sys.executable, _START_NODE, folder]
+        with _started(command, log) as starter:
+            nodes = _introduced(task, folder, starter, deadline, log)
+            check(task, nodes)
+            addresses = [address for node in nodes for address in node.introduction["addresses"]]
+            shares = {"run": run, "addresses": addresses, "seconds": deadline - time.monotonic()}
+            shared.write(folder, shared.SHARES, shares)
+            launch.wait_for(starter, deadline + _RESULT_SECONDS)
+            for index, node in enumerate(nodes):
+                _read_result(node, shared.read(folder, shared.result(index)))
+            _check_interrupted(nodes)
     entries = [_entry(node) for node in nodes]
     return [
         judged for index, node in enumerate(nodes) for judged in _outcomes(task, node, index)
@@ -109,129 +99,77 @@ def run_ranks(
 
 
 @contextlib.contextmanager
-def _listening() -> Iterator[Tuple[socket.socket, List[str]]]:
-    """Yield a listening socket and the addresses at which it may be reached.
-
-    They are the host's name and those of its interfaces, for names that others cannot resolve."""
-    with socket.socket() as listener:
-        listener.bind(("", 0))
-        listener.listen(128)
-        listener.setblocking(False)
-        port = listener.getsockname()[1]
-        own = interfaces.addresses()
-        hosts = [address for name, address in own.items() if name != "lo"]
-        hosts += [socket.gethostname(), "127.0.0.1"]
-        yield listener, [f"{host}:{port}" for host in hosts]
+def _folder(output: str, run: str) -> Iterator[str]:
+    """Yield the folder of the run beside its output."""
+    folder = partial(output, f"{run}.nodes")
+    os.mkdir(folder, 0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _started(
-    command: List[str], variables: Dict[str, str], keeper: LogKeeper, log: str
-) -> Iterator["subprocess.Popen[bytes]"]:
-    """Yield the process that starts the agents. It has ended on exit."""
-    output = keeper.open(log)
+def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Yield the process that starts the agents, which ends with this one. It has ended on exit."""
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=variables,
-        )
-    finally:
-        os.close(output)
-    keeper.start()
+        with open(log, "wb") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=lambda: signal_when_parent_dies(signal.SIGTERM),
+            )
+    except OSError as error:
+        raise Missing(f"the nodes cannot be started: {command[0]}: {error.strerror}") from None
     try:
         yield process
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_LEAVE_SECONDS)
     finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(_LEAVE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for end in (process.terminate, process.kill):
+            if process.poll() is None:
+                end()
+                launch.wait_for(process, time.monotonic() + _LEAVE_SECONDS)
 
 
-def _wait_for_calls(
+def _introduced(
     task: Task,
-    called: List[Node],
-    listener: socket.socket,
-    token: str,
+    folder: str,
     starter: "subprocess.Popen[bytes]",
     deadline: float,
-    keeper: LogKeeper,
     log: str,
-) -> None:
-    end = time.monotonic() + CALL_SECONDS
-    callers: List[handshake.Caller] = []  # strangers, for all that is known of them
-    proved: List[wire.Connection] = []  # nodes that have not introduced themselves yet
-    try:
-        while len(called) < task.case.nodes:
-            if starter.poll() is not None:
-                signals.await_own([starter.returncode])
-                keeper.flush()
-                last_line = outcome.last_line(log)
-                raise Missing(
-                    f"{_who_answered(task, called)}; the command that starts them ended with "
-                    f"status {starter.returncode}"
-                    + (f"; its last words: {last_line}" if last_line else "")
-                )
-            if time.monotonic() >= end:
-                raise Missing(f"{_who_answered(task, called)} within {CALL_SECONDS:g} s")
-            if time.monotonic() >= deadline:
-                raise StartTimeout(
-                    f"the time limit of {task.request.time_limit:g} s was reached during: start; "
-                    f"{_who_answered(task, called)}"
-                )
-            sources: List[Any] = [listener, *callers, *proved]
-            readable, _, _ = select.select(sources, [], [], 0.5)
-            for link in [link for link in proved if link in readable]:
-                _introduce(link, proved, called)
-            for caller in [caller for caller in callers if caller in readable or caller.is_late]:
-                _check_proof(caller, callers, proved)
-            if listener in readable:
-                with contextlib.suppress(OSError):  # it has hung up already
-                    callers.append(handshake.Caller(listener.accept()[0], token))
-                if len(callers) > _MOST_CALLERS:
-                    callers.pop(0).close()
-    finally:
-        for caller in callers:
-            caller.close()
-        for link in proved:
-            link.close()
-
-
-def _check_proof(
-    caller: handshake.Caller, callers: List[handshake.Caller], proved: List[wire.Connection]
-) -> None:
-    """Take in what a caller sent so far, and add it to ``proved`` if it is a node of this run."""
-    try:
-        if not caller.proved():
-            return
-        proved.append(caller.connection())
-    except wire.Closed:
-        caller.close()
-    callers.remove(caller)
-
-
-def _introduce(link: wire.Connection, proved: List[wire.Connection], called: List[Node]) -> None:
-    """Store the introduction of a node."""
-    try:
-        messages = link.received()
-    except (wire.Closed, ValueError):
-        proved.remove(link)
-        link.close()
-        return
-    if messages:
-        proved.remove(link)
-        called.append(Node(link, messages[0]))
+) -> List[Node]:
+    """Return the nodes, in the scheduler's order, which follows the network, once all have said
+    what they have."""
+    end = time.monotonic() + ANSWER_SECONDS
+    while True:
+        ended = starter.poll() is not None
+        present = set(shared.names(folder))
+        names = [shared.introduction(index) for index in range(task.case.nodes)]
+        said = [shared.read(folder, name) for name in names if name in present]
+        nodes = [Node(introduction) for introduction in said if introduction]
+        if len(nodes) == task.case.nodes:
+            return nodes
+        if ended:
+            signals.await_own([starter.returncode])
+            last_line = outcome.last_line(log)
+            raise Missing(
+                f"{_who_answered(task, nodes)}; the command that starts them ended with "
+                f"status {starter.returncode}"
+                + (f"; its last words: {last_line}" if last_line else "")
+            )
+        if time.monotonic() >= end:
+            raise Missing(f"{_who_answered(task, nodes)} within {ANSWER_SECONDS:g} s")
+        if time.monotonic() >= deadline:
+            raise StartTimeout(
+                f"the time limit of {task.request.time_limit:g} s was reached during: start; "
+                f"{_who_answered(task, nodes)}"
+            )
+        time.sleep(_LOOK_SECONDS)
 
 
 def _who_answered(task: Task, called: Sequence[Node]) -> str:
-    """Return which nodes have connected, and which not, where the scheduler tells."""
+    """Return which nodes have answered, and which not, where the scheduler tells."""
     here = [node.name for node in called]
     missing = [name for name in _expected_nodes() if name not in here]
     which = f", not {', '.join(missing)}" if missing else ""
@@ -251,14 +189,6 @@ def _expected_nodes() -> List[str]:
         return []
     shown = command_output(["scontrol", "show", "hostnames", listed.strip()], seconds=10)
     return (shown or "").split()
-
-
-def _in_order(called: Sequence[Node]) -> List[Node]:
-    """Return the nodes by the scheduler's number, which follows the network; else by name."""
-    return sorted(
-        called,
-        key=lambda n: (n.introduction["index"] is None, n.introduction["index"] or 0, n.name),
-    )
 
 
 def check(task: Task, nodes: Sequence[Node]) -> None:
@@ -317,80 +247,37 @@ def _shown(value: Any, reference: Any) -> str:
     return str(value)
 
 
-def _tell_shares(task: Task, run: str, nodes: Sequence[Node], deadline: float) -> None:
-    addresses = [address for node in nodes for address in node.introduction["addresses"]]
-    for index, node in enumerate(nodes):
-        share = Share(
-            # A name per node: where several nodes are one machine, a node that cleans up must end
-            # its own processes alone.
-            run=f"{run}-{index}",
-            first_rank=index * task.case.devices_per_node,
-            addresses=addresses,
-            seconds=max(0.0, deadline - time.monotonic()),
-        )
-        with contextlib.suppress(wire.Closed):  # the next look at its connection tells
-            node.link.send(share._asdict())
-
-
-def _wait_for_results(nodes: Sequence[Node], deadline: float) -> None:
-    end = deadline + _ANSWER_SECONDS
-    while True:
-        waiting = [node for node in nodes if node.result is None and node.lost is None]
-        if not waiting:
-            return
-        left = end - time.monotonic()
-        if left <= 0:
-            for node in waiting:
-                node.lost = f"did not say how it went within {_ANSWER_SECONDS:g} s"
-            return
-        readable, _, _ = select.select([node.link for node in waiting], [], [], left)
-        for node in waiting:
-            if node.link in readable and _hear(node):
-                _stop(nodes)
-
-
-def _hear(node: Node) -> bool:
-    """Store a node's message. Returns whether it ends the ranks of the other nodes."""
-    try:
-        messages = node.link.received()
-    except (wire.Closed, ValueError) as error:
-        node.lost = f"was lost: {error}"
-        return True
-    ends = False
-    for message in messages:
-        if "outcomes" in message:
-            outcomes = [outcome.RankOutcome(*judged) for judged in message["outcomes"]]
-            node.result = NodeResult(outcomes, message["watch"], message["memory"])
-        elif "error" in message:
-            node.lost = f"could not start its ranks: {message['error']}"
-            ends = True
-        elif "interrupted" in message:
-            node.signal = int(message["interrupted"])
-            node.lost = f"was interrupted by signal {outcome.signal_name(node.signal)}"
-            ends = True
-        else:
-            ends = ends or bool(message.get("failed"))
-    return ends
+def _read_result(node: Node, result: Optional[Dict[str, Any]]) -> None:
+    """Store what a node says in the end."""
+    if result is None:
+        node.lost = "was lost"
+        return
+    node.asked = result["asked"]
+    if "error" in result:
+        node.lost = f"could not start its ranks: {result['error']}"
+        return
+    outcomes = [outcome.RankOutcome(*judged) for judged in result["outcomes"]]
+    # Its ranks ended after those that made the scheduler end this node.
+    node.outcomes = [each._replace(ended=math.inf) if node.asked else each for each in outcomes]
+    node.watch, node.memory = result["watch"], result["memory"]
 
 
 def _check_interrupted(nodes: Sequence[Node]) -> None:
-    """Raise Interrupted if signals asked all lost nodes to end: their job ends, and the signal to
-    this process may come later. A starter also ends the other nodes of one that was killed."""
-    numbers = [node.signal for node in nodes if node.lost is not None]
-    if numbers and numbers[0] is not None and None not in numbers:
-        raise Interrupted(numbers[0])
+    """Raise Interrupted if signals asked all nodes to end that did not end well: their job ends,
+    and the signal to this process may come later. A failure asks the other nodes, too, but not its
+    own."""
+    ended = [node for node in nodes if not node.outcomes or not _is_good(node.outcomes)]
+    if ended and all(node.asked for node in ended):
+        raise Interrupted(ended[0].asked[0])
 
 
-def _stop(nodes: Sequence[Node]) -> None:
-    for node in nodes:
-        if node.result is None and node.lost is None:
-            with contextlib.suppress(wire.Closed):
-                node.link.send({"stop": True})
+def _is_good(outcomes: Sequence[outcome.RankOutcome]) -> bool:
+    return all(each.fields["status"] == "ok" for each in outcomes)
 
 
 def _outcomes(task: Task, node: Node, index: int) -> List[outcome.RankOutcome]:
-    if node.result is not None:
-        return list(node.result.outcomes)
+    if node.outcomes is not None:
+        return node.outcomes
     first = index * task.case.devices_per_node
     ranks = range(first, first + task.case.devices_per_node)
     return [outcome.lost(rank, node.name, f"node {node.name} {node.lost}") for rank in ranks]
@@ -398,10 +285,9 @@ def _outcomes(task: Task, node: Node, index: int) -> List[outcome.RankOutcome]:
 
 def _entry(node: Node) -> Dict[str, Any]:
     """Return a node's entry in the record."""
-    introduction = node.introduction
-    entry = {key: introduction[key] for key in ("node", "interface", "hardware")}
-    if node.result is not None:
-        entry["memory"] = node.result.memory
-        if node.result.watch is not None:
-            entry["watch"] = node.result.watch
+    entry = {key: node.introduction[key] for key in ("node", "interface", "hardware")}
+    if node.memory is not None:
+        entry["memory"] = node.memory
+    if node.watch is not None:
+        entry["watch"] = node.watch
     return entry

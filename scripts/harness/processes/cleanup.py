@@ -1,22 +1,26 @@
-"""Orderly end of a run: signals become an exception, and temporary files and all processes of the
-run are removed."""
+"""Orderly end of a run: signals become an exception, and temporary files are removed."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
 import signal
-import subprocess
 import tempfile
 import uuid
-from contextlib import contextmanager
-from typing import Any, Iterator, List, Optional, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Iterator, List
 
 from core import signals
 
-from harness.disk import reservation, room
-from harness.processes import launch
-from harness.processes.guard import sweep
+from harness.output import OutputError
+
+#: What to do about a temporary folder that is full or missing.
+ADVICE = "free some space there, or set TMPDIR to another folder"
+
+
+_OWN_FOLDER = re.compile("framebench-[0-9a-f]{32}")
 
 
 class Interrupted(BaseException):
@@ -61,28 +65,40 @@ def _folder_of_temporary_files() -> str:
 
 
 @contextmanager
-def temporary_folder(
-    run: str, reserved: Sequence[str] = (), files: Sequence[int] = ()
-) -> Iterator[str]:
-    """Yield the temporary folder of the run's processes on this node.
+def temporary_folder() -> Iterator[str]:
+    """Yield the temporary folder of the run's processes on this node, which goes on exit. What
+    launchers that were killed have left is removed, too.
 
-    A guard outlives this process: it also removes the ``reserved`` files, and keeps ``files`` open
-    as long. On exit no process of the run is left and the folder is gone. Raises
-    :class:`reservation.ReservationError` where there is no room."""
+    Raises :class:`OutputError` where it cannot be made."""
     try:
-        tempfile.tempdir = tempfile.tempdir or _folder_of_temporary_files()
-        folder = os.path.join(tempfile.tempdir, f"framebench-{uuid.uuid4().hex}")
+        root = tempfile.tempdir = tempfile.tempdir or _folder_of_temporary_files()
+        _remove_left(root)
+        folder = os.path.join(root, f"framebench-{uuid.uuid4().hex}")
+        os.mkdir(f"{folder}.new", 0o700)
+        lock = os.open(f"{folder}.new", os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as long as this process lives
+        os.rename(f"{folder}.new", folder)
     except OSError as error:
-        raise reservation.ReservationError(f"{error}; {room.ADVICE}") from error
-    guard: Optional["subprocess.Popen[bytes]"] = None
+        raise OutputError(
+            f"the temporary folder {tempfile.tempdir or ''}: {error.strerror}; {ADVICE}"
+        ) from error
     try:
-        # The guard comes first, because this process may be killed at any moment.
-        guard = launch.start_guard(run, folder, reserved, files)
-        room.make(folder)
         yield folder
     finally:
-        sweep(run)
         shutil.rmtree(folder, ignore_errors=True)
-        if guard is not None:  # nothing is left to it, and it holds the lock of the machine
-            guard.kill()
-            guard.communicate()
+        os.close(lock)
+
+
+def _remove_left(root: str) -> None:
+    """Remove the temporary folders of this user that no launcher holds any more."""
+    for name in os.listdir(root):
+        path = os.path.join(root, name)
+        with suppress(OSError):
+            if not _OWN_FOLDER.fullmatch(name) or os.lstat(path).st_uid != os.getuid():
+                continue
+            left = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(left)

@@ -13,11 +13,22 @@ import subprocess
 import sys
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-from harness.processes.guard import adopts_orphans
-
 START_RANK = os.path.join(
     os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "start_rank.py"
 )
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def _adopt_orphans() -> bool:
+    """Become the parent of all descendants whose own parent ends. Returns whether that is so."""
+    try:
+        import ctypes
+
+        return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False
 
 
 class ForkedRank:
@@ -68,7 +79,7 @@ class ForkServer:
 
         ``framework``: its folder. ``common``: variables of all ranks; ``variables``: of this one.
         ``output``: file that it writes to."""
-        if not adopts_orphans():  # only a parent is told how a process ended
+        if not _adopt_orphans():  # only a parent is told how a process ended
             return None
         if self._serves != (framework, dict(common)):
             self.__exit__()

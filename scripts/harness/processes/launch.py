@@ -12,37 +12,58 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Union,
+)
 
 from core import signals
 
 from harness import variables
-from harness.messages import report, wire
+from harness.messages import report
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
-from harness.processes.guard import RUN_VARIABLE, end, note, processes_in
-from harness.processes.log_files import LogKeeper
-from harness.processes.memory import MemoryMonitor
-
-_HERE = os.path.dirname(os.path.realpath(__file__))
-_GUARD = os.path.join(_HERE, "guard.py")
+from harness.processes.memory import HeldMemory
+from harness.processes.own_time import RUN_VARIABLE
+from harness.processes.shared_memory import remove_shared
 
 #: Seconds that other ranks may continue after one has failed, to report what they saw.
 _GRACE_SECONDS = 5.0
-#: Seconds to wait for killed ranks.
-_STOPPING_SECONDS = 3.0
+#: Seconds for ranks to end after SIGTERM, and after SIGKILL.
+_TERM_SECONDS, _KILL_SECONDS = 2.0, 3.0
+#: Most bytes that a rank may print.
+LARGEST_LOG = 64 * 2**20
+
+
+class Stop(NamedTuple):
+    """Why the launcher ends ranks: status and reason of the run."""
+
+    status: str
+    reason: str
+
+
+TIME_LIMIT, OTHER_RANK = Stop("timeout", "time limit"), Stop("failed", "other rank")
 
 
 @dataclass
 class RankProcess:
     """Started rank.
 
-    ``stopped``: why the launcher killed it (``time limit``, ``other rank``, or lack of memory),
-    None if it did not. ``stopped_at``, ``ended``: monotonic seconds."""
+    ``stopped``: why the launcher ended it, None if it did not. ``stopped_at``, ``ended``: monotonic
+    seconds."""
 
     rank: int
     process: "Union[subprocess.Popen[bytes], ForkedRank]"
     log: str
-    stopped: Optional[str] = None
+    stopped: Optional[Stop] = None
     stopped_at: Optional[float] = None
     ended: Optional[float] = None
 
@@ -113,24 +134,8 @@ def rank_variables(
     }
 
 
-def start_guard(
-    run: str, folder: str, reserved: Sequence[str], files: Sequence[int] = ()
-) -> "subprocess.Popen[bytes]":
-    """Start the process that cleans up after this one (module ``guard``); it inherits ``files``.
-
-    ``reserved``: files that it removes."""
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", _GUARD, run, folder, *reserved],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        start_new_session=True,
-        pass_fds=files,
-    )
-
-
 def start_ranks(
+    started: List[RankProcess],
     spec: Dict[str, Any],
     ranks: Sequence[int],
     addresses: Sequence[str],
@@ -138,17 +143,15 @@ def start_ranks(
     common: Mapping[str, str],
     run: str,
     log: str,
-    keeper: LogKeeper,
     files: Sequence[int] = (),
-    enter: Optional[Callable[[], None]] = None,
     forks: Optional[ForkServer] = None,
-) -> List[RankProcess]:
-    """Start the ``ranks`` of ``spec`` that belong on this node, of all those at ``addresses``.
+) -> None:
+    """Start the ranks of ``spec`` that belong on this node, of all those at ``addresses``, and add
+    each to those ``started``.
 
-    ``cores``: of each rank, empty where it is not pinned. ``keeper``: writes their logs from then
-    on. ``files``: inherited by them. ``enter``: called in each process before it becomes a rank.
-    ``forks``: starts a rank that enters nothing; the kernel ends it with this process, so it need
-    not inherit files. Raises OSError."""
+    ``cores``: of each rank, empty where it is not pinned. ``files``: inherited by them. ``forks``:
+    starts a rank on a CPU; the kernel ends it with this process, so it need not inherit files.
+    Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -157,7 +160,6 @@ def start_ranks(
     # that anybody can guess and another run would find.
     temporary = os.path.join(folder, "temporary")
     os.mkdir(temporary, 0o700)
-    started = []
     for local_rank, rank in enumerate(ranks):
         rank_environment = rank_variables(rank, local_rank, addresses, run, cores[local_rank])
         own = dict(common, TMPDIR=temporary, **rank_environment)
@@ -165,12 +167,11 @@ def start_ranks(
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
         path = log_path(log, rank)
-        output = keeper.open(path)
-        process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
-        try:
-            if forks and not enter and spec["accelerator"] == "cpu":
+        with open(path, "wb") as output:
+            process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
+            if forks and spec["accelerator"] == "cpu":
                 framework = spec["framework_folder"]
-                process = forks.start(spec_path, framework, common, own, here, output)
+                process = forks.start(spec_path, framework, common, own, here, output.fileno())
             process = process or subprocess.Popen(
                 [sys.executable, START_RANK, spec_path],
                 stdin=subprocess.DEVNULL,
@@ -180,20 +181,14 @@ def start_ranks(
                 env=own,
                 start_new_session=True,
                 pass_fds=files,
-                preexec_fn=enter,
             )
-            note(folder, process.pid, output)
-        finally:
-            os.close(output)
         started.append(RankProcess(rank, process, path))
-    keeper.start()
-    return started
 
 
 @contextlib.contextmanager
 def child_events() -> Iterator[int]:
-    """Yield a file descriptor that becomes readable when a child ends, so that the launcher sleeps
-    while ranks are timed."""
+    """Yield a file descriptor that becomes readable when a child ends or a signal comes, so that
+    the launcher sleeps while ranks are timed."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -213,31 +208,79 @@ def _failed(rank: RankProcess, folder: str) -> bool:
     return not (final and fields.get("status") == "ok")
 
 
-def _stop(ranks: Sequence[RankProcess], why: str) -> None:
-    """Kill ranks with all that they started in their process groups."""
+def processes_of(run: str, groups: Collection[int] = ()) -> List[int]:
+    """Return the ids of running processes that have the mark of the ``run`` in their environment,
+    as compilers' workers have in sessions of their own, or are in one of the process ``groups``."""
+    mark = f"{RUN_VARIABLE}={run}".encode()
+    numbers = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # ended meanwhile, or another user's
+            with open(f"/proc/{name}/stat", "rb") as file:
+                state, _, group = file.read().rpartition(b")")[2].split()[:3]
+            if state == b"Z":
+                continue
+            if int(group) not in groups:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if mark not in file.read().split(b"\0"):
+                        continue
+            numbers.append(int(name))
+    return numbers
+
+
+def end(run: str, ranks: Sequence[RankProcess], at_once: bool = False) -> None:
+    """End the ranks of a run on this node with all that they started.
+
+    By SIGTERM, which Python's trackers of shared memory outlive to remove it; then, or ``at_once``,
+    by SIGKILL."""
+    groups = {rank.process.pid for rank in ranks}
+    now = time.monotonic()
+    patience, late = now if at_once else now + _TERM_SECONDS, now + _TERM_SECONDS + _KILL_SECONDS
+    ended: Set[int] = set()
+    left = processes_of(run, groups)
+    while left and time.monotonic() < late:
+        impatient = time.monotonic() >= patience
+        for process in left if impatient else set(left) - ended:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL if impatient else signal.SIGTERM)
+        ended.update(left)
+        time.sleep(0.01)
+        left = processes_of(run, groups)
+    remove_shared(ended)
+
+
+def _stop(run: str, ranks: Sequence[RankProcess], why: Stop) -> None:
+    """End the ranks that still run."""
     running = [rank for rank in ranks if rank.ended is None]
     for rank in running:
         if rank.stopped is None:
             rank.stopped, rank.stopped_at = why, time.monotonic()
-    groups = {rank.process.pid for rank in running}
-    end(lambda: processes_in(groups), _STOPPING_SECONDS)
+    end(run, running, at_once=why.status == "oom")
+
+
+def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
+    """Return why the run must end where a rank has printed too much."""
+    for rank in ranks:
+        if os.path.getsize(rank.log) > LARGEST_LOG:
+            reason = f"rank {rank.rank} printed more than {LARGEST_LOG >> 20} MiB: {rank.log}"
+            return Stop("failed", reason)
+    return None
 
 
 def watch(
+    run: str,
     ranks: Sequence[RankProcess],
     folder: str,
     deadline: float,
-    memory: MemoryMonitor,
-    link: Optional[wire.Connection] = None,
+    memory: HeldMemory,
+    asked: Sequence[int] = (),
 ) -> None:
-    """Return when all ranks have ended.
+    """Return when all ranks of the ``run`` have ended.
 
-    Ranks are killed at ``deadline`` (monotonic seconds), when they exceed their ``memory``, or some
-    seconds after another one failed. With several nodes, failures are sent and received over
-    ``link``; where it is gone, all ranks are killed."""
+    They are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory`` or print
+    too much, some seconds after another one failed, and once signals have ``asked`` this process to
+    end."""
     judged: Set[int] = set()
     grace_end = float("inf")
-    links = [link] if link else []
     with child_events() as events:
         while True:
             now = time.monotonic()
@@ -248,30 +291,33 @@ def watch(
                     judged.add(rank.rank)
                     if _failed(rank, folder):
                         grace_end = min(grace_end, now + _GRACE_SECONDS)
-                        with contextlib.suppress(wire.Closed):  # heard of below
-                            for each in links:
-                                each.send({"failed": True})
             if len(judged) == len(ranks):
                 signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
                 return
             if now >= deadline:
-                _stop(ranks, "time limit")
-            elif now >= grace_end:
-                _stop(ranks, "other rank")
+                _stop(run, ranks, TIME_LIMIT)
+            elif asked or now >= grace_end:
+                _stop(run, ranks, OTHER_RANK)
             elif now >= memory.next_look:
                 too_much = memory.look(rank.process.pid for rank in ranks if rank.ended is None)
-                if too_much:
-                    _stop(ranks, too_much)
+                stop = Stop("oom", too_much) if too_much else _too_long(ranks)
+                if stop:
+                    _stop(run, ranks, stop)
             stopped = any(rank.stopped for rank in ranks)
             wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
-            sources: List[Any] = [events, *links]
-            heard, _, _ = select.select(sources, [], [], max(0.0, wait))
-            with contextlib.suppress(BlockingIOError):
-                os.read(events, 4096)
-            if links and links[0] in heard:
-                try:
-                    if links[0].received():  # one kind of message: a rank of another node failed
-                        grace_end = min(grace_end, time.monotonic() + _GRACE_SECONDS)
-                except (wire.Closed, ValueError):
-                    links = []
-                    _stop(ranks, "other rank")
+            await_event(events, wait)
+
+
+def await_event(events: int, seconds: float) -> None:
+    """Wait for a signal, such as that of a child's end, at most for so long. ``events``: of
+    :func:`child_events`."""
+    select.select([events], [], [], max(0.0, seconds))
+    with contextlib.suppress(BlockingIOError):
+        os.read(events, 4096)
+
+
+def wait_for(process: "subprocess.Popen[bytes]", end: float) -> None:
+    """Return when a child has ended, or at ``end``, in monotonic seconds."""
+    with child_events() as events:
+        while process.poll() is None and time.monotonic() < end:
+            await_event(events, end - time.monotonic())

@@ -1,8 +1,8 @@
 """Lock of this machine: two runs never share devices, whoever started them.
 
 A run locks the file ``machine`` for itself (:manpage:`flock(2)`). Runs of one GPU each that go side
-by side share that lock, and each locks the file of its GPU. Launcher, guard and ranks keep the
-files open, so the kernel frees them when the last of these has ended, however the launcher did.
+by side share that lock, and each locks the file of its GPU. Launcher and ranks keep the files
+open, so the kernel frees them when the last of these has ended, however the launcher did.
 """
 
 from __future__ import annotations

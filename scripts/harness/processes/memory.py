@@ -1,11 +1,8 @@
-"""Memory limit of a run, so that its processes do not exhaust the machine.
+"""Memory that the processes of a run hold on this machine, and their limit.
 
 RLIMIT_AS is not used, because frameworks reserve far more address space than they use, and control
-groups need rights that few users have. Instead the launcher looks at what the run's processes hold,
-more often the less is left, and kills them when it is too much. The first value of each process is
-an upper bound that costs about 50 microseconds. Only where the bound exceeds the limit are shared
-pages told apart, for which the kernel walks over all of them.
-"""
+groups need rights that few users have. The launcher looks several times a second. Shared pages are
+told apart only where the sum exceeds the limit, because the kernel walks over all of them."""
 
 from __future__ import annotations
 
@@ -20,21 +17,10 @@ from harness.processes.own_time import Members
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 
-#: Default limit, of the machine's memory.
-DEFAULT = "90%"
-
-#: Part of the machine's memory that always stays free: 1/32.
-_RESERVED = 32
-
 #: Part of the limit that a search for a batch must leave free, because memory varies between runs.
 _SPARE = 0.03
-
-#: Assumed bytes per second that one core fills: twice the most observed. The reserve bears what is
-#: faster until the next look.
-_FILLING = 2.0**32
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.02, 0.5
-
-#: Largest part of a core for looking, unless the peak is to be seen.
+#: Seconds between two looks, without a limit for the peak alone; and the largest part of a core.
+_LIMITED_SECONDS, _SECONDS = 0.1, 0.5
 _PART_OF_A_CORE = 0.02
 
 
@@ -59,62 +45,29 @@ def parse_limit(text: str) -> Limit:
     return Limit(number * _UNITS.get(unit, 1), unit == "%")
 
 
-class Allowed(NamedTuple):
-    """Bytes that the run may take, and that must stay available on the machine (0 where
-    unknown)."""
+def allowed(limit: Optional[Limit], spare: bool, part: float = 1.0) -> Optional[int]:
+    """Return the bytes that a run may hold; None without a ``limit``.
 
-    limit: int
-    reserve: int
-
-
-def allowed(
-    limit: Limit, spare: bool, part: float = 1.0, tighter: Optional[Limit] = None
-) -> Allowed:
-    """Return what a run that starts now may take.
-
-    With ``spare`` some memory is left for later runs, and memory that others hold is not counted
-    on. ``part``: share of the machine where runs are side by side; a limit in percent is of that
-    part. ``tighter``: memory granted by the scheduler, which not every cluster enforces by control
-    groups."""
-    there = control_groups.memory_bytes()
-    total = min(there, tighter.bytes_of(there)) if tighter else there
-    reserve = total // _RESERVED
-    most = min(limit.bytes_of(int(part * total)), total - reserve)
-    if not spare:
-        return Allowed(most, reserve)
-    most = int(most * (1 - _SPARE))
-    available = available_bytes("/proc")
-    if available is not None:
-        most = min(most, available - 2 * reserve)
-    return Allowed(max(most, 1), reserve)
+    With ``spare``, some memory is left for later runs. ``part``: share of the machine where runs
+    are side by side; a limit in percent is of that part."""
+    if limit is None:
+        return None
+    most = limit.bytes_of(int(part * control_groups.memory_bytes()))
+    return max(1, int(most * (1 - _SPARE)) if spare else most)
 
 
-class MemoryMonitor:
-    """Monitor of the memory that the processes of ``run`` hold, and of their limit.
+class HeldMemory:
+    """Memory that the processes of ``run`` hold, without its ``launcher``.
 
-    ``cores``: how many can fill memory at once; ``often``: look as often as possible, to see the
-    peak, which would disturb a timed run; ``launcher``: the process that does not count; ``proc``:
-    the folder /proc.
+    ``limit``: in bytes, None without one; ``proc``: the folder /proc. ``peak``: most bytes held
+    together. ``next_look``: when to look again, in monotonic seconds."""
 
-    ``peak``: most bytes held together. ``others``: most that others held. ``next_look``: when to
-    look again, in monotonic seconds."""
-
-    def __init__(
-        self,
-        run: str,
-        launcher: int,
-        may: Allowed,
-        cores: int,
-        often: bool = False,
-        proc: str = "/proc",
-    ) -> None:
-        self.may = may
-        self.peak = self.others = 0
+    def __init__(self, run: str, launcher: int, limit: Optional[int], proc: str = "/proc") -> None:
+        self.limit = limit
+        self.peak = 0
         self.next_look = 0.0
         self._members = Members(run, launcher, proc)
         self._members.ignore_present()
-        self._cores = max(1, cores)
-        self._longest = _SHORTEST_SECONDS if often else _LONGEST_SECONDS
         self._proc = proc
 
     def look(self, ranks: Iterable[int] = ()) -> Optional[str]:
@@ -124,36 +77,20 @@ class MemoryMonitor:
         self._members.add(ranks)
         processes = self._members.find()
         held = sum(_private_bytes(self._proc, process) for process in processes)
-        if held > self.may.limit:
+        if self.limit is not None and held > self.limit:
             held = sum(_held_alone(self._proc, process) for process in processes)
         self.peak = max(self.peak, held)
-        available = available_bytes(self._proc)
-        room = self.may.limit - held
-        if available is not None:
-            total = _sum(f"{self._proc}/meminfo", ["MemTotal"])
-            self.others = max(self.others, total - available - held)
-            room = min(room, available - self.may.reserve)
         now = time.monotonic()
-        wait = min(self._longest, max(_SHORTEST_SECONDS, room / (_FILLING * self._cores)))
-        rest = min(self._longest, (now - start) / _PART_OF_A_CORE)
-        self.next_look = now + max(wait, rest)
-        if held > self.may.limit:
-            return f"out of memory: {gib(held)} GiB of the limit of {gib(self.may.limit)} GiB"
-        if available is not None and available < self.may.reserve:
-            return (
-                f"out of memory: {gib(available)} GiB left on the machine, of which "
-                f"{gib(self.may.reserve)} GiB must be; the run holds {gib(held)} GiB"
-            )
+        pause = _SECONDS if self.limit is None else _LIMITED_SECONDS
+        self.next_look = now + max(pause, (now - start) / _PART_OF_A_CORE)
+        if self.limit is not None and held > self.limit:
+            return f"out of memory: {gib(held)} GiB of the limit of {gib(self.limit)} GiB"
         return None
 
     def fields(self) -> Dict[str, int]:
         """Return the entry of the record."""
-        return {
-            "limit_bytes": self.may.limit,
-            "reserve_bytes": self.may.reserve,
-            "peak_bytes": self.peak,
-            "others_bytes": self.others,
-        }
+        limit = {} if self.limit is None else {"limit_bytes": self.limit}
+        return {**limit, "peak_bytes": self.peak}
 
 
 def gib(size: int) -> str:

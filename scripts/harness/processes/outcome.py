@@ -12,9 +12,9 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 from core.text import shorten
 
 from harness.adapter import Mismatch
-from harness.disk import room
 from harness.messages import report
-from harness.processes.launch import RankProcess
+from harness.processes.cleanup import ADVICE
+from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
 from harness.processes.memory import gib
 
 # Outcomes, most telling first. An error caused by the end of another rank is the least but one,
@@ -32,6 +32,10 @@ _NO_MEMORY = re.compile(
     r"bad_alloc|out of memory|allocate failed|failed to allocate|cannot allocate memory",
     re.IGNORECASE,
 )
+
+
+#: Free bytes below which a file system counts as full.
+_FULL = 2**16
 
 
 class RankOutcome(NamedTuple):
@@ -86,11 +90,12 @@ def _without_result(
     rank: RankProcess, phase: Optional[str], out_of_memory: bool, limit: float
 ) -> Tuple[int, str, str]:
     where = phase or "start"
-    if rank.stopped == "time limit":
+    if rank.stopped == TIME_LIMIT:
         reason = f"the time limit of {limit:g} s was reached during: {where}"
         return _TIME_LIMIT, "timeout", reason
-    if rank.stopped is not None and rank.stopped != "other rank":
-        return _OOM, "oom", f"{rank.stopped}, during: {where}"
+    if rank.stopped is not None and rank.stopped != OTHER_RANK:
+        weight = _OOM if rank.stopped.status == "oom" else _OWN_ERROR
+        return weight, rank.stopped.status, f"{rank.stopped.reason}, during: {where}"
     if rank.stopped is not None:
         return _CONSEQUENCE, "failed", f"stopped during: {where}, because another failed"
     code = rank.process.returncode
@@ -110,6 +115,15 @@ def _without_result(
     return _DIED, "failed", shorten(reason + ("; its last words: " + last if last else ""))
 
 
+def _full(folder: str) -> str:
+    """Return a hint for a rank that failed while its temporary ``folder`` was full, ""
+    otherwise."""
+    usage = os.statvfs(folder)
+    if usage.f_bavail * usage.f_frsize >= _FULL:
+        return ""
+    return f"the temporary folder {os.path.dirname(folder)} is full: {ADVICE}"
+
+
 def rank_outcome(
     rank: RankProcess, folder: str, host: str, out_of_memory: bool, limit: float
 ) -> RankOutcome:
@@ -119,7 +133,7 @@ def rank_outcome(
     time limit in seconds."""
     phase, final, fields = report.read(folder, rank.rank)
     ended = rank.stopped_at or rank.ended or 0.0
-    full = room.full(folder)
+    full = _full(folder)
     if not final:
         weight, status, reason = _without_result(rank, phase, out_of_memory, limit)
         if full and status == "failed":

@@ -6,7 +6,8 @@ import os
 import time
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set
 
-from harness.processes.guard import RUN_VARIABLE
+#: Variable with the mark of a run, in the environment of its processes.
+RUN_VARIABLE = "FRAMEBENCH_RUN"
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NEW_SECONDS = 1.0

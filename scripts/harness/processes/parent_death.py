@@ -13,7 +13,7 @@ PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 def signal_when_parent_dies(number: signal.Signals) -> None:
     """Ask the kernel to send ``number`` at the parent's death.
 
-    Where ctypes is missing or refuses, nothing happens; the guard finds the process anyway."""
+    Where ctypes is missing or refuses, nothing happens."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
 

@@ -19,7 +19,6 @@ from harness.provenance.code import own_commit
 from harness.record.schema import errors
 from harness.request.declaration import Task
 from harness.samples import folder
-from harness.telemetry.watcher import RAW_BYTES
 from harness.variables import recorded
 
 #: Largest record in bytes. The driver reads no larger file.
@@ -46,10 +45,9 @@ class Measured:
     """Result of a run.
 
     ``ranks``: what each left, empty if none was started. ``metrics``: of a successful run. On one
-    node also ``watch``, the watcher's summary (None without a timed region), ``memory`` held and
-    allowed, and for several ranks whether they had a private ``network``. ``nodes``: entry for each
-    of several nodes, with the same. For a search: its ``attempts`` and the imported
-    ``framework_version``."""
+    node also ``watch``, the watcher's summary (None without a timed region), and ``memory`` held
+    and allowed. ``nodes``: entry for each of several nodes, with the same. For a search: its
+    ``attempts`` and the imported ``framework_version``."""
 
     status: str
     reason: str
@@ -60,7 +58,6 @@ class Measured:
     metrics: Mapping[str, Optional[float]] = field(default_factory=dict)
     attempts: Sequence[Dict[str, Any]] = ()
     framework_version: str = ""
-    network: Optional[Dict[str, Any]] = None
 
 
 def _settings(task: Task) -> Dict[str, Any]:
@@ -169,8 +166,6 @@ def assemble(
         record["watch"] = measured.watch
     if measured.memory is not None:
         record["memory"] = measured.memory
-    if measured.network is not None:
-        record["network"] = measured.network
     if measured.nodes:
         record["nodes"] = list(measured.nodes)
     if "own" in task.workload.model_config:
@@ -209,14 +204,6 @@ def checked(record: Dict[str, Any], schema: Dict[str, Any]) -> Dict[str, Any]:
 def encode(record: Dict[str, Any]) -> bytes:
     """Return the record as JSON text. Raises ValueError for NaN or infinity."""
     return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode("utf-8")
-
-
-def bytes_to_reserve(ranks: int, steps: int) -> int:
-    """Return the most bytes that the record takes.
-
-    256 KiB for everything else, 32 per step and rank for its seconds, and the watcher's samples of
-    the machine and of a device for each rank."""
-    return 256 * 1024 + 32 * ranks * steps + RAW_BYTES * (1 + ranks)
 
 
 def summary(record: Dict[str, Any], output: str) -> str:

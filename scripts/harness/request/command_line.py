@@ -49,8 +49,7 @@ class Request:
     timed_steps: int
     timed_seconds: Optional[int]
     time_limit: float
-    memory_limit: Limit
-    node_memory: Optional[Limit]
+    memory_limit: Optional[Limit]
     spare_memory: bool
     seed: int
     repeat: int
@@ -59,10 +58,8 @@ class Request:
     variables: Tuple[Tuple[str, str], ...]
     preload: Optional[str]
     huge_pages: bool
-    start_nodes: Optional[str]
     cores: Optional[int]
     side_by_side: bool
-    open_ports: str
     install_method: str
     prefix: Optional[str]
     pins: Tuple[Tuple[str, str], ...]
@@ -119,8 +116,6 @@ def parse(arguments: Sequence[str]) -> Request:
     if parsed["accelerator"] == "cpu" and parsed["cores_per_device"] is None:
         parsed["cores_per_device"] = 1
     nodes = parsed["axes"]["nodes"]
-    if nodes > 1 and parsed["start_nodes"] is None:
-        parser.error(f"--nodes {nodes} needs --start-nodes")
     if nodes > 1 and parsed["node"] is not None:
         parser.error("--node is of runs on one node")
     one_gpu = parsed["accelerator"] == "cuda" and nodes * parsed["axes"]["devices_per_node"] == 1

@@ -38,8 +38,6 @@ class Framework:
     no_stages: str
     """Reason why its devices cannot each compute some of the layers; "" if they can."""
     optimizers: List[str]
-    open_ports: str
-    """Harm that access to a rank's port allows; "" if it can only disturb the run."""
 
 
 def _read(path: str) -> Dict[str, Any]:
@@ -74,7 +72,6 @@ def read_framework(folder: str) -> Framework:
         parallelism=[DATA, *declared["parallelism"]],
         no_stages=declared["no_stages"],
         optimizers=[*optimizers.COMMON, *declared["optimizers"]],
-        open_ports=declared["open_ports"],
     )
 
 

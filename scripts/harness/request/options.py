@@ -12,7 +12,7 @@ from core import axes, inputs, own_axes, precisions
 from harness import kinds
 from harness.kind import above_zero, at_least
 from harness.machine import allocator
-from harness.processes.memory import DEFAULT, parse_limit
+from harness.processes.memory import parse_limit
 from harness.request import own_model
 from harness.samples import folder
 
@@ -20,8 +20,6 @@ _Value = TypeVar("_Value")
 
 #: Values of --emulated.
 MEASURE, SKIP = "measure", "skip"
-#: Values of --open-ports.
-REFUSE, ALLOW = "refuse", "allow"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
 #: Option of one of several checks.
 CHECK = "--check"
@@ -169,21 +167,14 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     measuring.add_argument(
         "--memory-limit",
         type=_saying_why(parse_limit),
-        default=DEFAULT,
         metavar="LIMIT",
         help="limit for all ranks on this node together: 16GiB, or a share of the node's memory "
-        "(default: %(default)s)",
-    )
-    measuring.add_argument(
-        "--node-memory",
-        type=_saying_why(parse_limit),
-        metavar="SIZE",
-        help="what the scheduler has given of each node's memory (default: all)",
+        "(default: none)",
     )
     measuring.add_argument(
         "--spare-memory",
         action="store_true",
-        help="less than that, so that what fits now fits in later runs too; looks at it often",
+        help="3%% less than that, so that what fits now fits in later runs too",
     )
     measuring.add_argument("--seed", type=_whole, default=0)
     measuring.add_argument("--repeat", type=_count, default=1)
@@ -222,13 +213,6 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="the ranks' own allocator, glibc's, asks for transparent huge pages",
     )
     measuring.add_argument(
-        "--start-nodes",
-        metavar="COMMAND",
-        help="what starts a command once on each of several nodes, with their number in place of "
-        "{nodes}, and this Python in place of {python}: "
-        "'srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1'",
-    )
-    measuring.add_argument(
         "--cores",
         type=_count,
         help="most logical cores for the run (default: those of this process, within the CPU quota "
@@ -239,13 +223,6 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         action="store_true",
         help="on one of several GPUs while other such runs use the rest; without it a run waits "
         "until it has the machine for itself",
-    )
-    measuring.add_argument(
-        "--open-ports",
-        choices=[REFUSE, ALLOW],
-        default=REFUSE,
-        help="whether ranks may listen where others reach them, of a framework whose ports give "
-        "them files or have them run code (default: %(default)s)",
     )
     measuring.add_argument(
         CHECK,

@@ -130,12 +130,3 @@ def decoded(adapter: Loading, root: str, paths: List[str], points: int = 8) -> L
         levels = [[int(v) for v in pixels[row, column]] for row in rows for column in columns]
         images.append({"path": path, "height": height, "width": width, "levels": levels})
     return images
-
-
-def forever(adapter: Loading, epochs: Iterator[Loads], root: str) -> Iterator[Loaded]:
-    """Yield full batches of one epoch after the other; the rest of an epoch is dropped."""
-    for loads in epochs:
-        size = loads.batch
-        for batch in batches(adapter, loads, root):
-            if len(batch.numbers) == size:
-                yield batch

@@ -67,25 +67,17 @@ def test_the_file_that_a_framework_lacks_is_named(
     ("declaration", "expected"),
     [
         ("{", "framework.json: cannot be read as JSON"),
-        ([1], "found [1]; allowed: a JSON object"),
         (
             {key: DECLARATION[key] for key in DECLARATION if key != "compilers"},
             "key compilers is missing",
         ),
         ({**DECLARATION, "name": "old"}, "name: found 'old'; allowed: new"),
         ({**DECLARATION, "compilers": 5}, "compilers: found 5; allowed: a list of names"),
-        ({**DECLARATION, "precisions": ["fp32", 16]}, "precisions: found"),
-        ({**DECLARATION, "title": None}, "title: found None; allowed: a text"),
-        ({**DECLARATION, "trained_with": ["jit"]}, "trained_with: found"),
         (
             {**DECLARATION, "none_is": "slow"},
             "none_is: found 'slow'; allowed: op by op, eager, graph",
         ),
         ({**DECLARATION, "capability": {"amp": 8.0}}, "allowed: compute capabilities by precision"),
-        ({**DECLARATION, "start_seconds": {"begin": 1}}, "allowed: seconds by start, import, "),
-        ({**DECLARATION, "start_seconds": {"start": "1"}}, "start_seconds: found {'start': '1'}"),
-        ({**DECLARATION, "processors": {"fast": "AMD"}}, "allowed: vendor and instruction_set by"),
-        ({**DECLARATION, "slow_rates": {"train": {"cnn": 0}}}, "slow_rates: found {'train': "),
         (
             {**DECLARATION, "slow_rates": {"learn": {"cnn": 1e9}}},
             "allowed: rates by train or inference",

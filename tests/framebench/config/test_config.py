@@ -97,9 +97,9 @@ BAD_CONFIG = {
         {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "gpus": 8}},
         ["profiles/slurm/cluster.yaml", "unknown key cluster.gpus", "gpus_per_node"],
     ),
-    "options of sbatch that are said elsewhere": (
-        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "extra": "--qos=high"}},
-        ["profiles/slurm/cluster.yaml", "cluster.extra: found '--qos=high'", "cluster.qos"],
+    "options of sbatch": (
+        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "qos": "high"}},
+        ["profiles/slurm/cluster.yaml", "unknown key cluster.qos", "default-resources"],
     ),
     "results with NUL": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),
     "results of nobody": (
@@ -273,8 +273,8 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     steps = {"warmup": bounds, "timed": 2}
     parts = {"description": "", "steps": steps, "repeats": {**bounds, "width": 0.1}, "axes": axes}
     more = {"variants": sides, "largest_batch": {"at_most": 9}, "include": [axes]}
-    cluster = {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "time_limit": 5, "extra": ["x"]}
-    cluster |= {"node_kinds": {"a": {"gres": "gpu"}}, "mail_type": ["FAIL"], "switches": 1}
+    cluster = {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "time_limit": 5}
+    cluster |= {"node_kinds": {"a": {"gres": "gpu"}}}
     images = {"pytorch": {"image": "x", "python": "p"}}
     modules = {"pytorch": {"load": ["x"], "python": "p"}}
     options = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
@@ -418,16 +418,13 @@ FROM_COMMAND_LINE = {
     "frameworks=pytorch,jax": ("frameworks", ["pytorch", "jax"]),
     "frameworks=[pytorch, jax]": ("frameworks", ["pytorch", "jax"]),
     "retry=failed,oom": ("retry", {"failed", "oom"}),
-    f"cluster={{{CLUSTER}, gres: gpu:v100, switches: 1, mail_user: 7, mail_type: [END, FAIL]}}": (
+    f"cluster={{{CLUSTER}, runs_per_allocation: 3, partition: null}}": (
         "cluster",
-        Cluster(
-            **NODES,
-            time_limit=60,
-            gres="gpu:v100",
-            switches="1",
-            mail_user="7",
-            mail_type=["END", "FAIL"],
-        ),
+        Cluster(**NODES, time_limit=60, runs_per_allocation=3),
+    ),
+    f"cluster={{{CLUSTER}, gres: gpu:v100, whole_rounds: true}}": (
+        "cluster",
+        Cluster(**NODES, time_limit=60, gres="gpu:v100", whole_rounds=True),
     ),
 }
 

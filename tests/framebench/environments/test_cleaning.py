@@ -65,12 +65,6 @@ def test_only_what_no_file_makes_is_removed(
     assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in output
 
 
-def test_what_is_freed_is_what_nobody_shares(folder: Path) -> None:
-    (removed,) = cleaning.clean(folder, [])
-    assert 3_000_000 < removed.freed < 3_001_000
-    assert removed.size == removed.freed + 5_000_000
-
-
 def test_one_that_is_being_built_is_left(folder: Path) -> None:
     with locks.take(folder / "pytorch-0123abcd.lock", ""):
         (left,) = cleaning.clean(folder, [])
@@ -129,17 +123,3 @@ def test_one_that_a_workflow_has_planned_with_is_left(folder: Path, is_built: bo
     (gone,) = (leftover for leftover in cleaning.clean(folder, []) if leftover.folder.name == name)
     assert not gone.why
     assert not list(folder.glob(f"{name}*"))
-
-
-def test_one_that_others_may_only_read_is_used_without_a_word(folder: Path) -> None:
-    (folder / "file").touch()
-    assert cleaning.hold([folder / "file" / "pytorch-0123abcd"]) == []
-
-
-def test_the_names_of_a_file_are_those_with_and_without_hashes(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(PINS % "2.0.0")
-    without = venvs.read_environment_file(file, hashed=False).name
-    assert cleaning.names([file, tmp_path / "missing.yaml"]) == [without]
-    ours = Path(__file__).parents[3] / "envs" / "pytorch.yaml"
-    assert len(cleaning.names([ours])) == 2

@@ -19,7 +19,7 @@ from framebench.plan import plan_text
 from framebench.runs import commands
 
 from ...packages import write_source, write_wheel
-from ..settings import CATALOG, ROOT, SUITE, plan
+from ..settings import ROOT, SUITE, plan
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -142,15 +142,6 @@ def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> No
         software(interpreters={"pytorch": sys.executable})
 
 
-def test_a_wheel_for_a_newer_glibc_is_locked(place: Place) -> None:
-    """Fail if a wheel for a newer glibc is not locked.
-    MLX has such wheels; uv's default for Linux is glibc 2.28."""
-    wheel = place.wheels / "toy-1.0-py3-none-any.whl"
-    wheel.rename(wheel.with_name("toy-1.0-py3-none-manylinux_2_35_x86_64.whl"))
-    assert locking.lock(place.file) == place.hashes
-    assert "toy==1.0" in place.hashes.read_text()
-
-
 def test_a_lock_names_the_processors_that_it_holds_for(
     place: Place, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,30 +160,6 @@ def test_a_lock_names_the_processors_that_it_holds_for(
     assert before.hashes.machines == {"x86_64"}
     place.hashes.write_text(place.hashes.read_text().replace("x86_64\n", "x86_64 aarch64\n"))
     assert read_environment_file(place.file).name == before.name
-
-
-def test_wheels_of_a_processor_in_another_index_are_pointed_out(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Fail if a lock made with a mirror of one processor's wheels seems complete."""
-    wheel = write_wheel(place.envs.parent / "any", "toy", "1.0")
-    mirrored = write_wheel(place.envs.parent / "mirrored", "toy", "1.0", module="compiled = True")
-    mirrored = mirrored.rename(mirrored.with_name("toy-1.0-py3-none-manylinux_2_17_x86_64.whl"))
-    for file in (wheel, mirrored):
-        page = file.parent / "toy" / "index.html"
-        page.parent.mkdir()
-        page.write_text(f'<a href="{file.as_uri()}">{file.name}</a>')
-    places = {"index-url": wheel, "extra-index-url": mirrored}
-    actual = [(key, file.parent.as_uri()) for key, file in places.items()]
-    monkeypatch.setattr(uv, "pip_settings", lambda: actual)
-    locking.lock(place.file)
-    assert "\n# Machines: x86_64\n" in place.hashes.read_text()
-    said = capfd.readouterr().err
-    assert "toy.hashes.txt: not for aarch64: found its wheels in another index" in said
-    assert "PIP_EXTRA_INDEX_URL=" in said
-    actual.pop()
-    locking.lock(place.file)
-    assert "\n# Machines: x86_64 aarch64\n" in place.hashes.read_text()
 
 
 def test_a_plan_leaves_out_frameworks_without_wheels_for_the_processor(
@@ -225,18 +192,6 @@ def test_a_framework_has_an_environment_for_each_processor(
     )
     assert file.hashes
     assert machine in file.hashes.machines
-
-
-def test_pins_for_other_processors_differ_in_the_build_alone() -> None:
-    for name in CATALOG.frameworks:
-        first, *others = CATALOG.environment_files(name, "cpu")
-        package, own = CATALOG.frameworks[name]["package"], read_environment_file(first)
-        for file in map(read_environment_file, others):
-            assert file.python == own.python
-            assert set(file.packages) - {file.pin(package)} == set(own.packages) - {
-                own.pin(package)
-            }
-            assert file.pin(package).partition("==")[2] == own.pin(package).partition("==")[2]
 
 
 @pytest.mark.usefixtures("fresh")

@@ -49,18 +49,6 @@ def test_the_modules_are_those_that_the_packages_name(venv: Path) -> None:
     assert trying.modules(venv, ["Good.One", "bad-one"]) == ["bad", "good"]
 
 
-def test_programs_are_not_imported(venv: Path) -> None:
-    (site,) = venv.glob("lib/python*/site-packages")
-    named = "[console_scripts]\nbad = bad:main\ngood-one = good:main\ngood = good.cli:main\n"
-    for name in ("good_one-1.0", "bad_one-2.0"):
-        (site / f"{name}.dist-info" / "entry_points.txt").write_text(named)
-    assert trying.modules(venv, ["good-one", "bad-one"]) == ["good"]
-    (site / "bad.py").unlink()
-    (site / "bad").mkdir()
-    (site / "bad" / "__init__.py").write_text("")
-    assert trying.modules(venv, ["bad-one"]) == ["bad"], "a package is a library"
-
-
 def test_what_cannot_be_imported_is_named_with_its_reason(venv: Path) -> None:
     assert trying.import_fault(venv, ["good-one", "driver"]) == ""
     fault = trying.import_fault(venv, ["good-one", "bad-one"])
@@ -129,8 +117,3 @@ def test_a_name_is_looked_up_in_its_library(
     assert fault("transformers:BertForY") == fault("transformers:T5") == ""
     assert "(did you mean BertFor" in fault("transformers:BertForX2")
     assert ": BertForZ' (did you mean BertFor" in fault(str(tmp_path))
-
-
-def test_a_python_that_cannot_tell_refuses_nothing(tmp_path: Path) -> None:
-    assert trying.model_fault([str(tmp_path / "missing")], "timm:vit_tiny") == ""
-    assert trying.model_fault([sys.executable, "-c", "raise SystemExit(1)"], "timm:vit") == ""

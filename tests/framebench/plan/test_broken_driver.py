@@ -25,17 +25,10 @@ MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
     ("does", "said"),
     [
         (f"echo '{MISMATCH}'; exit 18", MISMATCH),
-        (f"echo '{MISMATCH}' >&2; exit 18", MISMATCH),
         ("exit 9", "exit status 9"),
-        ("exit 0", "it lists no GPU"),
-        ("echo 'No devices were found'", "No devices were found"),
         (
             f"echo '{GPU}'; echo '{LOST}, {LOST}, 580.95.05, {LOST}, 0:3B:00.0, {LOST}, {LOST}'",
             LOST,
-        ),
-        (
-            f"echo '{GPU}'; echo 'Unable to determine the device handle'",
-            "determine the device handle;",
         ),
         ("exec sleep 60", "no answer within 0.1 s"),
     ],

@@ -30,22 +30,8 @@ from ..settings import CATALOG, CONFIG, ROOT, changed, settings
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
 
-#: Keys passed to sbatch as options of the same names; some values look like options.
-HANDED_ON: dict[str, Any] = {
-    "reservation": "gpu-June,b",
-    "licenses": "matlab@lm-Nord:2,toy",
-    "nodelist": "rack-A[1-4],n7",
-    "exclude": "n-c1",
-    "hint": "nomultithread",
-    "switches": 2,
-    "mail_user": "me -J <a@b>",
-    "mail_type": ["FAIL", "TIME_LIMIT_80"],
-}
-
-
 def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> dict[str, Any]:
     actual = Cluster(**{**GIVEN, **other}).resources(nodes, devices, 11, cuda)
-    assert tuple(actual) == cluster.RESOURCES
     return {name: value for name, value in actual.items() if value is not None}
 
 
@@ -57,7 +43,6 @@ def test_one_node_with_gpus() -> None:
         "tasks_per_gpu": 0,
         "mem_mb": 512000,
         "runtime": 11,
-        "slurm_extra": "--exclusive",
     }
 
 
@@ -71,13 +56,8 @@ def test_without_gpus_none_are_asked_for() -> None:
     assert {"gres", "tasks_per_gpu"}.isdisjoint(asked(cuda=False))
 
 
-def test_what_the_user_says_is_passed_on() -> None:
-    options = {"partition": "gpu", "account": "me", "constraint": "a100", "qos": "high"}
-    actual = asked(**options)
-    assert actual["slurm_partition"] == "gpu"
-    assert actual["slurm_account"] == "me"
-    assert actual["constraint"] == "a100"
-    assert actual["qos"] == "high"
+def test_the_partition_is_passed_on() -> None:
+    assert asked(partition="gpu")["slurm_partition"] == "gpu"
 
 
 def job(**resources: Any) -> Any:
@@ -85,22 +65,19 @@ def job(**resources: Any) -> Any:
     return SimpleNamespace(resources=SimpleNamespace(**resources, get=resources.get))
 
 
-@pytest.mark.parametrize("key", HANDED_ON)
-def test_a_key_of_sbatch_is_handed_on_as_one_word(key: str, tmp_path: Path) -> None:
-    options = {"mail_type": ["ALL"]} if key == "mail_user" else {}
-    described = settings(tmp_path, cluster={**GIVEN, **options, key: HANDED_ON[key]}).cluster
-    text = described.resources(1, 8, 11, True)["slurm_extra"]
-    plugin.validate_slurm_extra(
-        job(slurm_extra=text)
-    )  # which searches values for options of its own
-    value = HANDED_ON[key]
-    value = ",".join(value) if isinstance(value, list) else value
-    word = f"--{key.replace('_', '-')}={value}"
-    assert word in shlex.split(text)
-    assert word in described.options(1, 8, 11, True), "SLURM is not asked about what is submitted"
-    for extra in (word, [word]):
-        with pytest.raises(ConfigError, match=f"cluster.extra: .* is cluster.{key}"):
-            settings(tmp_path, cluster={**GIVEN, "extra": extra})
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("account", "slurm_account under default-resources in profiles/slurm/config.yaml"),
+        ("mail_type", "--mail-type=.. in slurm_extra under default-resources"),
+        ("extra", "slurm_extra under default-resources"),
+    ],
+)
+def test_what_sbatch_alone_takes_is_said_in_the_profile(
+    key: str, place: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=rf"unknown key cluster.{key} .did you mean {place}"):
+        settings(tmp_path, cluster={**GIVEN, key: None})
 
 
 @pytest.mark.parametrize(
@@ -125,18 +102,13 @@ def test_types_of_gpus_are_asked_for_as_nvml_names_them(kind: str) -> None:
     actual = asked(devices=2, gres=f"gpu:{kind}")
     assert "gres" not in actual
     plugin.validate_slurm_extra(job(slurm_extra=actual["slurm_extra"]))
-    assert f"--gpus-per-node={kind}:2" in shlex.split(actual["slurm_extra"])
+    assert actual["slurm_extra"] == f"--gpus-per-node={kind}:2"
     described = Cluster(**{**GIVEN, "gres": f"gpu:{kind}"})
-    assert f"--gpus-per-node={kind}:2" in described.options(1, 2, 11, True)
-    assert "--gpus-per-node" not in asked(gres=f"gpu:{kind}", cuda=False)["slurm_extra"]
-
-
-@pytest.mark.parametrize("option", ["--gpus", "--gpus-per-t", "--tres-bind"])
-def test_gpus_are_asked_for_by_suite_and_description_alone(option: str, tmp_path: Path) -> None:
-    """Fail if a task may get fewer GPUs than its run has devices: a node has one task."""
-    for extra in (f"{option}=1", [option, "1"]):
-        with pytest.raises(ConfigError, match=r"cluster.extra: .* cluster.gres and the suite"):
-            settings(tmp_path, cluster={**GIVEN, "extra": extra})
+    beside = described.resources(1, 2, 11, True, "n7", "--exclusive --nice=3")["slurm_extra"]
+    assert shlex.split(beside) == [
+        *("--exclusive", "--nice=3", "--nodelist=n7", f"--gpus-per-node={kind}:2")
+    ], "what the profile says is lost"
+    assert "slurm_extra" not in asked(gres=f"gpu:{kind}", cuda=False)
 
 
 @pytest.mark.parametrize(
@@ -144,15 +116,11 @@ def test_gpus_are_asked_for_by_suite_and_description_alone(option: str, tmp_path
     [
         ("gres", "gpu:h100:4", "as many as gpus_per_node says \\(8\\)"),
         ("gres", "nvme:1", "gpu, gpu:TYPE or"),
-        ("reservation", "a b", "without blanks"),
-        ("nodelist", "n1 n2", "as SLURM writes them"),
-        ("switches", "1@", "a number of switches"),
-        ("mail_user", "me", "beside mail_type"),
+        ("time_limit", 0, "minutes from 1 to 525600"),
         ("most_node_hours", 0, "node hours above 0"),
-        ("starter", "mpiexe", "did you mean mpiexec"),
     ],
 )
-def test_a_key_of_sbatch_says_what_is_allowed(
+def test_a_key_of_the_cluster_says_what_is_allowed(
     key: str, value: Any, allowed: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.{key}.*: found .*{allowed}"):
@@ -169,13 +137,7 @@ KINDS = {"h100": {"gres": "gpu:h100", "partition": "new"}, "cpu": {"gpus_per_nod
 
 def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
     def described(**kind: Any) -> Cluster:
-        arguments = {
-            **GIVEN,
-            "extra": "--nice=5",
-            "mail_type": ["ALL"],
-            "node_kinds": KINDS,
-            **kind,
-        }
+        arguments = {**GIVEN, "most_node_hours": 5, "node_kinds": KINDS, **kind}
         actual = settings(tmp_path, cluster=arguments).cluster
         assert actual
         return actual
@@ -185,7 +147,7 @@ def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
     assert new.resources(1, 2, 11, True)["gres"] == "gpu:h100:2"
     assert (new.partition, new.cores_per_node, new.machine.gpus) == ("new", 64, 8)
     assert (cpu.machine.gpus, cpu.machine.nodes) == (0, 9)
-    assert usual.extra == new.extra == cpu.extra == ("--nice=5",)
+    assert usual.most_node_hours == new.most_node_hours == cpu.most_node_hours == 5
 
 
 @pytest.mark.parametrize(
@@ -225,50 +187,19 @@ def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path:
     assert one == names(node_kind="a")
 
 
-@pytest.mark.parametrize(
-    ("extra", "arguments"),
-    [
-        ("", []),
-        ("--nice=-5 --network='a -J b'", ["--nice=-5", "--network=a -J b"]),
-        (["--nice=-5", "--network=a -J b"], ["--nice=-5", "--network=a -J b"]),
-    ],
-)
-def test_further_options_reach_sbatch_word_by_word(extra: Any, arguments: list[str]) -> None:
-    for exclusive in (True, False):
-        # The plugin puts this text into a shell command.
-        text = asked(extra=extra, exclusive=exclusive).get("slurm_extra", "")
-        plugin.validate_slurm_extra(job(slurm_extra=text))
-        assert shlex.split(text) == ["--exclusive"] * exclusive + arguments
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        ("--qos=high", "--qos is cluster.qos"),
-        (["--comment=x"], "--comment is Snakemake's"),
-        ("--network='x", "No closing quotation"),
-        ("--time=60", "--time is cluster.least_time .at least. or time_limit .at most."),
-    ],
-)
-def test_options_that_are_said_elsewhere_are_refused(
-    extra: Any, message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster.extra: found .*{message}"):
-        settings(tmp_path, cluster={**GIVEN, "extra": extra})
-
-
 def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
-    bare = Cluster(**GIVEN, exclusive=False)
-    left = {"slurm_partition", "slurm_account", "constraint", "qos", "slurm_extra"}
-    assert set(cluster.RESOURCES) - set(bare.asked(cuda=True)) == left
-    assert set(cluster.RESOURCES) - set(bare.asked(cuda=False)) == left | {"gres", "tasks_per_gpu"}
-    described = Cluster(**GIVEN, account="me", qos="high", partition="gpu")
-    assert set(cluster.RESOURCES) - set(described.asked(cuda=True)) == {"constraint"}
-    options = {"mem_mb", "slurm_account", "runtime", "disk_mb", "gres"}
-    assert cluster.without_effect(options, bare.asked(cuda=True)) == ["gres", "runtime"]
+    bare = Cluster(**GIVEN)
+    usual = {"nodes", "tasks", "mpi", "mem_mb", "runtime"}
+    assert {*bare.asked(cuda=False)} == usual
+    assert {*bare.asked(cuda=True)} == usual | {"gres", "tasks_per_gpu"}
+    assert {*bare.asked(cuda=False, each_node=True)} == usual | {"slurm_extra"}
+    assert {*Cluster(**GIVEN, partition="gpu").asked(cuda=False)} == usual | {"slurm_partition"}
+    options = {"mem_mb", "slurm_account", "slurm_extra", "runtime", "disk_mb", "gres"}
+    asked = [*bare.asked(cuda=True), "slurm_extra"]
+    assert cluster.without_effect(options, asked) == ["gres", "runtime"]
 
 
-def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> None:
+def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> None:
     suite = changed(batch_per_device=[2, "max"])
     loaded = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
     plan = make_plan(loaded, CATALOG, Machine(64, 0), None)
@@ -281,8 +212,7 @@ def test_all_that_measures_is_reported_what_memory_there_is(tmp_path: Path) -> N
         peak_flops.arguments(plan, peak),
     ):
         actual = dict(itertools.pairwise(words))
-        assert actual["--node-memory"] == "512000MiB", words
-        assert actual["--memory-limit"] == "80%", words
+        assert actual["--memory-limit"] == "409600MiB", words
 
 
 def test_short_time_limits_end_runs_as_documented() -> None:
@@ -307,9 +237,7 @@ def time_limit_of(arguments: list[str]) -> float:
     ("given", "minutes", "seconds"),
     [
         ({}, 35, 1800),
-        ({"run_seconds": 60}, 15, 60),  # least_time
-        ({"run_seconds": 60, "least_time": 2}, 6, 60),
-        ({"least_time": 90}, 90, 1800),
+        ({"run_seconds": 60}, 6, 60),
         ({"time_limit": 6}, 6, 210),
         ({"time_limit": 1}, 1, 30),
     ],
@@ -329,7 +257,7 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
 @pytest.mark.parametrize(
     ("runs", "ended", "minutes", "seconds"),
     [
-        ([("ok", 30.0), ("ok", 40.0)], 0, 15, 750),
+        ([("ok", 30.0), ("ok", 40.0)], 0, 7, 270),  # 3 x 35 s + 5 minutes
         ([("ok", 500.0)], 0, 30, 1650),  # 3 x 500 s + 5 minutes
         ([("ok", 5000.0)], 0, 35, 1800),
         ([("oom", 2.0), ("failed", 2.0)], 0, 35, 1800),  # no measurement
@@ -337,7 +265,7 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
         ([("ok", 30.0), ("timeout", 750.0)], 0, 36, 1800),
         ([("timeout", 1800.0)], 0, 70, 1800),
         ([], 1, 70, 1800),
-        ([("ok", 30.0)], 2, 60, 1800),
+        ([("ok", 30.0)], 2, 28, 1530),  # 4 x 7 minutes
         ([("timeout", 9e7)], 30, 525600, 1800),
     ],
 )
@@ -436,36 +364,6 @@ def test_slurm_that_does_not_answer_is_an_error(
     monkeypatch.setenv("PATH", "")
     with pytest.raises(slurm.SlurmError, match="squeue"):
         slurm.settle(tmp_path, print)
-
-
-def test_the_plan_says_what_slurm_would_refuse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sbatch = tmp_path / "sbatch"
-    asked_of = tmp_path / "asked"
-    sbatch.write_text(
-        f'#!/bin/sh\necho "$@" >> {asked_of}\n'
-        'case "$*" in *--nodes=2*) echo "sbatch: error: Memory is too much" >&2; '
-        "echo 'allocation failure: no such node' >&2; exit 1;; esac\n"
-    )
-    sbatch.chmod(0o755)
-    described = settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0, "partition": "a b"})
-    axes = {**described.suite.axes, "nodes": [1, 2]}
-    suite = described.suite.model_copy(update={"axes": axes, "include": []})
-    asked_for = described.model_copy(update={"suite": suite})
-    plan = make_plan(asked_for, CATALOG, described.cluster.machine, None)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    lines = allocations.refused(plan, slurm.refusal)
-    shapes = Counter(run.case.topology for run in plan.pending)
-    assert [line.split(": ", 1)[1] for line in lines] == [
-        "Memory is too much allocation failure: no such node"
-    ]
-    assert lines[0].startswith("SLURM would not take the 2 run(s) of 2n1g: ")
-    asked = asked_of.read_text().splitlines()
-    assert len(asked) == len(shapes), "SLURM was not asked once a shape"
-    assert all("--test-only" in text and "--partition=a b" in text for text in asked), asked
-    monkeypatch.setenv("PATH", "")
-    assert all("No such file" in line for line in allocations.refused(plan, slurm.refusal))
 
 
 def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:

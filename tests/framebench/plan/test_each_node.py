@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from ..settings import CATALOG, settings
 
 MEMORY = {"repeats": 2, "measurements": {"memory": {}}, "nodes_named": "all"}
 NAMED = {"n1": "", "n2": "", "n10": "SLURM says down*, burnt"}
-GIVEN: dict[str, Any] = {"nodes": 4, "cores_per_node": 8, "memory_gib": 16, "exclusive": False}
+GIVEN: dict[str, Any] = {"nodes": 4, "cores_per_node": 8, "memory_gib": 16}
 
 
 def plan(tmp_path: Path, named: Mapping[str, str] = NAMED, **config: Any) -> Plan:
@@ -52,9 +51,7 @@ def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
     ("suite", "config", "message"),
     [
         ({}, {"nodes_named": ["a b"]}, "nodes_named.*found 'a b'"),
-        ({}, {"nodes_named": []}, "nodes_named: found \\[\\]; allowed: all, or a list"),
         ({}, {"nodes_named": "n1,n1"}, "nodes_named: found 'n1,n1'; allowed: all, or a list"),
-        ({"nodes_named": 3}, {}, "nodes_named: found 3; allowed: all, or a list"),
         ({"measurements": {"memory": {"nodes": [1, 2]}}}, {}, "nodes: found 2; allowed: 1 beside"),
         ({"nodes_named": None}, {"nodes_named": "n1"}, "nodes_named: found .*such as node_health"),
     ],
@@ -76,11 +73,8 @@ def test_elsewhere_no_node_is_named(tmp_path: Path) -> None:
 def test_slurm_is_asked_for_the_node_of_a_run() -> None:
     cluster = Cluster(**GIVEN)
     asked = cluster.resources(1, 1, 10.0, cuda=False, node="n2")
-    assert shlex.split(asked["slurm_extra"]) == ["--nodelist=n2"]
-    assert "--nodelist=n2" in cluster.options(1, 1, 10.0, cuda=False, node="n2")
+    assert asked["slurm_extra"] == "--nodelist=n2"
     assert cluster.resources(1, 1, 10.0, cuda=False)["slurm_extra"] is None
-    assert "slurm_extra" in cluster.asked(cuda=False, each_node=True)
-    assert "slurm_extra" not in cluster.asked(cuda=False)
 
 
 def test_runs_of_two_nodes_share_no_allocation(tmp_path: Path) -> None:
@@ -92,12 +86,12 @@ def test_runs_of_two_nodes_share_no_allocation(tmp_path: Path) -> None:
 
 
 SINFO = """\
-n1|main*|idle|rack1,big|none
-n1|debug|idle|rack1,big|none
-n2|main*|mixed-|rack1|none
-n3|main*|down*|rack1,big|Not responding
-n4|main*|drained|rack1,big|disk full | replaced
-n5|debug|idle~|rack1|none
+n1|main*|idle|none
+n1|debug|idle|none
+n2|main*|mixed-|none
+n3|main*|down*|Not responding
+n4|main*|drained|disk full | replaced
+n5|debug|idle~|none
 """
 
 
@@ -110,12 +104,6 @@ n5|debug|idle~|rack1|none
              "n4": "SLURM says drained, disk full | replaced"},
         ),
         ({"partition": "debug"}, {"n1": "", "n5": ""}),
-        (
-            {"constraint": "big"},
-            {"n1": "", "n2": "it lacks the feature big", "n3": "SLURM says down*, Not responding",
-             "n4": "SLURM says drained, disk full | replaced"},
-        ),
-        ({"partition": "debug", "constraint": "a&b"}, {"n1": "", "n5": ""}),
     ],
 )  # fmt: skip
 def test_the_nodes_of_a_partition_and_what_speaks_against_each(
@@ -137,8 +125,3 @@ def test_without_an_answer_of_slurm_there_is_no_plan(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(slurm_nodes, "output_of", lambda *_: SINFO)
     with pytest.raises(ConfigError, match="SLURM has no node in partition gpu"):
         slurm_nodes.nodes(Cluster(**GIVEN, partition="gpu"))
-
-
-def test_the_jobs_of_a_call_know_the_nodes_that_it_found(tmp_path: Path) -> None:
-    slurm_nodes.note(tmp_path, NAMED)
-    assert slurm_nodes.noted(tmp_path) == NAMED

@@ -16,7 +16,6 @@ from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import record_sets
 from framebench.records.run import Run
-from framebench.report import again
 from framebench.runs import commands
 from framebench.tables.declared.input_pipeline import limit
 
@@ -123,7 +122,7 @@ def test_an_older_record_lay_on_the_device_and_data_sets_are_distinguished(tmp_p
     actual = [one.conditions.input for one in runs]
     assert actual[:4] == ["native", "native", "synthetic_host", "data@01234567"]
     assert actual[4:] == ["data@abcdefab", "dali@abcdefab"]
-    cases = [again.case_of(one) for one in runs]
+    cases = [str(one.case) for one in runs]
     assert ["input" in case for case in cases] == [False, False, True, True, True, True]
     assert " input data " in cases[3]
     assert " input dali " in cases[5]

@@ -12,8 +12,6 @@ from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, with_found
 from framebench.records import searches
-from framebench.report.charts import memory_curves
-from framebench.report.plots import Look
 from framebench.tables import frames
 from framebench.tables.declared import largest_batch
 from framebench.tables.table import Inputs
@@ -130,11 +128,6 @@ def test_tables_and_curves_of_results(tmp_path: Path) -> None:
     assert attempts["host_memory_gib"].isna().tolist() == [False, False, True, False] * 2
     empty = filled([])
     assert all(empty[name].dtypes.equals(made[name].dtypes) for name in made)
-    (panel,) = memory_curves.panels(attempts, Look(["pytorch"]))
-    assert panel.title == "Memory by batch: resnet50_v1.5, train"
-    assert "Grey is the limit." in panel.caption
-    assert "pytorch amp 1n1g" in panel.svg
-    assert not memory_curves.panels(empty["largest_batch_attempts"], Look([]))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "framebench-record-2"}'])

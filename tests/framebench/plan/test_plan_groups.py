@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core.text import duration
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import estimates, labels
@@ -111,11 +110,3 @@ def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
     (line,) = total.lines(plan, left_of(plan))
     assert "if 4 nodes are free throughout" in line
     assert f"({nodes / 3600:.1f} node hours of runs" in line
-
-
-def test_days_are_days() -> None:
-    assert [duration(s) for s in (86399, 86400, 90.5 * 86400)] == [
-        "23 h 59 min",
-        "1.0 days",
-        "90.5 days",
-    ]

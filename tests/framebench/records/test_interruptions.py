@@ -92,18 +92,6 @@ def test_how_a_job_ended_is_read_from_its_own_log_when_slurm_has_forgotten_it(
     assert slurm.endings(log, [*written, "4"]) == expected
 
 
-def test_what_jobs_say_of_their_node_is_said_once(tmp_path: Path) -> None:
-    said = "framebench: /results: the results of this call are not there on node n3"
-    log = "SLURM-job '3' failed, SLURM status is: 'FAILED'.\n"
-    for job in ("1", "2"):
-        (tmp_path / f"{job}.log").write_text(f"Building DAG of jobs...\n{said}\n")
-    for job in ("1", "2", "3", "4"):
-        log += f"Job 8 has been submitted with SLURM jobid {job} (log: {tmp_path}/{job}.log).\n"
-    first, other = slurm.refusals(log)
-    assert first == said
-    assert f"job 3 left no log at {tmp_path}/3.log" in other
-
-
 def noted(
     tmp_path: Path,
     log: str = LOG,
@@ -159,36 +147,8 @@ def test_where_slurm_has_forgotten_a_job_or_does_not_answer_it_has_no_status(
     } == {""}
 
 
-@pytest.mark.parametrize("folder", ["res [1]", "results (2), again", "a+b"])
-def test_the_folder_of_the_results_may_have_any_name(tmp_path: Path, folder: str) -> None:
-    assert [interruption.run for interruption in noted(tmp_path, LOG, folder)] == [RUN]
-    assert [interruption.run for interruption in noted(tmp_path, GROUP, folder)] == [
-        RUN,
-        ONE,
-        OTHER,
-    ]
-
-
-def test_without_slurm_there_is_no_job(tmp_path: Path) -> None:
-    log = LOG.replace("    external_jobid: 6\n", "").replace("SLURM-job", "job")
-    assert [
-        (interruption.run, interruption.job, interruption.status)
-        for interruption in noted(tmp_path, log)
-    ] == [(RUN, "", "")]
-
-
 def test_a_run_that_has_its_record_was_not_interrupted(tmp_path: Path) -> None:
     record = tmp_path / "results" / "runs" / f"{RUN}.json"
     record.parent.mkdir(parents=True)
     record.write_text("{}")
     assert noted(tmp_path) == []
-
-
-def test_a_second_interruption_is_added(tmp_path: Path) -> None:
-    assert len(noted(tmp_path)) == 1
-    assert [interruption.run for interruption in noted(tmp_path)] == [RUN, RUN]
-
-
-def test_nothing_is_written_where_nothing_was_interrupted(tmp_path: Path) -> None:
-    assert noted(tmp_path, "Finished jobid: 7 (Rule: benchmark)\n") == []
-    assert not (tmp_path / "results").exists()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,9 @@ import pytest
 from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
-from framebench.files import json_files
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 
-from ...conftest import ROOT
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
 from ..watched import watch
 
@@ -37,16 +33,6 @@ def test_a_record_with_a_text_without_end_is_refused_in_one_line(
     assert problem.origin == "r2.json"
     assert "holds a text of" in problem.message
     assert len(problem.message) < 200
-
-
-def test_limits_of_the_schema_are_integers() -> None:
-    """jsonschema_rs compares a number with a limit such as 1e9 fifteen times as slowly."""
-    actual = re.findall(
-        r'"(?:minimum|maximum)": ([^,}\s]+)',
-        bounded.read_text(ROOT / "workflow/schemas/record.schema.json"),
-    )
-    assert actual
-    assert [limit for limit in actual if not re.fullmatch(r"-?\d+", limit)] == []
 
 
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
@@ -145,30 +131,18 @@ def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> No
 
 BROKEN = {
     "truncated": (json.dumps(record())[:-40], "is no complete JSON"),
-    "empty": ("", "no complete JSON"),
     "binary": (b"\xff\xfe\x00", "no UTF-8"),
-    "deep": ("[" * 100_000, "nested too deeply"),
     "foreign": ('{"benchmarks": []}', "no Framebench record"),
-    "a list": ("[1, 2]", "no Framebench record"),
     "another format": (json.dumps(record(format="framebench-record-9")), "framebench-record-9"),
-    "no metric": (json.dumps(record(kind="copy", metrics={})), "'copy', which has no metric"),
     "no throughput of steps": (
         json.dumps(record(metrics={"rate": metrics(1.0)["throughput"]})),
         "has no metric 'throughput'",
     ),
     "no value": (json.dumps(record(kind="copy", metrics=metrics(None))), "its throughput is None"),
-    "no batch": (json.dumps(record(case={"batch_per_device": None})), "has no batch_per_device"),
     "extra key": (json.dumps(record(speed=1)), "breaks the record schema"),
-    "missing key": (json.dumps({k: v for k, v in record().items() if k != "metrics"}), "metrics"),
     "unknown status": (json.dumps(record(status="fine")), "status: found 'fine'; allowed: 'ok'"),
-    "zero devices": (json.dumps(record(case={"nodes": 0})), "found 0"),
-    "true for 1": (json.dumps(record(case={"nodes": True})), "found True"),
     "NaN": (json.dumps(record(metrics=metrics(float("nan")))), "NaN"),
-    "Infinity": (json.dumps(record(metrics=metrics(float("inf")))), "Infinity"),
-    "huge": (json.dumps(record()).replace("16.0", "1e999"), "a number that is too large"),
-    "zero throughput": (json.dumps(record(metrics=metrics(0))), "allowed: a number above 0"),
     "no throughput": (json.dumps(record(metrics=metrics(None))), "throughput is None"),
-    "no window": (json.dumps(record(window_seconds=None)), "no window"),
     "negative step": (json.dumps(record(ranks=[{**record()["ranks"][0], "step_seconds": [-1]}])),
                       "found -1"),
     "another repeat": (json.dumps(record(repeat=2)), "holds repeat 2"),
@@ -207,9 +181,7 @@ def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None
     ("changes", "expected"),
     [
         ({"case": {"batch_per_device": 10**19}}, "found 10000000000000000000"),
-        ({"repeat": 10**9}, "found 1000000000"),
         ({"wall_seconds": int("9" * 400)}, r"holds the integer 9{20}\.\. \(400 digits\)"),
-        ({"metrics": metrics(1e308)}, r"found 1e\+308"),
         ({"watch": {**watch(), "energy_joules": {"x": {}}}}, "energy_joules.x: found"),
     ],
 )
@@ -218,31 +190,6 @@ def test_what_nothing_could_hold_is_named(changes: Record, expected: str, tmp_pa
     assert not record_sets.load(tmp_path).runs
     with pytest.raises(RecordsError, match=expected):
         record_sets.load_record(path)
-
-
-def test_nested_records_are_named(tmp_path: Path) -> None:
-    text = json.dumps(record(environment=elsewhere(variables={"x": "deep"})))
-    save(tmp_path, "c/r1.json", text.replace('"deep"', "[" * 900 + "]" * 900))
-    assert "is nested too deeply; allowed: 201 levels" in messages(record_sets.load(tmp_path))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1e400", "[-1E+400]", '{"x":1e400}', "1e99", "[1e-400, 1e308]", "0.00029241999982332345",
-        str(2**64 - 1), f"[{2**64}]", f"-{2**64}", "9" * 400, "NaN", "[1,]", "01", "",
-        "[" * 201 + "]" * 201, "[" * 202 + "]" * 202, '"\\u001b"', '"\x7f"',
-        '{"a":1,"a":2}', '"1e400"',
-    ],
-)  # fmt: skip
-def test_the_fast_way_to_read_a_file_takes_what_the_slow_one_takes(text: str) -> None:
-    def outcome(decode: Callable[[bytes], Any]) -> str:
-        try:
-            return repr(decode(text.encode()))
-        except ValueError as error:
-            return str(error)
-
-    assert outcome(json_files.decode) == outcome(json_files.decode_slowly)
 
 
 def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from core import bounded
 from framebench import cli
 from framebench.config import catalog
 from framebench.config.settings import load_settings
@@ -439,31 +438,3 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     here = replace(plan, here=Identity(host="here"))
     assert [*verify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
     assert [*verify.names(plan, known, wanted)] == names
-
-
-def test_code_is_read_once_for_all_comparisons_that_it_decides(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    known = catalog.load_catalog(ROOT)
-    settings = load_settings(
-        {"suite": "dlperf", "frameworks": "jax", "results": str(tmp_path)}, known
-    )
-    monkeypatch.chdir(ROOT)
-    plan = make_plan(settings, known, Machine(4, 0), None)
-    wanted = [
-        verification
-        for verification in verify.full_size(plan, known)
-        if verification.case.model == "bert_base"
-    ]
-    read: list[Path] = []
-    read_bytes = bounded.read_bytes
-
-    def counted(path: Path) -> bytes:
-        read.append(path)
-        return read_bytes(path)
-
-    monkeypatch.setattr(bounded, "read_bytes", counted)
-    verify.names(plan, known, wanted[:1])
-    of_one = len(read)
-    assert len(verify.names(plan, known, wanted)) == len(wanted) > 1
-    assert len(read) == 2 * of_one > 0

@@ -1,4 +1,4 @@
-"""First screen of the page: bars, points, and what a choice of frameworks changes."""
+"""First screen of the page: sentence, verdicts, bars, filter, phones, paper."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordSet
 from framebench.report import html_report
-from framebench.statistics import descriptive, intervals
+from framebench.statistics import descriptive
 from framebench.tables import contests, frames
+from framebench.tables.first_screen import titled
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
@@ -19,78 +20,139 @@ from ..browser import Browser
 from ..made_up_runs import repeats
 
 SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
-#: Texts of each line of bars, number of bars, intervals and points, by setting.
-BLOCKS = """[...document.querySelectorAll(".contest")].map((one) => [
-    one.querySelector("h3").innerText,
-    [...one.querySelectorAll("li")].map((line) => [
-        line.innerText.replace(/\\s+/g, " ").trim(),
-        ...["bar", "whisker", "point"].map((name) => line.querySelectorAll(`.${name}`).length),
-    ]),
-])"""
-TITLES = {"resnet50_v1.5": "ResNet-50 v1.5", "bert_base": "BERT-base"}
-VISIBLE = "[...document.querySelectorAll('.contest')].map((one) => !one.hidden)"
-ROWS = """[...document.querySelectorAll(".of-settings tr")].map((row) =>
-    [...row.cells].map((cell) => cell.innerText.replace(/\\s+/g, " ").trim()))"""
+#: What each visible setting shows: name, verdict, and its bars.
+SETTINGS = """[...document.querySelectorAll(".setting:not([hidden])")].map((one) => ({
+    name: [one.querySelector("h2"), one.querySelector("header p")].map((part) =>
+        part.textContent.trim()).join(", "),
+    verdict: one.querySelector(".verdict b").textContent,
+    state: one.querySelector(".verdict em")?.textContent.trim() ?? "",
+    bars: [...one.querySelectorAll("li")].filter((bar) => !bar.hidden).map((bar) => ({
+        who: bar.querySelector(".who").textContent,
+        figure: Number(bar.querySelector(".figure").textContent.replace("\u00d7", "")),
+        percent: parseInt(bar.querySelector(".percent").textContent),
+        width: parseFloat(bar.querySelector(".bar").style.width),
+        few: bar.querySelector(".bar").matches(".few"),
+        whisker: Boolean(bar.querySelector(".whisker")),
+        about: bar.querySelector(".about").textContent,
+    })),
+}))"""
 
 
-def test_every_bar_has_its_interval_and_single_repeats_are_points(
-    browser: Browser, page: Path, quick: Path
+def settings(browser: Browser) -> dict[str, dict[str, Any]]:
+    return {setting["name"]: setting for setting in browser.evaluate(SETTINGS)}
+
+
+def made(tmp_path: Path, *runs: Any) -> Path:
+    inputs = Inputs(group([*runs], None))
+    target = tmp_path / "report.html"
+    records = RecordSet(root=tmp_path, runs=runs, problems=(), superseded=0)
+    text = html_report.render(records, inputs, frames.build(inputs), target.parent, "A report")
+    target.write_text(text, encoding="utf-8")
+    return target
+
+
+# ---- room ---------------------------------------------------------------------------------------
+
+
+def test_the_page_opens_on_few_screens_and_with_few_words(browser: Browser, quick: Path) -> None:
+    browser.open(quick, folded=True)
+    assert browser.evaluate("document.documentElement.scrollHeight") <= 6 * 900
+    words = browser.evaluate("document.body.innerText.split(/\\s+/).length")
+    assert 100 < words <= 2500
+    bottom = "document.querySelector(arguments[0]).getBoundingClientRect().bottom"
+    assert browser.evaluate(bottom, "#settings") <= 900, "the answer needs more than one screen"
+
+
+@pytest.mark.parametrize("name", ["page", "quick"])
+def test_a_phone_has_the_answer_within_two_screens(
+    browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
-    lines = [line for _, some in browser.open(page).evaluate(BLOCKS) for line in some]
-    assert {tuple(counts) for _, *counts in lines} == {(1, 1, 0), (0, 0, 0)}
-    assert any("unsupported" in text for text, *_ in lines)
-    lines = [line for _, some in browser.open(quick).evaluate(BLOCKS) for line in some]
-    assert len(lines) > 20
-    assert all(bars == 0 and bool(points) == bool(re.search(r"\d$", text))
-               for text, bars, _, points in lines)  # fmt: skip
+    browser.open(request.getfixturevalue(name), width=390, folded=True)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    bottom = "document.querySelector('.notes').getBoundingClientRect().bottom"
+    if name == "quick":
+        assert browser.evaluate(bottom) <= 2 * 844
+    cut = """[...document.querySelectorAll(".setting *")].filter((one) =>
+        one.getBoundingClientRect().right > innerWidth).length"""
+    assert browser.evaluate(cut) == 0
 
 
-def test_what_the_script_draws_is_what_the_page_has(browser: Browser, page: Path) -> None:
-    html = "document.getElementById('contests').innerHTML.replace(/>\\s+</g, '><').trim()"
-    written = browser.open(page).evaluate(html)
-    drawn = browser.open(page, query="?mode=train&mode=inference").evaluate(html)
-    assert drawn == written
+def test_paper_has_the_bars_and_no_buttons(browser: Browser, quick: Path) -> None:
+    browser.open(quick, width=718, folded=True)  # A4 between its margins
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 718
+        exact = "getComputedStyle(document.querySelector('.bar')).printColorAdjust"
+        assert browser.evaluate(exact) == "exact"
+        assert browser.evaluate("document.querySelector('.bar').offsetWidth") > 40
+        seen = """[...document.querySelectorAll("button, .part:not([open])")].filter((one) =>
+            one.offsetWidth).length"""
+        assert browser.evaluate(seen) == 0
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
-def test_two_frameworks_give_their_ratio_with_its_interval(browser: Browser, page: Path) -> None:
-    chosen = ("tensorflow", "jax")
-    query = "?" + "&".join(f"framework={text}" for text in chosen)
-    rows = {row[0]: row for row in browser.open(page, query=query).evaluate(ROWS)}
+# ---- what it says -------------------------------------------------------------------------------
+
+
+def test_verdicts_and_bars_are_those_of_the_records(browser: Browser, page: Path) -> None:
+    shown = settings(browser.open(page))
     cases = group(record_sets.load(page.parent / "runs").runs, None)
     compared = 0
     for contest in contests.find_contests(Inputs(cases)):
-        sides = [entrant for entrant in contest.entrants if entrant.case.framework in chosen]
         case = contest.setting.case
-        step = f"{TITLES[case.model]} {'training' if case.mode == 'train' else case.mode}"
-        precision = "mixed" if case.precision == "amp" else case.precision
+        title = {"resnet50_v1.5": "ResNet-50 v1.5", "bert_base": "BERT-base"}[case.model]
+        mode = "training" if case.mode == "train" else case.mode
         cores = f"{case.devices} x 1 core" if case.devices > 1 else "1 core"
-        name = f"{step}, {precision}, {cores}, batch 4"
-        if len(sides) < 2 or case.batch_per_device != 4 or name not in rows:
+        batch = f"batch {case.batch_per_device}" + " per device" * (case.devices > 1)
+        setting = shown.get(f"{title} {mode}, {case.precision}, {cores}, {batch}")
+        if setting is None:  # mixed precision stands under each one's fastest precision
             continue
-        first, second = sides
-        ratio = descriptive.median(first.values) / descriptive.median(second.values)
-        low, high = intervals.ratio_interval(second.values, first.values) or (0, 0)
-        actual = [float(number) for number in re.findall(r"\d+\.\d+", rows[name][3])]
-        assert actual == pytest.approx([ratio, low, high], abs=0.0051)
+        values = [descriptive.median(entrant.values) for entrant in contest.entrants]
+        figures = [bar["figure"] for bar in setting["bars"]]
+        assert figures == pytest.approx(values, rel=0.006)
+        for bar, value, entrant in zip(setting["bars"], values, contest.entrants, strict=True):
+            assert bar["percent"] == round(100 * value / values[0])
+            scale = bar["width"] / setting["bars"][0]["width"]
+            assert scale == pytest.approx(value / values[0], abs=0.003)
+            assert bar["whisker"] == (entrant.interval is not None) != bar["few"]
+        first, second = (titled(entrant.case.framework) for entrant in contest.entrants[:2])
+        ahead = f"{100 * (values[0] / values[1] - 1):.0f} %"
+        assert setting["verdict"] in (
+            f"{first}, {ahead} ahead of {second}",
+            f"{first}, {values[0] / values[1]:.2g} times as fast as {second}",
+            f"No difference between {first} and {second}",
+        )
         compared += 1
     assert compared > 3
-    said = browser.evaluate("document.getElementById('answer').innerText")
-    assert "jax in" in said
 
 
-def test_a_filter_leaves_its_own_settings_and_one_framework_has_no_ratio(
-    browser: Browser, page: Path
-) -> None:
-    every = browser.open(page).evaluate(ROWS)
-    some = browser.open(page, query="?devices=1n1g").evaluate(ROWS)
-    assert some == [row for row in every if ", 1 core, " in row[0]] != []
-    said = browser.evaluate("document.getElementById('answer').innerText")
-    significant = sum(row[4] == "significant" for row in some)
-    assert 0 < significant < len(some)
-    assert f"leaves {len(some)} of all leads; {significant} are significant" in said
-    assert {row[3] for row in browser.open(page, query="?framework=pytorch").evaluate(ROWS)} == {
-        "\N{EN DASH}"
-    }
+def test_a_single_repeat_has_a_hatched_bar(browser: Browser, quick: Path) -> None:
+    bars = [bar for one in settings(browser.open(quick)).values() for bar in one["bars"]]
+    assert len(bars) > 15
+    assert all(bar["few"] and re.search(r"\d+ repeats?", bar["about"]) for bar in bars)
+
+
+def test_each_in_its_fastest_precision_comes_from_both(browser: Browser, tmp_path: Path) -> None:
+    half = {"precision": "amp"}
+    slow, fast = [0.5 * value for value in SEVEN], [2 * value for value in SEVEN]
+    page = made(
+        tmp_path, *repeats(*SEVEN), *repeats(*fast, **half),
+        *repeats(*[1.5 * value for value in SEVEN], framework="jax"),
+        *repeats(*slow, framework="mxnet"),
+    )  # fmt: skip
+    shown = settings(browser.open(page))
+    first, each = shown.values()
+    assert [bar["who"] for bar in first["bars"]] == ["JAX", "PyTorch", "MXNet"]
+    assert "each in its fastest precision" in each["name"]
+    assert each["verdict"] == "PyTorch, 33 % ahead of JAX"
+    assert [(bar["who"], bar["about"]) for bar in each["bars"]] == [
+        ("PyTorch", "mixed"), ("JAX", "fp32"),
+    ]  # fmt: skip
+    assert "MXNet" in browser.evaluate("document.querySelectorAll('.setting')[1].innerText")
+    sentence = browser.evaluate("document.querySelector('h1').innerText")
+    assert "JAX is fastest in fp32" in sentence
+    assert "PyTorch is fastest in mixed precision" in sentence
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -100,40 +162,37 @@ def test_variants_stand_on_the_first_screen(browser: Browser, tmp_path: Path, wi
         return repeats(*values, suite_variant=variant, **own, **changes)
 
     fast = [1.3 * value for value in SEVEN]
-    runs = [
-        *of("default", *SEVEN), *of("a", *fast), *of("few", 50.0),
+    page = made(
+        tmp_path, *of("default", *SEVEN), *of("a", *fast), *of("few", 50.0),
         *of("default", *SEVEN, mode="inference"), *of("a", *fast, mode="inference"),
+    )  # fmt: skip
+    browser.open(page, width=width, query="?mode=train")
+    shown = [one for one in settings(browser).values() if "against default" in one["name"]]
+    (train,) = shown
+    assert [(bar["who"], bar["figure"], bar["whisker"]) for bar in train["bars"]] == [
+        ("a", 1.3, True), ("few", 0.5, False),
     ]  # fmt: skip
-    inputs = Inputs(group(runs, None))
-    target = tmp_path / "report.html"
-    actual = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
-    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
-    target.write_text(text, encoding="utf-8")
-    browser.open(target, width=width, query="?mode=train")
-    shown = [
-        lines
-        for (_, lines), visible in zip(
-            browser.evaluate(BLOCKS),
-            browser.evaluate(
-                "[...document.querySelectorAll('.contest')].map((one) => !one.hidden)"
-            ),
-            strict=True,
-        )
-        if visible
-    ]
-    assert shown == [
-        [["a 1.30\N{MULTIPLICATION SIGN}", 1, 1, 0], ["few 0.50\N{MULTIPLICATION SIGN}", 0, 0, 1]]
-    ]
+    assert train["verdict"] == "a, 30 % faster than default"
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_page_of_variants_without_any_ratio_says_why(tmp_path: Path) -> None:
+def test_variants_without_any_ratio_say_why(browser: Browser, tmp_path: Path) -> None:
     runs = [*repeats(*SEVEN, suite_variant="default"), *repeats(None, None, suite_variant="a")]
-    inputs = Inputs(group(runs, None))
-    target = tmp_path / "report.html"
-    actual = RecordSet(root=tmp_path, runs=runs, problems=[], superseded=0)
-    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
-    target.write_text(text, encoding="utf-8")
-    html = target.read_text()
-    first = html[html.index('class="contest"') :]
-    assert "failed" in first[: first.index("</section>")]
+    browser.open(made(tmp_path, *runs))
+    asides = browser.evaluate(
+        "[...document.querySelectorAll('.aside')].map((one) => one.innerText)"
+    )
+    assert any("failed" in aside for aside in asides), asides
+
+
+# ---- filter -------------------------------------------------------------------------------------
+
+
+def test_a_filter_leaves_its_settings_and_its_frameworks(browser: Browser, page: Path) -> None:
+    every = settings(browser.open(page))
+    some = settings(browser.open(page, query="?mode=train"))
+    assert some == {name: one for name, one in every.items() if "training" in name} != {}
+    for one in settings(browser.open(page, query="?framework=jax")).values():
+        assert {bar["who"] for bar in one["bars"]} == {"JAX"}
+    note = browser.evaluate("document.getElementById('filtered').innerText")
+    assert re.search(rf"leaves \d+ of {len(every)} settings", note)

@@ -178,43 +178,6 @@ def test_an_interval_is_drawn_where_there_are_repeats_enough() -> None:
     assert (lines(few), lines(many)) == (0, len(SIZES)), "a bar at each size"
 
 
-def test_points_of_several_numbers_are_a_heat_map() -> None:
-    shapes = [(("batch", 1), ("m", 2), ("n", size)) for size in (30, 4)]
-    one, other = (
-        of_kind(
-            "wire",
-            [
-                MetricValue("rate", value * n, "TFLOP/s", point=shape)
-                for n, shape in enumerate(shapes, 1)
-            ],
-            operation=operation,
-        )
-        for operation, value in (("copy", 3.0), ("send", 0.5))
-    )
-    other = replace(other, metrics=other.metrics[:1])
-    (plot,) = drawn(one, other)
-    assert plot.title == "Wire: rate by n, TFLOP/s (higher is better)"
-    assert "All: batch 1, m 2." in plot.caption
-    assert plot.narrow
-    tips = re.findall(r'data-tip="([^"]*)"', plot.svg)
-    assert tips == [
-        "no framework, 1n1g, operation copy, 4: 6 TFLOP/s",
-        "no framework, 1n1g, operation copy, 30: 3 TFLOP/s",
-        "no framework, 1n1g, operation send, 30: 0.5 TFLOP/s",
-    ]
-    opacities = [float(entry) for entry in re.findall(r"opacity: (0\.\d+)", plot.svg)]
-    assert sorted(opacities) == [pytest.approx(0.5 * part / 6, abs=0.01) for part in (0.5, 3, 6)]
-
-
-def test_points_in_words_and_numbers_are_a_heat_map_in_their_order() -> None:
-    at = [(("images", name), ("stride", n), ("groups", 1)) for n, name in ((2, "9x9"), (1, "3x3"))]
-    made = of_kind("wire", [MetricValue("rate", 1.0, "TFLOP/s", point=point) for point in at])
-    (plot,) = drawn(made)
-    assert plot.title == "Wire: rate by images, stride, TFLOP/s (higher is better)"
-    assert re.findall(r'data-tip="[^"]*, ([^",]*): ', plot.svg) == ["9x9 2", "3x3 1"]
-    assert "All: groups 1." in plot.caption
-
-
 def test_points_in_words_have_a_panel_each() -> None:
     places = [(("layer", name),) for name in ("first", "last")]
     made = of_kind("wire", [MetricValue("rate", 1.0, "TFLOP/s", point=point) for point in places])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 from framebench.records import record_sets
 from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW, WAITED_NOWHERE
-from framebench.report import html_tables, panels, plots, setups
+from framebench.report import panels, plots, setups
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, RowLinks
@@ -44,8 +43,8 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
     ]
     links = RowLinks(cases, lambda one, text: Link(text, one.unit, ""))
     for row in view.records(build(runs)["summary"]):
-        ((_, actual),) = links.links_of(registry.known()["summary"], row)
-        assert {link.href for link in actual} == {row["unit"]}
+        ((_, actual),) = links.runs(registry.known()["summary"], row)
+        assert {link.href for link in links.to(actual)} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description
 
@@ -67,59 +66,8 @@ def test_an_environment_says_how_it_was_made(
     environment = {**record()["environment"], **changes}
     save(tmp_path, "r1.json", record(environment=environment))
     runs = record_sets.load(tmp_path).runs
-    ((setup,), _) = setups.of_runs(runs, Look(["pytorch"]), lambda entry, text: Link(text, "", ""))
+    ((setup,), _) = setups.of_runs(runs, lambda entry, text: Link(text, "", ""))
     assert made in setup.made
-
-
-FIRST_SCREEN = """(() => {
-    const rows = [...document.querySelectorAll(".answers tbody tr")];
-    const boxes = [...document.querySelectorAll("#answers .scroll, .answers, .contests, .contest")];
-    return {
-        rows: rows.map((row) => row.innerText.replace(/\\s+/g, " ").trim()),
-        bottom: Math.max(...rows.map((row) => row.getBoundingClientRect().bottom)),
-        sentence: document.querySelector("#answer").getBoundingClientRect().bottom,
-        page: Math.max(0, document.documentElement.scrollWidth - window.innerWidth),
-        wider: boxes.filter((box) => box.scrollWidth > box.parentElement.clientWidth + 1).length,
-        cut: boxes.filter((box) => box.scrollHeight > box.clientHeight + 1).length,
-    };
-})()"""
-
-
-def test_the_first_screen_answers(browser: Browser, quick: Path, tmp_path: Path) -> None:
-    # one repeat of some cases fails, and a lead takes seven
-    page = tmp_path / "report.html"
-    make(write_records(tmp_path / "runs", repeats=8), page)
-    seen = browser.open(quick).evaluate(FIRST_SCREEN)
-    assert len(seen["rows"]) == 5
-    train = next(
-        row for row in seen["rows"] if row.startswith("ResNet-50 v1.5 training, fp32, 2 x 1 core")
-    )
-    assert re.search(
-        r"pytorch 7\.176 images/s .*1\.30 . paddle too few repeats: needs 7 7 of 7",
-        train,
-    )
-    of_made_up = browser.open(page).evaluate(FIRST_SCREEN)
-    assert len(of_made_up["rows"]) == 12
-    shown = next(
-        row for row in of_made_up["rows"] if row.startswith("BERT-base training, mixed, 1 ")
-    )
-    assert re.search(
-        r"pytorch\+inductor [\d.]+ sequences/s .*1\.\d\d . tensorflow\+xla .* order sure", shown
-    )
-    for entry in (seen, of_made_up):
-        assert entry["sentence"] <= 900, "chart and sentence are not on the first screen"
-        assert (entry["page"], entry["wider"], entry["cut"]) == (0, 0, 0)
-    for report in (page, quick):
-        phone = browser.open(report, width=390).evaluate(FIRST_SCREEN)
-        assert (phone["page"], phone["wider"], phone["cut"]) == (0, 0, 0)
-
-
-def test_answers_come_first_and_the_set_up_last(page: Path) -> None:
-    places = [
-        page.read_text().index(f'<section id="{name}">')
-        for name in ("answers", "all-frameworks-side-by-side", "charts", "throughput", "measured")
-    ]
-    assert places == sorted(places)
 
 
 def test_opens_without_console_message_and_without_any_request(
@@ -189,8 +137,6 @@ def test_dark_changes_the_page_and_the_plots(browser: Browser, page: Path) -> No
 
 OPEN_ALL = """[...document.querySelectorAll(`#table-${arguments[0]} .unfold[aria-expanded=false]`)]
     .forEach((button) => button.click())"""
-FACTS = """[...document.querySelectorAll(`#table-${arguments[0]} tr.more`)]
-    .map((row) => row.innerText)"""
 
 
 def test_missing_numbers_are_dashes_with_their_reason_in_words(
@@ -204,26 +150,25 @@ def test_missing_numbers_are_dashes_with_their_reason_in_words(
     for table in ("weak_scaling", "precision_speedup", "compiler_speedup"):
         browser.all_rows(table)
         ratios = browser.column(table, "speed-up")
-        assert any(ratio.startswith(DASH) for ratio in ratios)
-        assert not any(re.fullmatch(r"0*\.?0*", ratio) for ratio in ratios)
-        browser.evaluate(OPEN_ALL, table)
-        for ratio, facts in zip(ratios, browser.evaluate(FACTS, table), strict=True):
-            assert "reason" in facts or not ratio.startswith(DASH), f"{table}: {facts}"
+        assert all(float(ratio.split()[0]) > 0 for ratio in ratios), "a row without a ratio"
+        said = browser.driver.find_element(By.ID, f"table-{table}").text
+        assert re.search(rf"\d+ more rows have no ratio; tables/{table}.csv says why", said)
 
 
 def test_an_interval_of_too_few_repeats_says_what_it_needs(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", repeats=2, frameworks=("pytorch",))
-    assert f'{DASH} <span class="why">needs 6 repeats</span>' in make(source, tmp_path / "r.html")
+    assert rf"{DASH}\tneeds 6 repeats" in make(source, tmp_path / "r.html")
 
 
 def test_every_link_to_a_record_leads_to_it(browser: Browser, page: Path) -> None:
     there = set((page.parent / "runs").rglob("*.json"))
+    summary = {page.parent / "tables" / "summary.csv"}
 
     def targets(links: Iterable[str]) -> set[Path]:
         return {(page.parent / unquote(link)).resolve() for link in links}
 
     static = re.sub(r"<script.*?</script>", "", page.read_text(), flags=re.DOTALL)
-    assert targets(re.findall(r'href="([^"#][^"]*)"', static)) <= there
+    assert targets(re.findall(r'href="([^"#][^"]*)"', static)) <= there | summary
     browser.open(page).all_rows("summary")
     browser.evaluate(OPEN_ALL, "summary")
     links = browser.evaluate(
@@ -243,8 +188,7 @@ def test_lines_of_a_csv_file_are_named_and_linked(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("\n".join([header, *rows]))
     (tmp_path / "out").mkdir()
     text = make(tmp_path / "runs.csv", tmp_path / "out" / "report.html")
-    assert '<a href="../runs.csv" aria-label="runs.csv:2">runs.csv:2</a>' in text
-    assert '<a href="../runs.csv" aria-label="runs.csv:3">:3</a>' in text
+    assert r"runs.csv:2\truns.csv\t:3\truns.csv" in text
     assert "no environment recorded" in text
 
 
@@ -263,33 +207,12 @@ def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> No
         record["environment"]["system"]["host"] = "first"
         path.write_text(json.dumps(record))
     text = make(source, tmp_path / "r.html")
-    (machines,) = re.findall(r"<h3>Machines</h3>.*?</ul>", text, re.DOTALL)
+    (machines,) = re.findall(r'<ul class="plain">.*?</ul>', text, re.DOTALL)
     labels = dict(label.findall(machines))
     assert len(labels) == 2, machines
     for host in ("first", "second"):
         assert f"Example CPU, 16 GiB, host {host}" in labels.values()
     assert all(text.count(label) > 1 for label in labels), "no row has this label"
-
-
-HOLDS = '<p class="holds">'
-
-
-def test_frameworks_stand_side_by_side_on_a_machine_that_is_named(tmp_path: Path) -> None:
-    source = write_records(tmp_path / "runs", repeats=1, frameworks=("pytorch", "jax"))
-    for path in source.glob("*/*/r1.json"):
-        record = json.loads(path.read_text())
-        record["ranks"][0]["libraries"] = {"x/lib_blas.so": "Haswell", "x/libgomp.so": None}
-        path.write_text(json.dumps(record))
-    text = make(source, tmp_path / "r.html")
-    sections = re.findall(r'<section id="([\w-]+)">(.*?)</section>', text, re.DOTALL)
-    titles = {name for name, content in sections if HOLDS in content}
-    assert titles >= {"throughput", "weak-scaling", "precisions", "compilers"}
-    assert "step-time-of-inference" in titles
-    assert all("Measured on Example CPU, 16 GiB." in c for n, c in sections if n in titles)
-    assert "<dt>x/lib_blas.so</dt><dd>Haswell</dd>" in text
-    assert "<dt>x/libgomp.so</dt><dd>does not tell</dd>" in text
-    shutil.rmtree(source / "jax")
-    assert HOLDS not in make(source, tmp_path / "r.html"), "there is nothing to compare"
 
 
 def test_is_one_file_that_loads_nothing(page: Path) -> None:
@@ -307,12 +230,10 @@ def test_whatever_a_record_says_stays_text(browser: Browser, page: Path) -> None
     assert "<script>document.title" not in text
     assert browser.open(page).driver.title == "A report"
     assert EVIL in browser.driver.find_element(By.ID, "failures").text
-    traceback = browser.evaluate("document.querySelector('#failures pre').textContent")
-    assert f"Error: {EVIL}" in traceback
 
 
 def test_says_what_was_ignored_and_why(page: Path) -> None:
-    ignored = page.read_text().split('<section id="ignored">')[1].split("</section>")[0]
+    ignored = page.read_text().split('id="ignored">')[1].split("</details>")[0]
     assert "truncated.json" in ignored
     assert "foreign.json" in ignored
 
@@ -383,11 +304,9 @@ def test_a_large_set_stays_bounded_and_says_so(
     monkeypatch.setattr(panels, "MAX_PANELS", 1)
     monkeypatch.setattr(scaling_curves, "MAX_LINES", 2)
     monkeypatch.setattr(panels, "MAX_STEP_PLOTS", 2)
-    monkeypatch.setattr(html_tables, "MAX_ROWS", 10)
     text = make(source, tmp_path / "report.html")
     assert "Left out: 18 of 24 cases." in text
     assert "3 of 4 panels are not drawn" in text
-    assert "Left out: 62 of 72 rows; all are in tables/summary.csv." in text
     assert re.search(r"Left out: \d+ of \d+ settings", text)
 
 

@@ -3,7 +3,6 @@ The full size is in benchmarks/promises."""
 
 from __future__ import annotations
 
-from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,7 @@ RATIOS = {**ALIKE, **UNLIKE, **UNLIKE_KEPT_ASIDE}
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.975])
-@pytest.mark.parametrize("count", [6, 7, 8, 9, 12, 20, 40])
+@pytest.mark.parametrize("count", [6, 9, 40])
 def test_the_interval_of_a_median_is_that_of_scipy(count: int, confidence: float) -> None:
     values = np.random.default_rng(count).normal(100, 1, count).tolist()
     expected = stats.quantile_test(values, p=0.5).confidence_interval(confidence)
@@ -54,7 +53,7 @@ def test_too_few_repeats_have_no_interval(confidence: float, count: int) -> None
 
 
 @pytest.mark.parametrize("sampler", {**SAMPLERS, **KEPT_ASIDE}.items(), ids=lambda entry: entry[0])
-@pytest.mark.parametrize("count", [6, 7, 10, 13, 20])
+@pytest.mark.parametrize("count", [6, 13])
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says(
     sampler: tuple[str, Sampler], count: int
 ) -> None:
@@ -62,7 +61,7 @@ def test_the_interval_of_a_median_covers_it_as_often_as_it_says(
 
 
 @pytest.mark.parametrize("sides", RATIOS.items(), ids=lambda entry: entry[0])
-@pytest.mark.parametrize("counts", [(7, 7), (10, 10), (7, 20)], ids=str)
+@pytest.mark.parametrize("counts", [(7, 7), (7, 20)], ids=str)
 def test_the_interval_of_a_ratio_covers_it_as_often_as_it_says(
     sides: tuple[str, tuple[Sampler, Sampler]], counts: tuple[int, int]
 ) -> None:
@@ -118,24 +117,6 @@ def test_the_interval_of_moses_and_the_test_agree() -> None:
     assert 0 < excluded < 60
 
 
-@pytest.mark.parametrize(("first", "second"), [(1, 1), (3, 4), (7, 7), (4, 9)])
-def test_rank_sums_are_distributed_as_all_orders_say(first: int, second: int) -> None:
-    counts = intervals.rank_sums(first, second)
-    assert sum(counts) == comb(first + second, first)
-    assert counts == counts[::-1]
-    base, candidate = np.arange(first) + 1000.0, np.arange(second) + 0.5
-    p_value = stats.mannwhitneyu(base, candidate, method="exact").pvalue
-    assert p_value == pytest.approx(min(1, 2 * counts[0] / sum(counts)))
-
-
-def test_seven_repeats_on_both_sides_make_an_interval_of_the_ratio() -> None:
-    assert intervals.repeats_for_comparison() == 7
-    seven = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
-    assert intervals.ratio_interval(seven, seven) is not None
-    assert intervals.ratio_interval(seven[:6], seven) is None
-    assert intervals.ratio_interval([], seven) is None
-
-
 def test_repeats_for_a_width_reach_it() -> None:
     """Fail if the predicted number of repeats does not reach the width on average."""
     random = np.random.default_rng(0)
@@ -178,9 +159,3 @@ def test_adjusted_p_values_are_those_of_scipy() -> None:
     for p_values in ([0.2], [0.01, 0.9, 0.02, 0.02, 0.5], [0.6, 0.9]):
         expected = stats.false_discovery_control(p_values, method="bh").tolist()
         assert intervals.adjusted(p_values) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.5, 95.0])
-def test_a_confidence_is_a_part(confidence: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        intervals.median_interval([1.0], confidence)

@@ -44,15 +44,6 @@ def test_the_p_value_is_that_of_all_signs(logarithms: list[float]) -> None:
     assert signed_rank.p_value([math.exp(-x) for x in logarithms]) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("count", [5, 6, 12, 30])
-def test_the_p_value_is_that_of_scipy_without_ties(count: int) -> None:
-    random = np.random.default_rng(0)
-    for shift in (0.0, 0.5, 1.0):
-        values = random.normal(shift, 1, count)
-        expected = stats.wilcoxon(values, method="exact").pvalue
-        assert signed_rank.p_value(np.exp(values).tolist()) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("count", "rank"),
     # ranks of the Walsh averages at the ends at 95 %: from tables of critical values, plus one
@@ -100,7 +91,7 @@ def test_the_interval_and_the_test_agree() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize("count", [6, 7, 12])
+@pytest.mark.parametrize("count", [6, 12])
 def test_the_interval_covers_the_factor_as_often_as_it_says(name: str, count: int) -> None:
     random = np.random.default_rng(0)
     own = SAMPLERS[name](random, (DRAWS, count, 2))
@@ -116,14 +107,3 @@ def test_a_drift_that_both_sides_share_is_not_called_a_difference(count: int) ->
     runs = drifting(np.random.default_rng(0), DRAWS, count)
     called = [signed_rank.p_value(run) <= 0.05 for run in (runs[..., 1] / runs[..., 0]).tolist()]
     assert 0.02 <= sum(called) / DRAWS <= NO_MORE
-
-
-def test_pairs_find_in_drifting_runs_what_the_same_runs_as_two_sets_do_not_show() -> None:
-    """Fail if pairs do not show a difference of 5 % under an equal drift, which sets miss."""
-    runs = drifting(np.random.default_rng(0), DRAWS // 4, 12)
-    base, candidate = runs[..., 0].tolist(), (0.95 * runs[..., 1]).tolist()
-    both = list(zip(base, candidate, strict=True))
-    paired = [signed_rank.p_value(np.divide(c, b).tolist()) <= 0.05 for b, c in both]
-    as_sets = [intervals.rank_test(b, c) <= 0.05 for b, c in both]
-    assert np.mean(paired) > 0.85
-    assert np.mean(as_sets) < np.mean(paired) - 0.15

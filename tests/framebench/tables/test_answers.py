@@ -18,7 +18,6 @@ from framebench.config.catalog import framework_title
 from framebench.machine.identities import Identity
 from framebench.records.run import MetricValue, Run
 from framebench.records.sidecars import calls
-from framebench.statistics import intervals
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import answers, frames, grouping, origin, registry, view
 from framebench.tables.columns import Row
@@ -108,23 +107,6 @@ def test_repeats_that_are_enough_for_one_lead_may_be_too_few_for_one_of_many() -
     row, *_ = fastest(apart, *others)
     assert (row["verdict"], row["reason"]) == (CANNOT_TELL, "too few repeats: needs 8")
     assert row["lead_ci_low"] > 1
-
-
-@pytest.mark.parametrize("settings", [1, 3, 20])
-@pytest.mark.parametrize("choices", [1, 2])
-def test_so_many_repeats_do_show_a_single_lead(settings: int, choices: int) -> None:
-    level = 0.05 / (settings * choices)
-    count = intervals.repeats_for_comparison(1 - level)
-
-    def verdict(repeats: int) -> str:
-        low = [float(value) for value in range(1, repeats + 1)]
-        apart = Sides(low, times(100.0, low), choices)
-        same = Sides(low, [value + 0.5 * (-1) ** at for at, value in enumerate(low)], choices)
-        first, *_ = verdicts([apart, *[same] * (settings - 1)])
-        return first
-
-    assert verdict(count) == FASTER
-    assert verdict(count - 1) != FASTER
 
 
 def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:

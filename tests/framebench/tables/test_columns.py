@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 from framebench.comparison import compare
-from framebench.tables import columns, frames, measured, registry
+from framebench.tables import measured, registry
 from framebench.tables.table import Table
 
 TABLES = (*registry.known().values(), compare.TABLE)
@@ -27,21 +27,3 @@ def test_what_a_declaration_names_is_there(table: Table) -> None:
         named = {column.to, column.share, *({column.follows} & set(table.names))} - {""}
         assert named <= set(table.names), column.name
     assert table.needs in {"", *table.names}
-
-
-def test_a_column_that_is_not_in_the_register_is_refused() -> None:
-    with pytest.raises(KeyError, match="colour"):
-        columns.shared("framework", "colour")
-
-
-def test_frames_have_the_declared_types_with_and_without_rows() -> None:
-    names = ["framework", "devices", "cores_per_device", "speedup", "side_by_side"]
-    passed = columns.Column("passed", columns.YES_NO_OR_NEITHER, "of a test")
-    table = Table("any", "Any", "", (*columns.shared(*names), passed))
-    types = ["str", "int64", "Int64", "float64", "bool", "boolean"]
-    empty = frames.frame(table, [])
-    nothing = dict.fromkeys(table.names)
-    full = frames.frame(
-        table, [{**nothing, "framework": "jax", "devices": 2, "side_by_side": False}]
-    )
-    assert [str(dtype) for dtype in empty.dtypes] == [str(dtype) for dtype in full.dtypes] == types

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,8 +10,6 @@ import pandas as pd
 import pytest
 from framebench.records.fields.communication import GradientAllReduce
 from framebench.records.run import MetricValue, Run
-from framebench.report import drawings
-from framebench.report.plots import Look, number
 from framebench.tables import frames
 from framebench.tables.declared.communication import COMMUNICATION
 from framebench.tables.expectation import collectives
@@ -203,17 +200,3 @@ def test_what_exchanges_no_gradients_has_no_row(changes: dict[str, Any]) -> None
 def test_without_all_reduces_there_is_no_table() -> None:
     assert not len(table(*trained([100.0]), run(**PLACE)))
     assert not COMMUNICATION.always
-
-
-# ---- the plot -----------------------------------------------------------------------------------
-
-
-def test_a_case_has_bars_of_what_is_expected_and_what_is_measured() -> None:
-    known = table(*trained([100.0]), all_reduces())
-    (plot,) = drawings.of_table(COMMUNICATION, known, Inputs({}), Look(["pytorch"]))
-    tips = re.findall(r'data-tip="([^"]*)"', plot.svg)
-    assert [entry.partition(" ")[0] for entry in tips] == ["expected:", "alone:"]
-    assert f"expected: expected {number(EXPECTED)} (ms of a step)" == tips[0]
-    assert "Nothing is left out (cases with an expectation: 1)." in plot.caption
-    without = table(*trained([100.0]), all_reduces(devices_per_node=4))
-    assert drawings.of_table(COMMUNICATION, without, Inputs({}), Look(["pytorch"])) == []

@@ -16,7 +16,7 @@ from framebench.records.sidecars.assumptions import Assumptions
 from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
 from framebench.statistics import equivalence
-from framebench.tables import frames, grouping, registry, training
+from framebench.tables import frames, grouping
 from framebench.tables.declared import converge
 from framebench.tables.table import Inputs
 from harness.kinds.converge import Converge
@@ -134,10 +134,6 @@ def test_every_status_is_known_everywhere() -> None:
     assert all(f".status.{status}" in css for status in statuses.STATUSES)
 
 
-def test_the_tables_say_what_they_are_of() -> None:
-    assert {"converge", "converge_equivalence"} <= {*registry.known()}
-
-
 def test_the_margin_is_that_which_was_given(tmp_path: Path) -> None:
     runs = [
         trained(middle + step / 1000, seed=n, framework=name)
@@ -229,20 +225,6 @@ def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
             keys = {tuple(str(row[key]) for key in table.keys) for row in rows}
             told_of = 1 if name == "target" and table is converge.EQUIVALENCE else pairs
             assert (len(rows), len(keys)) == (told_of, told_of), (name, table.name)
-
-
-def test_files_are_reported_by_the_last_parts_of_their_paths() -> None:
-    actual = training.tails(["/a/bert/model.st", "/b/bert/model.st", "/b/tiny.st", "none"])
-    assert actual == {
-        "/a/bert/model.st": "a/bert/model.st",
-        "/b/bert/model.st": "b/bert/model.st",
-        "/b/tiny.st": "tiny.st",
-    }
-    rows = tables(
-        trained(0.9, recipe={"start": "/models/bert/model.safetensors"}),
-        trained(0.8),
-    )["converge"]
-    assert {row["start"] for row in rows} == {"model.safetensors", "scratch"}
 
 
 def test_the_score_before_training_is_of_weights_that_were_given() -> None:

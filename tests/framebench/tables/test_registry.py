@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from framebench import cli
 from framebench.commands import reporting
 from framebench.config.validation import ConfigError
-from framebench.report import drawings
-from framebench.report.plots import Look
-from framebench.tables import declared, frames, registry
-from framebench.tables.table import Drawing, Inputs
+from framebench.tables import registry
 
 from ..made_up_records import write_records
 
@@ -39,26 +35,6 @@ def test_a_table_is_one_module(
     capsys.readouterr()
     assert cli.main(["columns"]) == 0
     assert "| warmth | whole number | K | how warm it was |" in capsys.readouterr().out
-
-
-def test_two_tables_of_one_name_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = "from framebench.tables.declared.inference_step_time import TABLES\n"
-    (tmp_path / "again.py").write_text(source)
-    monkeypatch.setattr(declared, "__path__", [*declared.__path__, str(tmp_path)])
-    registry.known.cache_clear()
-    with pytest.raises(ValueError, match="two tables have one name"):
-        registry.known()
-    registry.known.cache_clear()
-
-
-def test_a_drawing_that_there_is_not_is_named() -> None:
-    table = replace(registry.known()["summary"], drawings=(Drawing("cake"),))
-    with pytest.raises(
-        ValueError, match=r"table summary: drawing: found 'cake'; allowed: .*ratios"
-    ):
-        drawings.of_table(table, frames.frame(table, ()), Inputs({}), Look([]))
 
 
 def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:

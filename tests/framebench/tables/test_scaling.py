@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from ...conftest import ROOT
 from ..chartless import without_charts
 from ..made_up_records import write_records
 from ..made_up_runs import build, in_markdown, repeats, run
+from ..page_rows import page_rows
 from ..table_rows import row
 
 VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
@@ -134,31 +134,6 @@ def test_the_same_devices_on_more_nodes_are_no_series() -> None:
     assert not len(strong([run(devices_per_node=8), run(nodes=2, devices_per_node=4)]))
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"framework_version": "2.7.0"},
-        {"machine_label": "123456"},
-        {"precision": "amp"},
-        {"compiler": "xla"},
-        {"mode": "inference"},
-        {"source": "DLPerf"},
-        {"unit": "tokens/s"},
-    ],
-)
-def test_a_1n1g_of_another_case_is_no_baseline(other: dict[str, Any]) -> None:
-    assert not len(strong([on(1, 64, **other), on(2, 64)]))
-
-
-def test_the_order_of_runs_does_not_matter() -> None:
-    runs = [on(devices, total, 10.0 * devices) for total in (64, 128) for devices in (1, 2, 4)]
-    actual = strong(runs)
-    assert rows_of(actual) == [
-        (1, 64, 64), (2, 64, 32), (4, 64, 16), (1, 128, 128), (2, 128, 64), (4, 128, 32),
-    ]  # fmt: skip
-    pd.testing.assert_frame_equal(actual, strong(runs[::-1]))
-
-
 def test_imported_runs_show_nothing_of_communication() -> None:
     folder = ROOT / "results" / "published" / "dlperf-v1.0"
     scaled = build(record_sets.load(folder).runs)["weak_scaling"]
@@ -180,29 +155,6 @@ def test_tables_say_which_kind_they_are() -> None:
     weak = in_markdown("weak_scaling", made["weak_scaling"])
     assert "# Weak scaling: the same batch per device\n" in weak
     assert "total bsz" not in weak.lower()
-
-
-@pytest.mark.parametrize("name", scaling.KINDS)
-def test_a_plot_says_which_kind_it_is(name: str) -> None:
-    kind, other = scaling.KINDS[name], *(k for n, k in scaling.KINDS.items() if n != name)
-    one = repeats(*VALUES, batch_per_device=64)
-    weak = repeats(*(1.8 * value for value in VALUES), devices_per_node=2, batch_per_device=64)
-    two = repeats(*(1.6 * value for value in VALUES), devices_per_node=2, batch_per_device=32)
-    made = build([*one, *weak, *two])
-    (plot,) = scaling_curves.panels(made[name], Look(["pytorch"]), kind)
-    words = " ".join(re.findall(r">([^<>]+)<", plot.svg))
-    for text in (words, plot.caption, plot.description):
-        assert kind.name in text
-        assert kind.same in text
-        assert other.name not in text
-        assert other.same not in text
-    assert words.count(f"devices, {kind.same}") == 2
-    assert "Nothing is left out (settings with more than one device count: 1)." in plot.caption
-    (bare,) = scaling_curves.panels(
-        made[name].assign(speedup_ci_low=math.nan), Look(["pytorch"]), kind
-    )
-    drawn, without = (p.svg.count("stroke-linecap: square") for p in (plot, bare))
-    assert drawn - without == 2, "a bar for the interval in either half"
 
 
 def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
@@ -237,18 +189,13 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", 5, frameworks=("pytorch",), batches=(2, 4))
     actual = record_sets.load(source)
     text = rendered(actual, tmp_path)
-    sections = {
-        name: text.split(f'<section id="{name}">')[1].split("</section>")[0]
-        for name in ("weak-scaling", "strong-scaling")
-    }
-    charts = text.split('<section id="charts">')[1].split("</section>")[0]
     for name, kind in (("weak-scaling", "weak_scaling"), ("strong-scaling", "strong_scaling")):
-        assert f">{scaling.KINDS[kind].title}</h3>" in sections[name]
-        assert "<figure" in charts.split(f">{scaling.KINDS[kind].name}</h3>")[1].split("<h3")[0]
-        assert scaling.BANDWIDTH in sections[name]
-        assert '<span class="why">one device</span>' in sections[name]
-        assert "interval %" in sections[name]
-    assert 'href="#strong-scaling"' in text
+        part = text.split(f'<details class="part" id="{name}">')[1].split("</details>")[0]
+        assert f">{scaling.KINDS[kind].title}</h3>" in part
+        assert "<figure" in part
+        assert scaling.BANDWIDTH in part
+        (titles, *_) = (row.cells for row in page_rows(text)[kind])
+        assert any("interval %" in title for title in titles)
     alone = [one for one in actual.runs if one.case.batch_per_device == 4]
     few = record_sets.RecordSet(tuple(alone), (), source, 0)
     with without_charts():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,12 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from core import precisions
-from framebench.files import whole_files
 from framebench.records.fields.phases import RunPhases
 from framebench.records.run import Flag, Run
 from framebench.statistics import intervals
 from framebench.tables import frames, registry, view
-from framebench.tables.grouping import group
 
 from ..made_up_runs import build, in_markdown, repeats, run, write
 from ..table_rows import only, row
@@ -86,28 +83,6 @@ def test_five_repeats_have_no_95_percent_interval() -> None:
     assert math.isnan(actual["throughput_ci_low"])
     assert math.isnan(actual["throughput_ci_high"])
     assert actual["flags"] == "", "the suite asks for no more"
-
-
-def called_noisy(count: int, deviation: float) -> float:
-    """Return the fraction of cases called noisy; ``deviation``: normal noise in percent."""
-    draws = np.random.default_rng(count).normal(100, deviation, (100, count))
-    runs = [run for n, row in enumerate(draws, 1) for run in repeats(*row, batch_per_device=n)]
-    flags = [case.flags for case in group(runs, None).values()]
-    return float(np.mean(["noisy" in flag for flag in flags]))
-
-
-def test_noisy_is_not_a_matter_of_chance() -> None:
-    # the range of two repeats with 3 % deviation exceeded 5 % in a quarter of cases
-    assert [called_noisy(count, 3.0) for count in range(2, 6)] == [0] * 4, "too few cannot tell"
-    assert [called_noisy(count, 10.0) > 0.9 for count in range(6, 11)] == [True] * 5
-    assert [called_noisy(count, 0.5) for count in range(6, 11)] == [0] * 5
-
-
-def test_two_modes_within_a_narrow_interval_are_noisy() -> None:
-    values = [2831.0, 2732.0, 2829.0, 2728.0, 2834.0, 2826.0, 2730.0, 2830.0]
-    actual = only(build(repeats(*values))["summary"])
-    assert actual["remarks"] == "two modes: 3 near 2730 and 5 near 2830"
-    assert actual["flags"] == "noisy"
 
 
 @pytest.mark.parametrize(("width", "is_noisy"), [(0.049, False), (0.051, True)])
@@ -603,37 +578,6 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
     expected = [f"'{text}" for text in reasons[:6]] + reasons[6:]
     assert list(cells["reason"]) == expected
     assert set(cells["ratio"]) == {"-1.5"}, "numbers stay as they are"
-
-
-def test_files_have_the_access_that_the_umask_leaves(tmp_path: Path) -> None:
-    for mask, mode in ((0o077, 0o600), (0o022, 0o644)):
-        before = os.umask(mask)
-        try:
-            whole_files.write_whole(tmp_path / "page.html", "caf\udce9")
-        finally:
-            os.umask(before)
-        assert (tmp_path / "page.html").stat().st_mode & 0o777 == mode
-    assert (tmp_path / "page.html").read_text() == "caf\\udce9"
-
-
-def test_every_table_renders_without_rows_too() -> None:
-    for name, table in build([]).items():
-        assert registry.known()[name].empty in in_markdown(name, table)
-
-
-def test_a_failed_write_leaves_the_old_table_and_no_scrap(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(build([run(1.0)]), tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-
-    def full_disk(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        write(build([run(2.0)]), tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_target_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:

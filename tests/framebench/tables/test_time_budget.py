@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from framebench.records.run import Flag, Run
 from framebench.records.sidecars.expected import ExpectedCase
-from framebench.report import first_screen
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import answers, contests, frames, grouping, view
+from framebench.tables import answers, frames, grouping, view
 from framebench.tables.columns import Row
 from framebench.tables.table import Inputs
 
@@ -105,18 +102,6 @@ def test_an_open_order_says_how_far_contenders_may_be_apart() -> None:
     few = fastest(*two, by("mxnet", 0.97, wide[:2]))
     assert few["within"] is None, "one of them has no interval"
     assert fastest(by("jax", 1.2), by("pytorch", 1.0))["within"] is None
-
-
-def test_two_chosen_frameworks_have_the_interval_of_all_looks() -> None:
-    sides = by("jax", 1.05, (*SEVEN, *SEVEN)), by("pytorch", 1.0, (*SEVEN, *SEVEN))
-    row = fastest(*sides)
-    (contest,) = contests.find_contests(measured(*sides))
-    answer: Any = SimpleNamespace(setting="", short_verdict="")
-    data = first_screen.data(
-        [(answer, contest)], (), lambda entry: ("", False), lambda runs: 0, lambda values: 0
-    )
-    (actual,) = data["pairs"].values()
-    assert actual == pytest.approx((row["lead_ci_low"], row["lead_ci_high"]))
 
 
 def test_settings_share_the_error_rate() -> None:

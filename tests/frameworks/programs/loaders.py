@@ -94,6 +94,8 @@ def load(roots, size, batch, seed, several, names):
     actual["vanished"] = reason(lambda: list(given))
     actual["seconds"] = [time.monotonic() - start]
     actual["ended"] = [worker.exitcode for worker in workers]
+    if adapter.case.framework in ("mindspore", "mxnet"):  # whose loaders wait for two minutes
+        return actual
     given = begun(roots["folder"])
     # PaddlePaddle and PyTorch would raise wherever this program is just now, not where it waits.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -47,21 +47,6 @@ def behaviour() -> dict[str, float]:
     return {name: float(value or 1) for name, _, value in pairs}
 
 
-def _start_bare(kind: str) -> None:
-    """Start a process without the run's variables in its environment.
-    ``kind``: in the rank's session, in a separate one, or also without parent, files and folder."""
-    code = f"import time; time.sleep(600)  # {kind} {os.environ['FRAMEBENCH_TEST']}"
-    command = [sys.executable, "-S", "-c", code]
-    if kind != "bare_daemon":
-        subprocess.Popen(command, env={}, start_new_session=kind == "bare_session")
-    elif os.fork() == 0:
-        none = subprocess.DEVNULL
-        subprocess.Popen(
-            command, env={}, cwd="/", stdin=none, stdout=none, stderr=none, start_new_session=True
-        )
-        os._exit(0)
-
-
 class ToyAdapter(plain.PlainToy):
     """Toy whose step takes ``sleep`` seconds.
     ``exact``: on a clock of its own. ``hold=N``, ``hold_inference=N``: step N waits while the file
@@ -87,9 +72,9 @@ class ToyAdapter(plain.PlainToy):
         if "grandchild" in self.does:
             code = "import time; time.sleep(600)"
             subprocess.Popen([sys.executable, "-S", "-c", code], start_new_session=True)
-        for kind in ("bare", "bare_session", "bare_daemon"):
-            if kind in self.does:
-                _start_bare(kind)
+        if "fork" in self.does and os.fork() == 0:
+            time.sleep(600)
+            os._exit(0)
         if "print" in self.does:  # in MiB
             for number in range(int(self.does["print"]) * 2**10):
                 print(f"{number:06d}\033[2J" + "x" * 1011)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness.adapter import Accumulation, MatmulTrace, Unsupported, micro_batches, require
+from harness.adapter import micro_batches
 
 from ...bench import Bench
-from ..numpy_adapter import Numpy
 from ..validity import assert_valid
 
 SPLIT = {"parameters": {"breakdown_steps": 1}}
@@ -28,20 +27,6 @@ def test_a_step_has_the_samples_of_all_its_micro_steps(toy: Bench, devices: int)
         assert rank["micro_steps"] == 3
         assert rank.get("step_all_reduces") == (1 if devices > 1 else None)
         assert "alternate" in rank["step_breakdown"]["reason"], "parts of micro-steps were timed"
-
-
-def test_single_steps_have_nothing_of_it(toy: Bench) -> None:
-    record = toy.run("", devices_per_node=2, accumulation=1).record
-    assert record["case"]["accumulation"] == 1
-    for rank in record["ranks"]:
-        assert not {"micro_steps", "step_all_reduces"} & set(rank)
-
-
-def test_other_kinds_have_none(toy: Bench) -> None:
-    record = toy.run("", kind="inference").record
-    assert record["case"]["accumulation"] is None
-    done = Bench(toy.folder, toy.python, toy.marker).run("", kind="inference", accumulation=1)
-    assert "--kind inference has no --accumulation" in done.stderr
 
 
 def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> None:
@@ -68,23 +53,6 @@ def test_what_is_not_so_is_no_measurement(
     assert record["status"] == "failed"
     assert reason in record["reason"]
     assert record["metrics"]["throughput"]["value"] is None
-
-
-def test_a_framework_without_it_is_unsupported() -> None:
-    with pytest.raises(Unsupported, match=r"^numpy accumulates no gradients$"):
-        require(Numpy(), MatmulTrace, Accumulation)
-
-
-class OnDevice(list[int]):
-    """Tensor of a framework: it has a length and parts, and numpy cannot read it."""
-
-    def __array__(self, *arguments: object) -> None:
-        raise TypeError("it lies on a GPU")
-
-
-def test_tensors_are_split_without_numpy() -> None:
-    parts = micro_batches({"images": OnDevice(range(4))}, 2)
-    assert parts == [{"images": [0, 1]}, {"images": [2, 3]}]
 
 
 def test_micro_batches_have_all_samples_once() -> None:

@@ -13,21 +13,14 @@ import pytest
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
-    Collectives,
-    MatmulTrace,
     Mismatch,
-    Numerics,
-    PeakMatmul,
-    StepBreakdown,
     Unsupported,
     Variable,
     cuda_driver,
     no_device,
-    require,
     require_visible,
 )
 from harness.measuring import failure
-from harness.step_breakdown import program_parts
 
 from ..numpy_adapter import SHAPES, Numpy
 
@@ -116,15 +109,6 @@ def test_an_axis_of_groups_is_merged_in_the_shared_layout() -> None:
         adapter.load_weights({"kernel": weights.swapaxes(-1, -2)})
 
 
-def test_weights_are_copies() -> None:
-    adapter, weights = Numpy(), shared()
-    adapter.load_weights(weights)
-    weights["bias"][:] = -1
-    before = adapter.weights()
-    adapter.arrays["bias"][:] = -2
-    assert before["bias"].tolist() == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
@@ -137,33 +121,6 @@ def test_weights_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         Numpy().load_weights({**shared(), **change})
-
-
-def test_weights_that_are_missing_are_refused() -> None:
-    weights = shared()
-    del weights["mean"]
-    with pytest.raises(KeyError, match="mean"):
-        Numpy().load_weights(weights)
-
-
-def test_products_are_counted_by_dtype_and_those_of_the_forward_pass_by_size() -> None:
-    assert Numpy().matmul_dtypes() == {"float32": 2, "bfloat16": 1}
-    assert sum(matmul.multiply_adds for matmul in Numpy().matmuls(True)) == 7
-
-
-def test_a_number_is_summed_by_the_all_reduce_of_arrays_if_there_are_several_ranks() -> None:
-    assert Numpy(ranks=2).all_reduce(0.5) == 5.0
-    assert Numpy(ranks=1).all_reduce(0.5) == 0.5
-
-
-def test_a_handle_is_read_as_the_mean_of_all_its_numbers() -> None:
-    handle = [np.ones((2, 2), np.float32), np.full(1, 11, np.float32)]
-    assert Numpy().read(handle) == 3.0
-
-
-def test_devices_are_named_alike() -> None:
-    assert Numpy().device() == "cpu"
-    assert Numpy(accelerator="cuda").device() == "cuda:3"
 
 
 class FullError(Exception):
@@ -185,20 +142,6 @@ def test_memory_that_ran_out_is_distinguished_from_other_errors(
     error: Exception, memory: bool
 ) -> None:
     assert Numpy().out_of_memory(error) is memory
-
-
-def test_memory_that_ran_out_may_be_the_cause_of_an_error() -> None:
-    error = RuntimeError("an error of an earlier operation is reported")
-    error.__cause__ = RuntimeError("out of memory")
-    assert Numpy().out_of_memory(error)
-
-
-def test_what_an_adapter_lacks_is_the_reason() -> None:
-    require(Numpy(), MatmulTrace, Numerics, Collectives)
-    with pytest.raises(Unsupported, match="numpy offers no plain matmul"):
-        require(Numpy(), MatmulTrace, PeakMatmul)
-    with pytest.raises(Unsupported, match="numpy does not split its training step into parts"):
-        require(Numpy(), StepBreakdown)
 
 
 def test_a_device_that_a_framework_does_not_see_is_a_fault_of_the_machine() -> None:
@@ -264,18 +207,3 @@ def test_a_host_name_that_does_not_resolve_is_named_with_its_remedy(
 )
 def test_a_fault_of_the_machine_is_no_property_of_a_framework(quoted: str, status: str) -> None:
     assert failure.describe(Unsupported(quoted), None)["status"] == status
-
-
-def test_programs_of_the_parts_have_run_once_and_the_step_not() -> None:
-    calls: list[str] = []
-    parts = program_parts(
-        {name: lambda name=name: calls.append(name) for name in ("forward", "backward")},
-        lambda: calls.append("step"),
-    )
-    assert calls == ["forward", "backward"]
-    assert parts[0].ends == "logits"
-    assert [(part.name, list(part.contains)) for part in parts] == [
-        ("forward", []),
-        ("backward", ["forward"]),
-        ("optimizer", ["forward", "backward"]),
-    ]

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.matmuls import MatmulShape
-from harness.adapter import Case, Mismatch
+from harness.adapter import Case
 from harness.kinds.collective import check_room
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
-from harness.measuring.micro.matmuls import check_matmul
-from harness.measuring.micro.shapes import shapes, shapes_of
 
 from ...bench import Bench, Finished
 from ..bare import BARE, LATE, QUICK, TICKS, values
@@ -90,22 +87,6 @@ def test_operands_that_lie_transposed_give_the_same_product(toy: Bench, transpos
 def test_a_framework_that_ignores_a_transposed_operand_is_found(toy: Bench) -> None:
     record = matmul(toy, "untransposed", shapes="8x8x8", transposed="second").record
     assert "elements of a matmul of the shape (8, 8) are" in record["reason"]
-
-
-def test_a_product_of_another_shape_is_none() -> None:
-    random = np.random.RandomState(0)
-    first, second = random.standard_normal((3, 4)), random.standard_normal((4, 5))
-    assert check_matmul(first @ second, first, second, "float32", random) < 1e-6
-    with pytest.raises(Mismatch, match=r"\(3, 5\) has the shape \(3, 4\)"):
-        check_matmul(first, first, second, "float32", random)
-
-
-def test_shapes_are_written_in_one_way() -> None:
-    assert shapes_of("2x3x4 5x2x3x4") == [MatmulShape(1, 2, 3, 4), MatmulShape(5, 2, 3, 4)]
-    assert shapes(" 02x3x4   1x2x3x4 ") == "2x3x4"
-    for wrong in ("", "2x3", "2x3x0", "2x3x4x5x6", "axbxc"):
-        with pytest.raises(ValueError, match="must be shapes like 1024x512x256"):
-            shapes(wrong)
 
 
 def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench) -> None:

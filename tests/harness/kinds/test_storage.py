@@ -158,17 +158,3 @@ def answer(**changes: Any) -> str:
 def test_an_empty_result_is_found(text: str, reason: str) -> None:
     with pytest.raises(Mismatch, match=reason):
         storage.figures(text, "read")
-
-
-def test_requests_are_whole_blocks() -> None:
-    assert storage.request("8192") == 8192
-    for wrong in ("512", "4097", "x"):
-        with pytest.raises(
-            ValueError, match=r"must be (4096 or more|a (multiple|whole number) of)"
-        ):
-            storage.request(wrong)
-
-
-def test_a_percentile_that_fio_does_not_give_is_missing() -> None:
-    actual = storage.figures(answer(), "read")
-    assert (actual["bw_bytes"], actual["p99"]) == (4, None)

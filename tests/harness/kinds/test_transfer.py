@@ -87,13 +87,6 @@ def test_the_memory_of_another_numa_node_is_touched_by_its_cores(
         copied(tmp_path, host_node="2")
 
 
-def test_the_node_of_the_memory_is_a_number_or_near() -> None:
-    assert [transfer.host_node(text) for text in ("near", "0", "01")] == ["near", "0", "1"]
-    for wrong in ("far", "-1", "1.0", ""):
-        with pytest.raises(ValueError, match="must be near, or the number of a NUMA node"):
-            transfer.host_node(wrong)
-
-
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
@@ -127,9 +120,3 @@ def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:
     done: Finished = toy.run("", **options)
     assert done.record["status"] == "unsupported"
     assert done.record["reason"] == "the device is the host"
-
-
-def test_sizes_grow_fourfold_up_to_the_largest() -> None:
-    assert transfer.sizes_to(2**16) == [2**16]
-    assert transfer.sizes_to(2**20) == [2**16, 2**18, 2**20]
-    assert transfer.sizes_to(300001) == [2**16, 2**18, 300000]

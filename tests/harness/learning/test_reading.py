@@ -14,9 +14,8 @@ import tasks
 from harness.adapter import Mismatch
 from harness.learning import batches, starting
 from harness.request.declaration import read_model
-from reference import bert
 from tasks import DataOptions, TaskError, span, squad
-from tasks.reading import questions, spans, squad_scores, windows, wordpiece
+from tasks.reading import questions, spans, windows, wordpiece
 
 from ...bench import Bench
 from ...conftest import ROOT, build_environment
@@ -24,38 +23,6 @@ from ..validity import assert_valid
 from .small_squad import write_small_squad
 
 # ---- scores -------------------------------------------------------------------------------------
-
-#: Prediction, answers, exact match and F1, worked out by hand from evaluate-v1.1.py.
-SCORED: list[tuple[str, list[str], float, float]] = [
-    ("the Cat!", ["cat"], 1, 1),
-    ("a  cat,  an owl", ["cat owl"], 1, 1),
-    ("theatre", ["the atre"], 0, 0),  # only whole words are articles
-    ("black cat", ["cat"], 0, 2 / 3),  # precision 1/2, recall 1
-    ("cat cat", ["cat"], 0, 2 / 3),  # one of the two is correct
-    ("cat", ["dog", "a cat sat"], 0, 2 / 3),  # precision 1, recall 1/2, of the better answer
-    ("dog", ["cat"], 0, 0),
-    ("24-hour", ["24hour"], 1, 1),  # punctuation is removed and leaves no blank
-    ("\u201ccat\u201d", ["cat"], 0, 0),  # only ASCII punctuation
-    ("", ["cat"], 0, 0),
-]
-
-
-@pytest.mark.parametrize(("prediction", "answers", "exact", "common"), SCORED)
-def test_scores_are_those_of_the_official_definition(
-    prediction: str, answers: list[str], exact: float, common: float
-) -> None:
-    assert squad_scores.of_question(prediction, answers) == pytest.approx((exact, common))
-
-
-def test_a_question_without_an_answer_wants_none() -> None:
-    """Fail if a question without an answer accepts one.
-    As in evaluate-v2.0.py, answers without words do not count, and no answer is correct for none.
-    """
-    assert squad_scores.of_question("", [], impossible=True) == (1, 1)
-    assert squad_scores.of_question("cat", [], impossible=True) == (0, 0)
-    assert squad_scores.of_question("", ["cat"], impossible=True) == (0, 0)
-    assert squad_scores.of_question("", ["the"], impossible=True) == (1, 1)
-    assert squad_scores.of_question("the", ["!"]) == (1, 0), "of 1.1: no word is in common"
 
 
 def test_the_best_span_is_the_best_of_all() -> None:
@@ -179,11 +146,6 @@ def test_pieces_lead_back_to_the_characters_of_the_text() -> None:
     assert pieces("") == []
 
 
-def test_a_vocabulary_with_capitals_keeps_them() -> None:
-    assert pieces("Rhine", "Rhine") == [("Rhine", "Rhine")]
-    assert pieces("Caf\u00e9", "Rhine") == [("[UNK]", "Caf\u00e9")]
-
-
 # ---- the files of SQuAD -------------------------------------------------------------------------
 
 CONTEXTS = (
@@ -302,29 +264,14 @@ def _of(created: dict[str, Any]) -> Any:
 BAD_FILES: dict[str, tuple[bytes | None, str]] = {
     "missing": (None, "train-v1.1.json: No such file"),
     "truncated": (broken(lambda created: None)[:150], r"is no JSON: .*line 1 column"),
-    "not UTF-8": (broken(lambda created: None)[:99] + b"\n\xff", "line 2, byte 100 is not UTF-8"),
-    "a list": (b"[]", "train-v1.1.json: the file lacks data"),
-    "empty": (b'{"data": []}', "has no question"),
-    "no context": (
-        broken(lambda created: created["data"][0]["paragraphs"][1].pop("context")),
-        r"data\[0\].paragraphs\[1\] lacks context",
-    ),
     "a wrong type": (
         broken(lambda created: _of(created)["answers"][0].update(answer_start="4")),
         r"qas\[0\].answers\[0\].answer_start is not a whole number",
-    ),
-    "no answers": (
-        broken(lambda created: _of(created).update(answers=[])),
-        "is_impossible is not true",
     ),
     "a misplaced answer": (
         broken(lambda created: _of(created)["answers"][0].update(answer_start=5)),
         r"paragraphs\[1\].qas\[0\].answers\[0\]: 'Rhine' is not at answer_start 5, where 'hine ' "
         "is; bad_answers: skip",
-    ),
-    "an answer behind the end": (
-        broken(lambda created: _of(created)["answers"][0].update(answer_start=-1)),
-        "not at answer_start -1",
     ),
 }
 
@@ -427,33 +374,6 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
     tokens = arrays[f"{prefix}embeddings.word_embeddings.weight"]
     assert (start.weights["embeddings.token.weight"] == tokens).all()
     assert {array.dtype for array in start.weights.values()} == {np.dtype(np.float32)}
-
-
-def test_all_names_of_a_bert_are_known() -> None:
-    """Fail if a weight name of Hugging Face's BERT for questions or pre-training is unknown."""
-    layer = "bert.encoder.layer.0."
-    theirs = [
-        *(
-            f"bert.embeddings.{name}_embeddings.weight"
-            for name in ("word", "position", "token_type")
-        ),
-        *("bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.bias"),
-        *(
-            f"{layer}{part}.{kind}"
-            for part in (
-                *("attention.self.query", "attention.self.key", "attention.self.value"),
-                *("attention.output.dense", "attention.output.LayerNorm", "intermediate.dense"),
-                *("output.dense", "output.LayerNorm"),
-            )
-            for kind in ("weight", "bias")
-        ),
-        *(f"qa_outputs.{kind}" for kind in ("weight", "bias")),
-    ]
-    model_config = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
-    model_config["hyperparameters"]["layers"] = 1
-    assert {starting.our_name(name) for name in theirs} == {*bert.parameters(model_config)}
-    assert starting.our_name("cls.predictions.bias") == "decoder_bias"
-    assert starting.our_name("bert.embeddings.position_ids") is None
 
 
 @pytest.mark.parametrize(

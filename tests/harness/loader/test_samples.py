@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -143,18 +141,6 @@ def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
     assert len(chosen[0]) == 4
 
 
-def test_the_beginning_of_an_epoch_has_as_much_of_everything(tmp_path: Path) -> None:
-    root = made.folder(tmp_path)
-    for split, drawn in ((TRAIN, 2), (VALIDATION, None)):
-        loads = order.beginning(asked_of(root, split), 2)
-        lengths = [
-            len(loads.paths),
-            len(loads.labels),
-            None if loads.draws is None else len(loads.draws),
-        ]
-        assert lengths == [2, 2, drawn]
-
-
 def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(BadData, match=r"train has 6 images for this rank, too few .* batch of 7$"):
@@ -162,14 +148,6 @@ def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
     actual = folder.scan(str(root), TRAIN, REFUSE)
     with pytest.raises(BadData, match=r"train has 3 images for this rank, too few .* batch of 4$"):
         order.loads(actual, order.epoch(actual, TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0)
-
-
-def test_what_is_left_out_is_reported_where_the_rest_are_too_few(tmp_path: Path) -> None:
-    _truncated(made.folder(tmp_path))
-    actual = folder.scan(str(tmp_path), TRAIN, SKIP)
-    kept = supply.without_broken(Plain(), actual, range(len(actual.paths)), 2)
-    with pytest.raises(BadData, match=r"batch of 7; bad and left out: 1$"):
-        order.loads(kept, order.epoch(kept, TRAIN, 0, 3, 0, 1), TRAIN, 0, 3, 7, SIZE, 0)
 
 
 @pytest.mark.parametrize(("height", "width"), [(375, 500), (500, 375), (1, 1), (5, 1000), (900, 9)])
@@ -221,10 +199,6 @@ def _dropped(batch: Iterator[Loaded]) -> Iterator[Loaded]:
     yield from batch
 
 
-def _ends_early(batch: Iterator[Loaded]) -> Iterator[Loaded]:
-    yield next(batch)
-
-
 def _twice(batch: Iterator[Loaded]) -> Iterator[Loaded]:
     first = next(batch)
     yield from (first, first)
@@ -238,19 +212,13 @@ def _bytes(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
     return (entry._replace(images=(entry.images * 255).astype(np.uint8)) for entry in arguments)
 
 
-def _not_finite(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
-    return (entry._replace(images=entry.images * np.float32(np.nan)) for entry in arguments)
-
-
 @pytest.mark.parametrize(
     ("mistake", "expected"),
     [
         (_dropped, r"gave samples \[2, 3\], not \[0, 1\]"),
-        (_ends_early, "gave 2 images of 6"),
         (_twice, r"gave samples \[0, 1\], not \[2, 3\]"),
         (_other_labels, "other labels than those of samples"),
         (_bytes, "gave uint8"),
-        (_not_finite, "not finite"),
     ],
 )
 def test_a_mistake_of_a_loader_is_found(
@@ -316,21 +284,3 @@ def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(Mismatch, match="broke behind 2 images: RuntimeError: a worker was killed"):
         list(supply.batches(Plain(breaks), asked_of(root), str(root)))
-
-
-def test_epochs_follow_each_other_in_whole_batches(tmp_path: Path) -> None:
-    root = made.folder(tmp_path, train=5)
-    actual = folder.scan(str(root), TRAIN, REFUSE)
-    places = functools.partial(order.epoch, actual, TRAIN, seed=3, rank=0, ranks=1)
-    epochs = (order.loads(actual, places(n), TRAIN, n, 3, 2, SIZE, 0) for n in range(2))
-    arguments = list(supply.forever(Plain(), epochs, str(root)))
-    assert [len(batch.numbers) for batch in arguments] == [2, 2, 2, 2]
-
-
-def test_decoders_are_compared_at_some_places(tmp_path: Path) -> None:
-    root = made.folder(tmp_path)
-    (entry,) = supply.decoded(Plain(), str(root), ["val/c0/i00.JPEG"])
-    pixels = Plain().decode_file(os.path.join(root, "val/c0/i00.JPEG"))
-    assert (entry["height"], entry["width"]) == pixels.shape[:2]
-    assert len(entry["levels"]) == 64
-    assert entry["levels"][0] == pixels[pixels.shape[0] // 16, pixels.shape[1] // 16].tolist()

@@ -6,7 +6,6 @@ import ctypes.util
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness.adapter import Mismatch
@@ -69,26 +68,6 @@ def test_a_name_that_is_not_installed_names_the_package(
     assert allocator.missing(None) is None
 
 
-def test_a_name_is_found_in_the_process_with_any_version_behind_it(tmp_path: Path) -> None:
-    maps = tmp_path / "maps"
-    maps.write_text(
-        "7f00-7f01 r-xp 00000000 08:01 5  /lib/libc.so.6\n"
-        "7f02-7f03 rw-p 00000000 00:00 0\n"
-        "7f04-7f05 r-xp 00000000 08:01 6  /usr/lib/libtcmalloc_minimal.so.4.5.9\n"
-    )
-    actual = allocator.check_preloaded("libtcmalloc_minimal.so.4", str(maps))
-    assert actual == "/usr/lib/libtcmalloc_minimal.so.4.5.9"
-    for other in ("libjemalloc.so.2", "/lib/libtcmalloc_minimal.so.4.5.9"):
-        with pytest.raises(Mismatch, match="was not loaded"):
-            allocator.check_preloaded(other, str(maps))
-
-
-def test_the_ranks_alone_have_it(library: Path) -> None:
-    request = command_line.parse([*WORDS, "--preload", str(library)])
-    assert node.common_environment(request)["LD_PRELOAD"] == os.path.realpath(library)
-    assert str(library) not in os.environ.get("LD_PRELOAD", "")
-
-
 def test_huge_pages_join_what_is_set_of_glibc() -> None:
     own = ["--variable", "GLIBC_TUNABLES=glibc.malloc.top_pad=65536"]
     request = command_line.parse([*WORDS, *own, "--huge-pages"])
@@ -132,16 +111,3 @@ def test_huge_pages_without_effect_are_no_measurement(tmp_path: Path) -> None:
     for none in (0, None):
         with pytest.raises(Mismatch, match="huge pages were asked for"):
             allocator.check_huge_pages(none)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--preload", "mimalloc"], "must be jemalloc, tcmalloc or an absolute path"),
-        (["--preload", "jemalloc", "--huge-pages"], "which --preload replaces"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_said(arguments: list[str], message: str, capsys: Any) -> None:
-    with pytest.raises(SystemExit):
-        command_line.parse([*WORDS, *arguments])
-    assert message in capsys.readouterr().err

@@ -24,7 +24,7 @@ from ...interpreters import find_interpreter
 PYTEST = importlib.metadata.version("pytest")
 
 
-@pytest.mark.parametrize("version", ["3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.7", "3.13"])
 def test_the_harness_runs_on(toy: Bench, version: str) -> None:
     python = find_interpreter(version)
     if python is None:
@@ -105,9 +105,8 @@ def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
 @pytest.mark.parametrize(
     "pair",
     [
-        *("HF_TOKEN=hidden", "GH_PAT=hidden", "WANDB_APIKEY=hidden", "DB_PWD=hidden"),
-        *("MYSQL_PASS=hidden", "X=ghp_hidden0123456789012", "X=AKIAHIDDENHIDDEN0123"),
-        *("X=https://me:hidden@host/x", "X=hf_hidden0123456789abc", "X=Bearer hidden0123456789"),
+        *("HF_TOKEN=hidden", "DB_PWD=hidden", "X=ghp_hidden0123456789012"),
+        *("X=https://me:hidden@host/x", "X=Bearer hidden0123456789"),
     ],
 )
 def test_a_secret_is_no_variable_of_a_run(toy: Bench, pair: str) -> None:
@@ -116,13 +115,6 @@ def test_a_secret_is_no_variable_of_a_run(toy: Bench, pair: str) -> None:
     assert ended.value.code == 2
     assert f"--variable {pair[: pair.index('=')]}: found " in said.getvalue()
     assert "hidden" not in said.getvalue().lower()
-
-
-@pytest.mark.parametrize("word", ["--source=ghp_hidden0123456789012", "sk-hidden0123456789abcdef"])
-def test_a_secret_is_no_argument_of_a_run(toy: Bench, word: str) -> None:
-    with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
-        command_line.parse([*toy.command("--variant")[2:], word])
-    assert "hidden" not in said.getvalue()
 
 
 def test_variables_come_from_a_file_that_nobody_else_can_read(toy: Bench) -> None:
@@ -328,13 +320,6 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     without_git = {"PATH": str(tmp_path)}
     assert commit_of(outer, **without_git) == (ours, None)
     assert commit_of(inner, **without_git) == (None, None)
-
-
-def test_packages_are_found_as_the_interpreter_finds_them() -> None:
-    actual = packages.installed(sys.path)
-    assert actual["pytest"] == PYTEST
-    assert list(actual) == sorted(actual)
-    assert (ROOT / "scripts/harness").is_dir()
 
 
 MODULES = {"LOADEDMODULES": "gcc/12.2:toy/1.0-cuda"}

@@ -3,7 +3,6 @@ The nodes are this machine; tests/slurm has real ones."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
@@ -17,11 +16,11 @@ from harness.request.declaration import Task
 
 from ...bench import Bench
 from ...processes import wait_for
-from .two_nodes import TWO_NODES, run_on_two_nodes, start_on_two_nodes
+from .two_nodes import TWO_NODES, run_on_two_nodes, srun_on_path, start_on_two_nodes
 
 
 def agents(toy: Bench, node: str) -> list[int]:
-    """Return the harness's process on a node, without its ranks and its guard."""
+    """Return the harness's process on a node, without its ranks."""
     collected = []
     for process in toy.processes(f"SLURMD_NODENAME={node}"):
         command = Path(f"/proc/{process}/cmdline").read_bytes()
@@ -59,7 +58,6 @@ def assert_nodes(record: Any) -> None:
         assert node["memory"]["peak_bytes"] > 2**22
         assert node["watch"]["samples"] > 0
     assert "watch" not in record, "that of one node would pass for that of all"
-    assert "--start-nodes" in record["command"]
 
 
 @pytest.mark.parametrize("rank", [0, 3])
@@ -93,11 +91,13 @@ def test_a_time_limit_that_nodes_spend_on_starting_is_a_timeout(toy: Bench) -> N
 
 
 def test_a_node_that_does_not_answer_is_missed(toy: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "CALL_SECONDS", 0.1)
+    monkeypatch.setattr(nodes, "ANSWER_SECONDS", 0.1)
     monkeypatch.setenv("FRAMEBENCH_START", "silent=1")
-    log = toy.folder / "nodes.log"
+    monkeypatch.setenv("PATH", srun_on_path(toy.folder))
+    toy.output.parent.mkdir()
+    toy.log.parent.mkdir()
     with pytest.raises(nodes.Missing, match=r"0 of 2 nodes answered \(none\) within 0.1 s"):
-        nodes.run_ranks(task(toy), "run", time.monotonic() + 600, [], str(log))
+        nodes.run_ranks(task(toy), "run", time.monotonic() + 600, [])
 
 
 def test_a_start_that_fails_says_why(toy: Bench) -> None:
@@ -112,7 +112,8 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
     toy.wait_for_phase("warm-up", 4)
     launcher.send_signal(number)
     assert toy.finish(launcher).record is None
-    toy.assert_nothing_left()
+    toy.assert_nothing_left(killed=number == signal.SIGKILL)
+    assert toy.run("").record["status"] == "ok"  # and removes what is left
 
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
@@ -121,47 +122,18 @@ def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
     assert "the time limit of 8 s was reached during: " in record["reason"]
 
 
-@pytest.mark.parametrize("which", ["some", "many"])
-def test_strangers_who_call_are_no_nodes_and_hold_nobody_up(toy: Bench, which: str) -> None:
-    record = run_on_two_nodes(toy, start=f"strangers={which}").record
-    assert (record["status"], record["reason"]) == ("ok", "")
-    assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
-    assert record["wall_seconds"] < 300
-
-
-def listening_ports(process: int) -> list[int]:
-    """Return the TCP ports at which a process listens over IPv4."""
-    folder = Path(f"/proc/{process}/fd")
-    ports = set()
-    for file in folder.iterdir():
-        with contextlib.suppress(OSError):  # closed meanwhile
-            ports.add(os.readlink(file))
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    listen = "0A"
-    return [
-        int(row[1].partition(":")[2], 16)
-        for row in rows
-        if row[3] == listen and f"socket:[{row[9]}]" in ports
-    ]
-
-
 def test_a_lost_node_ends_the_run(toy: Bench) -> None:
-    """Fail if the end of a node goes unnoticed, or the run leaves a door open until then, or tells
-    ranks the word by which nodes are known."""
     launcher = start_on_two_nodes(toy, "hang")
     toy.wait_for_phase("warm-up", 4)
-    assert not listening_ports(launcher.pid), "all nodes are there, and it still listens"
     (agent,) = agents(toy, "n1")
-    assert "FRAMEBENCH_LAUNCHER_TOKEN" in Path(f"/proc/{agent}/environ").read_text()
-    ranks = list(toy.processes("RANK=3"))
-    assert ranks
-    for rank in ranks:
-        assert "FRAMEBENCH_LAUNCHER" not in Path(f"/proc/{rank}/environ").read_text()
     os.kill(agent, signal.SIGKILL)
     record = toy.finish(launcher).record
     assert record["status"] == "failed"
     assert "node n1 was lost" in record["reason"]
     assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
+    assert [path.name for path in toy.output.parent.iterdir()] == [toy.output.name]
+    toy.output.unlink()
+    assert toy.run("").record["status"] == "ok"  # and removes the folder of the node
 
 
 def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:
@@ -175,11 +147,10 @@ def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:
     toy.assert_nothing_left()
 
 
-def test_several_nodes_need_a_way_to_start_them(toy: Bench) -> None:
-    done = toy.run(nodes=2)
-    assert done.status == 2
-    assert "--nodes 2 needs --start-nodes" in done.stderr
-    assert done.record is None
+def test_several_nodes_need_srun(toy: Bench) -> None:
+    record = toy.run(variables={"PATH": "/nowhere"}, **TWO_NODES).record
+    assert record["status"] == "failed"
+    assert "the nodes cannot be started: srun: No such file" in record["reason"]
 
 
 def introduced(name: str, **other: Any) -> nodes.Node:
@@ -193,7 +164,7 @@ def introduced(name: str, **other: Any) -> nodes.Node:
         "hardware": {"cpu": "EPYC", "gpus": []},
         **other,
     }
-    return nodes.Node(link=None, introduction=reported)  # type: ignore[arg-type]
+    return nodes.Node(reported)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +216,6 @@ def task(toy: Bench, **options: Any) -> Task:
 def test_waiting_for_the_agents_ends_with_the_launcher(toy: Bench) -> None:
     launcher = start_on_two_nodes(toy, start="without=1")
     wait_for(lambda: agents(toy, "n0"), "an agent")
-    assert listening_ports(launcher.pid), "a node that comes now would not be heard"
     launcher.send_signal(signal.SIGTERM)
     assert toy.finish(launcher).status == 143
     toy.assert_nothing_left()

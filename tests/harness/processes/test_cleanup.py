@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.processes import guard, launch
+from harness.processes import launch, shared_memory
 from harness.processes.cleanup import temporary_folder
 
 from ...bench import Bench
@@ -58,10 +57,13 @@ def test_a_signal_that_reaches_the_rank_first_leaves_no_record_either(toy: Bench
     assert (done.record, done.status) == (None, 128 + signal.SIGTERM), done.stderr
 
 
-def test_killing_the_launcher_takes_everything_along(toy: Bench) -> None:
-    launcher = start_hanging(toy)
+def test_killing_the_launcher_takes_its_ranks_along(toy: Bench) -> None:
+    launcher = toy.start("hang", devices_per_node=2)
+    toy.wait_for_phase("warm-up", 2)
     launcher.kill()
     assert toy.finish(launcher).record is None
+    toy.assert_nothing_left(killed=True)
+    assert toy.run("").record["status"] == "ok"
     toy.assert_nothing_left()
 
 
@@ -97,35 +99,6 @@ def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Bench) -> N
     toy.assert_nothing_left()
 
 
-def test_killing_the_guard_does_not_spoil_the_run(toy: Bench) -> None:
-    toy.hold.touch()
-    launcher = toy.start("hold=4")
-    toy.wait_for_phase("timed window", 1)
-    guard = set(toy.processes()) - set(toy.processes("RANK=0")) - {launcher.pid}
-    for process in guard:
-        os.kill(process, signal.SIGKILL)
-    assert guard, "there was no guard"
-    toy.hold.unlink()
-    assert toy.finish(launcher).record["status"] == "ok"
-
-
-def test_the_guard_starts_before_there_is_anything_to_remove(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Killed(Exception):
-        """Replacement of a signal."""
-
-    def start(run: str, folder: str, reserved: str, files: Sequence[int]) -> None:
-        assert not os.path.exists(folder), "a launcher that is killed now leaves it behind"
-        raise Killed
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(launch, "start_guard", start)
-    with pytest.raises(Killed), temporary_folder("run"):
-        pass
-    assert not os.listdir(tmp_path)
-
-
 def test_the_time_limit_ends_everything(toy: Bench) -> None:
     done = toy.run("hang,grandchild", devices_per_node=2, time_limit=8)
     assert done.record["status"] == "timeout", done.record["reason"]
@@ -138,48 +111,6 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
     assert done.record["status"] == "ok", done.record["reason"]
     assert not toy.processes("RANK=0"), "the grandchild outlived the run"
     toy.assert_nothing_left()
-
-
-def bare_processes(toy: Bench) -> list[int]:
-    """Return the processes that only their command line links to a test."""
-    collected = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if f"{toy.marker}\0".encode() in path.read_bytes() and b"bare" in path.read_bytes():
-                collected.append(int(path.parent.name))
-    return collected
-
-
-ORPHANS = "bare,bare_session,bare_daemon"
-
-
-@pytest.mark.parametrize("end", ["good", "terminated", "time limit"])
-def test_no_child_outlives_the_run_whatever_its_environment(toy: Bench, end: str) -> None:
-    """Fail if a child outlives the run: in the rank's session, in a separate one, or a daemon.
-    None is identified by its environment."""
-    if end == "good":
-        done = toy.run(ORPHANS)
-        assert done.record["status"] == "ok", done.record["reason"]
-    elif end == "time limit":
-        done = toy.run(f"hang,{ORPHANS}", time_limit=8)
-        assert done.record["status"] == "timeout", done.record["reason"]
-    else:
-        launcher = toy.start(f"hang,{ORPHANS}")
-        toy.wait_for_phase("warm-up", 1)
-        wait_for(lambda: len(bare_processes(toy)) == 3, "all three children")
-        launcher.terminate()
-        assert toy.finish(launcher).status == 143
-    assert not bare_processes(toy), "a child outlived the run"
-
-
-def test_no_child_outlives_a_launcher_that_was_killed(toy: Bench) -> None:
-    """Fail if a child outlives a killed launcher, except one without any link to the run."""
-    launcher = toy.start("hang,bare,bare_session")
-    toy.wait_for_phase("warm-up", 1)
-    assert len(bare_processes(toy)) == 2
-    launcher.kill()
-    toy.finish(launcher)
-    wait_for(lambda: not bare_processes(toy), "the guard to end what was left")
 
 
 @pytest.fixture
@@ -232,41 +163,30 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
 def test_a_file_that_another_one_removes_meanwhile_keeps_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "SHARED", str(tmp_path))
+    monkeypatch.setattr(shared_memory, "SHARED", str(tmp_path))
     names = ["paddle_7_0_gone", "paddle_7_1_there"]
     (tmp_path / names[1]).touch()
     monkeypatch.setattr(os, "listdir", lambda folder: names)
-    guard.remove_shared([7])
+    shared_memory.remove_shared([7])
     assert not (tmp_path / names[1]).exists()
 
 
-def test_a_process_without_a_command_line_yet_may_become_a_tracker() -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])  # like one that starts a program: no line
-    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-    assert guard.is_tracker(ended.pid)
-    ended.wait()
-    assert not guard.is_tracker(os.getpid())
-
-
-@pytest.mark.parametrize("by_group", [False, True])
-def test_shared_memory_of_those_that_are_killed_goes_and_no_other(by_group: bool) -> None:
+def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
     run = uuid.uuid4().hex
-    named, stranger = f"test_{run}", Path(guard.SHARED, f"paddle_{os.getpid()}_0_{run}")
+    named, stranger = f"test_{run}", Path(shared_memory.SHARED, f"paddle_{os.getpid()}_0_{run}")
     stranger.touch()
     try:
-        variables = {**os.environ, guard.RUN_VARIABLE: run}
         process = start_program(
-            "share_memory", named, env=variables, stderr=subprocess.DEVNULL, start_new_session=True
+            "share_memory", named, stderr=subprocess.DEVNULL, start_new_session=True
         )
         assert process.stdout is not None
         number = int(process.stdout.readline())
         names = [named, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
-        assert all(Path(guard.SHARED, name).exists() for name in names)
-        group = {number}
-        left = guard.end(lambda: guard.processes_in(group), 120) if by_group else guard.sweep(run)
-        assert left == guard.processes_of(run) == []
-        there = [name for name in names if Path(guard.SHARED, name).exists()]
-        assert not there, "left by a process that was killed"
+        assert all(Path(shared_memory.SHARED, name).exists() for name in names)
+        launch.end(run, [launch.RankProcess(0, process, "")])
+        assert launch.processes_of(run, {number}) == []
+        there = [name for name in names if Path(shared_memory.SHARED, name).exists()]
+        assert not there, "left by a process that was ended"
         assert stranger.exists(), "of a process that goes on"
         process.communicate()
     finally:
@@ -280,6 +200,6 @@ def test_no_file_tries_the_folder_of_temporary_files(
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.delattr(tempfile, "_get_default_tempdir")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with temporary_folder("a run of a test") as folder:
+    with temporary_folder() as folder:
         assert Path(folder).parent == tmp_path
     assert not list(tmp_path.iterdir())

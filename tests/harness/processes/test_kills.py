@@ -30,7 +30,6 @@ def victims(
     kind = chance.choice(["launcher", "rank", "several"])
     if kind == "rank" and ranks:
         return [chance.choice(ranks)]
-    # Not guard and launcher together: nobody would be left to clean up.
     some = [pid for pid in others if pid in ranks and chance.random() < 0.5]
     return [launcher.pid, *(some if kind == "several" else [])]
 

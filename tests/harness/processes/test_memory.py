@@ -1,14 +1,13 @@
-"""Memory limit: what is counted, how often, and that no run exceeds it."""
+"""Memory limit: what is counted, and that no run exceeds it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from harness.processes import memory
-from harness.processes.guard import RUN_VARIABLE
+from harness.processes.own_time import RUN_VARIABLE
 
 from ...bench import Bench
 
@@ -33,35 +32,15 @@ def test_other_limits_are_refused(text: str, toy: Bench) -> None:
     assert "--memory-limit: must be like 16GiB" in done.stderr
 
 
-def test_what_is_allowed_leaves_the_machine_its_reserve() -> None:
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    everything = memory.allowed(memory.parse_limit("100%"), spare=False)
-    assert 0 < everything.limit <= machine - everything.reserve
-    beyond = memory.allowed(memory.parse_limit("100TiB"), spare=False)
-    assert beyond == everything, "more than there is"
-    small = memory.allowed(memory.parse_limit("64MiB"), spare=False)
-    assert small.limit == 64 * MIB
-    assert memory.allowed(memory.parse_limit("64MiB"), spare=True).limit < 64 * MIB
-
-
 def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
     share, size = memory.parse_limit("40%"), memory.parse_limit("64MiB")
     whole = memory.allowed(share, spare=False)
-    quarter = memory.allowed(share, spare=False, part=0.25)
-    assert quarter.limit == pytest.approx(whole.limit / 4, rel=1e-6)
-    assert quarter.reserve == whole.reserve, "what must stay free is everybody's"
-    assert memory.allowed(size, spare=False, part=0.25).limit == 64 * MIB, "a size is a size"
-
-
-def test_a_share_is_of_what_the_scheduler_has_given() -> None:
-    arguments = memory.parse_limit("1GiB")
-    share = memory.allowed(memory.parse_limit("50%"), spare=False, tighter=arguments)
-    assert share.limit == GIB // 2
-    size = memory.allowed(memory.parse_limit("100TiB"), spare=False, tighter=arguments)
-    assert size.limit == GIB - size.reserve, "more than was given"
-    everything = memory.parse_limit("100%")
-    beyond = memory.allowed(everything, spare=False, tighter=memory.parse_limit("100TiB"))
-    assert beyond == memory.allowed(everything, spare=False), "more than there is"
+    assert whole
+    assert memory.allowed(share, spare=False, part=0.25) == pytest.approx(whole / 4, rel=1e-6)
+    assert memory.allowed(size, spare=False, part=0.25) == 64 * MIB, "a size is a size"
+    spare = memory.allowed(size, spare=True)
+    assert spare
+    assert spare < 64 * MIB
 
 
 class Processes:
@@ -74,7 +53,6 @@ class Processes:
             (folder / number / "environ").write_text("HOME=/\0")
         (folder / "21" / "status").write_text(f"RssAnon: {GIB} kB\n")
         self.hold(0, 0)
-        self.leave(64 * GIB)
 
     def hold(self, together: int, alone: int) -> None:
         status = f"VmRSS:\t999999999 kB\nRssAnon:\t{together // 1024} kB\nRssShmem:\t0 kB\n"
@@ -82,13 +60,9 @@ class Processes:
         rollup = f"Pss: 999999999 kB\nPss_Anon: {alone // 1024} kB\nPss_Shmem: 0 kB\n"
         (self.folder / "20" / "smaps_rollup").write_text(rollup)
 
-    def leave(self, available: int) -> None:
-        (self.folder / "meminfo").write_text(f"MemAvailable: {available // 1024} kB\n")
-
-    def memory(self, cores: int = 1, often: bool = False) -> memory.MemoryMonitor:
-        may = memory.Allowed(limit=16 * GIB, reserve=GIB)
+    def memory(self) -> memory.HeldMemory:
         os.rename(self.folder / "20", self.folder / "later")
-        created = memory.MemoryMonitor("R", 10, may, cores, often, str(self.folder))
+        created = memory.HeldMemory("R", 10, 16 * GIB, str(self.folder))
         os.rename(self.folder / "later", self.folder / "20")
         (self.folder / "20" / "environ").write_text(f"{RUN_VARIABLE}=R\0")
         return created
@@ -103,12 +77,7 @@ def test_only_the_runs_own_processes_count(processes: Processes) -> None:
     processes.hold(3 * GIB, 3 * GIB)
     held = processes.memory()
     assert held.look() is None
-    assert held.fields() == {
-        "limit_bytes": 16 * GIB,
-        "reserve_bytes": GIB,
-        "peak_bytes": 3 * GIB,
-        "others_bytes": held.others,
-    }
+    assert held.fields() == {"limit_bytes": 16 * GIB, "peak_bytes": 3 * GIB}
 
 
 def test_a_rank_counts_before_its_environment_says_whose_it_is(processes: Processes) -> None:
@@ -133,55 +102,6 @@ def test_what_processes_share_counts_once(processes: Processes) -> None:
     assert held.peak == 9 * GIB
     (processes.folder / "20" / "smaps_rollup").unlink()  # some kernels lack it
     assert "17.0 GiB" in str(held.look())
-
-
-def test_what_others_take_ends_the_run_before_the_machine(processes: Processes) -> None:
-    processes.hold(3 * GIB, 3 * GIB)
-    processes.leave(GIB // 2)
-    why = str(processes.memory().look())
-    assert "0.500 GiB left on the machine, of which 1.00 GiB must be" in why
-    assert "holds 3.00 GiB" in why
-
-
-def test_without_the_kernels_word_only_the_limit_counts(processes: Processes) -> None:
-    (processes.folder / "meminfo").unlink()
-    processes.hold(15 * GIB, 15 * GIB)
-    assert processes.memory().look() is None
-
-
-@pytest.mark.parametrize(("often", "wait"), [(False, 0.5), (True, 0.02)])
-def test_slow_looks_are_rare_unless_they_are_to_see_the_peak(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch, often: bool, wait: float
-) -> None:
-    processes.hold(3 * GIB, 3 * GIB)
-    held = processes.memory(often=often)
-    clock = iter([100.0, 101.0])  # this check takes a second
-    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    held.look()
-    assert held.next_look == pytest.approx(101 + wait)
-
-
-def test_the_less_is_left_the_sooner_it_looks_again(
-    processes: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: 0.0))
-    waits = []
-    for size in (0, 15 * GIB, 16 * GIB - MIB):
-        processes.hold(size, size)
-        held = processes.memory()
-        held.look()
-        waits.append(held.next_look)
-    assert waits[0] >= 0.5 > waits[1] > waits[2] >= 0.02
-
-
-def test_what_others_hold_is_recorded(processes: Processes) -> None:
-    processes.hold(GIB // 4, GIB // 4)
-    (processes.folder / "meminfo").write_text(
-        f"MemTotal: {24 * 2**20} kB\nMemAvailable: {GIB // 2048} kB\n"
-    )
-    held = processes.memory()
-    assert "left on the machine" in str(held.look())
-    assert held.fields()["others_bytes"] == 24 * GIB - GIB // 2 - GIB // 4
 
 
 def test_a_run_over_its_limit_is_out_of_memory(toy: Bench) -> None:
@@ -212,8 +132,7 @@ def test_a_good_run_says_what_it_held(toy: Bench) -> None:
     record = toy.run("fill=16,sleep=0.2", batch_per_device=4, timed_steps=20).record
     assert record["status"] == "ok", record["reason"]
     assert 64 * MIB < record["memory"]["peak_bytes"] < 128 * MIB
-    total = record["environment"]["hardware"]["memory_bytes"]
-    assert 0.5 * total < record["memory"]["limit_bytes"] < total, "no limit without being asked"
+    assert "limit_bytes" not in record["memory"], "nobody asked for one"
 
 
 def test_the_kernel_would_kill_ranks_first(toy: Bench) -> None:

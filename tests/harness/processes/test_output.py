@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 from pathlib import Path
 
 import pytest
-from harness.disk.reservation import Reservation, ReservationError
+from harness.output import OutputError, write
 
 from ...bench import Bench
 
@@ -33,17 +32,6 @@ def test_an_output_that_appears_meanwhile_is_kept(toy: Bench) -> None:
     assert done.status == 3
     assert "already measured" in done.stderr
     assert toy.output.read_text() == "{}", "a record of someone else was overwritten"
-
-
-def test_a_full_disk_is_reported_before_measuring(toy: Bench) -> None:
-    def little_room() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
-
-    done = toy.run("", before=little_room)
-    assert done.status == 3, "a run must not start where its record has no room"
-    assert "cannot write" in done.stderr
-    assert "ulimit" in done.stderr, "the message does not say what to do"
-    assert not toy.log.exists(), "something was measured all the same"
 
 
 def test_a_folder_that_is_a_file_is_reported_before_measuring(toy: Bench) -> None:
@@ -116,36 +104,19 @@ def test_a_wrong_command_line_is_explained(
     assert not toy.output.parent.exists(), "a wrong command line leaves nothing"
 
 
-def test_the_temporary_name_is_never_taken_for_a_record(toy: Bench) -> None:
-    launcher = toy.start("hang")
-    toy.wait_for_phase("warm-up", 1)
-    names = [path.name for path in toy.output.parent.iterdir()]
-    launcher.terminate()
-    toy.finish(launcher)
-    assert len(names) == 1, names
-    assert not Path(names[0]).match("*.json"), "collectors of *.json would find it"
-
-
-def assert_the_first_stays(first: Reservation, second: Reservation) -> None:
+def assert_the_first_stays(output: Path) -> None:
     """Check that of two writers to one output only the first one's content stays."""
-    first.write(b"first")
-    with pytest.raises(ReservationError, match="already measured"):
-        second.write(b"second")
-    for entry in (first, second):
-        entry.discard()
-    output = Path(first.output)
+    write(str(output), "a", b"first")
+    with pytest.raises(OutputError, match="already measured"):
+        write(str(output), "b", b"second")
     assert output.read_bytes() == b"first"
     assert os.listdir(output.parent) == [output.name]
 
 
-def test_two_that_write_at_the_same_instant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_that_write_at_the_same_instant(tmp_path: Path) -> None:
     """Fail if one of two simultaneous writers replaces the other; each has seen no output
     before."""
-    first, second = (Reservation(str(tmp_path / "r1.json"), run, 4096) for run in ("a", "b"))
-    monkeypatch.setattr(os.path, "lexists", lambda path: False)
-    assert_the_first_stays(first, second)
+    assert_the_first_stays(tmp_path / "r1.json")
 
 
 def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,23 +124,24 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    first, second = (Reservation(str(tmp_path / "r1.json"), run, 4096) for run in ("a", "b"))
-    assert_the_first_stays(first, second)
+    assert_the_first_stays(tmp_path / "r1.json")
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next(toy: Bench) -> None:
+    toy.output.parent.mkdir()
+    toy.output.with_name(f".{toy.output.name}.of-nodes.part").mkdir()
+    toy.output.with_name(f".{toy.output.name}.of-it.part").touch()
+    other = toy.output.with_name(".other.json.of-it.part")
+    other.touch()
+    assert toy.run("").record["status"] == "ok"
+    assert {path.name for path in toy.output.parent.iterdir()} == {toy.output.name, other.name}
+    other.unlink()
 
 
 def on_small_disk(size: str) -> tuple[str, ...]:
     """Return a command prefix whose temporary folder is a file system of that size."""
     script = f'mount -t tmpfs -o size={size} tmpfs "$TMPDIR" && exec "$@"'
     return ("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh")
-
-
-def test_a_full_temporary_folder_is_reported_before_measuring(toy: Bench) -> None:
-    done = toy.finish(toy.start("", prefix=on_small_disk("1M")))
-    assert done.status == 3, done.stderr
-    assert f"the temporary folder {toy.temporary} has no room" in done.stderr
-    assert "set TMPDIR" in done.stderr
-    assert done.record is None, "it would be as if the framework had failed"
-    assert not list(toy.output.parent.glob(".*.part"))
 
 
 def test_a_temporary_folder_that_fills_up_is_named(toy: Bench) -> None:

@@ -143,7 +143,7 @@ def make_report(
     files = {path: text for path, text in files.items() if path.stem not in leave}
     files[page] = html_report.render(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, sidecars.interrupted, provenance, sidecars.called,
+        further, sidecars.interrupted, provenance,
     )  # fmt: skip
     answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
     text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(answered, None)]

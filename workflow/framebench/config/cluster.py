@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Collection
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar
 
 from core.gpus import Gpu, profile_bytes
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     StringConstraints,
@@ -21,19 +19,14 @@ from ..machine.local import Machine
 from .fields import (
     MILLION,
     AllowedValues,
-    Count,
-    FromList,
     FromText,
     Keys,
-    OneOf,
     OptionalText,
     OrNull,
-    ReadAs,
     Switch,
     Text,
     Whole,
     default,
-    each_once,
 )
 from .validation import InPart, NotAllowed, did_you_mean, explain, show
 
@@ -41,53 +34,27 @@ from .validation import InPart, NotAllowed, did_you_mean, explain, show
 _RESERVE_SECONDS = 300.0
 _YEAR = 525600  # minutes
 
-#: Keys that are passed to ``sbatch`` unchanged, by its option. Snakemake's plugin has no resource
-#: for them.
-_HANDED_ON = {
-    "reservation": "--reservation",
-    "licenses": "--licenses",
-    "nodelist": "--nodelist",
-    "exclude": "--exclude",
-    "hint": "--hint",
-    "switches": "--switches",
-    "mail_user": "--mail-user",
-    "mail_type": "--mail-type",
+#: What Snakemake hands to ``sbatch``, by what a user may try as a key.
+_PROFILE = "default-resources in profiles/slurm/config.yaml"
+_OF_SBATCH = {
+    "account": f"slurm_account under {_PROFILE}",
+    "constraint": f"constraint under {_PROFILE}",
+    "qos": f"qos under {_PROFILE}",
+    "exclusive": f"--exclusive in slurm_extra under {_PROFILE}",
+    "extra": f"slurm_extra under {_PROFILE}",
+    **{
+        option.replace("-", "_"): f"--{option}=.. in slurm_extra under {_PROFILE}"
+        for option in (
+            *("reservation", "licenses", "nodelist", "exclude", "hint", "switches"),
+            *("mail-user", "mail-type"),
+        )
+    },
 }
 
 #: Characters of types of GPUs, as NVML names them, that Snakemake's plugin has no resource for.
 _NOT_IN_GRES = "+-"
 
-#: Options of ``sbatch`` that ``extra`` may not have, with what sets them.
-_OWNED = {
-    **dict.fromkeys(("--account", "-A"), "cluster.account"),
-    **dict.fromkeys(("--partition", "-p"), "cluster.partition"),
-    **dict.fromkeys(("--constraint", "-C"), "cluster.constraint"),
-    **dict.fromkeys(("--qos", "-q"), "cluster.qos"),
-    **dict.fromkeys(("--time", "-t"), "cluster.least_time (at least) or time_limit (at most)"),
-    **dict.fromkeys(("--mem", "--mem-per-cpu", "--mem-per-gpu"), "cluster.memory_gib"),
-    **dict.fromkeys(("--cpus-per-task", "-c", "--cpus-per-gpu"), "cluster.cores_per_node"),
-    **dict.fromkeys(
-        ("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket")
-        + ("--gpu-bind", "--tres-per-task", "--tres-bind"),
-        "cluster.gpus_per_node, cluster.gres and the suite",
-    ),
-    **dict.fromkeys(("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-gpu"), "the suite's"),
-    **dict.fromkeys(
-        ("--job-name", "-J", "--output", "-o", "--error", "-e", "--comment", "--export")
-        + ("--chdir", "-D", "--workdir", "--parsable", "--clusters", "-M", "--array", "-a"),
-        "Snakemake's",
-    ),
-    **{option: f"cluster.{key}" for key, option in _HANDED_ON.items()},
-    **{"-L": "cluster.licenses", "-w": "cluster.nodelist", "-x": "cluster.exclude"},
-}
-
 _MINUTES = AllowedValues("a whole number of minutes from 1 to 525600 (a year)")
-_LICENCE = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?(:[0-9]+)?"
-_Reservation = Annotated[
-    str,
-    StringConstraints(pattern=r"^[^\s-]\S*$"),
-    AllowedValues("the name of a reservation, or several with commas, without blanks"),
-]
 _Gres = Annotated[
     str,
     StringConstraints(
@@ -107,76 +74,12 @@ _Version = Annotated[
     StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,2}$"),
     AllowedValues("a version as nvidia-smi writes it, such as 550.54.15 or 9.0"),
 ]
-_Licences = Annotated[
-    str,
-    StringConstraints(pattern=rf"^{_LICENCE}([,|]{_LICENCE})*$"),
-    AllowedValues("licences as NAME, NAME:COUNT or NAME@SERVER:COUNT, several with commas"),
-]
-_Nodes = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,\[\]-]*$"),
-    AllowedValues("names of nodes as SLURM writes them: n1,n[3-8]"),
-]
-_Switches = Annotated[
-    str,
-    ReadAs(
-        Annotated[
-            Count | Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(@[0-9][0-9:-]*)?$")],
-            AllowedValues("a number of switches, or COUNT@TIME with the longest wait for them"),
-        ],
-        str,
-    ),
-]
-_Hint = Annotated[Literal["compute_bound", "memory_bound", "multithread", "nomultithread"], OneOf()]
-_MailType = Annotated[
-    Literal[
-        "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT",
-        "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
-    ],
-    OneOf(),
-]  # fmt: skip
-_MailTypes = Annotated[
-    list[_MailType],
-    AfterValidator(each_once),
-    FromList,
-    AllowedValues("a list of BEGIN, END, FAIL and the other words of sbatch, each once"),
-]
-
-
-def _options(written: str | list[str]) -> tuple[str, ...]:
-    """Return the words of ``extra``, without options that Framebench or Snakemake's plugin sets."""
-    try:
-        words = tuple(shlex.split(written) if isinstance(written, str) else written)
-    except ValueError as error:
-        raise NotAllowed(
-            f"options of sbatch as a shell takes them, or a list of words ({error})"
-        ) from None
-    for word in words:
-        option = word.split("=")[0] if word.startswith("--") else word[:2]
-        # sbatch takes the beginning of a long option for it
-        is_long = option.startswith("--") and option != "--"
-        owned = [name for name in _OWNED if name == option or (is_long and name.startswith(option))]
-        if owned:
-            raise NotAllowed(
-                f"options that are not said elsewhere: {owned[0]} is {_OWNED[owned[0]]}", show(word)
-            )
-    return words
-
-
-def _for_shell(word: str) -> str:
-    """Quote a word for a shell, with '' after each hyphen of a value.
-
-    Snakemake's plugin also finds its own options within values: it would take
-    ``--reservation=gpu-June`` for a ``-J``. The shell removes the empty quotes.
-    """
-    if word.startswith("-") and "=" not in word:
-        return shlex.quote(word)
-    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
-    return option + equals + "-''".join(map(shlex.quote, value.split("-")))
 
 
 class Cluster(Keys):
-    """Nodes of a cluster, alike except for ``node_kinds``. ``extra``: options of sbatch."""
+    """Nodes of a cluster, alike except for ``node_kinds``."""
+
+    elsewhere: ClassVar[Mapping[str, str]] = _OF_SBATCH
 
     nodes: Annotated[int, Whole(1, MILLION), FromText]
     gpus_per_node: Annotated[int, Whole(0, MILLION), FromText] = 0
@@ -186,38 +89,15 @@ class Cluster(Keys):
     gpu_capability: Annotated[_Version | None, OrNull] = None
     gpu_memory_gib: _Gibibytes | None = None
     partition: OptionalText = None
-    account: OptionalText = None
-    constraint: OptionalText = None
-    qos: OptionalText = None
-    reservation: Annotated[_Reservation | None, OrNull] = None
     gres: Annotated[_Gres | None, OrNull] = None
-    licenses: Annotated[_Licences | None, OrNull] = None
-    nodelist: Annotated[_Nodes | None, OrNull] = None
-    exclude: Annotated[_Nodes | None, OrNull] = None
-    hint: Annotated[_Hint | None, OrNull] = None
-    switches: Annotated[_Switches | None, OrNull] = None
-    mail_user: OptionalText = None
-    mail_type: _MailTypes = default([])
     time_limit: Annotated[Annotated[int, Field(ge=1, le=_YEAR)] | None, FromText, _MINUTES] = None
-    least_time: Annotated[int, Field(ge=1, le=_YEAR), FromText, _MINUTES] = 15
     most_node_hours: Annotated[
         Annotated[float, Field(gt=0, le=1e9)] | None,
         FromText,
         AllowedValues("a number of node hours above 0 and up to 1000000000"),
     ] = None
-    exclusive: Switch = True
-    starter: Annotated[Literal["srun", "mpiexec", "pbsdsh", "flux"], OneOf()] = "srun"
     runs_per_allocation: Annotated[int, Whole(1, MILLION), FromText] = 1
     whole_rounds: Switch = False
-    extra: Annotated[
-        tuple[str, ...],
-        ReadAs(
-            Annotated[
-                str | list[Text], AllowedValues("options of sbatch, a text or a list of words")
-            ],
-            _options,
-        ),
-    ] = default("")
     node_kinds: Annotated[
         dict[
             Text,
@@ -229,8 +109,6 @@ class Cluster(Keys):
 
     @model_validator(mode="after")
     def _agreeing(self) -> Cluster:
-        if self.mail_user and not self.mail_type:
-            raise NotAllowed("beside mail_type, or nothing", show(self.mail_user), "mail_user")
         count = (self.gres or "").rpartition(":")[2]
         for key in ("gpu_driver", "gpu_capability", "gpu_memory_gib"):
             if getattr(self, key) and not self.gpus_per_node:
@@ -263,7 +141,7 @@ class Cluster(Keys):
         if both := sorted({"node_kinds", "node_kind"} & {*changes}):
             raise NotAllowed("keys of cluster but these", " and ".join(both), key)
         usual = {name: getattr(self, name) for name in self.key_names()}
-        usual |= {"extra": [*self.extra], "node_kinds": {}, "node_kind": None}
+        usual |= {"node_kinds": {}, "node_kind": None}
         data = {**usual, **changes}
         try:
             return Cluster.model_validate(data)
@@ -299,42 +177,34 @@ class Cluster(Keys):
         return (gpu,) * self.gpus_per_node
 
     def resources(
-        self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""
+        self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = "", extra: str = ""
     ) -> dict[str, Any]:
-        """Return Snakemake's resources of a job, by the names in RESOURCES; None for unset ones.
+        """Return Snakemake's resources of a job, by name; None for unset ones.
 
         The job has ``nodes`` with ``devices`` each for so many ``minutes``, on this ``node`` or,
-        for "", on any.
+        for "", on any. ``extra``: options of ``sbatch`` for all jobs, beside which those for the
+        node and its GPUs stand.
         """
-        named = [f"--nodelist={node}"] if node else []  # overrides the key nodelist
-        extra = [*["--exclusive"] * self.exclusive, *self._handed_on(), *named, *self.extra]
+        options = [extra] if extra else []
+        if node:
+            options.append(f"--nodelist={node}")
         gres = f"{self._kind_of_gpu}:{devices}" if cuda else None
         if gres and {*gres} & {*_NOT_IN_GRES}:
-            extra.append(f"--gpus-per-node={gres.partition(':')[2]}")
+            options.append(f"--gpus-per-node={gres.partition(':')[2]}")
             gres = None
-        values = (
-            nodes,
-            nodes,
+        return {
+            "nodes": nodes,
+            "tasks": nodes,
             # The harness starts its processes on other nodes itself.
-            "srun" if nodes > 1 else None,
-            gres,
+            "mpi": "srun" if nodes > 1 else None,
+            "gres": gres,
             # Otherwise SLURM counts tasks by GPUs.
-            0 if cuda else None,
-            self.memory_mib,
-            minutes,
-            self.partition,
-            self.account,
-            self.constraint,
-            self.qos,
-            " ".join(map(_for_shell, extra)) or None,
-        )
-        return dict(zip(RESOURCES, values, strict=True))
-
-    def _handed_on(self) -> list[str]:
-        """Return the ``sbatch`` options of keys whose values are passed to SLURM as they are."""
-        values = {option: getattr(self, key) for key, option in _HANDED_ON.items()}
-        values["--mail-type"] = ",".join(self.mail_type)
-        return [f"{option}={value}" for option, value in values.items() if value]
+            "tasks_per_gpu": 0 if cuda else None,
+            "mem_mb": self.memory_mib,
+            "runtime": minutes,
+            "slurm_partition": self.partition,
+            "slurm_extra": " ".join(options) or None,
+        }
 
     @property
     def _kind_of_gpu(self) -> str:
@@ -343,24 +213,13 @@ class Cluster(Keys):
         kind = rest.partition(":")[0]
         return name if not kind or kind.isdigit() else f"{name}:{kind}"
 
-    def options(
-        self, nodes: int, devices: int, minutes: int, cuda: bool, node: str = ""
-    ) -> list[str]:
-        """Return the ``sbatch`` options with which Snakemake's plugin requests
-        :meth:`resources`."""
-        resources = self.resources(nodes, devices, minutes, cuda, node)
-        values = {option: resources[name] for name, option in _OPTIONS.items()}
-        arguments = [f"--{option}={value}" for option, value in values.items() if value is not None]
-        extra = shlex.split(resources["slurm_extra"] or "")
-        return [*arguments, f"--cpus-per-task={self.cores_per_node}", *extra]
-
     def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
-        """Return the names in RESOURCES that some job sets.
+        """Return the names of resources that some job sets.
 
         The others are left to Snakemake's ``--default-resources``, because a rule that names a
         resource overrides it even with None.
         """
-        resources = self.resources(2, 1, self.least_time, cuda, "named" if each_node else "")
+        resources = self.resources(2, 1, 1, cuda, "named" if each_node else "")
         return [name for name, value in resources.items() if value is not None]
 
     @property
@@ -371,9 +230,9 @@ class Cluster(Keys):
     def minutes(self, seconds: float, factor: int = 1) -> int:
         """Return the minutes to request for a run of ``seconds``, times ``factor``.
 
-        They are at least ``least_time`` and at most the partition's ``time_limit``.
+        They are at most the partition's ``time_limit``.
         """
-        wanted = max(math.ceil((seconds + _RESERVE_SECONDS) / 60), self.least_time)
+        wanted = math.ceil((seconds + _RESERVE_SECONDS) / 60)
         return min(factor * wanted, self.time_limit or _YEAR)
 
     def run_limit(self, minutes: int) -> float:
@@ -384,39 +243,10 @@ class Cluster(Keys):
         return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
 
 
-#: Names of resources, in the order of :meth:`Cluster.resources`.
-RESOURCES = (
-    "nodes",
-    "tasks",
-    "mpi",
-    "gres",
-    "tasks_per_gpu",
-    "mem_mb",
-    "runtime",
-    "slurm_partition",
-    "slurm_account",
-    "constraint",
-    "qos",
-    "slurm_extra",
-)
-
-#: Options of ``sbatch`` by resource.
-_OPTIONS = {
-    "nodes": "nodes",
-    "tasks": "ntasks",
-    "gres": "gres",
-    "mem_mb": "mem",
-    "runtime": "time",
-    "slurm_partition": "partition",
-    "slurm_account": "account",
-    "constraint": "constraint",
-    "qos": "qos",
-}
-
-
 def without_effect(given: Collection[str], asked: Collection[str]) -> list[str]:
     """Return the ``--default-resources`` that runs override.
 
-    ``mem_mb`` is left out: Snakemake sets a default that nobody asked for.
+    ``mem_mb`` is left out: Snakemake sets a default that nobody asked for. ``slurm_extra`` is added
+    to.
     """
-    return sorted((set(given) & set(asked)) - {"mem_mb"})
+    return sorted((set(given) & set(asked)) - {"mem_mb", "slurm_extra"})

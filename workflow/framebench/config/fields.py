@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from annotated_types import Ge, GroupedMetadata, Le
 from pydantic import (
@@ -66,6 +66,9 @@ class Keys(BaseModel):
         strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
     )
 
+    #: Where what a user may try as a key belongs, by that key.
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+
     @classmethod
     def key_names(cls) -> list[str]:
         """Return the names of keys as written, which are aliases for Python keywords."""
@@ -86,7 +89,7 @@ class Keys(BaseModel):
         unknown = [key for key in data if key not in keys] if isinstance(data, Mapping) else []
         if not unknown:
             return check(data)
-        faults = [UnknownKey(key, keys) for key in unknown]
+        faults = [UnknownKey(key, keys, cls.elsewhere.get(key, "")) for key in unknown]
         errors = [_details("value_error", (), data, {"error": fault}) for fault in faults]
         try:
             check({key: value for key, value in data.items() if key in keys})

@@ -158,7 +158,6 @@ class Configuration(Keys):
     environments: Folder = default(".venvs")
     node_local: Switch = False
     require_hashes: Switch = True
-    open_ports: Switch = False
     yes: Switch = False
 
     @model_validator(mode="after")
@@ -204,7 +203,7 @@ class Settings(Configuration):
     """The checked configuration.
 
     ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
-    run, ``memory_limit`` in the harness's form, None for its default. ``deployment``: method of
+    run, ``memory_limit`` in the harness's form, None without one. ``deployment``: method of
     ``--sdm``, "" without one. ``environments``: folder of environments, with ``node_local`` on each
     node; ``require_hashes``: install only packages whose hashes are listed. ``measures_again``: run
     finished runs once more.

@@ -71,9 +71,10 @@ class NotAmong(NotAllowed):
 class UnknownKey(NotAllowed):
     """A key that a mapping may not have."""
 
-    def __init__(self, key: Any, keys: Sequence[str]) -> None:
+    def __init__(self, key: Any, keys: Sequence[str], elsewhere: str = "") -> None:
+        """``elsewhere``: where the key belongs; "" for nowhere known."""
         super().__init__(", ".join(keys), key=str(key)[:80])
-        self.hint = did_you_mean(key, keys)
+        self.hint = f" (did you mean {elsewhere}?)" if elsewhere else did_you_mean(key, keys)
 
     def line(self, key: str, value: Any) -> str:
         return f"unknown key {join(key, self.key)}{self.hint}; allowed: {self.allowed}"

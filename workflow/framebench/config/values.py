@@ -16,8 +16,6 @@ MEMORY = (
     "auto, a size above 0 like 16GiB (or KiB, MiB, TiB; up to 1024TiB), or a share of the "
     "machine's memory like 80%, up to 100%"
 )
-#: Memory limit of ``auto``, as a share of the machine's memory: the harness's default.
-USUAL_MEMORY = "90%"
 #: Units of ``memory_limit``, in bytes.
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LARGEST_MEMORY = 1024 * 2**40
@@ -67,8 +65,10 @@ def memory_limit(text: str) -> str | None:
 
 
 def bytes_of(limit: str | None, total: int) -> int:
-    """Return a memory limit in bytes; ``total``: memory of the machine, 0 if unknown."""
-    limit = limit or USUAL_MEMORY
+    """Return a memory limit in bytes, None for no limit; ``total``: memory of the machine, 0 if
+    unknown."""
+    if limit is None:
+        return total
     if limit.endswith("%"):
         return int(float(limit[:-1]) / 100 * total)
     return min(total, int(float(limit[:-3]) * _UNITS[limit[-3:]]))

@@ -287,6 +287,14 @@ class Snakemake:
         """Names of resources given with ``--default-resources``."""
         return self._options.default_resources or ()
 
+    def default_resource(self, name: str, wildcards: Wildcards) -> Any:
+        """Return the value of ``--default-resources``, of the call or its profile; "" without."""
+        given = (self._options.default_resources or {}).get(name)
+        if given is None:
+            return ""
+        about_job = {"input": [], "attempt": 1, "threads": 1, "rulename": "", "async_run": None}
+        return given.evaluate(wildcards, **about_job).value
+
     @property
     def slurm_arrays(self) -> str:
         """Value of ``--slurm-array-jobs``; "" without one."""

@@ -70,7 +70,8 @@ class Resources:
         assert job is not None, "only known jobs are submitted"
         assert job.request is not None, "only known jobs are submitted"
         nodes, devices, minutes, node = job.request
-        return cluster.resources(nodes, devices, minutes, self._cuda, node)[name]
+        extra = self._snakemake.default_resource(name, wildcards) if name == "slurm_extra" else ""
+        return cluster.resources(nodes, devices, minutes, self._cuda, node, extra)[name]
 
     def warn_of_those_without_effect(self) -> None:
         for name in cluster.without_effect(self._snakemake.default_resources, [*self.asked]):

@@ -16,7 +16,7 @@ from ..plan import plan_text, targets
 from ..records import searches
 from ..records.sidecars import assumptions, interruptions
 from ..records.sidecars.assumptions import Assumptions
-from ..runs import allocations, peak_flops, requests, slurm, verify
+from ..runs import peak_flops, requests, verify
 from ..runs.total import lines
 from ..tables import registry
 from ..terminal import closing
@@ -97,20 +97,19 @@ class Tables:
 
     @for_rules
     def plan(self, wildcards: Wildcards) -> str:
-        """Return the text of the plan, with requests that SLURM would refuse."""
+        """Return the text of the plan."""
         plan = self._work.plan
         checked(targets.check_measurement, plan, "plan")
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_allocators, plan)
         checked(targets.check_data, plan, self._work.catalog)
         checked(targets.check_own_model, plan)
-        refused = "".join(f"\n{line}" for line in allocations.refused(plan, slurm.refusal))
         further = peak_flops.describe(plan, self._work.peak_flops)
         further += verify.describe(plan, self._work.small_verifications)
         asked = requests.of_plan(plan, self._work.peak_flops, self._work.small_verifications)
         further += "".join(f"\n{line}" for line in requests.lines(plan, asked))
         last = lines(plan, self._work.total)
-        return "\n".join([plan_text.describe(plan) + further + refused, *last])
+        return "\n".join([plan_text.describe(plan) + further, *last])
 
     def _keep_given(self) -> None:
         """Store assumptions in the results, if the call starts jobs."""

@@ -449,7 +449,6 @@ def _run_again(run: Run, settings: Settings, built: float | None) -> bool:
     return (
         settings.measures_again
         or run.status in settings.retry
-        or run.crowded_out
         or (run.status == "failed" and built is not None and (run.started or 0.0) < built)
         or (run.attempt < settings.rerun_disturbed and is_disturbed)
         or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))

@@ -94,7 +94,7 @@ def _check_folder(settings: Settings) -> None:
     if settings.data is None:
         raise ConfigError(
             f"{settings.suite.path}: found cases that read data, but no folder is named; "
-            "allowed: with data=DIR, such as one that framebench make-data --folder DIR makes"
+            "allowed: with data=DIR, such as one that framebench make-data makes"
         )
     if not settings.cluster and not settings.data.is_dir():
         raise ConfigError(

@@ -1,27 +1,36 @@
-"""Colour number of each framework, the same in every report."""
+"""Colours of frameworks, the same in every report.
+
+People who see no red, no green or no blue tell them apart, on a light and a dark page: see
+tests/framebench/report/test_colours.py."""
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
-#: Number of colours.
-COUNT = 9
-#: Colours of the built-in frameworks.
-_OWN = {
-    "jax": 0,
-    "mxnet": 1,
-    "oneflow": 2,
-    "paddle": 3,
-    "pytorch": 4,
-    "tensorflow": 5,
-    "tensorflow1": 6,
-    "megengine": 7,
-    "mindspore": 8,
-}
+LIGHT = ("#3c3bb3", "#303c07", "#9ab88e", "#57c6fd", "#bc406c", "#b9b808", "#3c8102", "#681744",
+         "#c683ac")  # fmt: skip
+DARK = ("#875cd8", "#667d26", "#4a95a1", "#11f3e0", "#d22c78", "#f4e1a5", "#aaba13", "#ada6fc",
+        "#dc8883")  # fmt: skip
+#: Places of the built-in frameworks.
+_OWN = ("jax", "mxnet", "oneflow", "paddle", "pytorch", "tensorflow", "tensorflow1", "megengine",
+        "mindspore")  # fmt: skip
 
 
 def number(framework: str) -> int:
-    """Return the colour number of a framework, from 0 to COUNT - 1.
+    """Return the place of a framework's colour in LIGHT and DARK.
 
-    Other frameworks get one by a checksum of the name, so that two may share a colour."""
-    return _OWN.get(framework, zlib.crc32(framework.encode()) % COUNT)
+    Others than the built-in ones get one by a checksum of the name, so that two may share one."""
+    if framework in _OWN:
+        return _OWN.index(framework)
+    return zlib.crc32(framework.encode()) % len(LIGHT)
+
+
+def variable(framework: str) -> str:
+    """Return the colour of a framework as a CSS variable."""
+    return f"var(--series-{number(framework) + 1})"
+
+
+def declarations(colours: Sequence[str]) -> str:
+    """Return the declarations of the CSS variables of all colours."""
+    return " ".join(f"--series-{at}: {colour};" for at, colour in enumerate(colours, 1))

@@ -11,10 +11,8 @@ from ..tables.declared import scaling
 from ..tables.table import Drawing, Inputs, Table
 from . import panels
 from .charts import (
-    expectation_bars,
     learning_curves,
     measured_panels,
-    memory_curves,
     roofline_panels,
     scaling_curves,
 )
@@ -42,9 +40,7 @@ DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
     "scaling": lambda drawing: scaling_curves.panels(
         drawing.frame, drawing.look, scaling.KINDS[drawing.table.name]
     ),
-    "memory": lambda drawing: memory_curves.panels(drawing.frame, drawing.look),
     "roofline": lambda drawing: roofline_panels.panels(drawing.frame, drawing.look),
-    "communication": lambda drawing: expectation_bars.of_communication(drawing.frame),
     "learning": lambda drawing: learning_curves.panels(drawing.inputs, drawing.look),
 }
 

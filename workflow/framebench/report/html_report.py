@@ -1,8 +1,8 @@
 """Report of a set of records as one self-contained HTML file.
 
-The page has machines and environments, tables, plots, failures with reasons, and links from each
-figure to its record. It is a pure function of the records and tables: it contains no time of its
-own."""
+The first screen answers; folded parts have tables, plots, failures with reasons, and links from
+each figure to its record. The page is a pure function of the records and tables: it contains no
+time of its own."""
 
 from __future__ import annotations
 
@@ -14,37 +14,30 @@ from typing import Any
 
 import jinja2
 import pandas as pd
-from core import bounded, precisions
+from core import bounded
 from markupsafe import Markup
 
 from ..comparison import compare
-from ..config.catalog import load_catalog
 from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, load_record, machine_label
 from ..records.run import RecordsError, Run
-from ..records.sidecars.calls import CallEntry
 from ..records.sidecars.interruptions import Interruption
-from ..tables import answers, contests, coverage, frames, measured, origin, registry, view
+from ..tables import first_screen, measured, origin
 from ..tables.columns import VERDICT
-from ..tables.declared import efficiency
-from ..tables.declared.fastest import FASTEST
-from ..tables.declared.variants import VARIANTS
+from ..tables.declared.summary import SUMMARY
 from ..tables.legend import explanations
 from ..tables.origin import Origin
 from ..tables.table import Inputs, Table
-from . import colours, drawings, failures, first_screen, html_tables, page_data, panels, setups
-from .html_tables import Section
-from .plots import Look, Plot
+from . import bars, colours, drawings, html_tables, page_data, page_parts, panels, setups
+from .page_parts import LinkedPlot
+from .plots import Look
 from .record_links import Link, RowLinks, to_record
-from .selection import axes_of, axis_of
 
-PROJECT = Path(__file__).parents[3]
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
-STEPS = "steps"  # key of the step-time plots, which belong to no table
 #: Parts of every page's script, in order.
-SCRIPTS = ("data.js", "tables.js", "charts.js", "downloads.js", "ask.js", "answers.js", "page.js")
+SCRIPTS = ("data.js", "tables.js", "page.js")
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
@@ -62,14 +55,14 @@ def render_comparison(
         "ratio (1 = the same)", "Right of the line the candidate is faster.",
     )  # fmt: skip
     return template("compare.html.j2").render(
-        **page_parts(),
+        **page_files(),
         base=base,
         candidate=candidate,
         threshold=f"{threshold:.1%}",
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
         plots=[(plot, ()) for plot in plots],
         table=shown,
-        data=page_data.page_data([shown], RowLinks.none(), (), series_of(look)),
+        data=page_data.page_data([shown], RowLinks.none()),
         flags=explanations([frame]),
         notes=compare.notes(frame),
         report=_link(folder, REPORT_PAGE),
@@ -85,82 +78,53 @@ def render(
     further: Mapping[Table, pd.DataFrame] | None = None,
     interrupted: Sequence[Interruption] = (),
     provenance: Origin | None = None,
-    calls: Sequence[CallEntry] = (),
 ) -> str:
     """Return the report as text.
 
     ``folder``: folder that links are relative to. ``inputs``, ``tables``: those made from the
-    records. ``further``: tables with a section of their own. ``provenance``: overrides the origin
-    derived from the runs. ``calls``: known calls that measured."""
+    records. ``further``: tables with a part of their own. ``provenance``: overrides the origin
+    derived from the runs."""
     runs = record_set.runs
-    cases = {**inputs.cases, **inputs.others}
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     link = partial(to_record, record_set.root, folder)
-    links = RowLinks(cases, link)
-    ran, ran_left_out = setups.of_runs(runs, look, link)
-    known = [setup.facts for setup in ran if setup.facts]
-    machine = [fact for fact in known[0] if all(fact in facts for facts in known)] if known else []
-    failed, failed_left_out = failures.by_status(inputs.runs, link)
-    statuses = Counter(run.status for run in runs)
-    found = answers.answers_of(tables, coverage.sentences(inputs))
-    answered = [*zip(found.fastest, inputs.once(contests.find_contests), strict=True)]
-    own_peak = partial(efficiency.relate_to_peak, inputs)
-    shown_answers = _with_axes(found, tables)
-    of_variants = [*zip(found.variants, view.rows_of(tables, VARIANTS), strict=True)]
-    plots = _plots(inputs, tables, look, link)
-    sections = _sections(inputs, tables, links)
-    shown_further = [html_tables.of_frame(*item) for item in (further or {}).items()]
-    on_page = [table for section in sections for table in section.tables]
-    on_page += shown_further
+    links = RowLinks({**inputs.cases, **inputs.others}, link)
+    provenance = provenance or origin.describe_origin(runs)
+    screen = first_screen.first_screen(inputs, tables, runs, provenance)
+    shown, folded = bars.settings_with_bars(screen)
+    on_page = [
+        html_tables.of_frame(table, frame) for table, frame in {**tables, **(further or {})}.items()
+    ]
+    found, setups_left_out = setups.of_runs(runs, link)
+    known = [setup.facts for setup in found if setup.facts]
     return template("report.html.j2").render(
-        **page_parts(),
+        **page_files(),
         title=title,
-        answers=found,
-        shown_answers=shown_answers,
-        left_out=first_screen.left_out(answered),
-        blocks=first_screen.blocks([answered[at] for _, _, at in shown_answers], own_peak),
-        shown_variants=[
-            (answer, axes_of(row)) for answer, row in of_variants[: first_screen.MAX_ANSWERS]
-        ],
-        variant_blocks=first_screen.variant_blocks(of_variants),
-        variant_looks=VERDICT.looks,
-        origin=provenance or origin.describe_origin(runs),
-        colour=look.variable,
+        screen=screen,
+        shown=shown,
+        folded=folded,
+        has_several=len({bar.axes["framework"] for one in shown for bar in one.bars}) > 1,
         comparison=_link(folder, COMPARISON_PAGE),
-        runs=len(runs),
-        cases=sum(result.runs[0].key == key for key, result in cases.items()),
-        superseded=record_set.superseded,
-        statuses=[(status, statuses[status]) for status in failures.ordered(statuses)],
-        status_words=panels.STATUS_WORDS,
-        precisions=precisions.known().values(),
-        uncompiled=_uncompiled(runs),
-        hardware=_machines(runs),
-        machine=machine,
-        compared_on=_compared_on(runs),
-        setups=ran,
-        setups_left_out=ran_left_out,
-        plots=plots,
-        has_charts=any(some for name, some in plots.items() if name != STEPS),
-        sections=sections,
-        data=page_data.page_data(
-            on_page,
-            links,
-            calls,
-            series_of(look),
-            partial(first_screen.data, answered, found.everywhere, own_peak),
-        ),
+        has_summary=SUMMARY in tables,
+        parts=page_parts.parts_of(on_page, _plots(inputs, tables, look)),
+        steps=_step_times(inputs, look, link),
+        data=page_data.page_data(on_page, links),
         flags=explanations(tables.values()),
-        failures=failed,
-        failures_left_out=failed_left_out,
         interrupted=[
             (interruption, Path(record_set.root, f"{interruption.run}.json").is_file())
             for interruption in interrupted[-MAX_PROBLEMS:]
         ],
         interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
         problems=record_set.problems[:MAX_PROBLEMS],
+        problems_name=f"Ignored files: {len(record_set.problems)}",
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
-        further=shown_further,
+        superseded=record_set.superseded,
+        hardware=_machines(runs),
+        machine=[fact for fact in known[0] if all(fact in facts for facts in known)]
+        if known
+        else [],
+        setups=found,
+        setups_left_out=setups_left_out,
     )
 
 
@@ -187,92 +151,40 @@ def _with_code(text: str) -> Markup:
     )
 
 
-def page_parts() -> dict[str, Markup]:
+def page_files() -> dict[str, Markup]:
     """Return the style and script of every page."""
     script = "\n".join(bounded.read_text(TEMPLATES / "script" / name) for name in SCRIPTS)
+    style = bounded.read_text(TEMPLATES / "report.css")
+    for theme, series in (("light", colours.LIGHT), ("dark", colours.DARK)):
+        style = style.replace(f"/* {theme} series */", colours.declarations(series))
     return {
-        "style": Markup(bounded.read_text(TEMPLATES / "report.css")),
+        "style": Markup(style),
         "script": Markup('"use strict";\n(() => {\n' + script + "})();"),
     }
 
 
-def series_of(look: Look) -> dict[str, int]:
-    """Return the colour number of each framework, for charts drawn in the browser."""
-    return {name: colours.number(name) for name in look.frameworks}
-
-
-def _with_axes(
-    found: answers.Answers, tables: Mapping[Table, pd.DataFrame]
-) -> list[tuple[answers.Answer, dict[str, str], int]]:
-    """Return the first screen's answers, each with its axes and its row number in the table."""
-    rows = view.records(tables[FASTEST])
-    of_answer = {
-        id(answer): ({axis: str(axis_of(row, axis)) for axis in FASTEST.axes}, at)
-        for at, (answer, row) in enumerate(zip(found.fastest, rows, strict=True))
-    }
-    return [
-        (answer, *of_answer[id(answer)]) for answer in found.most_compared(first_screen.MAX_ANSWERS)
-    ]
-
-
-def _sections(
-    inputs: Inputs, tables: Mapping[Table, pd.DataFrame], links: RowLinks
-) -> list[Section]:
-    """Return the page's sections.
-
-    If steps were timed, tables without rows that explain their absence are included."""
-    known = {
-        table: tables[table] if table in tables else frames.frame(table, ())
-        for table in registry.known().values()
-        if table in tables or (table.absent and inputs.cases)
-    }
-    every = known | {**tables}
-    return html_tables.sections(
-        [html_tables.of_frame(table, frame, links) for table, frame in every.items()]
-    )
-
-
 def _plots(
-    inputs: Inputs,
-    tables: Mapping[Table, pd.DataFrame],
-    look: Look,
-    link: Callable[[Run, str], Link],
-) -> dict[str, Sequence[tuple[Plot, Sequence[Link]]]]:
-    """Return plots with links, by the table that they precede; step times are under STEPS."""
+    inputs: Inputs, tables: Mapping[Table, pd.DataFrame], look: Look
+) -> dict[str, list[LinkedPlot]]:
+    """Return plots by the name of the table that they precede."""
+    return {
+        table.name: [(plot, ()) for plot in drawings.of_table(table, frame, inputs, look)]
+        for table, frame in tables.items()
+    }
+
+
+def _step_times(inputs: Inputs, look: Look, link: Callable[[Run, str], Link]) -> list[LinkedPlot]:
+    """Return plots of step times, each with a link to its record."""
 
     def load(run: Run) -> dict[str, Any]:
         if run.record is None:
             raise RecordsError(f"{run.origin} has no record")
         return load_record(run.record)
 
-    def alone(plots: Sequence[Plot]) -> list[tuple[Plot, Sequence[Link]]]:
-        return [(plot, ()) for plot in plots]
-
-    return {
-        **{
-            table.name: alone(drawings.of_table(table, frame, inputs, look))
-            for table, frame in tables.items()
-        },
-        STEPS: [
-            (plot, [link(run, f"record of repeat {run.repeat}")])
-            for plot, run in panels.step_times(inputs.cases, look, load)
-        ],
-    }
-
-
-def _uncompiled(runs: Sequence[Run]) -> list[str]:
-    """Return how each measured framework runs without a compiler."""
-    declared = load_catalog(PROJECT).frameworks
-    measured = sorted({run.case.framework for run in runs} & set(declared))
-    return [f"{declared[name]['title']}: {declared[name]['none_means']}" for name in measured]
-
-
-def _compared_on(runs: Sequence[Run]) -> list[str]:
-    """Return the machines of the runs; [] if fewer than two frameworks were measured."""
-    if len({run.case.framework for run in runs if run.case.framework}) < 2:
-        return []
-    machines = {run.machine if run.hardware else UNKNOWN for run in runs}
-    return sorted({str(machine) or NO_HARDWARE for machine in machines})
+    return [
+        (plot, [link(run, f"record of repeat {run.repeat}")])
+        for plot, run in panels.step_times(inputs.cases, look, load)
+    ]
 
 
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:

@@ -1,11 +1,11 @@
-"""Tables of the page: arrangement, links to the records of each row, and row anchors."""
+"""Tables of the page: arrangement and row anchors."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,52 +17,38 @@ from ..tables.columns import NUMBER, TEXT, Column
 from ..tables.formatting import DASH, Cell
 from ..tables.table import Crosstab, Table
 from ..tables.view import Field, TableView
-from .record_links import RecordLinks, RowLinks
 
-#: Most rows of a table without a script.
-MAX_ROWS = 60
+#: Column of tables of ratios.
+RATIO = "speedup"
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table of the page.
+    """A table of the page, whose rows its script draws.
 
-    ``links``: record links by number of each row shown without a script; None if rows have no
-    records. ``ids``: anchor of each row, the same for every set of records."""
+    ``has_records``: whether rows unfold to records. ``ids``: anchor of each row, the same for every
+    set of records. ``without_ratio``: number of rows that are only in the file, because they have
+    no ratio."""
 
     arrangement: Arrangement
-    links: Mapping[int, RecordLinks] | None
+    has_records: bool
     ids: Sequence[str]
+    without_ratio: int = 0
 
     @property
     def view(self) -> TableView:
         return self.arrangement.view
 
-    @property
-    def written(self) -> Sequence[int]:
-        """Numbers of the rows that are shown without a script."""
-        return self.arrangement.order[:MAX_ROWS]
 
-    @property
-    def left_out(self) -> str:
-        there, shown = len(self.view.rows), len(self.written)
-        if there == shown:
-            return ""
-        name = self.arrangement.table.name
-        return f"Left out: {there - shown} of {there} rows; all are in tables/{name}.csv."
-
-
-def of_frame(table: Table, frame: pd.DataFrame, links: RowLinks | None = None) -> PageTable:
-    """Return a table as the page shows it."""
-    seen = view.view_table(table, frame)
+def of_frame(table: Table, frame: pd.DataFrame) -> PageTable:
+    """Return a table as the page shows it: of ratios, the rows that have one."""
+    with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
+    seen = view.view_table(table, with_ratio)
     arranged = _crossed(seen) if seen.crosstabs else arrangement.arrange(seen)
-    rows = arranged.view.rows
     keys = table.overview.keys if table.overview else table.keys
-    ids = _ids([[row.get(name) for name in keys] for row in rows])
-    if links is None or not table.has_records or seen.crosstabs:
-        return PageTable(arranged, None, ids)
-    written = arranged.order[:MAX_ROWS]
-    return PageTable(arranged, {at: links.links_of(table, rows[at]) for at in written}, ids)
+    ids = _ids([[row.get(name) for name in keys] for row in arranged.view.rows])
+    has_records = table.has_records and not seen.crosstabs
+    return PageTable(arranged, has_records, ids, len(frame) - len(with_ratio))
 
 
 def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:
@@ -131,48 +117,3 @@ def _in_words(cell: Cell) -> Cell:
     if "missing" not in cell.kind.split():
         return cell
     return cell._replace(text=DASH, kind="number missing", why=cell.text)
-
-
-# ---- sections -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Section:
-    """Tables of the page under one heading.
-
-    ``compares``: rows have records, so that frameworks are compared."""
-
-    anchor: str
-    heading: str
-    tables: Sequence[PageTable]
-    compares: bool
-    absent: str
-
-    @property
-    def has_crosstabs(self) -> bool:
-        return any(table.view.table.crosstabs for table in self.tables)
-
-
-def sections(tables: Sequence[PageTable]) -> list[Section]:
-    """Return sections of the tables that have rows or explain their absence, in order."""
-    grouped: dict[str, list[PageTable]] = {}
-    for table in tables:
-        if _is_shown(table):
-            grouped.setdefault(table.view.table.anchor, []).append(table)
-    return [
-        Section(
-            anchor,
-            some[0].view.table.heading or some[0].view.table.title,
-            [page_table for page_table in some if page_table.view.rows],
-            any(page_table.view.table.has_records for page_table in some),
-            some[0].view.table.absent,
-        )
-        for anchor, some in grouped.items()
-    ]
-
-
-def _is_shown(page_table: PageTable) -> bool:
-    table, rows = page_table.view.table, page_table.view.rows
-    if table.needs:
-        return any(row[table.needs] is not None for row in rows)
-    return bool(rows or table.absent)

@@ -41,7 +41,6 @@ Style = Mapping[str, Any]
 def draw(
     lines: Sequence[ChartLine[P]],
     look: Look,
-    width: int,
     line_of: Callable[[Axes, ChartLine[P], Style, Parts], None],
     finish: Callable[[Axes], None],
 ) -> Markup:
@@ -49,14 +48,13 @@ def draw(
 
     ``line_of`` draws a line and registers its values. ``finish`` scales and labels the axes. The
     legend lists lines that ``line_of`` labels, each in the part of its line."""
-    columns = 2 if width == WIDTH else 1
-    legend = ROW * -(-len(lines) // columns)
+    legend = ROW * len(lines)
     height = HIGH + legend
     parts = Parts()
 
     def drawing(figure: Figure) -> None:
-        across = (width - LEFT - RIGHT) / width
-        axes = figure.add_axes((LEFT / width, (BELOW + legend) / height, across, _AXES / height))
+        across = (WIDTH - LEFT - RIGHT) / WIDTH
+        axes = figure.add_axes((LEFT / WIDTH, (BELOW + legend) / height, across, _AXES / height))
         seen: Counter[str] = Counter()
         for line in lines:
             style = {
@@ -70,8 +68,8 @@ def draw(
             line_of(axes, line, style, parts)
         finish(axes)
         legend_of(
-            figure, loc="lower left", bbox_to_anchor=(0.02, 0), ncols=columns, fontsize=FONT - 1,
-            handlelength=2.6, columnspacing=2, labelspacing=0.45,
+            figure, loc="lower left", bbox_to_anchor=(0.02, 0), fontsize=FONT - 1,
+            handlelength=2.6, labelspacing=0.45,
         )  # fmt: skip
 
-    return svg(drawing, width, height, parts)
+    return svg(drawing, WIDTH, height, parts)

@@ -1,62 +1,42 @@
-"""Data of the page's tables for its script, which filters, sorts, unfolds and draws rows.
+"""Data of the page's tables for its script, which filters, sorts and unfolds rows.
 
-Cells are the texts of :mod:`tables.view`; numbers are added only where ratios are computed from
-them. A column is an index into ``lists``, because many tables share cases. Each list has its
-shortest form: ``{"same": value}``, ``{"of": [values], "at": [index of each]}``, or the list itself.
+Cells are the texts of :mod:`tables.view`. A column is an index into ``lists``, because many tables
+share cases. Each list has its shortest form: ``{"same": value}``, ``{"of": [values], "at": [index
+of each]}``, or the list itself.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from ..records.run import Run
-from ..records.sidecars.calls import CallEntry
-from ..tables.columns import Row
-from ..tables.declared import overview
 from ..tables.formatting import Cell
-from ..tables.results import UNCOMPILED
+from ..tables.legend import EXPLANATIONS
 from ..tables.table import AXES
 from ..tables.view import Field
-from . import again
 from .html_tables import PageTable
 from .record_links import RowLinks
 from .selection import axis_of
 
-#: A word of a path or case name, with the separator that ends it.
+#: A word of a path or command, with the separator that ends it.
 _WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
-#: Significant digits of numbers for ratios: more than any cell shows.
-DIGITS = 7
-#: Columns in which a case may differ from its baseline in another framework.
-_OF_FRAMEWORK = ("framework_version", "source", "environment", "flags")
-#: Columns that the axes represent.
-_OF_AXES = (*(axis for axis in AXES if axis != "devices"), "nodes", "devices_per_node")
 
 
-def page_data(
-    tables: Sequence[PageTable],
-    links: RowLinks,
-    calls: Sequence[CallEntry],
-    series: Mapping[str, int],
-    contests: Callable[[Any, Any], Mapping[str, Any]] | None = None,
-) -> Markup:
-    """Return the data as JSON for a script element.
-
-    ``series``: colour number of each framework. ``contests``: returns the settings of the first
-    screen, given a function that stores runs and one that stores lists."""
+def page_data(tables: Sequence[PageTable], links: RowLinks) -> Markup:
+    """Return the data as JSON for a script element."""
     lists = _Lists()
-    cases = _Cases(links, calls)
+    cases = _Cases(links)
     made = [_table(table, links, cases, lists) for table in tables]
     data = {
         "axes": AXES,
+        "flags": EXPLANATIONS,
         "tables": made,
-        "contests": contests(cases.place, lists.number) if contests else None,
         "cases": cases.data(lists),
-        "series": series,
         "lists": lists.written,
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -102,17 +82,15 @@ def _written(values: Sequence[Any]) -> Any:
 
 
 class _Cases:
-    """Groups of runs behind rows, each stored once.
+    """Groups of runs behind rows, each stored once: links to records, and a command."""
 
-    Data of a group: links to records, name of the case, command that measures it again, and figures
-    of its repeats."""
-
-    def __init__(self, links: RowLinks, calls: Sequence[CallEntry]) -> None:
-        self._links, self._calls = links, again.timed(calls)
+    def __init__(self, links: RowLinks) -> None:
+        self._links = links
         self._places: dict[tuple[int, ...], int] = {}
         self._groups: list[Sequence[Run]] = []
 
     def place(self, runs: Sequence[Run]) -> int:
+        """Return the number of a group of runs."""
         key = tuple(map(id, runs))
         if key not in self._places:
             self._places[key] = len(self._groups)
@@ -128,24 +106,11 @@ class _Cases:
         ]
         return {
             "count": len(self._groups),
-            "names": lists.parts([again.case_of(runs[0]) for runs in self._groups]),
             "folders": lists.parts(folders),
             # Text and file of each link, alternating.
             "records": lists.number("\t".join(some) for some in records),
-            "commands": lists.number(self._command(runs[0]) for runs in self._groups),
-            "repeats": [
-                [short(run.figure) for run in runs if run.figure is not None]
-                for runs in self._groups
-            ],
+            "commands": lists.parts([runs[0].command for runs in self._groups]),
         }
-
-    def _command(self, run: Run) -> str:
-        """Return the command without the case; "" if the call is unknown or not offered."""
-        call = again.call_of(run, self._calls)
-        try:
-            return again.command(call) if call else ""
-        except ValueError:
-            return ""
 
 
 def _folder(hrefs: Sequence[str]) -> str:
@@ -157,14 +122,13 @@ def _folder(hrefs: Sequence[str]) -> str:
 def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:
     view, table = page_table.arrangement.view, page_table.arrangement.table
     rows = view.rows
-    results: dict[str, Any] = {
+    made: dict[str, Any] = {
         "name": table.name,
         "title": table.title,
-        "units": lists.number(str(row.get("unit") or "") for row in rows),
         "rows": len(rows),
         "shown": [
             {
-                **_column(shown.fields[0] if len(shown.fields) == 1 else None, lists),
+                **_column(shown.fields[0] if len(shown.fields) == 1 else None),
                 "title": shown.title,
                 "kind": shown.kind,
                 "answer": shown.is_answer,
@@ -177,49 +141,29 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
             for field in page_table.arrangement.unfolded
         ],
         "axes": {
-            axis: lists.number(axis_of(row, axis) for row in rows) for axis in axes_of(page_table)
+            axis: lists.number(axis_of(row, axis) for row in rows)
+            for axis in table.axes
+            if rows and axis_of(rows[0], axis) is not None
         },
+        "ids": lists.number(page_table.ids),
     }
-    if any("raw" in column for column in results["shown"]):
-        names = [name for name in table.keys if rows and name in rows[0]]
-        rest = [name for name in names if name not in (*_OF_AXES, *_OF_FRAMEWORK)]
-        texts = ([str(row[name]) for name in rest] for row in rows)
-        results["rest"] = lists.number("\t".join(some) for some in texts)
-        results["ways"] = lists.number(map(_way, rows))
-    if page_table.links is not None:
-        results["behind"] = _references(page_table, links, cases, lists)
+    if page_table.has_records:
+        made["behind"] = _references(page_table, links, cases, lists)
     if table.order:
-        results["order"] = {
-            "name": table.order.removeprefix("-"),
-            "down": page_table.arrangement.falls,
-        }
+        name = table.order.removeprefix("-")
+        made["order"] = {"name": name, "down": page_table.arrangement.falls}
     if table.crosstabs:
-        results["across"] = "framework"
-    results["ids"] = lists.number(page_table.ids)
-    return results
+        made["across"] = "framework"
+    return made
 
 
-def _column(field: Field | None, lists: _Lists) -> dict[str, Any]:
-    """Return a column's metadata for the script."""
+def _column(field: Field | None) -> Mapping[str, Any]:
+    """Return a column's name, its meaning, and how its texts look."""
     if field is None:
         return {}
-    results: dict[str, Any] = {"name": field.column.name}
     looks = {cell.text: cell.kind for cell in field.cells if cell.kind.startswith("status")}
-    if looks:
-        results["looks"] = looks
-    if field.column.figure:
-        results["raw"] = lists.number(_raw(cell) for cell in field.cells)
-    return results
-
-
-def _raw(cell: Cell) -> float | None:
-    if cell.is_missing:
-        return None
-    return short(float(cell.sort or cell.text))
-
-
-def short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+    about = {"name": field.column.name, "meaning": field.column.explanation, "looks": looks}
+    return {name: value for name, value in about.items() if value}
 
 
 def _text(cell: Cell) -> str:
@@ -234,40 +178,13 @@ def _references(
     """Return, per position behind a row, labels and case numbers; -1 for no case."""
     table = page_table.arrangement.table
     behind = [links.runs(table, row) for row in page_table.arrangement.view.rows]
-    results = []
+    references = []
     for index in range(max(map(len, behind), default=0)):
         some = [runs[index] if index < len(runs) else None for runs in behind]
-        results.append(
+        references.append(
             {
                 "labels": lists.number(runs[0] if runs else "" for runs in some),
                 "cases": lists.number(cases.place(runs[1]) if runs else -1 for runs in some),
             }
         )
-    return results
-
-
-# ---- what a row is of ---------------------------------------------------------------------------
-
-
-def axes_of(page_table: PageTable) -> list[str]:
-    """Return the axes that the table's rows have."""
-    rows = page_table.arrangement.view.rows
-    return [
-        axis
-        for axis in page_table.arrangement.table.axes
-        if rows and axis_of(rows[0], axis) is not None
-    ]
-
-
-def _way(row: Row) -> str:
-    """Return how a case runs, to match it with a baseline in another framework.
-
-    Ways: with a compiler, the default way, or without the compiler that the framework always trains
-    with ("untypical")."""
-    if row.get("compilation"):
-        return str(row["compilation"])
-    words = [str(row.get(name, "")) for name in ("framework", "mode", "compiler")]
-    framework, mode, compiler = words
-    if compiler == UNCOMPILED != overview.usual_compiler(framework, mode):
-        return "untypical"
-    return overview.compilation_of(framework, mode, compiler)
+    return references

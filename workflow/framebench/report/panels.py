@@ -81,7 +81,6 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
             Plot(
                 title=f"{model}, {'training' if mode == 'train' else mode}",
                 svg=plots.strips(rows, look, axis),
-                narrow=plots.strips(rows, look, axis, narrow=True),
                 description=f"Throughput of {count} cases of {model}, {mode}: a dot for each "
                 "repeat, a tick at the median. The numbers stand in the table Summary.",
                 caption="Each repeat is a dot, the tick and the number are the median, the line "
@@ -140,7 +139,6 @@ def ratios(
         Plot(
             title=name,
             svg=plots.strips(drawn, look, axis, reference=1.0),
-            narrow=plots.strips(drawn, look, axis, reference=1.0, narrow=True),
             description=f"{name}: {shown} ratios against the line at 1. The numbers "
             "stand in the table below.",
             caption=f"{caption} The bar is the 95 % interval. {_without_interval(drawn)}"
@@ -194,7 +192,6 @@ def step_times(
             description=f"Step times of {name}, repeat {run.repeat}: {words}.",
             caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
             + left_out(len(chosen), len(with_steps), "cases"),
-            wide=False,
             axes=axes_of(run.key.row),
         )
         drawn.append((plot, run))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,39 +16,33 @@ from ..statistics import descriptive
 from ..tables.formatting import number
 from . import colours
 from .parts import Parts
-from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, VARIABLES, svg
+from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, svg
 
-#: Room for labels left of a wide plot, and most characters of a label.
-ROOM, LETTERS, NARROW_LETTERS = 360, 46, 44
-NARROW_BOLD = 40  # bold letters that a narrow drawing has room for; more become smaller
-WIDTH = 760  # drawing units of a wide plot: CSS pixels at its natural size
-NARROW = 344  # drawing units of the narrow variant for phones
+WIDTH = 480  # drawing units: readable on a phone as on a wide page
+#: Most characters of a label.
+LETTERS = 52
 ROW = 22
 TOP = 6  # top margin of plots made of rows
+#: Rows that a label with its dots below takes, where the dots are, and rows of a heading.
+_HIGH, _DOTS, _HEADING = 1.95, 1.2, 1.15
 #: A step is slow if it takes this many times the median step of its timed region.
 SLOW = 1.5
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-#: Text below a static drawing while the reader has chosen a baseline.
-AS_MEASURED = "The baseline divides nothing here; the tables have the ratios."
 
 
 @dataclass(frozen=True)
 class Plot:
     """A drawing with its texts.
 
-    ``description``: alternative text. ``caption``: text below, with what was left out. ``narrow``:
-    variant for phones. ``axes``: values that everything in the drawing shares, for the page's
-    filter. ``under_baseline``: text below while a baseline is chosen."""
+    ``description``: alternative text. ``caption``: text below, with what was left out. ``axes``:
+    values that everything in the drawing shares, for the page's filter."""
 
     title: str
     svg: Markup
     description: str
     caption: str
-    narrow: Markup | None = None
-    wide: bool = True
     axes: Mapping[str, str] = field(default_factory=dict)
-    under_baseline: str = AS_MEASURED
 
 
 @dataclass(frozen=True)
@@ -57,15 +50,15 @@ class PlotRow:
     """A row of a strip plot.
 
     Without ``values`` it is a gap, and ``note`` gives the reason; without a framework it is a
-    heading. ``interval`` is drawn as a bar behind the dots. ``axes``: values for the page's filter;
-    None if the browser draws the plot itself."""
+    heading. ``interval`` is drawn as a bar behind the dots. ``axes``: values for the page's filter.
+    """
 
     label: str
     framework: str = ""
     values: Sequence[float] = ()
     note: str = ""
     interval: tuple[float, float] | None = None
-    axes: Mapping[str, str] | None = None
+    axes: Mapping[str, str] = field(default_factory=dict)
     is_ratio: bool = False
 
     @property
@@ -99,10 +92,6 @@ class Look:
     def colour(self, framework: str) -> str:
         return SERIES[colours.number(framework)]
 
-    def variable(self, framework: str) -> str:
-        """Return the colour as a CSS variable, for the page around the plots."""
-        return VARIABLES[self.colour(framework)]
-
     def marker(self, framework: str) -> str:
         """Return the framework's marker, distinct within the report while markers last."""
         return MARKERS[self.frameworks.index(framework) % len(MARKERS)]
@@ -115,132 +104,90 @@ def _decimals(values: Sequence[float]) -> int:
 
 
 def strips(
-    rows: Sequence[PlotRow],
-    look: Look,
-    axis: str,
-    reference: float | None = None,
-    narrow: bool = False,
+    rows: Sequence[PlotRow], look: Look, axis: str, reference: float | None = None
 ) -> Markup:
     """Return a strip plot as SVG: dots, a tick at the median, and the median at the right.
 
-    ``reference``: value of a vertical line, for ratios. ``narrow``: labels above the rows, for
-    phones. Ratios without an interval are hollow dots."""
+    ``reference``: value of a vertical line, for ratios. Labels are above the dots. Ratios without
+    an interval are hollow dots."""
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
-    width = NARROW if narrow else WIDTH
-    left = 12 if narrow else min(ROOM, 28 + 8 * max(len(row.label) for row in rows))
-    right = 12 if narrow else 84
-    places, total = _places(rows, narrow)
+    margin = 12
+    places, total = _places(rows)
     height = ROW * total + 46
     parts = Parts()
-    names = [None if row.axes is None else parts.add(row.axes) for row in rows]
+    names = [parts.add(row.axes) for row in rows]
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes(
-            (left / width, 40 / height, (width - left - right) / width, ROW * total / height)
+            (margin / WIDTH, 40 / height, (WIDTH - 2 * margin) / WIDTH, ROW * total / height)
         )
         axes.set_ylim(total, 0)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="y", visible=False)
-        _x_axis(axes, values, logarithmic, reference, 4 if narrow else 6)
+        _x_axis(axes, values, logarithmic, reference)
         axes.set_xlabel(axis + (" (logarithmic axis)" if logarithmic else ""))
         if reference is not None:
             axes.axvline(reference, color=MUTED, linewidth=1.2)
-
-        for name in dict.fromkeys(names):
-            some = [(at, row) for row, (_, at), own in zip(rows, places, names, strict=True)
-                    if row.values and own == name]  # fmt: skip
-            _dots(axes, some, look, name)
         for row, (label, dots), name in zip(rows, places, names, strict=True):
-            if not row.framework:
-                size = FONT * min(1.0, NARROW_BOLD / len(row.label)) if narrow else FONT
-                write(axes, row.label, 0, label, 8 - left, color=MUTED, fontweight="bold", gid=name,
-                      fontsize=size)  # fmt: skip
-                continue
-            side: dict[str, Any] = {"ha": "left" if narrow else "right", "gid": name}
-            write(axes, fitting(row.label, narrow), 0, label, -6 if narrow else -10, **side)
+            _dots(axes, dots, row, look, name)
+            bold: dict[str, Any] = {} if row.framework else {"color": MUTED, "fontweight": "bold"}
+            _write(axes, fitting(row.label), 0, label, -6, gid=name, ha="left", **bold)
             if row.values:
                 middle = f"{descriptive.median(row.values):.{digits}f}"
-                write(axes, middle, 1, label, 6 if narrow else 74, ha="right", gid=name)
+                _write(axes, middle, 1, label, 6, ha="right", gid=name)
             elif row.note:
-                write(axes, row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
-            if name:
-                top, rows_high = TOP + ROW * (label - 0.5), dots - label + 1
-                parts.row(name, top, width, ROW * rows_high, row.said)
+                _write(axes, row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
+            if row.framework:
+                parts.row(name, TOP + ROW * (label - 0.5), WIDTH, ROW * _HIGH, row.said)
 
-    return svg(draw, width, height, parts)
+    return svg(draw, WIDTH, height, parts)
 
 
-def write(axes: Axes, text: str, side: int, position: float, offset: float, **style: Any) -> None:
-    """Write beside a row, at the left (0) or right (1) edge of the axes."""
+def _write(axes: Axes, text: str, side: int, position: float, offset: float, **style: Any) -> None:
+    """Write at the left (0) or right (1) edge of the axes."""
     axes.annotate(
         text, (side, position), xycoords=axes.get_yaxis_transform(), va="center",
         textcoords="offset points", xytext=(offset, 0), **style,
     )  # fmt: skip
 
 
-def fitting(label: str, narrow: bool) -> str:
+def fitting(label: str) -> str:
     """Return a label cut at the end to the room for it."""
-    most = NARROW_LETTERS if narrow else LETTERS
-    if len(label) <= most:
+    if len(label) <= LETTERS:
         return label
-    return label[: most - 1].rstrip(" ,") + "\N{HORIZONTAL ELLIPSIS}"
+    return label[: LETTERS - 1].rstrip(" ,") + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _places(rows: Sequence[PlotRow], narrow: bool) -> tuple[list[tuple[float, float]], float]:
+def _places(rows: Sequence[PlotRow]) -> tuple[list[tuple[float, float]], float]:
     """Return vertical positions of each row's label and dots, and the total, in rows."""
     places = []
     at = 0.0
     for row in rows:
-        above = narrow and bool(row.framework)
-        places.append((at + 0.5, at + (1.2 if above else 0.5)))
-        at += 1.95 if above else 1.15 if narrow else 1.0
+        places.append((at + 0.5, at + _DOTS))
+        at += _HIGH if row.framework else _HEADING
     return places, at
 
 
-def _dots(
-    axes: Axes,
-    rows: Sequence[tuple[float, PlotRow]],
-    look: Look,
-    name: str | None,
-) -> None:
-    """Draw rows with values at their positions.
-
-    ``name``: of their part. Rows that look alike share one artist, because Matplotlib is slow per
-    artist."""
-    if not rows:
+def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str) -> None:
+    """Draw the values of a row. ``name``: of its part."""
+    if not row.values:
         return
-    bars = [(position, *row.interval, row) for position, row in rows if row.interval]
-    _lines(axes, bars, look, linewidth=7, alpha=0.3, gid=name)
-    alike: dict[tuple[str, bool, bool], list[tuple[float, PlotRow]]] = defaultdict(list)
-    for position, row in rows:
-        alike[row.framework, len(row.values) > 1, row.is_hollow].append((position, row))
-    for (framework, several, hollow), some in alike.items():
-        style: dict[str, Any] = {
-            "linestyle": "none", "color": look.colour(framework), "clip_on": False, "gid": name,
-        }  # fmt: skip
-        dots = [(value, position) for position, row in some for value in row.values]
-        axes.plot(
-            *zip(*dots, strict=True), marker=look.marker(framework), markersize=6.5,
-            alpha=0.6 if several else 0.95, fillstyle="none" if hollow else "full",
-            markeredgewidth=1.6 if hollow else 0, **style,
-        )  # fmt: skip
-        if several:
-            middles = [descriptive.median(row.values) for _, row in some]
-            axes.plot(middles, [position for position, _ in some], marker="|", markersize=15,
-                      markeredgewidth=2.4, **style)  # fmt: skip
-
-
-def _lines(
-    axes: Axes, lines: Sequence[tuple[float, float, float, PlotRow]], look: Look, **style: Any
-) -> None:
-    """Draw horizontal lines (position, start, end) in the colours of their rows."""
-    if lines:
-        places, starts, ends, rows = zip(*lines, strict=True)
-        colours = [look.colour(row.framework) for row in rows]
-        axes.hlines(places, starts, ends, colors=colours, **style)
+    colour, several = look.colour(row.framework), len(row.values) > 1
+    if row.interval:
+        axes.hlines([position], *row.interval, colors=colour, linewidth=7, alpha=0.3, gid=name)
+    style: dict[str, Any] = {"linestyle": "none", "color": colour, "clip_on": False, "gid": name}
+    axes.plot(
+        row.values, [position] * len(row.values), marker=look.marker(row.framework),
+        markersize=6.5, alpha=0.6 if several else 0.95,
+        fillstyle="none" if row.is_hollow else "full",
+        markeredgewidth=1.6 if row.is_hollow else 0, **style,
+    )  # fmt: skip
+    if several:
+        axes.plot([descriptive.median(row.values)], [position], marker="|", markersize=15,
+                  markeredgewidth=2.4, **style)  # fmt: skip
 
 
 def limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
@@ -256,7 +203,7 @@ def limits(values: Sequence[float], reference: float | None) -> tuple[float, flo
 
 
 def _x_axis(
-    axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None, ticks: int
+    axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None
 ) -> None:
     if not values:
         axes.set_xticks([])
@@ -270,7 +217,7 @@ def _x_axis(
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_xlim(*limits(values, reference))
-        axes.xaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
 
 def steps(

@@ -28,9 +28,6 @@ class Link:
     label: str
 
 
-#: Label and links of each group of records behind a row.
-RecordLinks = Sequence[tuple[str, Sequence[Link]]]
-
 _LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 
 
@@ -48,10 +45,6 @@ class RowLinks:
     def none() -> RowLinks:
         """Return an empty lookup, for a page without records."""
         return RowLinks({}, lambda run, text: Link(text, "", ""))
-
-    def links_of(self, table: Table, row: Row) -> RecordLinks:
-        """Return the labelled record links of a row of a table of cases."""
-        return [(label, self.to(runs)) for label, runs in self.runs(table, row)]
 
     def runs(self, table: Table, row: Row) -> list[tuple[str, Sequence[Run]]]:
         """Return the labelled runs behind a row."""

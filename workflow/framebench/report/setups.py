@@ -12,7 +12,7 @@ from ..records.fields.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 from ..tables.measured import runs_in
-from .plots import Look
+from . import colours
 from .record_links import Link
 
 MAX_SETUPS = 12
@@ -37,7 +37,7 @@ class FrameworkSetup:
 
 
 def of_runs(
-    runs: Sequence[Run], look: Look, link: Callable[[Run, str], Link]
+    runs: Sequence[Run], link: Callable[[Run, str], Link]
 ) -> tuple[list[FrameworkSetup], int]:
     """Return a setup per framework, version, source, machine and environment.
 
@@ -63,7 +63,7 @@ def of_runs(
         setups.append(
             FrameworkSetup(
                 framework=runs_in(run.case),
-                colour=look.variable(runs_in(run.case)),
+                colour=colours.variable(runs_in(run.case)),
                 version=run.case.framework_version or "not known",
                 source=run.case.source,
                 runs=len(group),

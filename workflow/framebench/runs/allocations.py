@@ -1,33 +1,10 @@
-"""Cluster allocations that runs of a plan share, and allocations that SLURM refuses."""
+"""Cluster allocations that runs of a plan share."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
 
-from ..plan.planning import Plan, PlannedRun
-
-
-def refused(plan: Plan, refusal: Callable[[Sequence[str]], str]) -> list[str]:
-    """Return a line for each topology of pending runs that SLURM would refuse.
-
-    ``refusal`` asks SLURM with the longest run. Empty without a SLURM cluster.
-    """
-    described = plan.settings.cluster
-    if described is None or described.starter != "srun":
-        return []
-    shapes: dict[str, list[PlannedRun]] = defaultdict(list)
-    for run in plan.pending:
-        shapes[run.case.topology].append(run)
-    lines = []
-    for topology, runs in shapes.items():
-        case, minutes = runs[0].case, max(plan.minutes[run.case] for run in runs)
-        cuda = plan.capacity.accelerator == "cuda"
-        if why := refusal(
-            described.options(case.nodes, case.devices_per_node, minutes, cuda, case.node)
-        ):
-            lines.append(f"SLURM would not take the {len(runs)} run(s) of {topology}: {why}")
-    return lines
+from ..plan.planning import Plan
 
 
 def allocations(plan: Plan, size: int, apart: bool = False) -> dict[str, str]:

@@ -12,9 +12,8 @@ from pathlib import Path
 from core import axes
 from core.case import Case
 
-from ..config import starters
 from ..config.catalog import Catalog
-from ..config.starters import STARTERS
+from ..config.values import bytes_of
 from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
@@ -60,9 +59,7 @@ def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> lis
         return []
     places = ["--file", str(software.file.path), "--marker", str(software.marker)]
     places += hashing(plan)
-    cluster = plan.settings.cluster
-    if nodes > 1 and cluster:
-        places += ["--start-nodes", starters.command(cluster.starter, nodes, framebench[0])]
+    places += ["--nodes", str(nodes)] if nodes > 1 else []
     return [*framebench, "environment", *places, "--"]
 
 
@@ -182,11 +179,9 @@ def axis_options(plan: Plan, case: Case) -> dict[str, object]:
 
 
 def _case(plan: Plan, case: Case) -> dict[str, object]:
-    cluster = plan.settings.cluster
     return {
         **axis_options(plan, case),
         **{key.replace("_", "-"): value for key, value in data_of(case, plan.settings).items()},
-        "start-nodes": STARTERS[cluster.starter] if cluster and case.nodes > 1 else None,
         "node": case.node or None,
     }
 
@@ -197,17 +192,17 @@ def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, ob
     ``devices``: of the measurement; ``minutes``: requested minutes of the job, None for the
     default.
     """
-    settings, cluster = plan.settings, plan.settings.cluster
+    settings, memory = plan.settings, plan.settings.memory_limit
+    if settings.cluster and memory and memory.endswith("%"):
+        memory = f"{bytes_of(memory, settings.cluster.memory_mib)}MiB"
     return {
         "accelerator": plan.capacity.accelerator,
         "emulated": settings.emulated if plan.capacity.accelerator == "cpu" else None,
         "cores-per-device": plan.capacity.cores_per_device,
         "time-limit": run_limit(settings, minutes),
-        "memory-limit": settings.memory_limit,
-        "node-memory": f"{cluster.memory_mib}MiB" if cluster else None,
+        "memory-limit": memory,
         "cores": plan.capacity.cores,
         "side-by-side": plan.is_beside(devices) or None,
-        "open-ports": "allow" if settings.open_ports else None,
         "seed": settings.seed,
     }
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 from core import bounded
+from core.srun import srun
 
 from ..environments import soundness
 from ..files import children, locks
@@ -33,9 +33,10 @@ def main(arguments: list[str]) -> int:
         "--without-hashes", action="store_true", help="install whatever has the pinned versions"
     )
     parser.add_argument(
-        "--start-nodes",
-        metavar="COMMAND",
-        help="what starts a command once on each node of a run that has several: all build it",
+        "--nodes",
+        type=int,
+        default=1,
+        help="of a run that has several in a SLURM job: all build it",
     )
     parser.add_argument(
         "--model",
@@ -53,8 +54,8 @@ def main(arguments: list[str]) -> int:
     status = 0
     hashed = not options.without_hashes
     marker = options.marker or _usual_marker(options.file, hashed)
-    if options.start_nodes:
-        status = _build_on_nodes(options.start_nodes, options.file, marker, hashed)
+    if options.nodes > 1:
+        status = _build_on_nodes(options.nodes, options.file, marker, hashed)
     elif not soundness.is_sound(marker):
         status = _build(options.file, marker, hashed)
     for model in options.model:
@@ -92,13 +93,13 @@ def _divert(log: Path) -> int:
     return before
 
 
-def _build_on_nodes(start: str, file: Path, marker: Path, hashed: bool) -> int:
+def _build_on_nodes(nodes: int, file: Path, marker: Path, hashed: bool) -> int:
     command = [sys.executable, str(Path(__file__).parents[1]), "environment"]
     caught: list[int] = []
     places = ["--file", str(file), "--marker", str(marker)]
     places += [] if hashed else ["--without-hashes"]
     parent = os.environ.pop(PARENT_VARIABLE, None)  # children on other nodes have another parent
-    status = run([*shlex.split(start), *command, *places], caught)
+    status = run([*srun(nodes), *command, *places], caught)
     if parent:
         os.environ[PARENT_VARIABLE] = parent
     return 128 + caught[0] if caught else status

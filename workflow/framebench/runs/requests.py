@@ -92,5 +92,5 @@ def check(plan: Plan, requests: Iterable[JobRequest]) -> None:
         raise ConfigError(
             f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
             f"the time that they are asked for; allowed: at most {most:g}. Narrow the suite, or "
-            "lower time_limit or cluster.least_time: snakemake plan has the requests"
+            "lower time_limit: snakemake plan has the requests"
         )

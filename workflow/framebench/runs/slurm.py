@@ -33,11 +33,10 @@ _LOG_BYTES = 2**16
 
 
 class SlurmError(RuntimeError):
-    """A failed SLURM command; the message names it and the reason, ``words`` the reason alone."""
+    """A failed SLURM command; the message names it and the reason."""
 
     def __init__(self, command: Sequence[str], text: str) -> None:
         super().__init__(f"{' '.join(command)}: {text}")
-        self.words = text
 
 
 class SlurmJob(NamedTuple):
@@ -152,18 +151,6 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
         time.sleep(poll)
     (results / FILE).unlink(missing_ok=True)
     return len(found)
-
-
-def refusal(options: Sequence[str]) -> str:
-    """Return why SLURM refuses a job with these ``sbatch`` options, or cannot be asked.
-
-    Returns "" if SLURM accepts it. Nothing is submitted.
-    """
-    try:
-        output_of("sbatch", "--test-only", *options, "--wrap=true")
-    except SlurmError as error:
-        return " ".join(error.words.replace("sbatch: error: ", "").split())
-    return ""
 
 
 def output_of(*command: str) -> str:

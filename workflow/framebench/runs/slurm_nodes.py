@@ -30,17 +30,17 @@ def nodes(cluster: Cluster) -> dict[str, str]:
     SLURM does not answer or has no node there.
     """
     try:
-        listed = output_of("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%f|%E")
+        listed = output_of("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%E")
     except SlurmError as error:
         raise ConfigError(
             f"config: nodes_named: SLURM does not say which there are: {error}"
         ) from None
     results: dict[str, str] = {}
     for line in listed.splitlines():
-        name, partition, state, features, why = (*line.split("|", 4), *[""] * 4)[:5]
+        name, partition, state, why = (*line.split("|", 3), *[""] * 3)[:4]
         is_ours = partition.rstrip("*") == cluster.partition
         if is_ours if cluster.partition else partition.endswith("*"):
-            results[name] = _against(state, features, why, cluster.constraint)
+            results[name] = _against(state, why)
     if not results:
         where = f"partition {cluster.partition}" if cluster.partition else "the usual partition"
         raise ConfigError(f"config: nodes_named: SLURM has no node in {where}")
@@ -58,13 +58,10 @@ def noted(results: Path) -> dict[str, str]:
     return known
 
 
-def _against(state: str, features: str, why: str, constraint: str | None) -> str:
+def _against(state: str, why: str) -> str:
     bare = state.rstrip("*~#!%$@^-+")
     silent = _SILENT in state
     if bare in _OUT_OF_SERVICE or silent:
         reason = f", {why}" if why not in ("", "none") else ""
         return f"SLURM says {state}{reason}"
-    simple = constraint is not None and constraint.replace("_", "").replace("-", "").isalnum()
-    if simple and constraint not in features.split(","):
-        return f"it lacks the feature {constraint}"
     return ""

@@ -6,22 +6,18 @@ It says who is fastest at each setting, by how much, how sure that is, and who i
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
 from itertools import chain
 
 import pandas as pd
 from core import precisions
 from core.text import duration
 
-from .. import PROJECT
-from ..cases.conditions import OF_VARIANT, THROUGHPUT
-from ..cases.names import topology
-from ..config import catalog, statuses
+from ..cases.conditions import OF_VARIANT
+from ..config import statuses
 from ..config.catalog import model_title
 from ..records import verified
 from ..records.fields import disturbance
@@ -34,18 +30,28 @@ from .contests import Contest
 from .declared import efficiency, own_model
 from .declared.fastest import OPEN, ORDER_SURE, SURE, judge, open_order, too_few
 from .declared.variants import VARIANTS
-from .measured import NO_FRAMEWORK
+from .first_sentence import ahead, answer_sentence, interval_of_lead, lead_size
 from .origin import Origin
 from .results import CaseResult
+from .setting_names import (
+    contest_name,
+    listed,
+    precision_words,
+    setting_labels,
+    setting_name,
+    title_of,
+    titles,
+)
+from .setting_names import titled as titled
 from .table import Inputs, Table
 
-#: Benchmarks that time steps of a model, in words.
-MODES = {"train": "training", "inference": "inference"}
 #: Settings that fit on the first screen; pages fold others.
 MOST_SETTINGS = 4
 EACH_FASTEST = "each in its fastest precision"
-#: Clauses of the sentence, and names in one list.
-_MOST_CLAUSES = 3
+#: Models that the first line names.
+_MOST_MODELS = 3
+#: Axes in which the entrants of a setting differ.
+_AXES = ("framework", "compiler", "precision")
 #: Command of the next call where no call is known.
 _COMMAND = "snakemake --cores all"
 
@@ -57,7 +63,8 @@ class Entrant:
     ``label``: title of the framework, and its compiler; of a variant, its name. ``precision``: in
     words. ``value``: median, in the setting's unit, or ratio of a variant to the first one.
     ``percent``: of the best figure. ``interval``: 95 % interval of ``value``; None with too few
-    repeats. ``notes``: whatever distinguishes the figure, such as its compiler."""
+    repeats. ``notes``: whatever distinguishes the figure, such as its compiler. ``axes``: its
+    framework, compiler and precision, as in records."""
 
     framework: str
     label: str
@@ -69,7 +76,7 @@ class Entrant:
     interval: tuple[float, float] | None
     repeats: int
     notes: Sequence[str]
-    results: Sequence[CaseResult]
+    axes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,7 @@ def first_screen(
     families = _families(found)
     every = [contest for family in families for contest in family.shown]
     rows = view.records(judge(every))
-    label = _labels(rows)
+    label = setting_labels(rows)
     is_slow = {id(result): efficiency.relate_to_peak(inputs, result)[1]
                for contest in found for result in contest.entrants}  # fmt: skip
     each = {id(family.each_fastest) for family in families}
@@ -175,7 +182,7 @@ def first_screen(
     results = [*inputs.cases.values(), *inputs.others.values()]
     return FirstScreen(
         _what(runs, provenance),
-        _sentence(settings, about_own, provenance.machines),
+        answer_sentence(settings, about_own, provenance.machines),
         settings,
         cannot,
         why_not,
@@ -281,13 +288,15 @@ def _setting(
         details = details.replace(precision, EACH_FASTEST, 1)
     first = contest.entrants[0] if contest.entrants else None
     top = first.throughput if first else None
-    several = len({result.case.precision for result in contest.entrants}) > 1
+    shown, others = _apart(contest, is_each_fastest)
     entrants = [
-        _entrant(result, top or 1.0, is_each_fastest or several, is_slow.get(id(result), False))
-        for result in contest.entrants
+        _entrant(result, top or 1.0, is_each_fastest, is_slow.get(id(result), False))
+        for result in shown
     ]
+    aside = [f"as in {precision_words(others[0].case.precision)}: "
+             f"{titles(contest_name(result) for result in others)}"] if others else []  # fmt: skip
     verdict, between, state = _verdict(contest, row)
-    leader = _title(first) if first and row["lead"] is not None else ""
+    leader = title_of(first) if first and row["lead"] is not None else ""
     return SettingAnswer(
         title,
         details,
@@ -299,10 +308,25 @@ def _setting(
         leader,
         row["lead"],
         entrants,
-        _aside(contest, hidden),
+        [*aside, *_aside(contest, hidden)],
         row,
         is_each_fastest,
     )
+
+
+def _apart(
+    contest: Contest, is_each_fastest: bool
+) -> tuple[Sequence[CaseResult], Sequence[CaseResult]]:
+    """Return the entrants to show, and those that are the same as in the baseline's setting.
+
+    Whoever is faster than an entrant in another precision is shown, too."""
+    entrants = contest.entrants
+    if not is_each_fastest:
+        return entrants, ()
+    own = [precisions.baseline(result.case.precision) is not None for result in entrants]
+    last = len(own) - own[::-1].index(True) if any(own) else len(own)
+    last = max(last, 2)
+    return entrants[:last], entrants[last:]
 
 
 def _entrant(result: CaseResult, top: float, with_precision: bool, is_slow: bool) -> Entrant:
@@ -316,7 +340,7 @@ def _entrant(result: CaseResult, top: float, with_precision: bool, is_slow: bool
     notes += ["slow library"] if is_slow else []
     return Entrant(
         result.case.framework,
-        _title(result),
+        title_of(result),
         precision,
         formatting.rounded(value, "#.3g"),
         result.unit,
@@ -325,23 +349,23 @@ def _entrant(result: CaseResult, top: float, with_precision: bool, is_slow: bool
         result.interval,
         repeats,
         notes,
-        [result],
+        {name: getattr(result.case, name) for name in _AXES},
     )
 
 
 def _verdict(contest: Contest, row: Row) -> tuple[str, str, str]:
     """Return who leads, the interval of the lead with what it depends on, and the state."""
     if contest.missing:
-        return "Open", f"not measured yet: {_names(contest.missing)}", OPEN
+        return "Open", f"not measured yet: {titles(contest.missing)}", OPEN
     if not contest.entrants:
         return "No figure", "", ""
-    first = _title(contest.entrants[0])
+    first = title_of(contest.entrants[0])
     if row["lead"] is None:
         # A roof of the machine has no framework, and none competes.
         return (f"Only {first} has a figure", "", "") if row["framework"] else ("", "", "")
-    second = _title(contest.entrants[1])
+    second = title_of(contest.entrants[1])
     interval = (row["lead_ci_low"], row["lead_ci_high"])
-    between = [_between(*interval)] if None not in interval else []
+    between = [interval_of_lead(*interval)] if None not in interval else []
     if row["verdict"] == NO_DIFFERENCE:
         between.append("more repeats would not settle it")
         return f"No difference between {first} and {second}", "; ".join(between), row["certainty"]
@@ -351,16 +375,15 @@ def _verdict(contest: Contest, row: Row) -> tuple[str, str, str]:
         between.append(_why_unsure(row))
     if contest.other_batch:
         between.append(titled(contest.other_batch))
-    ahead = _ahead(row["lead"])
-    verdict = f"{first}, {ahead} {second}"
+    verdict = f"{first}, {ahead(row['lead'])} {second}"
     return verdict, "; ".join(filter(None, between)), row["certainty"]
 
 
 def _why_open(contest: Contest, row: Row) -> str:
     order = open_order(contest)
     if order:
-        rivals = [_title(result) for result in order.contenders[1:]]
-        return f"not settled against {_listed(rivals)}"
+        rivals = [title_of(result) for result in order.contenders[1:]]
+        return f"not settled against {listed(rivals)}"
     if too_few(row):
         return f"too few repeats: needs {row['repeats_to_show']}"
     return "not significant"
@@ -371,26 +394,6 @@ def _why_unsure(row: Row) -> str:
         return "size of the lead not yet"
     flags = {*row["flags"].split()}
     return "other programs disturbed it" if disturbance.FLAG in flags else "its figures vary"
-
-
-def _ahead(lead: float) -> str:
-    """Return a lead as text: ``6 % ahead of``, ``2.3 times as fast as``."""
-    return f"{_size(lead)} as fast as" if lead >= 2 else f"{_size(lead)} ahead of"
-
-
-def _size(lead: float) -> str:
-    if lead >= 2:
-        return f"{lead:.2g} times"
-    return f"{100 * (lead - 1):.0f} %" if lead >= 1.01 else "less than 1 %"
-
-
-def _between(low: float, high: float) -> str:
-    """Return the interval of a lead as text."""
-    if high >= 2:
-        return f"between {low:.2f} and {high:.2f} times"
-    if low < 1:
-        return f"between {100 * (1 - low):.0f} % behind and {100 * (high - 1):.0f} % ahead"
-    return f"between {100 * (low - 1):.0f} and {100 * (high - 1):.0f} %"
 
 
 def _aside(contest: Contest, hidden: Collection[tuple[str, str]]) -> list[str]:
@@ -411,9 +414,7 @@ def _aside(contest: Contest, hidden: Collection[tuple[str, str]]) -> list[str]:
             reasons[words.words if words else result.standing].append(name)
         elif (name, case.precision) not in hidden:
             reasons["cannot"].append(name)
-    if contest.entrants and contest.missing:
-        reasons["not measured yet"] = [*contest.missing]
-    return [f"{reason}: {_names(names)}" for reason, names in reasons.items()]
+    return [f"{reason}: {titles(names)}" for reason, names in reasons.items()]
 
 
 def _variants(rows: Sequence[Row]) -> Iterator[SettingAnswer]:
@@ -422,7 +423,7 @@ def _variants(rows: Sequence[Row]) -> Iterator[SettingAnswer]:
 
     def name_of(row: Row) -> str:
         compiler = "" if row["compiler"] == "none" else row["compiler"]
-        parts = (titled(row["framework"]), compiler, *_name(row, parameters_of(row)))
+        parts = (titled(row["framework"]), compiler, *setting_name(row, parameters_of(row)))
         return ", ".join(filter(None, parts))
 
     apart = (*OF_VARIANT, "framework_version", "environment", "machine")
@@ -444,7 +445,7 @@ def _variants_of(name: str, rows: Sequence[Row]) -> SettingAnswer:
     verdict, between, state = "No ratio", "", ""
     if best:
         ratio, low, high = (best[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high"))
-        size = _size(ratio) if ratio >= 1 else f"{100 * (1 - ratio):.0f} %"
+        size = lead_size(ratio) if ratio >= 1 else f"{100 * (1 - ratio):.0f} %"
         word = "faster" if ratio >= 1 else "slower"
         verdict = (
             f"{best['suite_variant']}, {size} {'as fast as' if ratio >= 2 else word + ' than'}"
@@ -464,100 +465,13 @@ def _variants_of(name: str, rows: Sequence[Row]) -> SettingAnswer:
 
 def _variant(row: Row, top: float) -> Entrant:
     ratio, low, high = (row[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high"))
-    result: CaseResult = row["result"]
-    count = len(result.values)
+    interval = None if low is None else (low, high)
+    notes = [] if interval else [formatting.counted(row["repeats"], "repeat")]
     return Entrant(
-        result.case.framework, row["suite_variant"], precision_words(result.case.precision),
-        f"{ratio:.2f}\N{MULTIPLICATION SIGN}", "", ratio, round(100 * ratio / top),
-        None if low is None else (low, high), count,
-        [] if low is not None else [formatting.counted(count, "repeat")], [result],
+        row["framework"], row["suite_variant"], precision_words(row["precision"]),
+        f"{ratio:.2f}\N{MULTIPLICATION SIGN}", "", ratio, round(100 * ratio / top), interval,
+        row["repeats"], notes, {name: row[name] for name in _AXES},
     )  # fmt: skip
-
-
-# ---- names --------------------------------------------------------------------------------------
-
-
-@cache
-def _titles() -> Mapping[str, str]:
-    """Return the titles of this project's frameworks, by name."""
-    declared = catalog.load_catalog(PROJECT).frameworks
-    return {name: framework["title"] for name, framework in declared.items()}
-
-
-def titled(text: str) -> str:
-    """Return a text with the titles of frameworks in place of their names."""
-    titles = _titles()
-    return re.sub(r"\b\w+\b(?!\.\w)", lambda match: titles.get(match[0], match[0]), text)
-
-
-def _title(result: CaseResult) -> str:
-    return titled(contest_name(result))
-
-
-def contest_name(result: CaseResult) -> str:
-    """Return the framework of a case, or NO_FRAMEWORK."""
-    return result.case.framework or NO_FRAMEWORK
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names as a list in prose."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(map(titled, dict.fromkeys(names)))
-
-
-def precision_words(precision: str) -> str:
-    """Return a precision in words."""
-    return "mixed precision" if precision == "amp" else precision
-
-
-def _name(row: Row, parameters: str = "") -> tuple[str, str]:
-    """Return the title of a setting and its details, without settings and environment."""
-    metric = "" if row["metric"] == THROUGHPUT else row["metric"]
-    batch = row["batch_per_device"]
-    each = " per device" if (row["nodes"] or 1) * (row["devices_per_node"] or 1) > 1 else ""
-    size = f"batch {batch}{each}" if batch else ""
-    if row["mode"] in MODES:
-        title, devices = f"{model_title(row['model'])} {MODES[row['mode']]}", _devices(row)
-    else:
-        title = " ".join(filter(None, [row["mode"].replace("_", " "), row["model"]]))
-        title = title[:1].upper() + title[1:]
-        devices = topology(row["nodes"], row["devices_per_node"])
-    parts = [precision_words(row["precision"]), devices, size, parameters, metric]
-    return title, ", ".join(filter(None, parts))
-
-
-def _devices(row: Row) -> str:
-    """Return the devices of a row in words: ``2 cores``, ``2 nodes x 8 GPUs``; "" if unknown."""
-    nodes, count, cores = row["nodes"], row["devices_per_node"], row["cores_per_device"]
-    if not nodes or not count:
-        return ""
-    words = formatting.counted(count, "GPU" if row["accelerator"] == "cuda" else "device")
-    if row["accelerator"] == "cpu" and cores:
-        several = f"{count} x " if count > 1 else ""
-        words = several + formatting.counted(cores, "core")
-    return f"{nodes} nodes x {words}" if nodes > 1 else words
-
-
-def _labels(rows: Sequence[Row]) -> Callable[[Row], tuple[str, str]]:
-    """Return a function that gives the title and details of a row, with what distinguishes it."""
-    parameters_of = formatting.own_parameters(rows)
-
-    def full(row: Row) -> str:
-        return "\n".join(_name(row, parameters_of(row)))
-
-    name = contests.named(rows, full)
-
-    def label(row: Row) -> tuple[str, str]:
-        title, _, details = name(row).partition("\n")
-        return title, details
-
-    return label
-
-
-# ---- lines --------------------------------------------------------------------------------------
 
 
 def _what(runs: Sequence[Run], provenance: Origin) -> list[str]:
@@ -566,7 +480,7 @@ def _what(runs: Sequence[Run], provenance: Origin) -> list[str]:
     took = f" in {provenance.took}" if provenance.took else ""
     parts = [
         ", ".join(provenance.suites),
-        _listed(models) if len(models) <= _MOST_CLAUSES else f"{len(models)} models",
+        listed(models) if len(models) <= _MOST_MODELS else f"{len(models)} models",
         "; ".join(provenance.machines) or "machine not recorded",
         " to ".join(days),
         formatting.counted(len(runs), "run") + took,
@@ -578,127 +492,6 @@ def _day(text: str) -> str:
     """Return an ISO date in words."""
     day = date.fromisoformat(text)
     return f"{day.day} {day:%b %Y}"
-
-
-def _sentence(
-    settings: Sequence[SettingAnswer], about_own: Sequence[str], machines: Sequence[str]
-) -> str:
-    """Return the sentence that answers: who is fastest where, by how much, how sure."""
-    frameworks = [setting for setting in settings if not setting.is_variants]
-    compared = [setting for setting in frameworks if setting.leader]
-    if not compared:
-        return _without_comparison(frameworks, settings, about_own)
-    here = "On these machines " if len(machines) > 1 else "On this machine " * len(machines)
-    leaders = _by_leader(compared)
-    if len(leaders) == 1:
-        (leader, some), *_ = leaders.items()
-        several = f"{len(some)} of {len(frameworks)} settings"
-        if len(some) == len(frameworks):
-            several = f"all {len(some)} settings"
-        where = some[0].name if len(frameworks) == 1 else several
-        return f"{here}{_leads(leader, some)} in {where}, {_sizes(some)} ({_certainty(some)})."
-    for words in (_precision_kind, _mode, _model, lambda setting: setting.title):
-        places = {leader: [*dict.fromkeys(map(words, some))] for leader, some in leaders.items()}
-        named = [place for some in places.values() for place in some]
-        if len(named) == len({*named}) and all(named) and len(leaders) <= _MOST_CLAUSES:
-            clauses = [
-                f"{_leads(leader, some)} in {_listed(places[leader])}, {_sizes(some)} "
-                f"({_certainty(some)})"
-                for leader, some in leaders.items()
-            ]
-            return f"{here}{'; '.join(clauses)}."
-    counts = [f"{leader} in {len(some)}" for leader, some in leaders.items()]
-    text = f"leads in {len(compared)} settings: {_listed(counts)} ({_certainty(compared)})."
-    return f"{here}{text}" if here else text.capitalize()
-
-
-def _by_leader(compared: Sequence[SettingAnswer]) -> dict[str, list[SettingAnswer]]:
-    """Return the settings by leader, the one of most settings first."""
-    leaders: dict[str, list[SettingAnswer]] = defaultdict(list)
-    for setting in compared:
-        even = setting.row["verdict"] == NO_DIFFERENCE
-        names = [entrant.label for entrant in setting.entrants[:2]]
-        leaders[_listed(names) if even else setting.leader].append(setting)
-    return dict(sorted(leaders.items(), key=lambda pair: -len(pair[1])))
-
-
-def _leads(leader: str, some: Sequence[SettingAnswer]) -> str:
-    if all(setting.row["verdict"] == NO_DIFFERENCE for setting in some):
-        return f"{leader} are equally fast"
-    is_settled = all(setting.state in (SURE, ORDER_SURE) for setting in some)
-    return f"{leader} is fastest" if is_settled else f"{leader} leads"
-
-
-def _sizes(some: Sequence[SettingAnswer]) -> str:
-    """Return the leads over the runner-up as text, such as ``9 to 55 % ahead``."""
-    leads = sorted(setting.lead or 1.0 for setting in some)
-    low, high = _size(leads[0]), _size(leads[-1])
-    if low == high:
-        return low if leads[0] >= 2 else f"{low} ahead"
-    if leads[-1] < 2:
-        return f"{low.removesuffix(' %')} to {high} ahead"
-    return f"{leads[0]:.2g} to {leads[-1]:.2g} times the next"
-
-
-def _certainty(some: Sequence[SettingAnswer]) -> str:
-    """Return how sure the leads are: ``sure``, or ``order sure in 1, open in 2``."""
-    states = Counter(setting.state for setting in some)
-    if len(states) == 1:
-        return some[0].state
-    return ", ".join(
-        f"{state} in {states[state]}" for state in (SURE, ORDER_SURE, OPEN) if states[state]
-    )
-
-
-def _precision_kind(setting: SettingAnswer) -> str:
-    """Return the precision in words; "" if there is none."""
-    if not setting.is_each_fastest:
-        return precision_words(setting.row["precision"])
-    leading = setting.entrants[0].precision
-    return "mixed precision" if leading == "mixed" else f"the fastest precision of each ({leading})"
-
-
-def _mode(setting: SettingAnswer) -> str:
-    return MODES.get(setting.row["mode"], "")
-
-
-def _model(setting: SettingAnswer) -> str:
-    return model_title(setting.row["model"]) if setting.row["model"] else ""
-
-
-def _without_comparison(
-    frameworks: Sequence[SettingAnswer],
-    settings: Sequence[SettingAnswer],
-    about_own: Sequence[str],
-) -> str:
-    if about_own:
-        return f"{about_own[0]}."
-    variants = [setting for setting in settings if setting.is_variants]
-    if variants and not any(len(setting.entrants) > 1 for setting in frameworks):
-        return _sentence_of_variants(variants)
-    names = dict.fromkeys(entrant.label for some in frameworks for entrant in some.entrants)
-    if waiting := [some for some in frameworks if some.state == OPEN]:
-        return f"No answer yet: {waiting[0].between}."
-    if not names:
-        return "Nothing was measured: no run has a figure."
-    only = [name for name in names if name != NO_FRAMEWORK]
-    return (
-        f"Only {_listed(only)} was measured, so there is nothing to compare."
-        if len(only) == 1
-        else "There is nothing to compare: no two frameworks have a figure at the same setting."
-    )
-
-
-def _sentence_of_variants(variants: Sequence[SettingAnswer]) -> str:
-    if len(variants) == 1:
-        found = variants[0]
-        return f"{found.verdict}{f' ({found.state})' if found.state else ''}."
-    base = variants[0].row["base_suite_variant"]
-    counts = Counter(setting.leader for setting in variants if setting.state == SURE)
-    if not counts:
-        return f"No variant differs significantly from {base} yet."
-    won = [f"{name} in {count}" for name, count in counts.most_common()]
-    return f"Fastest variant of {len(variants)} cases: {_listed(won)} (significant ones)."
 
 
 def _cannot(
@@ -725,7 +518,7 @@ def _cannot(
             continue
         verb = "has" if len(names) == 1 else "have"
         what = precision_words(precision) if precision else "this benchmark"
-        lines.append(f"{_listed([*map(titled, sorted(names))])} {verb} no {what} here.")
+        lines.append(f"{listed([*map(titled, sorted(names))])} {verb} no {what} here.")
         why_not += [(titled(name), titled(reasons[name])) for name in names]
         hidden |= {(name, precision) for name in names}
     return lines, why_not, hidden
@@ -736,8 +529,8 @@ def _excluded(results: Iterable[CaseResult]) -> list[str]:
     lines = []
     for result in results:
         if result.excluded:
-            title, details = _name({**result.key.row, "metric": result.key.metric})
-            name = "+".join([_title(result), *result.variation])
+            title, details = setting_name({**result.key.row, "metric": result.key.metric})
+            name = "+".join([title_of(result), *result.variation])
             lines.append(f"Excluded: {name}, {title}, {details}: {result.excluded}")
     return [*dict.fromkeys(lines)]
 
@@ -765,12 +558,12 @@ def _next(found: Sequence[Contest], command: str) -> NextStep | None:
     command = command or _COMMAND
     missing = [*dict.fromkeys(name for contest in found for name in contest.missing)]
     if missing:
-        return NextStep(f"To measure {_names(missing)}", None, command)
+        return NextStep(f"To measure {titles(missing)}", None, command)
     orders = [order for contest in found if (order := open_order(contest))]
     if orders:
         seconds = sum(order.seconds for order in orders)
-        rivals = [_title(result) for order in orders for result in order.contenders]
-        names = _listed([*dict.fromkeys(rivals)])
+        rivals = [title_of(result) for order in orders for result in order.contenders]
+        names = listed([*dict.fromkeys(rivals)])
         text = f"To settle the order of {names}, about {duration(60 * round(seconds / 60 + 0.5))}"
         return NextStep(text, seconds, command)
     return None

@@ -6,8 +6,6 @@ import json
 import random
 import re
 import shutil
-import tarfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from framebench import cli
 from ...browser import Browser
 from ...comparison import made_up_sides
 from ...full_disk import check_full_disk
+from ..formats import samples
 from .result_sets import write_set
 
 SETS, CHANGED = 14, 7
@@ -78,7 +77,7 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(record))
         shutil.rmtree(tmp_path / "written")
-    points, _ = history(tmp_path / "sets", "commit")
+    points, _ = history(tmp_path / "sets")
     assert [(point["position"], point["model"]) for point in points] == [
         (1, "net"), (2, "net"), (3, "net"),
     ]  # fmt: skip
@@ -91,7 +90,6 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
     ("by", "first", "last"),
     [
         ("date", "2030-03-17 17:47", "2030-03-30 17:47"),
-        ("commit", "0" * 10, "0" * 10 + f" #{SETS}"),  # all test commits begin alike
         ("version", "2.1.0", f"2.{SETS}.0"),
         ("name", "set-0", f"set-{SETS - 1}"),
     ],
@@ -110,15 +108,11 @@ def test_sets_are_ordered_and_called_as_is_asked(
 def test_a_set_without_what_orders_it_is_left_out_and_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number in range(2):
-        write_set(tmp_path / "sets" / f"set-{number}", 1.0 + number / 10, number)
-    record = next((tmp_path / "sets" / "set-1").rglob("r1.json"))
-    content = json.loads(record.read_text())
-    content["environment"]["code"] = {"version": "1", "dirty": False}
-    record.write_text(json.dumps(content))
-    points, _ = history(tmp_path / "sets", "commit")
+    write_set(tmp_path / "sets" / "set-0", 1.0, 0)
+    (tmp_path / "sets" / "set-1.csv").write_text(samples.csv())
+    points, _ = history(tmp_path / "sets")
     assert [point["set"] for point in points] == ["set-0"]
-    assert re.search("set-1: .* no commit is known", capsys.readouterr().err)
+    assert re.search(r"set-1\.csv: .* no date is known", capsys.readouterr().err)
 
 
 def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(sets: Path) -> None:
@@ -136,40 +130,17 @@ def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(sets: Path) -> 
     assert [change["points_before"] for change in changes] == [CHANGED]
 
 
-def test_archives_and_folders_of_records_are_sets_too(tmp_path: Path) -> None:
+def test_folders_of_records_are_sets_too(tmp_path: Path) -> None:
     kept = tmp_path / "sets"
-    for number in range(4):
+    for number in range(2):
         write_set(tmp_path / "made" / f"set-{number}", 1.0, number)
     kept.mkdir()
     shutil.move(tmp_path / "made" / "set-0", kept / "results")
     shutil.move(tmp_path / "made" / "set-1" / "runs", kept / "records")
-    with tarfile.open(kept / "set.tar.gz", "w:gz") as archive:
-        archive.add(tmp_path / "made" / "set-2", "anything/results")
-    with zipfile.ZipFile(kept / "set.zip", "w") as zipped:
-        for file in (tmp_path / "made" / "set-3").rglob("*.json"):
-            zipped.write(file, file.relative_to(tmp_path / "made" / "set-3"))
     (kept / "notes.txt").write_text("no set")
     (kept / "empty").mkdir()
     points, _ = history(kept)
-    assert [point["set"] for point in points] == ["results", "records", "set.tar.gz", "set.zip"]
-
-
-def test_an_archive_that_is_none_is_named_and_the_others_count(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kept = tmp_path / "sets"
-    write_set(kept / "good", 1.0, 0)
-    (kept / "bad.zip").write_bytes(b"PK nothing")
-    with tarfile.open(kept / "escaping.tar", "w") as archive:
-        archive.add(kept / "good", "../../outside")
-    points, _ = history(kept)
-    assert [point["set"] for point in points] == ["good"]
-    said = capsys.readouterr().err
-    assert "ignored: bad.zip: " in said
-    assert "ignored: escaping.tar: " in said
-    assert not (tmp_path.parent / "outside").exists()
-    assert cli.main(["history", "--sets", str(kept / "bad.zip"), "--results", str(tmp_path)]) == 1
-    assert "cannot be unpacked" in capsys.readouterr().err
+    assert [point["set"] for point in points] == ["results", "records"]
 
 
 def test_the_command_writes_tables_and_a_page(

@@ -22,7 +22,7 @@ from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
 from ...environments import added_packages
 from ...environments.venvs import read_environment_file
-from ...files import archives, json_files
+from ...files import json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole, write_whole_bytes
 from ...records import searches
@@ -51,7 +51,8 @@ NOTED = (
     interruptions.FILE,
     assumptions.FILE,
 )
-CHECKSUMS = archives.CHECKSUMS
+#: File with checksums of all files, in the format of ``sha256sum``.
+CHECKSUMS = "manifest-sha256.txt"
 SUITE = "suite.yaml"
 README = "README.md"
 ENVIRONMENTS = "envs"

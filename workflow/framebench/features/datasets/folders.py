@@ -1,8 +1,4 @@
-"""Folder of a data set of make-data.
-
-The manifest states the request before the first file exists, and the result in the end. Files are
-written whole, or not at all, so an interrupted call continues where it stopped.
-"""
+"""Folder of a data set of make-data. Its manifest, written last, has request and result."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ...config.validation import ConfigError
-from ...files import json_files
 from ...files.whole_files import write_whole
 
 MANIFEST = "framebench-data.json"
@@ -25,29 +20,17 @@ def held_out(count: int) -> int:
     return max(1, count // _HELD_OUT)
 
 
-def claim(folder: Path, asked: Mapping[str, Any]) -> None:
-    """Write the request to a new folder. Raises ConfigError for a folder with other content."""
+def claim(folder: Path) -> None:
+    """Make an empty folder. Raises ConfigError for a folder with content."""
     folder.mkdir(parents=True, exist_ok=True)
-    if not any(folder.iterdir()):
-        write_manifest(folder, asked, None)
-        return
-    try:
-        before = json_files.read(folder / MANIFEST)["asked"]
-    except (OSError, ValueError, KeyError, TypeError):
+    if any(folder.iterdir()):
         raise ConfigError(
-            f"data: found {folder}, which holds other files; allowed: a folder that is empty, or "
-            "not there, or one that make-data has begun"
-        ) from None
-    if before != asked:
-        raise ConfigError(
-            f"data: found {folder}, which holds data of {before}; asked for: {asked}; allowed: the "
-            "same, or another folder"
+            f"--folder: found {folder}, which holds files; allowed: a folder that is empty or not "
+            "there"
         )
-    for path in folder.rglob(".*"):
-        path.unlink()  # an incomplete file
 
 
-def write_manifest(folder: Path, asked: Mapping[str, Any], made: Any) -> None:
-    """Write the manifest. ``made``: summary of the files, None until complete."""
+def write_manifest(folder: Path, asked: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+    """Write the manifest. ``asked``: request; ``made``: summary of the files."""
     text = json.dumps({"asked": asked, "made": made}, indent=1)
     write_whole(folder / MANIFEST, text + "\n")

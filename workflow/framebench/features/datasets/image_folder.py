@@ -10,8 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import bounded
-
 from ...files.whole_files import write_whole_bytes
 from . import pictures
 from .folders import SPLITS, claim, held_out, write_manifest
@@ -29,19 +27,13 @@ class _Image(NamedTuple):
 
 
 def make(folder: Path, images: int, seed: int) -> dict[str, Any]:
-    """Make ``images`` images in ``folder`` and return a summary; existing images are kept.
-    Raises ConfigError for a folder with other content, and OSError."""
-    libraries = {name: version(name) for name in ("pillow", "numpy")}
-    asked = {"images": images, "seed": seed, **libraries}
-    claim(folder, asked)
+    """Make ``images`` images in ``folder`` and return a summary.
+    Raises ConfigError for a folder with content, and OSError."""
+    claim(folder)
 
     def make_image(number: int, name: str) -> _Image:
-        path = folder / name
-        if path.exists():
-            content = bounded.read_bytes(path)
-        else:
-            content = pictures.make(seed, number).content
-            write_whole_bytes(path, content)
+        content = pictures.make(seed, number).content
+        write_whole_bytes(folder / name, content)
         return _Image(name, hashlib.sha256(content).hexdigest(), len(content))
 
     # Pillow and numpy release the interpreter lock.
@@ -54,7 +46,8 @@ def make(folder: Path, images: int, seed: int) -> dict[str, Any]:
         "bytes": sum(image.size for image in found),
         "digest": hashlib.sha256(lines.encode()).hexdigest(),
     }
-    write_manifest(folder, asked, made)
+    libraries = {name: version(name) for name in ("pillow", "numpy")}
+    write_manifest(folder, {"images": images, "seed": seed, **libraries}, made)
     return made
 
 

@@ -26,9 +26,8 @@ _PIECE = 1 << 20
 
 def make(folder: Path, count: int, seed: int) -> dict[str, Any]:
     """Make ``count`` tokens in ``folder`` and return a summary.
-    Raises ConfigError for a folder with other content, and OSError."""
-    asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "words": len(_VOCABULARY)}
-    claim(folder, asked)
+    Raises ConfigError for a folder with content, and OSError."""
+    claim(folder)
     validating = held_out(count)
     sizes = dict(zip(SPLITS, (count - validating, validating), strict=True))
     digest = hashlib.sha256()
@@ -40,6 +39,7 @@ def make(folder: Path, count: int, seed: int) -> dict[str, Any]:
         write_whole(folder / f"{split}.json", json.dumps(declared) + "\n")
     write_whole(folder / "vocab.txt", "".join(f"{token}\n" for token in _VOCABULARY))
     made = {**sizes, "vocabulary": len(_VOCABULARY), "digest": digest.hexdigest()}
+    asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "words": len(_VOCABULARY)}
     write_manifest(folder, asked, made)
     return made
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ...tables.table import Table
 
 
-ORDERS = ("date", "commit", "version", "name")
-SETS = "folders of results, CSVs of runs, archives, or a folder of these"
+ORDERS = ("date", "version", "name")
+SETS = "folders of results, CSVs of runs, or a folder of these"
 
 
 def _make_history(options: argparse.Namespace) -> None:

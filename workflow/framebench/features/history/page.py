@@ -39,15 +39,14 @@ def render(
         html_tables.of_frame(CHANGES, changes),
         html_tables.of_frame(POINTS, points),
     ]
-    look = Look(sorted({case_history.key.case.framework for case_history in every} - {""}))
     return html_report.template("history.html.j2").render(
-        **html_report.page_parts(),
+        **html_report.page_files(),
         by=by,
         sets=len({point.source for series in every for point in series.measured}),
         counts=counts_text(every),
         plots=[(plot, ()) for plot in plots(every)],
         tables=shown,
-        data=page_data.page_data(shown, RowLinks.none(), (), html_report.series_of(look)),
+        data=page_data.page_data(shown, RowLinks.none()),
         flags=explanations([points]),
         problems=problems[:MAX_PROBLEMS],
         problems_left_out=max(0, len(problems) - MAX_PROBLEMS),

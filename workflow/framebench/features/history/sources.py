@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,14 +15,11 @@ from ...cases import units
 from ...cases.conditions import Key
 from ...comparison import circumstances
 from ...config import catalog
-from ...files import archives, temporary
 from ...files.problem import Problem
 from ...records import record_sets, verifications, verified
 from ...records.run import RecordsError
 from ...tables import grouping
 from ...tables.results import CaseResult, flags_of
-
-ARCHIVES = archives.SUFFIXES
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ def find(paths: Sequence[Path]) -> dict[str, Path]:
         if not inner:
             raise RecordsError(
                 f"sets: {path} holds no results; allowed: folders of results or of records, CSVs "
-                f"of runs, archives of folders ({', '.join(ARCHIVES)}), or a folder of these"
+                "of runs, or a folder of these"
             )
         found.update(dict.fromkeys(inner))
     common = os.path.commonpath([path.absolute().parent for path in found])
@@ -100,7 +96,7 @@ def find(paths: Sequence[Path]) -> dict[str, Path]:
 def is_set(path: Path) -> bool:
     """Return whether a path is itself a result set."""
     if path.is_file():
-        return path.suffix == ".csv" or path.name.endswith(ARCHIVES)
+        return path.suffix == ".csv"
     if path.name.startswith(".") or not path.is_dir():
         return False
     here = [entry.name for entry in os.scandir(path)]
@@ -116,15 +112,14 @@ def _holds_records(path: Path) -> bool:
 def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
     """Return the points of a set, and problems with parts that could not be read.
     Raises RecordsError if nothing can be read."""
-    with _unpacked(path) as folder:
-        records = folder / "runs" if (folder / "runs").is_dir() else folder
-        record_set = record_sets.load(records)
-        verification_results, problems = verifications.load(records.parent / "verification")
-        cases = grouping.group(
-            record_set.runs, verified.VerificationFlags(verification_results, _models())
-        )
-        points, ambiguous = _points(cases, name)
-        return points, [*record_set.problems, *problems, *ambiguous]
+    records = path / "runs" if (path / "runs").is_dir() else path
+    record_set = record_sets.load(records)
+    verification_results, problems = verifications.load(records.parent / "verification")
+    cases = grouping.group(
+        record_set.runs, verified.VerificationFlags(verification_results, _models())
+    )
+    points, ambiguous = _points(cases, name)
+    return points, [*record_set.problems, *problems, *ambiguous]
 
 
 @cache
@@ -172,18 +167,3 @@ def _point(key: Key, result: CaseResult, source: str) -> HistoryPoint:
         flags=flags_of(result),
         facts=circumstances.of_first_ok(runs),
     )
-
-
-@contextmanager
-def _unpacked(path: Path) -> Iterator[Path]:
-    """Yield the folder or CSV of a set; archives are unpacked into a temporary folder."""
-    if path.is_dir() or path.suffix == ".csv":
-        yield path
-        return
-    with temporary.folder() as kept:
-        try:
-            archives.unpack(path, kept)
-        except archives.BadArchive as error:
-            raise RecordsError(f"sets: {path}: {error}") from error
-        folders = [kept, *sorted(path for path in kept.rglob("*") if path.is_dir())]
-        yield next((folder for folder in folders if (folder / "runs").is_dir()), kept)

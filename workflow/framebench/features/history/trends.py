@@ -57,7 +57,7 @@ POINTS = Table(
         measured.PARAMETERS,
         measured.METRIC,
         Column("position", WHOLE, "of the set among those that have the case, from 1"),
-        Column("label", TEXT, "what the set is called by: date, commit, version or name"),
+        Column("label", TEXT, "what the set is called by: date, version or name"),
         Column("set", TEXT, "its path below the folder that all sets have in common"),
         Column("started", TEXT, "when its first run of the case began, in UTC"),
         Column("commit", TEXT, "of your own model's repository, else of the code that measured"),
@@ -138,7 +138,7 @@ class CaseHistory:
 
 def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
     """Return a series for each case, and a problem for each set without a position. ``by``:
-    ``date``, ``commit``, ``version`` or ``name``."""
+    ``date``, ``version`` or ``name``."""
     grouped: dict[Key, list[tuple[Any, str, HistoryPoint]]] = defaultdict(list)
     first_units: dict[Key, str] = {}
     missing = Counter[str]()
@@ -290,10 +290,7 @@ def _position(point: HistoryPoint, by: str) -> tuple[Any, str]:
         return _natural(point.source), point.source
     if by == "version":
         return (_natural(point.version), point.started or 0.0), point.version
-    if point.started is None:
-        return None, ""
-    # A commit does not tell its predecessors.
-    return point.started, point.commit[:10] if by == "commit" else _date(point.started)
+    return point.started, _date(point.started)
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

@@ -17,7 +17,7 @@ from ...tables.results import CaseResult
 from ...tables.table import Inputs
 from .. import line_charts
 from ..parts import Parts
-from ..plots import NARROW, WIDTH, Look, Plot
+from ..plots import Look, Plot
 from ..selection import axes_of_other, left_out, spread
 from ..svg import MUTED
 
@@ -25,11 +25,6 @@ MAX_PANELS = 4
 MAX_LINES = 8
 #: Most tooltips of a drawing. If there are more, epochs are skipped; the last of a line is kept.
 MAX_POINTS = 300
-#: Text below the plots while a baseline is chosen.
-NO_RATIOS = (
-    "The baseline divides nothing here: a score or a loss over another says nothing of speed. "
-    "Which cases learn the same stands in the tables of training to a target."
-)
 
 
 #: Curves of one case: seed, and value by epoch.
@@ -72,20 +67,16 @@ def _panel(
     what = f"{score} of held-out data" if score else "mean loss of the steps of an epoch"
     return Plot(
         title=title[:1].upper() + title[1:],
-        svg=draw(lines, look, score, target, WIDTH),
-        narrow=draw(lines, look, score, target, NARROW),
+        svg=draw(lines, look, score, target),
         description=f"{what} by epoch: {seeds} trainings of {len(lines)} cases. How they ended "
         "stands in the table.",
         caption=f"The {what}, a line for each seed."
         + (" Grey is the target. " if target is not None else " ")
         + left_out(len(lines), len(results), "cases"),
-        under_baseline=NO_RATIOS,
     )
 
 
-def draw(
-    lines: Sequence[SeedCurves], look: Look, score: str, target: float | None, width: int
-) -> Markup:
+def draw(lines: Sequence[SeedCurves], look: Look, score: str, target: float | None) -> Markup:
     """Return learning curves as SVG.
 
     ``score``: name of the score; "" for losses, which have a logarithmic axis."""
@@ -116,4 +107,4 @@ def draw(
         axes.set_xlabel("epoch")
         axes.set_ylabel(score or "loss (logarithmic axis)")
 
-    return line_charts.draw(lines, look, width, one, finish)
+    return line_charts.draw(lines, look, one, finish)

@@ -12,7 +12,7 @@ from ...tables.results import CaseResult, CaseResults
 from .. import plots
 from ..plots import Look, Plot, PlotRow
 from ..selection import axes_of_other, left_out
-from . import heat_maps, series_curves
+from . import series_curves
 
 MAX_ROWS = 30
 #: Most panels of metrics that a run has at several points.
@@ -23,21 +23,18 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     """Return the plots of one benchmark.
 
     Metrics at one point: a strip plot per metric or, without a framework, per unit. Metrics at
-    several sizes: lines, a plot per combination of text parameters. Points of several values, such
-    as shapes: a heat map. Points of one word: a plot each."""
+    several sizes: lines, a plot per combination of text parameters. Points of one word: a plot
+    each. Points of several values, such as shapes, are in the table alone."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)
-    shapes: dict[str, list[CaseResult]] = defaultdict(list)
     for result in measured.by_kind(cases)[kind]:
         key = result.key
         if not key.point:
             metrics[key.metric].append(result)
         elif series_curves.has_sizes(result):
             series[key.metric, _text_parameters(result)].append(result)
-        elif heat_maps.has_shape(result):
-            shapes[key.metric].append(result)
-        elif result.values:
+        elif result.values and len(key.point) == 1:
             points[key.metric, key.point].append(result)
     curves = [
         series_curves.panel(words or kind.replace("_", " "), some, look)
@@ -46,7 +43,6 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     return [
         *(_panel(kind, some, look) for some in _together(metrics)),
         *filter(None, curves),
-        *filter(None, (heat_maps.panel(kind, some) for some in shapes.values())),
         *(_panel(kind, some, look) for some in list(points.values())[:MAX_PANELS]),
     ]
 
@@ -98,7 +94,6 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
     return Plot(
         title=f"{name}, {unit} ({first.better} is better)",
         svg=plots.strips(rows, look, unit),
-        narrow=plots.strips(rows, look, unit, narrow=True),
         description=f"{name} of {len(shown)} {what} of {kind}: a dot for each repeat, a tick "
         "at the median. The numbers stand in the table.",
         caption="Each repeat is a dot, the tick and the number are the median. "

@@ -19,7 +19,7 @@ from ...cases.names import topology_of
 from ...tables import formatting
 from ...tables.formatting import number
 from ..parts import Parts
-from ..plots import NARROW, WIDTH, Look, Plot
+from ..plots import WIDTH, Look, Plot
 from ..selection import axes_of, is_known, left_out, panels_left_out, rows_of, spread
 from ..svg import FONT, INK, MUTED, legend_of, svg
 
@@ -30,11 +30,6 @@ MAX_SETTINGS = 12
 _LINE = 18
 #: Settings within this ratio of intensities share the position of their numbers.
 _NEAR = 1.05
-#: Text below the plots while a baseline is chosen.
-NO_RATIOS = (
-    "The baseline divides nothing here: a ratio has no roof. Of two points at one setting the "
-    "ratio is how far one is above the other, on a logarithmic axis; the tables have the number."
-)
 
 
 @dataclass(frozen=True)
@@ -102,8 +97,7 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
         drawn.append(
             Plot(
                 title=f"Roofline: {', '.join(labels)}",
-                svg=draw(chosen, roofs, look, WIDTH),
-                narrow=draw(chosen, roofs, look, NARROW),
+                svg=draw(chosen, roofs, look),
                 description=f"Operations a second over operations for each byte of "
                 f"{sum(len(entry.points) for entry in chosen)} cases, below the peak of "
                 f"{number(roofs.peak)} TFLOP/s and the bandwidth of {number(roofs.bandwidth)} GB/s "
@@ -115,7 +109,6 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
                 + left_out(len(chosen), len(every), "settings")
                 + panels_left_out(len(found), MAX_PANELS, "below"),
                 axes={"precision": rows[0].precision, "devices": topology_of(rows[0])},
-                under_baseline=NO_RATIOS,
             )
         )
     return drawn
@@ -142,13 +135,11 @@ def settings_of(rows: Sequence[Any]) -> list[RooflineSetting]:
     return sorted(settings, key=lambda setting: (setting.intensity, setting.name))
 
 
-def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, width: int) -> Markup:
+def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look) -> Markup:
     """Return a roofline plot as SVG. ``settings``: by rising intensity."""
     points = [point for setting in settings for point in setting.points]
     frameworks = list(dict.fromkeys(point.framework for point in points))
-    columns = 2 if width == WIDTH else 1
-    lines = -(-len(settings) // columns) + -(-(len(frameworks) + 1) // columns)
-    legend = _LINE * lines + 16
+    legend = _LINE * (len(settings) + len(frameworks) + 1) + 16
     height = 330 + legend
     parts = Parts()
     names = {id(point): parts.add(point.axes) for point in points}
@@ -159,7 +150,7 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
     def drawing(figure: Figure) -> None:
         left, right = 72, 16
         axes = figure.add_axes(
-            (left / width, (54 + legend) / height, (width - left - right) / width, 256 / height)
+            (left / WIDTH, (54 + legend) / height, (WIDTH - left - right) / WIDTH, 256 / height)
         )
         _roofs(axes, settings, roofs, together)
         for point in points:
@@ -180,7 +171,7 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
                 place = (point.intensity, point.attained)
                 parts.point(names[id(point)], axes, place, said)
         _numbers(axes, settings, together)
-        _scale(axes, [point.attained for point in points], roofs.peak, width == WIDTH)
+        _scale(axes, [point.attained for point in points], roofs.peak)
         handles = [
             Line2D([], [], color=INK, label=f"{roofs.bandwidth:.3g} GB/s, {roofs.peak:.3g} TFLOP/s")
         ]
@@ -191,10 +182,10 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
             for name in frameworks
         ]  # fmt: skip
         style: dict[str, Any] = {
-            "loc": "lower left", "ncols": columns, "fontsize": FONT - 1, "columnspacing": 2,
+            "loc": "lower left", "fontsize": FONT - 1, "columnspacing": 2,
             "labelspacing": 0.45,
         }  # fmt: skip
-        below = _LINE * -(-len(settings) // columns) / height
+        below = _LINE * len(settings) / height
         legend_of(figure, handles=handles, bbox_to_anchor=(0.02, below), handlelength=1.6, **style)
         named = [
             Line2D([], [], linestyle="none", label=f"{at}: {setting.name}",
@@ -204,7 +195,7 @@ def draw(settings: Sequence[RooflineSetting], roofs: RoofLines, look: Look, widt
         style |= {"bbox_to_anchor": (0.02, 0), "handlelength": 0, "handletextpad": 0}
         legend_of(figure, handles=named, **style)
 
-    return svg(drawing, width, height, parts)
+    return svg(drawing, WIDTH, height, parts)
 
 
 #: Function that returns the shared ``gid`` of several points.
@@ -245,13 +236,13 @@ def _numbers(axes: Axes, settings: Sequence[RooflineSetting], together: Together
         )  # fmt: skip
 
 
-def _scale(axes: Axes, attained: Sequence[float], peak: float, is_wide: bool) -> None:
+def _scale(axes: Axes, attained: Sequence[float], peak: float) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_wide else (1,), numticks=12))
+        axis.set_major_locator(LogLocator(subs=(1,), numticks=12))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_ylim(min(attained) / 2, 1.6 * max(*attained, peak))
-    axes.set_xlabel(f"FLOP for each byte, at most{' (logarithmic axes)' * is_wide}")
+    axes.set_xlabel("FLOP for each byte, at most (logarithmic axes)")
     axes.set_ylabel("TFLOP/s of a device")

@@ -1,9 +1,9 @@
-"""Speed-up and efficiency by number of devices, for weak or strong scaling."""
+"""Efficiency by number of devices, for weak or strong scaling."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -11,17 +11,15 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from ...cases.conditions import CONDITIONS
 from ...cases.names import topology
 from ...tables.declared.scaling import ScalingKind
 from ...tables.formatting import number
-from ..line_charts import ChartLine
+from .. import line_charts
 from ..parts import Parts
-from ..plots import DASHES, ROW, WIDTH, Look, Plot
+from ..plots import Look, Plot
 from ..selection import (
     axes_of,
     is_known,
@@ -33,7 +31,7 @@ from ..selection import (
     training_first,
     without_ratio,
 )
-from ..svg import FONT, INK, MUTED, legend_of, svg
+from ..svg import FONT, INK, MUTED
 
 MAX_PANELS = 6
 MAX_LINES = 10
@@ -48,20 +46,19 @@ class ScalingPoint:
     speedup: float
     interval: tuple[float, float] | None
 
-
-@dataclass(frozen=True)
-class ScalingLine(ChartLine[ScalingPoint]):
-    """Points of one setting, by number of devices, then nodes."""
-
     @property
-    def on_fewest_nodes(self) -> list[ScalingPoint]:
-        """One point per number of devices, on the fewest nodes, joined by the line."""
-        return [next(same) for _, same in groupby(self.points, lambda point: point.devices)]
+    def percent(self) -> float:
+        """Efficiency: speed-up in percent of the number of devices."""
+        return 100 * self.speedup / self.devices
 
-    @property
-    def on_more_nodes(self) -> list[ScalingPoint]:
-        """Points with as many devices as another point but on more nodes."""
-        return [point for point in self.points if point not in self.on_fewest_nodes]
+
+#: Points of one setting, by number of devices, then nodes.
+ScalingLine = line_charts.ChartLine[ScalingPoint]
+
+
+def on_fewest_nodes(points: Sequence[ScalingPoint]) -> list[ScalingPoint]:
+    """Return one point per number of devices, on the fewest nodes, which the line joins."""
+    return [next(same) for _, same in groupby(points, lambda point: point.devices)]
 
 
 def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
@@ -103,13 +100,13 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
             Plot(
                 title=", ".join(panel),
                 svg=draw(made, look, kind),
-                description=f"{kind.name} of {', '.join(panel)}: speed-up against one device and "
-                f"efficiency of {len(made)} settings, with {kind.same}. The numbers stand in the "
+                description=f"{kind.name} of {', '.join(panel)}: efficiency of "
+                f" {len(made)} settings, with {kind.same}. The numbers stand in the "
                 "table below.",
                 caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval; a point "
                 "without one has none, for too few repeats. "
                 + "Hollow: as many devices on more nodes. "
-                * any(line.on_more_nodes for line in made)
+                * any(len(line.points) > len(on_fewest_nodes(line.points)) for line in made)
                 + "A slow single device makes a speed-up look good: read it "
                 "beside the throughput. "
                 + left_out(len(made), len(lines), "settings with more than one device count")
@@ -136,82 +133,39 @@ def _points(rows: Sequence[Any]) -> list[ScalingPoint]:
 
 
 def draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
-    """Return speed-up (left) and efficiency (right) by devices as SVG, each with the ideal."""
+    """Return the efficiency by number of devices as SVG, with the ideal."""
     devices = sorted({point.devices for line in lines for point in line.points} | {1})
-    legend = ROW * ((len(lines) + 2) // 2)
-    height = 300 + legend
-    parts = Parts()
 
-    def drawing(figure: Figure) -> None:
-        size = (0.4, 226 / height)
-        speed = figure.add_axes((56 / WIDTH, (46 + legend) / height, *size))
-        efficiency = figure.add_axes((0.58, (46 + legend) / height, *size))
-        ideal = speed.plot(devices, devices, color=MUTED, linewidth=1.4, label="ideal")
-        efficiency.axhline(100, color=MUTED, linewidth=1.4)
-        handles: list[Any] = list(ideal)
-        seen: dict[str, int] = {}
-        for line in lines:
-            dash = DASHES[seen.setdefault(line.framework, 0) % len(DASHES)]
-            seen[line.framework] += 1
-            name = parts.add(line.axes)
-            style: dict[str, Any] = {
-                "color": look.colour(line.framework), "marker": look.marker(line.framework),
-                "linestyle": dash, "markersize": 6, "markeredgewidth": 0, "gid": name,
-            }  # fmt: skip
-            hollow = {**style, "linestyle": "", "markerfacecolor": "none", "markeredgewidth": 1.4}
-            joined = _draw(line.on_fewest_nodes, speed, efficiency, style)
-            _draw(line.on_more_nodes, speed, efficiency, hollow)
-            joined.set_label(line.label)
-            handles.append(joined)
-            for point in line.points:
-                _bar(speed, point, 1.0, style)
-                _bar(efficiency, point, 100.0 / point.devices, style)
-                part_of_ideal = 100 * point.speedup / point.devices
-                said = f"{line.label}, {topology(point.nodes, point.devices // point.nodes)}: "
-                said += f"{number(point.speedup)}, {part_of_ideal:.1f} % of ideal"
-                if point.interval:
-                    said += "; 95 % interval {} to {}".format(*map(number, point.interval))
-                parts.point(name, speed, (point.devices, point.speedup), said)
-                parts.point(name, efficiency, (point.devices, part_of_ideal), said)
-        for axes, title in ((speed, "speed-up"), (efficiency, "efficiency, % of ideal")):
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(devices, [str(count) for count in devices])
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.set_xlabel(f"devices, {kind.same}")
-            axes.set_title(f"{kind.name}: {title}", loc="left", fontsize=FONT, color=INK)
-        speed.set_yscale("log", base=2)
-        speed.set_yticks(devices, [str(count) for count in devices])
-        speed.yaxis.set_minor_formatter(NullFormatter())
-        efficiency.set_ylim(0, max(105.0, efficiency.get_ylim()[1]))
-        legend_of(
-            figure,
-            handles=handles,
-            loc="lower left",
-            bbox_to_anchor=(0.02, 0),
-            ncols=2,
-            fontsize=FONT - 1,
-            handlelength=2.6,
-            columnspacing=2,
-            labelspacing=0.45,
-        )
+    def one(axes: Axes, line: line_charts.ChartLine[ScalingPoint], style: line_charts.Style,
+            parts: Parts) -> None:  # fmt: skip
+        fewest = on_fewest_nodes(line.points)
+        hollow = {**style, "linestyle": "", "markerfacecolor": "none", "markeredgewidth": 1.4}
+        more = [point for point in line.points if point not in fewest]
+        for some, look_of in ((fewest, {**style, "label": line.label}), (more, hollow)):
+            places = [(point.devices, point.percent) for point in some]
+            if places:
+                axes.plot(*zip(*places, strict=True), markersize=6, **look_of)
+        for point in line.points:
+            said = f"{line.label}, {topology(point.nodes, point.devices // point.nodes)}: "
+            said += f"{number(point.speedup)}, {point.percent:.1f} % of ideal"
+            # One device is compared with itself.
+            if point.interval and point.interval[0] != point.interval[1]:
+                said += "; 95 % interval {} to {}".format(*map(number, point.interval))
+                low, high = (100 * end / point.devices for end in point.interval)
+                axes.vlines(
+                    [point.devices], low, high, color=style["color"], linewidth=3, alpha=0.35,
+                    gid=style["gid"],
+                )  # fmt: skip
+            parts.point(style["gid"], axes, (point.devices, point.percent), said)
 
-    return svg(drawing, WIDTH, height, parts)
+    def finish(axes: Axes) -> None:
+        axes.axhline(100, color=MUTED, linewidth=1.4, zorder=0)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(devices, [str(count) for count in devices])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel(f"devices, {kind.same}")
+        axes.set_ylabel("efficiency, % of ideal")
+        axes.set_title(kind.name, loc="left", fontsize=FONT, color=INK)
+        axes.set_ylim(0, max(105.0, axes.get_ylim()[1]))
 
-
-def _draw(
-    points: Sequence[ScalingPoint], speed: Axes, efficiency: Axes, style: dict[str, Any]
-) -> Line2D:
-    """Draw points in both axes; return the line in ``speed``."""
-    counts = [point.devices for point in points]
-    (drawn,) = speed.plot(counts, [point.speedup for point in points], **style)
-    efficiency.plot(counts, [100 * point.speedup / point.devices for point in points], **style)
-    return drawn
-
-
-def _bar(axes: Axes, point: ScalingPoint, factor: float, style: Mapping[str, Any]) -> None:
-    """Draw the 95 % interval as an error bar."""
-    if point.interval is None or point.interval[0] == point.interval[1]:
-        return  # one device compared with itself
-    ends = [factor * end for end in point.interval]
-    axes.plot([point.devices] * 2, ends, color=style["color"], linewidth=1.6, marker="_",
-              markersize=9, markeredgewidth=1.6, alpha=0.7, gid=style["gid"])  # fmt: skip
+    return line_charts.draw(lines, look, one, finish)

@@ -15,7 +15,7 @@ from ...tables.formatting import number
 from ...tables.results import CaseResult
 from .. import line_charts
 from ..parts import Parts
-from ..plots import NARROW, WIDTH, Look, Plot
+from ..plots import Look, Plot
 from ..selection import axes_of_other, left_out, spread
 
 MAX_LINES = 8
@@ -64,8 +64,7 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
     size = first.key.point[0][0].replace("_", " ")
     return Plot(
         title=f"{name}: {metric}, {unit} ({first.better} is better)",
-        svg=draw(lines, look, size, unit, WIDTH),
-        narrow=draw(lines, look, size, unit, NARROW),
+        svg=draw(lines, look, size, unit),
         description=f"{metric} over {size} of {len(lines)} cases: {name}. The numbers stand in the "
         "table.",
         caption="The median over repeats at each size; a bar is the 95 % interval; a dot without "
@@ -73,7 +72,7 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
     )
 
 
-def draw(lines: Sequence[SizeLine], look: Look, size: str, unit: str, width: int) -> Markup:
+def draw(lines: Sequence[SizeLine], look: Look, size: str, unit: str) -> Markup:
     """Return lines over sizes as SVG.
 
     The size axis is logarithmic, the value axis too if all values are positive."""
@@ -94,16 +93,16 @@ def draw(lines: Sequence[SizeLine], look: Look, size: str, unit: str, width: int
             parts.point(name, axes, (at, value), said)
 
     def finish(axes: Axes) -> None:
-        _scale(axes, [point for line in lines for point in line.points], width == WIDTH)
+        _scale(axes, [point for line in lines for point in line.points])
         axes.set_xlabel(f"{size} (logarithmic axis)")
         axes.set_ylabel(unit)
 
-    return line_charts.draw(lines, look, width, one, finish)
+    return line_charts.draw(lines, look, one, finish)
 
 
-def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]], is_wide: bool) -> None:
+def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]]) -> None:
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9 if is_wide else 5))
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=6))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     values = [value for _, value, _ in points]

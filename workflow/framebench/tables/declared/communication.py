@@ -26,7 +26,7 @@ from ..columns import (
 from ..expectation import collectives
 from ..expectation.collectives import AllReduceLookup
 from ..results import CaseResult, flags_of, median_interval
-from ..table import Drawing, Table
+from ..table import Table
 from .scaling import WEAK
 
 #: Without flags, because the row's flags include those of other figures.
@@ -160,6 +160,5 @@ COMMUNICATION = Table(
     sectioned=True,
     answers=("expected_all_reduce_ms", "all_reduce_alone_ms"),
     order="all_reduce_alone_ms",
-    drawings=(Drawing("communication"),),
 )  # fmt: skip
 TABLES = (COMMUNICATION,)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...records.searches import SUBJECT
 from ..columns import COUNT, NUMBER, WHOLE, Column, Row, shared
-from ..table import Drawing, Inputs, Table
+from ..table import Inputs, Table
 
 
 def searched(inputs: Inputs) -> Iterator[Row]:
@@ -106,7 +106,6 @@ TRIED = Table(
     ),
     rows=tried,
     group="Memory",
-    drawings=(Drawing("memory"),),
     heading="Largest batch",
     answers=("attempt", "batch_per_device", "status"),
 )

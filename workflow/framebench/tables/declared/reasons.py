@@ -27,9 +27,9 @@ def rows(inputs: Inputs) -> pd.DataFrame:
 
 FAILURES = Table(
     name="failures",
-    title="Failures by reason",
-    explanation="Runs that have no figure, by how they ended and why, in their own words. All "
-    "cases of each, with the ends of their logs, stand under Failures.",
+    title="Failures",
+    explanation="Runs that have no figure, by how they ended and why, in their own words. "
+    "The table summary has the reason of each case, and its records have the ends of their logs.",
     columns=(
         *shared("status"),
         Column("failed_runs", WHOLE, "runs that ended so", title="runs"),

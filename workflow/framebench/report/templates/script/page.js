@@ -1,12 +1,90 @@
-// Draw the whole page, and redraw it after each change of filter or baseline.
-readAddress();
-const tables = [];
-for (const data of page.tables) {
-  const place = document.getElementById(`table-${data.name}`);
-  if (place && data.rows) tables.push(new Table(data, place));
-}
+// Filter of the whole page; charts that follow it, show their values and can be saved; links to rows.
+const bar = document.getElementById("ask");
 
-// Filter a static drawing; return how many of its parts are shown.
+const pickHtml = (axis) => {
+  const boxes = choices.get(axis).map(
+    (value) =>
+      `<label><input type="checkbox" name="${axis}" value="${escaped(value)}"> ${escaped(value)}</label>`,
+  );
+  return (
+    `<details class="pick" data-axis="${axis}"><summary></summary>` +
+    `<fieldset><legend>${axis}</legend>${boxes.join("")}</fieldset></details>`
+  );
+};
+
+const showChosen = () => {
+  for (const pick of bar.querySelectorAll(".pick")) {
+    const values = chosen.get(pick.dataset.axis);
+    const words = !values ? "all" : values.size > 1 ? `${values.size} chosen` : [...values][0];
+    pick.querySelector("summary").innerHTML = `${pick.dataset.axis} <b>${escaped(words)}</b>`;
+    pick.classList.toggle("chosen", Boolean(values));
+    for (const box of pick.querySelectorAll("input")) box.checked = values?.has(box.value) ?? false;
+  }
+  bar.querySelector("[type=reset]").hidden = !chosen.size;
+};
+
+const startBar = () => {
+  const axes = AXES.filter((axis) => choices.get(axis).length > 1);
+  const button = document.getElementById("filter");
+  const unfold = (isOpen) => {
+    bar.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+  };
+  button.hidden = !axes.length;
+  button.addEventListener("click", () => unfold(bar.hidden));
+  unfold(chosen.size > 0);
+  bar.innerHTML = `${axes.map(pickHtml).join("")}<button type="reset">Reset</button>`;
+  bar.addEventListener("change", ({ target: { name } }) => {
+    const boxes = [...bar.querySelectorAll(`input[name="${name}"]:checked`)];
+    if (boxes.length) chosen.set(name, new Set(boxes.map((box) => box.value)));
+    else chosen.delete(name);
+    writeAddress();
+    drawAll();
+  });
+  bar.addEventListener("reset", (event) => {
+    event.preventDefault();
+    chosen.clear();
+    writeAddress();
+    drawAll();
+    bar.querySelector("summary").focus();
+  });
+  bar.addEventListener("submit", (event) => event.preventDefault());
+  // Only one list is open at a time; Escape closes it.
+  const close = (but) => {
+    for (const pick of bar.querySelectorAll(".pick[open]")) if (pick !== but) pick.open = false;
+  };
+  bar.addEventListener("toggle", (event) => event.target.open && close(event.target), true);
+  bar.addEventListener("keydown", (event) => {
+    const pick = event.target.closest(".pick[open]");
+    if (event.key !== "Escape" || !pick) return;
+    close();
+    pick.querySelector("summary").focus();
+  });
+  document.addEventListener("click", (event) => close(event.target.closest(".pick")));
+};
+
+// ---- what the filter leaves ----------------------------------------------------------------------
+
+const isLeft = (element) =>
+  Object.entries(JSON.parse(element.dataset.axes)).every(([axis, value]) => isChosen(axis, value));
+
+// Filter the answers: settings, and the frameworks in them.
+const showSettings = () => {
+  const settings = [...document.querySelectorAll(".setting")];
+  for (const setting of settings) {
+    const bars = [...setting.querySelectorAll("[data-axes]")];
+    for (const one of bars) one.hidden = !isLeft(one);
+    setting.hidden = !isLeft(setting) || (bars.length > 0 && bars.every((one) => one.hidden));
+  }
+  for (const rest of document.querySelectorAll(".rest")) rest.hidden = !rest.querySelector(".setting:not([hidden])");
+  const note = document.getElementById("filtered");
+  if (!note) return;
+  note.hidden = !chosen.size;
+  const count = settings.filter((one) => !one.hidden).length;
+  note.textContent = `The filter leaves ${count} of ${settings.length} settings. Sentence and verdicts are about all frameworks.`;
+};
+
+// Filter a drawing; return how many of its parts are shown.
 const showParts = (svg) => {
   const axes = Object.entries(JSON.parse(svg.dataset.parts));
   const isOut = (part) =>
@@ -23,76 +101,105 @@ const showParts = (svg) => {
   return shown;
 };
 
-// Filter all static drawings by the rows that they show.
 const showFigures = () => {
-  for (const one of document.querySelectorAll("[data-axes]")) {
-    const of = JSON.parse(one.dataset.axes);
-    one.hidden = Object.entries(of).some(([axis, value]) => !isChosen(axis, value));
-  }
   for (const figure of document.querySelectorAll("figure")) {
     const shown = [...figure.querySelectorAll("[data-parts]")].map(showParts);
-    if (shown.length) figure.hidden = !shown.some(Boolean);
-  }
-  for (const note of document.querySelectorAll(".under-baseline")) note.hidden = !asked.base;
-};
-
-// Show the figures of the first screen: as measured, or as ratios to the baseline.
-const showAnswers = () => {
-  showContests();
-  if (asked.chosen.has("framework") || asked.chosen.has("compiler")) return;
-  const column = fastest?.shown.find((one) => one.name === "median");
-  const ratios = column && ratiosOf(fastest);
-  for (const row of document.querySelectorAll("[data-answer]")) {
-    const cell = row.querySelector(".figure");
-    const flags = cell.querySelector(".why")?.textContent ?? "";
-    const figures = ratios && valuesOf(column.raw, fastest.rows);
-    if (!ratios || figures[row.dataset.answer] === null) continue;
-    const { ratio, why } = ratios(figures, Number(row.dataset.answer));
-    cell.innerHTML = why
-      ? cellHtml(DASH, why)
-      : cellHtml(inTimes(ratio), `\u00f7 ${asked.base.value} ${flags}`.trim());
+    const isOut = shown.length > 0 && !shown.some(Boolean);
+    figure.hidden = isOut || ("axes" in figure.dataset && !isLeft(figure));
   }
 };
 
-drawAll = () => {
-  showAsked();
-  showAnswers();
-  showFigures();
-  for (const table of tables) table.draw();
-  drawCharts();
+// ---- charts --------------------------------------------------------------------------------------
+
+// Return the text of the step under the pointer.
+const stepAt = (shown, x) => {
+  const values = shown.dataset.values.split(",");
+  const { left, width } = shown.getBoundingClientRect();
+  const at = Math.max(0, Math.min(values.length - 1, Math.floor(((x - left) / width) * values.length)));
+  const number = Number(shown.dataset.first) + at;
+  const ahead = Number(shown.dataset.ahead ?? 0);
+  const how = !ahead || number <= 0 ? "" : number > ahead ? ", waited for" : ", with the next under way";
+  return `${number > 0 ? "step" : "warm-up step"} ${number}${how}: ${values[at]} ${shown.dataset.unit}`;
 };
 
-const toAnchor = () => {
-  const name = decodeURIComponent(location.hash.slice(1));
-  tables.some((table) => {
-    const isOurs = name.startsWith(`${table.data.name}-`);
-    return isOurs && table.reveal(name.slice(table.data.name.length + 1));
-  });
+const tip = elementOf('<div id="tip" hidden></div>');
+document.body.append(tip);
+document.addEventListener("pointermove", (event) => {
+  const shown = event.target.closest?.("[data-tip], [data-values]");
+  tip.hidden = !shown;
+  if (!shown) return;
+  tip.textContent = shown.dataset.tip ?? stepAt(shown, event.clientX);
+  const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
+  tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, room))}px`;
+  tip.style.top = `${event.clientY + 14}px`;
+});
+
+// Save a drawing as a file of its own, with the colours of the page.
+const saveFigure = (figure) => {
+  const svg = figure.querySelector("svg");
+  const copy = svg.cloneNode(true);
+  for (const unseen of copy.querySelectorAll("[pointer-events]")) unseen.remove();
+  const style = getComputedStyle(document.documentElement);
+  copy.setAttribute("font-family", "DejaVu Sans, Noto Sans, Roboto, sans-serif");
+  copy.setAttribute("style", "background: var(--bg)");
+  const text = new XMLSerializer()
+    .serializeToString(copy)
+    .replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  const title = figure.querySelector("h3, h4").textContent;
+  link.download = `${title.toLowerCase().replace(/[^a-z0-9.]+/g, "-").replace(/^-|-$/g, "")}.svg`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 };
 
-if (embedded) {
-  startBar();
-  if (bar.hidden) bar.innerHTML = '<button type="reset"></button><p class="note"></p>';
-  drawAll();
-  toAnchor();
-  window.addEventListener("hashchange", toAnchor);
-  window.addEventListener("popstate", () => {
-    readAddress();
-    drawAll();
-  });
+for (const figure of document.querySelectorAll("figure")) {
+  const title = escaped(figure.querySelector("h3, h4").textContent);
+  const button = elementOf(`<button type="button" class="save" aria-label="Save ${title} as SVG">SVG</button>`);
+  button.addEventListener("click", () => saveFigure(figure));
+  figure.append(button);
 }
 
-const anchors = new Map(
-  [...document.querySelectorAll("nav a")].map((a) => [a.getAttribute("href").slice(1), a]),
-);
-const watcher = new IntersectionObserver(
-  (entries) => {
-    for (const entry of entries) {
-      const anchor = anchors.get(entry.target.id);
-      if (entry.isIntersecting) anchor?.setAttribute("aria-current", "true");
-      else anchor?.removeAttribute("aria-current");
-    }
-  },
-  { rootMargin: "-20% 0px -70% 0px" },
-);
-for (const section of document.querySelectorAll("section")) watcher.observe(section);
+// ---- page ----------------------------------------------------------------------------------------
+
+const tables = page.tables.flatMap((data) => {
+  const place = document.getElementById(`table-${data.name}`);
+  return place && data.rows ? [new Table(data, place)] : [];
+});
+
+// Draw tables that can be seen; others when their part is unfolded.
+const drawTable = (table) => {
+  const part = table.place.closest("details");
+  table.isStale = Boolean(part && !part.open);
+  if (!table.isStale) table.draw();
+};
+const drawAll = () => {
+  showChosen();
+  showSettings();
+  showFigures();
+  tables.forEach(drawTable);
+};
+document.addEventListener("toggle", (event) => {
+  for (const table of tables) if (table.isStale && event.target.contains(table.place)) drawTable(table);
+}, true);
+
+// Unfold what the address names: a part, or a row.
+const toAnchor = () => {
+  const name = decodeURIComponent(location.hash.slice(1));
+  const table = tables.find((one) => name.startsWith(`${one.data.name}-`));
+  const part = table ? table.place.closest("details") : document.getElementById(name)?.closest("details");
+  if (part) part.open = true;
+  if (!table) return part?.scrollIntoView();
+  table.draw();
+  table.reveal(name.slice(table.data.name.length + 1));
+};
+
+readAddress();
+startBar();
+drawAll();
+toAnchor();
+window.addEventListener("hashchange", toAnchor);
+window.addEventListener("popstate", () => {
+  readAddress();
+  drawAll();
+});

@@ -8,8 +8,14 @@ const elementOf = (html) => {
   return template.content.firstElementChild;
 };
 
-const cellHtml = (text, small) =>
-  escaped(text) + (small ? ` <span class="why">${escaped(small)}</span>` : "");
+// Return a cell, with flags and their meaning, or why the figure is missing.
+const cellHtml = (text, small) => {
+  if (!small) return escaped(text);
+  const words = small.split(" ");
+  const meaning = words.filter((word) => word in page.flags).map((word) => `${word}: ${page.flags[word]}`);
+  const title = meaning.length ? ` title="${escaped(meaning.join("\n"))}"` : "";
+  return `${escaped(text)} <span class="why"${title}>${escaped(small)}</span>`;
+};
 
 class Table {
   constructor(data, place) {
@@ -26,17 +32,16 @@ class Table {
     this.further = elementOf('<p class="further"><button type="button"></button></p>');
     this.grid.before(this.count);
     this.grid.after(this.further);
-    place.querySelector(".without-script")?.remove();
     this.body.addEventListener("click", (event) => this.clicked(event));
     this.grid.tHead.addEventListener("click", (event) => {
       const head = event.target.closest("th");
       if (event.target.closest("button")) this.sortBy(head.cellIndex);
     });
     this.further.firstChild.addEventListener("click", () => {
-      const first = Math.min(this.limit, this.order.length - 1);
+      const next = Math.min(this.limit, this.order.length - 1);
       this.limit += MORE;
       this.draw();
-      this.body.querySelectorAll("button.unfold")[first]?.focus();
+      this.body.querySelectorAll("button.unfold")[next]?.focus();
     });
   }
 
@@ -48,54 +53,40 @@ class Table {
     );
   }
 
-  // Return the figures of a column as numbers; null for a missing one.
-  rawOf(column) {
-    return "raw" in column ? valuesOf(column.raw, this.data.rows) : null;
-  }
-
-  // Return the text of a cell: the figure, or its ratio to the baseline.
-  said(column, row) {
+  cellOf(column, row) {
     const [text, small = ""] = valuesOf(column.cells, this.data.rows)[row].split("\t");
-    const raw = this.ratios && this.rawOf(column);
-    if (!raw || raw[row] === null) return { text, small };
-    const found = this.ratios(raw, row);
-    if ("why" in found) return { text: DASH, small: found.why };
-    return { text: inTimes(found.ratio), small };
+    return { text, small };
   }
 
-  // Compare two cells by number or text; missing values (null) come last in both directions.
+  // Return what cells are compared by, number or text; null for a missing value, which comes last.
   keyOf(column, row) {
-    const raw = this.rawOf(column);
-    if (raw) return this.ratios && raw[row] !== null ? (this.ratios(raw, row).ratio ?? null) : raw[row];
-    const said = this.said(column, row);
-    if (column.kind !== "number") return said.text && said.text !== DASH ? said.text : null;
-    const [nodes, devices] = said.text.match(/^(\d+)n(\d+)g$/)?.slice(1).map(Number) ?? [];
-    const number = nodes ? nodes * devices + nodes / 1e4 : parseFloat(said.text);
+    const { text } = this.cellOf(column, row);
+    if (column.kind !== "number") return text && text !== DASH ? text : null;
+    const [nodes, devices] = text.match(/^(\d+)n(\d+)g$/)?.slice(1).map(Number) ?? [];
+    const number = nodes ? nodes * devices + nodes / 1e4 : parseFloat(text);
     return Number.isNaN(number) ? null : number;
   }
 
   sortBy(place) {
     const column = this.columns[place];
-    const isText = column.kind !== "number";
     // The first click sorts numbers downwards and texts upwards.
-    const down = this.sorted?.column === column ? !this.sorted.down : !isText;
+    const down = this.sorted?.column === column ? !this.sorted.down : column.kind === "number";
     this.sorted = { column, down };
+    this.ranking = null;
     this.draw();
     this.grid.tHead.rows[0].cells[place].firstChild.focus(); // the header cells were rebuilt
   }
 
-  // Return all rows in order; sort again only after a change of column, direction or baseline.
+  // Return all rows in order.
   ranked() {
-    const { column, down } = this.sorted ?? {};
-    const what = JSON.stringify([column?.title, down, asked.base]);
-    if (this.ranking?.what !== what) {
+    if (!this.ranking) {
       const rows = Array.from({ length: this.data.rows }, (_, row) => row);
-      this.ranking = { what, rows: column ? this.sortedRows(rows, column, down) : rows };
+      this.ranking = this.sorted ? this.sortedRows(rows, this.sorted) : rows;
     }
-    return this.ranking.rows;
+    return this.ranking;
   }
 
-  sortedRows(rows, column, down) {
+  sortedRows(rows, { column, down }) {
     const keys = rows.map((row) => this.keyOf(column, row));
     const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : naturally(a, b));
     return rows.sort((first, second) => {
@@ -106,17 +97,15 @@ class Table {
   }
 
   draw() {
-    this.ratios = ratiosOf(this.data);
-    const isLeft = testOf(this.data);
-    this.order = this.ranked().filter(isLeft);
+    this.order = this.ranked().filter(testOf(this.data));
     const columns = this.columns;
     const heads = columns.map((column) => {
       const isSorted = this.sorted?.column === column;
       const direction = !isSorted ? "none" : this.sorted.down ? "descending" : "ascending";
-      const related = this.ratios && "raw" in column ? ` \u00f7 ${asked.base.value}` : "";
+      const title = column.meaning ? ` title="${escaped(column.meaning.replaceAll("`", ""))}"` : "";
       return (
-        `<th scope="col" class="${column.kind}" aria-sort="${direction}"><button type="button">` +
-        `${escaped(column.title + related)}</button></th>`
+        `<th scope="col" class="${column.kind}" aria-sort="${direction}"><button type="button"${title}>` +
+        `${escaped(column.title)}</button></th>`
       );
     });
     this.grid.tHead.innerHTML = `<tr>${heads.join("")}</tr>`;
@@ -124,12 +113,11 @@ class Table {
     this.body.innerHTML = shown.map((row) => this.rowHtml(columns, row)).join("");
     const all = this.data.rows;
     const rows = `${all} row${all === 1 ? "" : "s"}`;
-    const words = [asked.chosen.size ? `${this.order.length} of ${rows}` : rows];
-    const ignored = [...asked.chosen.keys()].filter(
+    const words = [chosen.size ? `${this.order.length} of ${rows}` : rows];
+    const ignored = [...chosen.keys()].filter(
       (axis) => !(axis in this.data.axes) && this.data.across !== axis,
     );
-    if (ignored.length) words.push(`not filtered by ${ignored.join(", ")}, which its rows are not of`);
-    if (asked.base && !this.ratios) words.push("not related to the baseline");
+    if (ignored.length) words.push(`not filtered by ${ignored.join(", ")}, which its rows do not have`);
     this.count.textContent = words.join("; ");
     const rest = this.order.length - shown.length;
     this.further.hidden = !rest;
@@ -138,9 +126,8 @@ class Table {
 
   rowHtml(columns, row) {
     const isOpen = this.open.has(row);
-    const id = `${this.data.name}-${this.ids[row]}`;
     const cells = columns.map((column, place) => {
-      const { text, small } = this.said(column, row);
+      const { text, small } = this.cellOf(column, row);
       const look = column.looks?.[text] ?? "";
       const missing = text === DASH ? "missing" : "";
       const kind = `${look || column.kind} ${missing} ${column.answer ? "answer" : "key"}`.trim();
@@ -148,20 +135,19 @@ class Table {
         ? ""
         : `<button type="button" class="unfold" aria-expanded="${isOpen}" aria-label="More about ` +
           `${escaped(text)}"><span aria-hidden="true">\u25b8</span></button>`;
-      const title = escaped(column.title);
-      return `<td class="${kind}" data-title="${title}">${unfold}${cellHtml(text, small)}</td>`;
+      return `<td class="${kind}" data-title="${escaped(column.title)}">${unfold}${cellHtml(text, small)}</td>`;
     });
+    const id = escaped(`${this.data.name}-${this.ids[row]}`);
     const more = isOpen ? this.moreHtml(columns, row) : "";
-    return `<tr id="${escaped(id)}" data-row="${row}">${cells.join("")}</tr>${more}`;
+    return `<tr id="${id}" data-row="${row}">${cells.join("")}</tr>${more}`;
   }
 
   moreHtml(columns, row) {
     const data = this.data;
-    const absolute = this.ratios ? columns.filter((column) => "raw" in column) : [];
-    const facts = [...absolute, ...data.unfolded]
-      .map((column) => [column.title, valuesOf(column.cells, data.rows)[row].split("\t")])
-      .filter(([, [text, small]]) => text || small)
-      .map(([title, [text, small]]) => `<div><dt>${escaped(title)}</dt><dd>${cellHtml(text, small)}</dd></div>`);
+    const facts = data.unfolded
+      .map((column) => [column.title, this.cellOf(column, row)])
+      .filter(([, { text, small }]) => text || small)
+      .map(([title, { text, small }]) => `<div><dt>${escaped(title)}</dt><dd>${cellHtml(text, small)}</dd></div>`);
     const behind = (data.behind ?? [])
       .map((one) => [valuesOf(one.labels, data.rows)[row], valuesOf(one.cases, data.rows)[row]])
       .filter(([, place]) => place >= 0);
@@ -172,7 +158,7 @@ class Table {
       );
       facts.push(`<div><dt>records ${escaped(label)}</dt><dd>${links.join(" ")}</dd></div>`);
     }
-    const commands = behind.map(([label, place]) => this.commandHtml(label, place)).join("");
+    const commands = behind.map(([label, place]) => commandHtml(label, place)).join("");
     const link =
       '<p class="take"><button type="button" data-copy-link>Copy a link to this row</button>' +
       '<span role="status"></span></p>';
@@ -182,28 +168,13 @@ class Table {
     );
   }
 
-  commandHtml(label, place) {
-    const command = commandOf(place);
-    const what = label ? ` (${escaped(label)})` : "";
-    if (!command) {
-      return `<p class="why">No command to run this again${what}: which call measured it is not recorded.</p>`;
-    }
-    return (
-      `<p class="take"><button type="button" data-copy>Copy the command that runs this again${what}` +
-      `</button><span role="status"></span> <code>${escaped(command)}</code></p>`
-    );
-  }
-
   clicked(event) {
     const row = event.target.closest("tr");
     if (event.target.closest("button.unfold")) return this.unfold(row);
     const copy = event.target.closest("[data-copy]");
     if (copy) return copied(copy.parentElement.querySelector("code").textContent, copy);
     const link = event.target.closest("[data-copy-link]");
-    if (link) {
-      const { id } = row.previousElementSibling;
-      return copied(`${location.href.split("#")[0]}#${id}`, link);
-    }
+    if (link) copied(`${location.href.split("#")[0]}#${row.previousElementSibling.id}`, link);
   }
 
   unfold(line) {
@@ -215,16 +186,15 @@ class Table {
     else line.nextElementSibling.remove();
   }
 
-  // Show and unfold the row of this name; return whether there is one.
+  // Show and unfold the row of this name.
   reveal(name) {
     const row = this.ids.indexOf(name);
     const place = this.order.indexOf(row);
-    if (place < 0) return false;
+    if (place < 0) return;
     this.limit = Math.max(this.limit, place + 1);
     this.open.add(row);
     this.draw();
     document.getElementById(`${this.data.name}-${name}`).scrollIntoView({ block: "center" });
-    return true;
   }
 }
 
@@ -238,10 +208,14 @@ const recordsOf = (place) => {
   return parts.flatMap((text, at) => (at % 2 ? [] : [[text, folder + parts[at + 1]]]));
 };
 
-const commandOf = (place) => {
-  const command = valuesOf(page.cases.commands, page.cases.count)[place];
-  const name = joined(page.cases.names, place);
-  return command && `${command}'${name.replaceAll("'", "'\\''")}'`;
+// Return the command of the first repeat, with a button that copies it.
+const commandHtml = (label, place) => {
+  const command = joined(page.cases.commands, place);
+  if (!command) return "";
+  return (
+    `<p class="take"><button type="button" data-copy>Copy the command of this run${label ? ` (${escaped(label)})` : ""}` +
+    `</button><span role="status"></span> <code>${escaped(command)}</code></p>`
+  );
 };
 
 // Say after the button whether copying worked; without a clipboard, show the text for selection.

@@ -1,0 +1,99 @@
+"""Files that a run leaves: a record that appears complete or not at all, and its log."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import glob
+import os
+import shutil
+
+
+class OutputError(Exception):
+    """Raised where the output cannot be written; the message has the reason and what to do."""
+
+
+_WHAT_TO_DO = {
+    errno.ENOSPC: "the disk is full: free some space or choose another --output",
+    errno.EDQUOT: "the quota is used up: free some space or choose another --output",
+    errno.EFBIG: "files may not grow that large here: raise `ulimit -f`",
+    errno.EROFS: "the file system is read-only: choose another --output",
+    errno.EACCES: "no permission to write there: choose another --output",
+    errno.EPERM: "no permission to write there: choose another --output",
+    errno.ENOTDIR: "a part of the path is a file: choose another --output",
+    errno.EEXIST: "a part of the path is a file: choose another --output",
+}
+#: Error numbers of file systems without hard links.
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+def explain(path: str, error: OSError) -> str:
+    """Return the error with ``path`` and what to do about it."""
+    advice = _WHAT_TO_DO.get(error.errno or 0, "choose another --output")
+    return f"cannot write {path}: {error.strerror or error}; {advice}"
+
+
+def measured_already(output: str) -> str:
+    """Return the message for an existing record, which is never replaced."""
+    return f"already measured: {output}, whatever its status is; another --output runs it again"
+
+
+def partial(output: str, run: str) -> str:
+    """Return the temporary path of ``run`` next to its ``output``."""
+    folder, name = os.path.split(output)
+    # Not ending in .json, so that nobody takes it for a record.
+    return os.path.join(folder, f".{name}.{run}.part")
+
+
+def prepare(output: str, log: str) -> None:
+    """Make the folder of the output and an empty log, and remove what a killed run has left beside
+    the output. Raises :class:`OutputError` where one of them cannot be written."""
+    path = output
+    try:
+        os.makedirs(os.path.dirname(output), exist_ok=True)
+        for left in glob.glob(partial(glob.escape(output), "*")):
+            shutil.rmtree(left) if os.path.isdir(left) else os.unlink(left)
+        tried = partial(output, "tried")
+        with open(tried, "xb"):
+            os.unlink(tried)
+        path = log
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        with open(log, "wb"):
+            pass
+    except OSError as error:
+        raise OutputError(explain(path, error)) from error
+
+
+def write(output: str, run: str, content: bytes) -> None:
+    """Write ``output``, all or nothing. Raises :class:`OutputError`, also where it has appeared
+    meanwhile."""
+    path = partial(output, run)
+    try:
+        with open(path, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        _publish(path, output)
+    except OSError as error:
+        raise OutputError(explain(output, error)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _publish(path: str, output: str) -> None:
+    """Give the file its name without replacing another.
+
+    Without hard links, this excludes an output that existed before, not one of the same instant."""
+    try:
+        os.link(path, output)
+    except FileExistsError:
+        # Some network file systems report this for a link that they have just made.
+        if os.stat(path).st_nlink < 2:
+            raise OutputError(measured_already(output)) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(output):
+            raise OutputError(measured_already(output)) from None
+        os.replace(path, output)

@@ -1,0 +1,92 @@
+"""Folded parts of the page: tables and charts under a name that says what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..config.statuses import FAILURES
+from ..tables import formatting
+from ..tables.columns import Row
+from ..tables.table import Table
+from .html_tables import RATIO, PageTable
+from .plots import Plot
+from .record_links import Link
+
+#: A plot with links to the records that it shows.
+LinkedPlot = tuple[Plot, Sequence[Link]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A folded part. ``name``: heading with its content in words."""
+
+    anchor: str
+    name: str
+    tables: Sequence[tuple[PageTable, Sequence[LinkedPlot]]]
+
+
+def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[LinkedPlot]]) -> list[Part]:
+    """Return the parts of tables with rows, those side by side first."""
+    grouped: dict[str, list[PageTable]] = {}
+    for page_table in tables:
+        if _is_shown(page_table):
+            grouped.setdefault(page_table.view.table.anchor, []).append(page_table)
+    made = [
+        Part(
+            anchor,
+            _name(some[0].view.table, some),
+            [(page_table, plots.get(page_table.view.table.name, ())) for page_table in some],
+        )
+        for anchor, some in grouped.items()
+    ]
+    return sorted(made, key=lambda part: not part.tables[0][0].view.table.crosstabs)
+
+
+def _is_shown(page_table: PageTable) -> bool:
+    table, rows = page_table.view.table, page_table.view.rows
+    if table.needs:
+        return any(row[table.needs] is not None for row in rows)
+    return bool(rows)
+
+
+def _name(table: Table, tables: Sequence[PageTable]) -> str:
+    """Return the heading of a part with its content."""
+    rows = [row for page_table in tables for row in page_table.view.rows]
+    heading = table.heading or table.title
+    say = _CONTENTS.get(table.name)
+    if say:
+        return f"{heading}: {say(rows)}"
+    ratios = [row[RATIO] for row in rows if row.get(RATIO) is not None]
+    if ratios:
+        return f"{heading}: {min(ratios):.2f} to {max(ratios):.2f} times"
+    return f"{heading}: {formatting.counted(len(rows), 'row')}"
+
+
+def _settings(rows: Sequence[Row]) -> str:
+    return f"{formatting.counted(len(rows), 'setting')}"
+
+
+def _verified(rows: Sequence[Row]) -> str:
+    """Return how many verifications passed: ``all 46 passed``."""
+    counts = Counter(str(row["verdict"]) for row in rows)
+    if {*counts} == {"passed"}:
+        return f"all {len(rows)} passed"
+    return ", ".join(f"{count} {word}" for word, count in counts.most_common())
+
+
+def _failed(rows: Sequence[Row]) -> str:
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["status"]] += row["failed_runs"]
+    return ", ".join(f"{count} {FAILURES[status].phrase}" for status, count in counts.items())
+
+
+#: Contents in words, by table.
+_CONTENTS: Mapping[str, Callable[[Sequence[Row]], str]] = {
+    "overview": _settings,
+    "fastest": _settings,
+    "verification": _verified,
+    "failures": _failed,
+}
