@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
-from framebench.tables import answers, frames, grouping, view
-from framebench.tables.declared.efficiency import EFFICIENCY, relate_to_peak
+from framebench.tables import frames, grouping, view
+from framebench.tables.declared.efficiency import EFFICIENCY, relate_to_peak, slow_libraries
 from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, peak_flops
@@ -54,7 +54,6 @@ def test_a_figure_has_its_part_of_both_peaks() -> None:
 
 
 def test_the_answer_names_a_slow_library() -> None:
-    actual = answers.answers_of(frames.build(made()))
-    (sentence,) = actual.slow
+    (sentence,) = slow_libraries(frames.build(made()))
     assert sentence.startswith("pytorch")
     assert sentence.endswith("MKL 1")

@@ -187,7 +187,7 @@ def first_screen(
         cannot,
         why_not,
         _excluded(results),
-        _careful(results),
+        [*_careful(results), *map(titled, efficiency.slow_libraries(tables))],
         about_own,
         _next(found, provenance.command),
         page,
