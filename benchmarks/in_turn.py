@@ -10,29 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def repeated(
-    step: Callable[[], Any], steps: int, wait: Callable[[], Any] = lambda: None
-) -> Callable[[], None]:
-    """Return a loop that calls ``step`` ``steps`` times, then ``wait`` for the last one."""
-
-    def run() -> None:
-        for _ in range(steps):
-            step()
-        wait()
-
-    return run
-
-
-def measure(loops: Mapping[str, Callable[[], Any]], rounds: int, steps: int) -> dict[str, Any]:
+def measure(loops: Mapping[str, Callable[[int], Any]], rounds: int, steps: int) -> dict[str, Any]:
     """Return the seconds of a step in each round, by loop name.
-    Each loop runs ``steps`` steps, see :func:`repeated`. Two warm-up rounds are not counted. Every
-    other round has the opposite order."""
+    Each loop runs as many steps as it is told and waits for the last. Two warm-up rounds are not
+    counted. Every other round has the opposite order."""
     names = list(loops)
     results: dict[str, Any] = {name: [] for name in names}
     for number in range(-2, rounds):
         for name in names if number % 2 else names[::-1]:
             start = time.perf_counter()
-            loops[name]()
+            loops[name](steps)
             if number >= 0:
                 results[name].append((time.perf_counter() - start) / steps)
     return results
@@ -46,10 +33,3 @@ def ratio(seconds: list[float], other: list[float]) -> tuple[float, float, float
     ratios = [theirs / own for theirs, own in zip(other, seconds, strict=True)]
     low, high = intervals.median_interval(ratios) or (min(ratios), max(ratios))
     return descriptive.median(ratios), low, high
-
-
-def milliseconds(seconds: list[float]) -> str:
-    """Return the median as text in ms."""
-    from framebench.statistics import descriptive
-
-    return f"{1000 * descriptive.median(seconds):8.1f} ms"

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/page_speed.py
 
-Prints the size of the page, the first paint, and the time from a click in the filter, or the choice
-of a baseline, until all tables and charts are laid out. Each is the slowest of several rounds, with
+Prints the size of the page, the first paint, and the time from a click in the filter until all
+tables and charts are laid out. Each is the slowest of several rounds, with
 the ratio to its goal.
 """
 
@@ -25,17 +25,12 @@ GOALS = {
     "size, MB": 6.0,
     "first paint, s": 1.0,
     "filter, ms": 200.0,
-    "baseline, ms": 200.0,
 }
 #: Script that makes a choice and returns the milliseconds until the page is updated.
 TIMED = """const begin = performance.now(); {} document.body.getBoundingClientRect();
     document.documentElement.offsetHeight; return performance.now() - begin;"""
 FILTER = TIMED.format(
     "document.querySelector(`input[name=framework][value=${arguments[0]}]`).click();"
-)
-BASELINE = TIMED.format(
-    "const select = document.querySelector('#ask select'); select.value = arguments[0];"
-    "select.dispatchEvent(new Event('change', {bubbles: true}));"
 )
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
 
@@ -83,12 +78,10 @@ def measured(page: Path, rounds: int, profile: Path) -> dict[str, float]:
             return max(run(script, choice) for _ in range(rounds) for choice in choices)
 
         filtered = slowest(FILTER, FRAMEWORKS[:2])
-        baselines = ("framework:pytorch", "precision:fp32", "")
         return {
             "size, MB": page.stat().st_size / 1e6,
             "first paint, s": max(paints),
             "filter, ms": filtered,
-            "baseline, ms": slowest(BASELINE, baselines),
         }
     finally:
         browser.driver.quit()

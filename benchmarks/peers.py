@@ -1,255 +1,274 @@
-"""PyTorch models of Framebench against those of torchvision, timm and transformers.
+"""Our models against the official code of each framework, in turn in one process.
 
-    .venv/bin/python benchmarks/peers.py [--rounds 8] [--steps 2] [--models resnet50 gpt2_small]
-     [--modes train inference] [--tuned]
+    .venv/bin/python benchmarks/peers.py [--framework paddle ..] [--results results/peers]
 
-All have the same weight shapes, batch, optimizer and cores, and take steps in turn in one process.
-Goal: no peer takes less time for a step than ours (ratio at least 1.00). ``--tuned``: all with the
-variables of ``config/tuned.yaml``, without a goal. A separate environment, ``.peers``, is made from
-the indexes in pip's settings. One core.
+Same inputs, batch, optimizer, learning rate, fp32, and one thread on each physical core. Goal: ours
+at least GOAL of theirs, by the interval over the rounds; per multiply-add where the architectures
+differ. Writes ``FRAMEWORK.csv`` and ``FRAMEWORK.md`` after each measurement. A verdict is "unsure"
+where the interval includes the goal.
+
+What official code needs beyond ``envs/FRAMEWORK.yaml`` goes into an environment below ``.peers``;
+code that is in no package is fetched from its repository. What needs no packages runs in the
+environment of the workflow. :func:`measure` runs in these environments: Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from importlib import import_module
+from itertools import product
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, Iterator, NamedTuple, Sequence
+from urllib.request import urlopen
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
-#: Packages besides the PyTorch of its environment file, which this torchvision fits.
-PACKAGES = ("torchvision==0.28.0", "timm==1.0.28", "transformers==5.23.0")
-BATCHES = {"resnet50": 4, "bert_base": 1, "gpt2_small": 1}
-SEQUENCE = 128
-GOAL = 1.0
+GOAL = 0.97
+FEWEST_ROUNDS = 6
 MODES = ("train", "inference")
-
-Step = Callable[[], Any]
-
-
-def tuned() -> dict[str, str]:
-    """Return the variables of the variant ``tuned``."""
-    from framebench.config.catalog import load_catalog
-    from framebench.config.tuned import load_tuned, variables
-
-    return variables(load_tuned(load_catalog(ROOT)).settings("pytorch"), "cpu", "none")
+RESNET, BERT, GPT = "resnet50_v1.5", "bert_base", "gpt2_small"
+#: Samples of a step, unless ``--batch`` says otherwise.
+BATCHES = {RESNET: 8, BERT: 2, GPT: 1}
+SEQUENCE = 128
+#: Multiply-adds of an image with the stride in the first convolution of a block, as in ResNet v1.
+V1 = 3857973248
 
 
-def environment() -> str:
-    """Return the interpreter with PyTorch and PACKAGES, installing them on first use."""
-    from framebench.environments import uv
-    from framebench.environments.venvs import read_environment_file
+class Peer(NamedTuple):
+    """Code of others. ``function``: in ``peer_models/FRAMEWORK.py``; ``multiply_adds``: of a
+    sample, 0 for as many as ours."""
 
-    pytorch = read_environment_file(ROOT / "envs" / "pytorch.yaml").pin("torch")
-    packages = (pytorch, *PACKAGES)
-    folder = ROOT / ".peers"
-    python = folder / "bin" / "python"
-    installed = folder / "installed.txt"
-    if not installed.is_file() or installed.read_text() != "\n".join(packages):
-        settings = uv.pip_settings()
-        variables = {**os.environ, **uv.variables(settings)}
-        tool = uv.executable()
-        subprocess.run([tool, "venv", "-q", "--clear", str(folder)], check=True, env=variables)
-        arguments = ["pip", "install", "-q", "--python", str(python), *uv.arguments(settings)]
-        subprocess.run([tool, *arguments, *packages], check=True, env=variables)
-        installed.write_text("\n".join(packages))
+    framework: str
+    model: str
+    name: str
+    function: str
+    multiply_adds: int = 0
+
+
+PEERS = (
+    Peer("jax", RESNET, "flax examples/imagenet", "resnet50"),
+    Peer("jax", BERT, "transformers", "bert"),
+    Peer("megengine", RESNET, "MegEngine/Models", "resnet50"),
+    Peer("mindspore", RESNET, "mindcv", "resnet50"),
+    Peer("mxnet", RESNET, "gluon.model_zoo", "resnet50", V1),
+    Peer("mxnet", BERT, "gluonnlp", "bert"),
+    Peer("oneflow", RESNET, "flowvision", "resnet50"),
+    Peer("paddle", RESNET, "paddle.vision", "resnet50"),
+    Peer("pytorch", RESNET, "torchvision", "torchvision_resnet50"),
+    Peer("pytorch", RESNET, "timm", "timm_resnet50"),
+    Peer("pytorch", BERT, "transformers", "bert"),
+    Peer("pytorch", GPT, "transformers", "gpt2"),
+    Peer("tensorflow", RESNET, "keras.applications", "resnet50", V1),
+    Peer("tensorflow", BERT, "keras_hub", "bert"),
+    Peer("tensorflow1", RESNET, "tf.keras.applications", "resnet50", V1),
+    Peer("tensorflow1", BERT, "google bert", "bert"),
+)
+FRAMEWORKS = tuple(dict.fromkeys(peer.framework for peer in PEERS))
+#: Address of a module that is in no package, by framework. It becomes ``official_FRAMEWORK``.
+SOURCES = {
+    "jax": "google/flax/18f8f311c275d57f46d95e41b15aa97b454754c0/examples/imagenet/models.py",
+    "megengine": "MegEngine/Models/78882f9cbaa037ad701f47d47bb80b66ad95ce87/official/vision/"
+    "classification/resnet/model.py",
+}
+#: Instead of "none" and the framework's own: nobody trains with JAX op by op, and XLA in
+#: TensorFlow 1 takes many minutes for a whole ResNet-50.
+COMPILERS = {"jax": ("jit",), "tensorflow1": ("none",)}
+COLUMNS = (
+    *("framework", "model", "peer", "mode", "compiler", "batch", "cores", "rounds", "ours_ms"),
+    *("theirs_ms", "theirs_multiply_adds", "ratio", "ratio_low", "ratio_high", "verdict"),
+)
+
+
+def read_config(model: str) -> dict[str, Any]:
+    from harness.request.declaration import read_model
+
+    return read_model(str(ROOT / "scripts" / "models" / (model + ".json")))
+
+
+# ---- in the framework's environment -------------------------------------------------------
+
+
+def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namespace) -> Any:
+    from harness.adapter import Case, RankContext
+    from harness.measuring.loading import load_adapter
+    from peer_models import loop
+
+    length = SEQUENCE if config["sequence_lengths"] else None
+    counts = 1, 1, len(next(iter(batch.values())))
+    axes = options.model, options.mode, *counts, "fp32", options.compiler, length
+    rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", len(os.sched_getaffinity(0)), 0)
+    adapter = load_adapter(str(ROOT / "scripts" / "frameworks" / options.inside))(
+        Case(options.inside, *axes), config, rank_context
+    )
+    adapter.start()
+    adapter.build(batch)
+    return loop(adapter.step, adapter.synchronize)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print the seconds of a step in each round by name, ours and theirs, as JSON."""
+    import in_turn
+    from harness.measuring.synthetic import make_batch
+    from peer_models import Work
+
+    config = read_config(options.model)
+    for entry in config["inputs"]:
+        if entry["name"] == "images":
+            entry["shape"][1:3] = [options.image_size] * 2
+    length = SEQUENCE if config["sequence_lengths"] else None
+    batch = make_batch(config["inputs"], options.batch or BATCHES[options.model], length, 0, 0)
+    runs = {"ours": ours(config, batch, options)}
+    work = Work(batch, config["hyperparameters"], options.mode == "train", options.compiler)
+    module = import_module("peer_models." + options.inside)
+    for peer in PEERS:
+        if (peer.framework, peer.model) == (options.inside, options.model):
+            runs[peer.name] = getattr(module, peer.function)(work)
+    print(json.dumps(in_turn.measure(runs, options.rounds, options.steps)))
+
+
+# ---- in the environment of the workflow ---------------------------------------------------
+
+
+def environment(name: str, framework: str = "") -> str:
+    """Return the interpreter of an environment with the official code, building it on first use.
+    ``name``: of its packages; ``framework``: whose environment file they are added to."""
+    from framebench.environments import uv, venvs
+
+    source = ROOT / ".peers" / "sources" / f"official_{name}.py"
+    if name in SOURCES and not source.is_file():
+        source.parent.mkdir(parents=True, exist_ok=True)
+        with urlopen(f"https://raw.githubusercontent.com/{SOURCES[name]}") as answer:
+            source.write_bytes(answer.read())
+    file = venvs.read_environment_file(ROOT / "envs" / f"{framework or name}.yaml")
+    packages = Path(__file__).parent / "peer_models" / f"{name}.txt"
+    if not packages.is_file():
+        return str(ROOT / ".venvs" / file.name / "bin" / "python")
+    folder = ROOT / ".peers" / name
+    python, installed = folder / "bin" / "python", folder / "installed.txt"
+    wanted = [*file.packages, *packages.read_text().split()]
+    if not installed.is_file() or installed.read_text().split() != wanted:
+        settings, tool = uv.pip_settings(), uv.executable()
+        variables = uv.variables(settings, file.indexes)
+        make = [tool, "venv", "--quiet", "--clear", "--python", venvs.find_python(file.python)]
+        subprocess.run([*make, str(folder)], check=True, env=variables)
+        # FlowVision's setup imports pkg_resources, which setuptools 81 dropped.
+        constraints = folder / "build.txt"
+        constraints.write_text("setuptools==80.9.0\n")
+        install = [tool, "pip", "install", "--quiet", "--python", str(python), "--no-deps"]
+        install += ["--build-constraints", str(constraints), *uv.arguments(settings)]
+        subprocess.run([*install, *wanted], check=True, env=variables)
+        installed.write_text("\n".join(wanted))
     return str(python)
 
 
-# ---- in that environment ------------------------------------------------------------------
+def use_physical_cores() -> None:
+    """Run this process and its children on one thread of each physical core."""
+    from harness.machine import cores
+
+    usable = cores.allowed()
+    os.sched_setaffinity(0, cores.deal(usable, 1, len(cores.physical(usable)))[0])
+    os.environ["OMP_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
 
 
-def ours(model: str, mode: str, batch: dict[str, Any]) -> Step:
-    from harness.adapter import Case, RankContext
-    from harness.measuring.loading import load_adapter
-    from harness.request.declaration import read_model
-
-    model_config = read_model(str(ROOT / f"scripts/models/{model}.json"))
-    length = SEQUENCE if model_config["sequence_lengths"] else None
-    size = len(next(iter(batch.values())))
-    case = Case("pytorch", model, mode, 1, 1, size, "fp32", "none", length)
-    rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
-    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(
-        case, model_config, rank_context
-    )
-    adapter.start()
-    import torch
-
-    torch.set_num_interop_threads = lambda number: None  # can only be called once
-    adapter.build(batch)
-    return adapter.step
+def compilers(framework: str) -> tuple[str, ...]:
+    path = ROOT / "scripts" / "frameworks" / framework / "framework.json"
+    native = json.loads(path.read_text())["native_compiler"]
+    return COMPILERS.get(framework, ("none", native) if native else ("none",))
 
 
-def theirs(peer: str, model: str, mode: str, batch: dict[str, Any], hyper: dict[str, Any]) -> Step:
-    import torch
-
-    # skip operators of torchvision's extension, which PyTorch for CPUs does not load
-    sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
-    tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
-    built, forward, loss = PEERS[model, peer](tensors, hyper)
-    built.train(mode == "train")
-    if mode == "inference":
-
-        def infer() -> Any:
-            with torch.inference_mode():
-                return forward()
-
-        return infer
-    adam = hyper["optimizer"] == "adamw"
-    rates = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
-    if adam:
-        rates |= {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
-        optimizer: Any = torch.optim.AdamW(built.parameters(), **rates)
-    else:
-        optimizer = torch.optim.SGD(built.parameters(), momentum=hyper["momentum"], **rates)
-
-    def train() -> Any:
-        optimizer.zero_grad(set_to_none=True)
-        value = loss(forward())
-        value.backward()
-        if "clip_global_norm" in hyper:
-            torch.nn.utils.clip_grad_norm_(built.parameters(), hyper["clip_global_norm"])
-        optimizer.step()
-        return value.detach()
-
-    return train
-
-
-Peer = tuple[Any, Callable[[], Any], Callable[[Any], Any]]
-
-
-def _images(built: Any, tensors: dict[str, Any]) -> Peer:
-    import torch
-    import torch.nn.functional as F
-
-    built = built.to(memory_format=torch.channels_last)
-    images = tensors["images"].permute(0, 3, 1, 2)  # channels last in memory
-    return built, lambda: built(images), lambda logits: F.cross_entropy(logits, tensors["labels"])
-
-
-def torchvision_resnet50(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
-    from torchvision.models import resnet50
-
-    return _images(resnet50(weights=None), tensors)
-
-
-def timm_resnet50(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
-    import timm
-
-    return _images(timm.create_model("resnet50", pretrained=False), tensors)
-
-
-def transformers_bert(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
-    """Return BERT with the token head only on the masked positions, as in our model."""
-    import torch.nn.functional as F
-    from transformers import BertConfig, BertForPreTraining
-
-    built = BertForPreTraining(BertConfig())
-    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-    tokens, segments, mask, masked = (tensors[name] for name in names)
-
-    def forward() -> Any:
-        x, pooled = built.bert(tokens, mask, segments, return_dict=False)
-        chosen = x.gather(1, masked[:, :, None].expand(-1, -1, x.shape[2]))
-        return built.cls(chosen, pooled)
-
-    def loss(outputs: Any) -> Any:
-        logits, following = outputs
-        found = F.cross_entropy(logits.flatten(0, 1), tensors["masked_labels"].flatten())
-        return found + F.cross_entropy(following, tensors["next_sentence_labels"])
-
-    return built, forward, loss
-
-
-def transformers_gpt2(tensors: dict[str, Any], hyper: dict[str, Any]) -> Peer:
-    import torch.nn.functional as F
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    built = GPT2LMHeadModel(GPT2Config(use_cache=False))
-
-    def loss(logits: Any) -> Any:
-        return F.cross_entropy(logits.flatten(0, 1), tensors["labels"].flatten())
-
-    return built, lambda: built(tensors["token_ids"]).logits, loss
-
-
-PEERS: dict[tuple[str, str], Callable[[dict[str, Any], dict[str, Any]], Peer]] = {
-    ("resnet50", "torchvision"): torchvision_resnet50,
-    ("resnet50", "timm"): timm_resnet50,
-    ("bert_base", "transformers"): transformers_bert,
-    ("gpt2_small", "transformers"): transformers_gpt2,
-}
-
-
-def measure(model: str, mode: str, rounds: int, steps: int) -> None:
-    """Run all models in turn, and print the seconds of a step in each round by name as JSON."""
+def rows_of(
+    framework: str, options: argparse.Namespace, seconds: dict[str, list[float]]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the row of each peer from the seconds of a step by name."""
     import in_turn
-    from harness.measuring.synthetic import make_batch
-    from harness.request.declaration import read_model
+    from framebench.statistics import descriptive
 
-    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-    model_config = read_model(str(ROOT / f"scripts/models/{model}.json"))
-    length = SEQUENCE if model_config["sequence_lengths"] else None
-    batch = make_batch(model_config["inputs"], BATCHES[model], length, 0, 0)
-    loops = {"ours": ours(model, mode, batch)}
-    for of, peer in PEERS:
-        if of == model:
-            loops[peer] = theirs(peer, model, mode, batch, model_config["hyperparameters"])
-    repeated = {name: in_turn.repeated(step, steps) for name, step in loops.items()}
-    print(json.dumps(in_turn.measure(repeated, rounds, steps)))
-
-
-def report(model: str, mode: str, found: dict[str, list[float]], goal: str) -> bool:
-    """Print a line for each peer with the text of its ``goal``; return whether all meet it."""
-    import in_turn
-
-    mine, met = found.pop("ours"), True
-    for name, seconds in found.items():
-        ratio, low, high = in_turn.ratio(mine, seconds)
-        # An interval that includes the goal does not miss it.
-        met &= high >= GOAL
-        print(
-            f"{model:10} {mode:9} {name:13} {in_turn.milliseconds(seconds)}, ours "
-            f"{in_turn.milliseconds(mine)}: {ratio:.3f} [{low:.3f}, {high:.3f}] "
-            f"({goal})",
-            flush=True,
+    own_multiply_adds = read_config(options.model)["forward_multiply_adds"].get("per_sample")
+    mine = seconds["ours"]
+    for peer in PEERS:
+        if (peer.framework, peer.model) != (framework, options.model):
+            continue
+        share = peer.multiply_adds / own_multiply_adds if peer.multiply_adds else 1.0
+        theirs = seconds[peer.name]
+        ratio, low, high = in_turn.ratio(mine, [second / share for second in theirs])
+        yield (
+            *(framework, options.model, peer.name, options.mode, options.compiler),
+            *(options.batch or BATCHES[options.model], len(os.sched_getaffinity(0)), len(mine)),
+            *(round(1000 * descriptive.median(values), 2) for values in (mine, theirs)),
+            *(round(value, 3) for value in (share, ratio, low, high)),
+            "met" if low >= GOAL else "missed" if high < GOAL else "unsure",
         )
-    return met
+
+
+def write(columns: Sequence[str], rows: list[tuple[Any, ...]], path: Path) -> None:
+    """Write the rows as ``path.csv`` and, as a Markdown table, ``path.md``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, *rows])
+    lines = [columns, ["---"] * len(columns), *rows]
+    text = "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--framework", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)
+    parser.add_argument("--model", nargs="+", choices=BATCHES, default=[RESNET, BERT])
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=MODES)
+    parser.add_argument("--compiler", nargs="+", help="default: none and the framework's own")
+    parser.add_argument("--rounds", type=int, default=10, help=f"at least {FEWEST_ROUNDS}")
+    parser.add_argument("--steps", type=int, default=4, help="of a loop in a round")
+    parser.add_argument("--batch", type=int, help=f"default: {BATCHES}")
+    parser.add_argument("--image-size", type=int, default=224)
+    parser.add_argument("--results", type=Path, default=ROOT / "results" / "peers")
+    parser.add_argument("--inside", metavar="JSON", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rounds < FEWEST_ROUNDS:
+        parser.error(f"--rounds: found {options.rounds}; allowed: at least {FEWEST_ROUNDS}")
+    return options
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=2)
-    parser.add_argument("--models", nargs="+", choices=BATCHES, default=list(BATCHES))
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
-    parser.add_argument("--tuned", action="store_true", help="with the variables of that variant")
-    parser.add_argument("--inside", nargs=2, metavar=("MODEL", "MODE"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse()
     if options.inside:
-        measure(*options.inside, options.rounds, options.steps)
-        return 0
-    python, met = environment(), True
-    settings = tuned() if options.tuned else {}
-    goal = "tuned, no goal" if options.tuned else f"goal: at least {GOAL}"
-    for model in options.models:
-        for mode in options.modes:
-            counts = [f"--rounds={options.rounds}", f"--steps={options.steps}"]
+        measure(argparse.Namespace(**options.inside))
+        sys.stdout.flush()
+        os._exit(0)  # MindSpore raises thousands of errors when Python ends
+    use_physical_cores()
+    failed = False
+    common = {key: getattr(options, key) for key in ("rounds", "steps", "batch", "image_size")}
+    for framework in options.framework:
+        python, rows = environment(framework), []
+        models = {peer.model for peer in PEERS if peer.framework == framework}
+        for model, compiler, mode in product(
+            [model for model in options.model if model in models],
+            options.compiler or compilers(framework),
+            options.mode,
+        ):
+            case = argparse.Namespace(
+                **common, inside=framework, model=model, compiler=compiler, mode=mode
+            )
             ran = subprocess.run(
-                [python, __file__, *counts, "--inside", model, mode],
+                [python, __file__, "--inside", json.dumps(vars(case))],
                 stdout=subprocess.PIPE,
                 text=True,
-                check=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1", **settings},
+                check=False,
             )
-            met &= report(model, mode, json.loads(ran.stdout.splitlines()[-1]), goal)
-    return 0 if met or options.tuned else 1
+            if ran.returncode:
+                print(f"{framework} {model} {compiler} {mode} failed: see above", file=sys.stderr)
+                failed = True
+                continue
+            for row in rows_of(framework, case, json.loads(ran.stdout.splitlines()[-1])):
+                print(*row, flush=True)
+                rows.append(row)
+            write(COLUMNS, rows, options.results / framework)
+        failed |= any(row[-1] == "missed" for row in rows)
+    return int(failed)
 
 
 if __name__ == "__main__":

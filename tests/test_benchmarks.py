@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import csv
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -32,3 +35,22 @@ def test_what_a_benchmark_imports_is_there(path: Path) -> None:
         except ModuleNotFoundError:
             actual = False
         assert actual, f"from {module} import {name}"
+
+
+def test_official_code_is_compared_with_ours(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "peers.py"), "--framework", "paddle"]
+    command += ["--mode", "inference", "--compiler", "none", "--model", "resnet50_v1.5"]
+    command += ["--batch", "1", "--image-size", "32", "--rounds", "6", "--steps", "1"]
+    run = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True)
+    (row,) = csv.DictReader((tmp_path / "paddle.csv").read_text().splitlines())
+    assert run.returncode == (row["verdict"] == "missed"), run.stderr
+    assert (row["peer"], row["rounds"]) == ("paddle.vision", "6")
+    assert 0 < float(row["ratio_low"]) <= float(row["ratio"]) <= float(row["ratio_high"])
+    assert "| paddle | resnet50_v1.5 | paddle.vision |" in (tmp_path / "paddle.md").read_text()
+
+
+def test_too_few_rounds_for_an_interval_are_refused() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "peers.py"), "--rounds", "5"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "--rounds: found 5; allowed: at least 6" in run.stderr

@@ -9,13 +9,15 @@ import pytest
 
 TESTS = Path(__file__).parent
 #: Whole workflows, SLURM, every way a run can end, and hand-computed cells of tables, with what
-#: they are written in.
+#: they are written in. Of the contract of adapters what is expected: its programs drive an adapter
+#: in a process of the framework, through the interface that adapters implement.
 NET = sorted(
     [
         *TESTS.glob("workflow/*.py"),
         *TESTS.glob("slurm/*.py"),
         *(TESTS / "harness" / name for name in ("test_runs.py", "test_checks.py", "conftest.py")),
         TESTS / "framebench" / "made_up_records.py",
+        TESTS / "frameworks" / "test_contract.py",
         *(TESTS / name for name in ("bench.py", "commands.py", "csv_rows.py")),
     ]
 )

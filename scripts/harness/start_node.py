@@ -15,7 +15,7 @@ sys.path[:] = [os.path.dirname(_HERE)] + [
 if __name__ == "__main__":
     from core.text import accept_any_text
 
-    from harness.nodes.agent import main
+    from harness.nodes.nodes import main
 
     accept_any_text()
     sys.exit(main(sys.argv[1]))

@@ -7,24 +7,24 @@ for given shapes. A sample of each result is checked against float64. Standard l
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, Iterator, List
 
 from core.matmuls import MatmulShape
 
-from harness.kind import Context, Kind, Metric, Parameter, Workload, one_of, point
+from harness.kind import Context, Parameter, Workload, one_of
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import shapes, shapes_of
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL, SingleOperations, Transposed
+from harness.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 
 
-class Matmul(Kind):
+class Matmul(Sweep):
     """Matmuls alone: FLOP/s of each shape, in the dtype of the case's precision."""
 
     needs = SingleOperations
-    independent_ranks = True
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter(
@@ -37,50 +37,34 @@ class Matmul(Kind):
         ),
         *blocks.parameters("a shape"),
     )  # fmt: skip
+    summaries = (("highest_rate", "rate", max),)
 
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+    def grid(self, workload: Workload) -> List[GridPoint]:
         asked = shapes_of(workload.parameters["shapes"])
+        return [GridPoint(dict(shape._asdict()), shape) for shape in asked]
 
-        def highest(rank: Mapping[str, Any]) -> float:
-            return max(rate(rank, shape) for shape in asked)
-
-        def at(shape: MatmulShape) -> Tuple[str, Metric]:
-            metric = Metric("TFLOP/s", "higher", "min", lambda rank: rate(rank, shape))
-            return point("rate", dict(shape._asdict()), metric)
-
+    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
         # Devices share power, cooling and memory: the slowest of several counts, as for the peak.
-        best = Metric("TFLOP/s", "higher", "min", highest)
-        return {"highest_rate": best, **dict(map(at, asked))}
+        rate = per_second(1e-12 * subject.operations)
+        return {"rate": PointFigure("TFLOP/s", "higher", "min", rate)}
 
-    def measure(self, context: Context) -> None:
-        with blocks.recorded_blocks(context) as points:
-            for shape in shapes_of(context.workload.parameters["shapes"]):
-                context.report.enter(f"matmul {shape}")
-                points.append(_measured(context, shape))
+    def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
+        import numpy as np
 
-
-def rate(rank: Mapping[str, Any], shape: MatmulShape) -> float:
-    """Return the TFLOP/s of the median block."""
-    return 1e-12 * shape.operations / blocks.operation_seconds(rank, dict(shape._asdict()))
-
-
-def _measured(context: Context, shape: MatmulShape) -> Dict[str, Any]:
-    import numpy as np
-
-    adapter, parameters = context.adapter, context.workload.parameters
-    random = np.random.RandomState(adapter.rank_context.seed)
-    first, second = operands(shape, random)
-    transposed: Transposed = (
-        parameters["transposed"] in ("first", "both"),
-        parameters["transposed"] in ("second", "both"),
-    )
-    laid_out = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
-    product = adapter.operation(MATMUL, laid_out, transposed)
-    dtype = rounding.ran_in(context, product.dtype)
-    context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
-    timing = blocks.measure(context, product)
-    error = check_matmul(product.result(), first, second, dtype, random)
-    return {"at": dict(shape._asdict()), **timing, "error": error}
+        adapter, parameters = context.adapter, context.workload.parameters
+        random = np.random.RandomState(adapter.rank_context.seed)
+        first, second = operands(subject, random)
+        transposed: Transposed = (
+            parameters["transposed"] in ("first", "both"),
+            parameters["transposed"] in ("second", "both"),
+        )
+        laid_out = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
+        product = adapter.operation(MATMUL, laid_out, transposed)
+        dtype = rounding.ran_in(context, product.dtype)
+        context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+        timing = blocks.measure(context, product)
+        error = check_matmul(product.result(), first, second, dtype, random)
+        yield {**timing, "error": error}
 
 
 def _laid_out(array: Any, transposed: bool) -> Any:

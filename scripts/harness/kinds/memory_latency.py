@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, point
+from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro import chase, stream
+from harness.sweep import Block, GridPoint, PointFigure, Sweep, last, scaled
 
 #: Default size of the largest working set, relative to the last-level cache.
 TIMES_CACHE = 4
@@ -22,11 +23,11 @@ TIMES_CACHE = 4
 _WARM, _FEWEST = 2**23, 1000
 
 
-class MemoryLatency(Kind):
+class MemoryLatency(Sweep):
     """Memory latency: nanoseconds per load by working set, on the slowest device."""
 
     needs = None
-    independent_ranks = True
+    axes = TOPOLOGY
     parameters = (
         Parameter(
             "largest_bytes", at_least(0), "bytes",
@@ -34,47 +35,40 @@ class MemoryLatency(Kind):
         ),
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
+    summaries = (("memory_latency", "latency", last),)  # of the largest: what no cache hides
 
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        sizes = _sizes(workload)
+    def grid(self, workload: Workload) -> List[GridPoint]:
+        largest = workload.parameters["largest_bytes"] or TIMES_CACHE * stream.largest_cache()
+        return [GridPoint({"bytes": size}, size) for size in chase.sizes(largest)]
 
-        def latency(size: int) -> Metric:
-            return Metric("ns", "lower", "max", lambda rank: _nanoseconds(rank, size))
-
-        return {
-            "memory_latency": latency(sizes[-1]),  # of the largest: what no cache hides
-            **dict(point("latency", {"bytes": size}, latency(size)) for size in sizes),
-        }
+    def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
+        return {"latency": PointFigure("ns", "lower", "max", scaled(1e9))}
 
     def measure(self, context: Context) -> None:
-        fields, parameters = context.fields, context.workload.parameters
-        cache = fields["last_cache_bytes"] = stream.largest_cache()
-        if not (cache or parameters["largest_bytes"]):
+        largest = context.workload.parameters["largest_bytes"]
+        cache = context.fields["last_cache_bytes"] = stream.largest_cache()
+        if not (cache or largest):
             raise Mismatch("the kernel does not report the size of the caches: set largest_bytes")
-        sizes = _sizes(context.workload)
+        size = self.grid(context.workload)[-1].subject
         most = stream.most_bytes() // context.workload.case.devices_per_node
-        if not parameters["largest_bytes"] and sizes[-1] > most:
+        if not largest and size > most:
             raise Mismatch(
                 f"{TIMES_CACHE} times the last cache is more than an eighth of the free memory: "
                 f"set largest_bytes to at most {most}"
             )
-        kernels = context.phase("compile", chase.kernels)
-        room = stream.aligned(sizes[-1] // 8)
-        with blocks.recorded_blocks(context) as points:
-            for size in sizes:
-                context.report.enter(f"{size} bytes")
-                chain = chase.Chain(kernels, room, size, context.rank_context.seed)
-                steps = _steps(chain, parameters["block_seconds"])
-                context.barrier()
-                work = functools.partial(chain.run, steps)
-                taken = [blocks.elapsed(work) for _ in range(parameters["blocks"])]
-                chain.check()
-                points.append({"at": {"bytes": size}, "operations": steps, "seconds": taken})
+        self._kernels: Any = context.phase("compile", chase.kernels)
+        self._room: Any = stream.aligned(size // 8)
+        super().measure(context)
 
-
-def _sizes(workload: Workload) -> List[int]:
-    largest = workload.parameters["largest_bytes"] or TIMES_CACHE * stream.largest_cache()
-    return chase.sizes(largest)
+    def run(self, context: Context, subject: int) -> Iterator[Block]:
+        parameters = context.workload.parameters
+        chain = chase.Chain(self._kernels, self._room, subject, context.rank_context.seed)
+        steps = _steps(chain, parameters["block_seconds"])
+        context.barrier()
+        work = functools.partial(chain.run, steps)
+        taken = [blocks.elapsed(work) for _ in range(parameters["blocks"])]
+        chain.check()
+        yield {"operations": steps, "seconds": taken}
 
 
 def _steps(chain: chase.Chain, seconds: float) -> int:
@@ -84,8 +78,3 @@ def _steps(chain: chase.Chain, seconds: float) -> int:
     if count == _FEWEST:  # a pass of so few lines tells little
         taken = blocks.elapsed(lambda: chain.run(count))
     return max(_FEWEST, math.ceil(count * seconds / max(taken, 1e-9)))
-
-
-def _nanoseconds(rank: Mapping[str, Any], size: int) -> float:
-    """Return the nanoseconds of a load from ``size`` bytes, in the median block."""
-    return 1e9 * blocks.operation_seconds(rank, {"bytes": size})

@@ -52,13 +52,11 @@ class Network(Kind):
         wire_tests.check_program()
         context.report.enter("timed window")
         start = time.perf_counter()
+        arguments = (rank_context.addresses, context.workload.parameters)
         if rank_context.rank == 0:
-            measured = wire_tests.measure_network(
-                rank_context.addresses, context.workload.parameters
-            )
+            fields["network"] = wire_tests.measure_network(*arguments)
         else:
-            measured = wire_tests.serve_measurements(rank_context.addresses)
-        fields["network"] = measured
+            wire_tests.serve_measurements(*arguments)
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
         fields["cores"] = check_cores(context.cores)
 

@@ -9,7 +9,7 @@ and numpy.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, List
 
 from core.matmuls import MatmulShape
 
@@ -21,7 +21,7 @@ from harness.communication import (
     MatmulCollective,
     ShardedMatmuls,
 )
-from harness.kind import Context, Kind, Metric, Parameter, Workload, one_of, point
+from harness.kind import Context, Parameter, Workload, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.checks import check_matmuls
@@ -29,6 +29,7 @@ from harness.measuring.micro import collectives
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import plain_shapes, shapes_of
 from harness.measuring.verification import rounding
+from harness.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.
@@ -37,11 +38,12 @@ MATMUL, COMMUNICATION = "matmul", "communication"
 PARTS = (MATMUL, COMMUNICATION, BOTH)
 
 
-class ShardedMatmul(Kind):
+class ShardedMatmul(Sweep):
     """Sharded matmuls: TFLOP/s of the whole product, and milliseconds of matmul, collective and
     both, on the slowest rank."""
 
     needs = ShardedMatmuls
+    independent_ranks = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("shapes", plain_shapes, "", "m x k x n of each whole product", "1024x1024x1024"),
@@ -52,34 +54,70 @@ class ShardedMatmul(Kind):
         ),
         *blocks.parameters("each part"),
     )  # fmt: skip
+    summaries = (("highest_rate", "rate", max),)
 
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        shapes = shapes_of(workload.parameters["shapes"])
+    def grid(self, workload: Workload) -> List[GridPoint]:
+        return [
+            GridPoint({"m": shape.m, "k": shape.k, "n": shape.n}, shape)
+            for shape in shapes_of(workload.parameters["shapes"])
+        ]
 
-        def highest(rank: Mapping[str, Any]) -> float:
-            return max(rate(rank, shape, BOTH) for shape in shapes)
-
-        named = {"highest_rate": Metric("TFLOP/s", "higher", "min", highest)}
-        for shape in shapes:
-            for name, part in (("rate", BOTH), ("matmul_rate", MATMUL)):
-                metric = Metric("TFLOP/s", "higher", "min", _value_of(rate, shape, part))
-                named.update([point(name, _at(shape), metric)])
-            for part in PARTS:
-                metric = Metric("ms", "lower", "max", _value_of(milliseconds, shape, part))
-                named.update([point(f"{part}_time", _at(shape), metric)])
-        return named
+    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
+        # of the whole matmul, which all ranks compute together
+        rate = per_second(1e-12 * subject.operations)
+        of_parts = {part: {"part": part} for part in PARTS}
+        return {
+            "rate": PointFigure("TFLOP/s", "higher", "min", rate, of_parts[BOTH]),
+            "matmul_rate": PointFigure("TFLOP/s", "higher", "min", rate, of_parts[MATMUL]),
+            **{
+                f"{part}_time": PointFigure("ms", "lower", "max", scaled(1e3), named)
+                for part, named in of_parts.items()
+            },
+        }
 
     def measure(self, context: Context) -> None:
-        if context.rank_context.world_size == 1:
+        ranks = context.rank_context.world_size
+        if ranks == 1:
             raise Unsupported("one device has no other to share a matmul with")
-        parameters = context.workload.parameters
-        shapes = shapes_of(parameters["shapes"])
-        for shape in shapes:
-            share_of(shape, parameters["sharded"], 0, context.rank_context.world_size)
-        with blocks.recorded_blocks(context) as timed:
-            for shape in shapes:
-                context.report.enter(f"matmul {shape}")
-                timed.extend(_measured(context, shape))
+        for _, shape in self.grid(context.workload):
+            share_of(shape, context.workload.parameters["sharded"], 0, ranks)
+        super().measure(context)
+
+    def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
+        import numpy as np
+
+        adapter, here = context.adapter, context.rank_context
+        sharded, ranks = context.workload.parameters["sharded"], here.world_size
+        random = np.random.RandomState(here.seed)
+        left, right = operands(subject, random)
+        share = share_of(subject, sharded, here.rank, ranks)
+        parts = (left[:, share], right[share]) if sharded == INNER else (left, right[:, share])
+        operation = COLLECTIVES[sharded]
+        arrays = [np.ascontiguousarray(array) for array in parts]
+        matmul: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
+        dtype = rounding.ran_in(context, matmul.dtype)
+        context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+
+        def check(when: str) -> None:
+            matmul.both()
+            adapter.synchronize()
+            try:
+                check_whole(matmul.result(), left, right, sharded, ranks, dtype, random)
+            except Mismatch as error:
+                raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
+
+        check("before")
+        seconds = {}
+        for part, run in zip(PARTS, (matmul.matmul, matmul.collective, matmul.both)):
+            # A matmul overwrites its result; only repeated collectives add up.
+            grows = part == COMMUNICATION
+            in_a_row = collectives.most_in_a_row(operation, matmul.dtype, ranks) if grows else None
+            timed = CollectiveOperation(matmul.matmul, run, matmul.result)
+            taken = collectives.measure(context, timed, in_a_row)
+            seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
+            yield {"part": {"part": part}, **taken}
+        check_longer(seconds, 1)
+        check("after")
 
     def check(self, workload: Workload, ranks: Any) -> None:
         """Check that all ranks ran the same number of operations."""
@@ -108,76 +146,3 @@ def check_whole(
         for rank in range(ranks):
             share = share_of(shape, sharded, rank, ranks)
             check_matmul(result[:, share], left, right[:, share], dtype, random)
-
-
-def _measured(context: Context, shape: MatmulShape) -> Iterator[Dict[str, Any]]:
-    import numpy as np
-
-    adapter, parameters, rank_context = (
-        context.adapter,
-        context.workload.parameters,
-        context.rank_context,
-    )
-    sharded, ranks = parameters["sharded"], rank_context.world_size
-    random = np.random.RandomState(rank_context.seed)
-    left, right = operands(shape, random)
-    share = share_of(shape, sharded, rank_context.rank, ranks)
-    parts = (left[:, share], right[share]) if sharded == INNER else (left, right[:, share])
-    operation = COLLECTIVES[sharded]
-    arrays = [np.ascontiguousarray(array) for array in parts]
-    sharded_matmul: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
-    dtype = rounding.ran_in(context, sharded_matmul.dtype)
-    context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
-
-    def check(when: str) -> None:
-        sharded_matmul.both()
-        adapter.synchronize()
-        try:
-            check_whole(sharded_matmul.result(), left, right, sharded, ranks, dtype, random)
-        except Mismatch as error:
-            raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
-
-    check("before")
-    runs = {
-        MATMUL: sharded_matmul.matmul,
-        COMMUNICATION: sharded_matmul.collective,
-        BOTH: sharded_matmul.both,
-    }
-    seconds = {}
-    for part, run in runs.items():
-        # A matmul overwrites its result; only repeated collectives add up.
-        grows = part == COMMUNICATION
-        in_a_row = (
-            collectives.most_in_a_row(operation, sharded_matmul.dtype, ranks) if grows else None
-        )
-        timed = CollectiveOperation(sharded_matmul.matmul, run, sharded_matmul.result)
-        taken = collectives.measure(context, timed, in_a_row)
-        seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
-        yield {"at": {**_at(shape), "part": part}, **taken}
-    check_longer(seconds, 1)
-    check("after")
-
-
-def _at(shape: MatmulShape) -> Dict[str, int]:
-    """Return the point of a run that the shape is."""
-    return {"m": shape.m, "k": shape.k, "n": shape.n}
-
-
-Figure = Callable[[Mapping[str, Any], MatmulShape, str], float]
-
-
-def _value_of(
-    figure: Figure, shape: MatmulShape, part: str
-) -> Callable[[Mapping[str, Any]], float]:
-    return lambda rank: figure(rank, shape, part)
-
-
-def milliseconds(rank: Mapping[str, Any], shape: MatmulShape, part: str) -> float:
-    """Return the milliseconds of the median block. Raises KeyError where there is none."""
-    return 1e3 * blocks.operation_seconds(rank, {**_at(shape), "part": part})
-
-
-def rate(rank: Mapping[str, Any], shape: MatmulShape, part: str) -> float:
-    """Return the TFLOP/s of the whole matmul, computed by all ranks together in the time of
-    ``part``."""
-    return 1e-9 * shape.operations / milliseconds(rank, shape, part)

@@ -1,48 +1,69 @@
-"""Run over several nodes: an agent on each (:mod:`harness.nodes.agent`), started by ``srun``.
+"""Run over several nodes: ``srun`` starts an agent on each, which runs its share of the ranks.
 
-1. Write the request into a folder beside the output, and start the agents; wait until each has said
-   what its node has.
-2. Check that each can do its share and that they are alike; write who does what.
-3. ``srun`` ends the agents of all nodes once one of them fails or is lost.
-4. Read what the agents have left.
+Launcher and agents tell each other everything in a folder beside the output, on the file system
+that all nodes share:
+
+1. The launcher writes the request and starts the agents; each writes what its node has.
+2. The launcher checks that each can do its share and that they are alike, and writes who does what.
+3. Each agent runs its ranks and writes how it went. ``srun`` ends the agents of all nodes once one
+   of them fails or is lost.
+4. The launcher reads what they have left.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
+import platform
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from core import signals
+from core import bounded, control_groups, signals
 from core.srun import srun
 from core.text import shorten
 
 from harness.adapter import Mismatch
-from harness.machine.sources import command_output
-from harness.nodes import shared
-from harness.nodes.agent import this_machine
+from harness.machine import cores as cores_of
+from harness.machine import hardware, interfaces
+from harness.machine.sources import command_output, file_line
+from harness.messages.report import error_text
+from harness.nodes import node as one_node
 from harness.output import partial
-from harness.processes import launch, outcome
-from harness.processes.cleanup import Interrupted
+from harness.processes import launch, machine_lock, outcome
+from harness.processes.cleanup import Interrupted, temporary_folder
 from harness.processes.parent_death import signal_when_parent_dies
-from harness.request.declaration import Task
+from harness.provenance import packages, software
+from harness.request.command_line import parse
+from harness.request.declaration import Task, task_of
 
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _START_NODE = os.path.join(_HARNESS, "start_node.py")
 
+#: Files in the folder, besides those of each node.
+_REQUEST, _SHARES = "request", "shares"
+#: Variables of a step's process: the number of its node, and the address of the node of ``srun``.
+_INDEX, _LAUNCHER = "SLURM_NODEID", "SLURM_LAUNCH_NODE_IPADDR"
+
 #: Most seconds until all nodes have answered, which occupy their devices meanwhile.
 ANSWER_SECONDS = 120.0
-_LOOK_SECONDS = 0.2
+#: Seconds between two looks into the folder, of the launcher and of an agent.
+_LOOK_SECONDS, _AGENT_LOOK_SECONDS = 0.2, 0.5
 #: Seconds that a node may take after its own time limit to say how it went.
 _RESULT_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
+#: Seconds to wait for the lock of a node: two runs that each hold a node of the other would wait
+#: for ever.
+_BUSY_SECONDS = 60.0
 
 
 class Missing(Exception):
@@ -79,18 +100,18 @@ def run_ranks(
     the nodes are not alike, and Interrupted where nodes were asked to end."""
     log = launch.log_with_name(task.request.log, "nodes")
     with _folder(task.request.output, run) as folder:
-        request = {"arguments": list(arguments), "machine": this_machine()}
-        shared.write(folder, shared.REQUEST, request)
+        request = {"arguments": list(arguments), "machine": _this_machine()}
+        _write(folder, _REQUEST, request)
         command = [*srun(task.case.nodes), sys.executable, _START_NODE, folder]
         with _started(command, log) as starter:
             nodes = _introduced(task, folder, starter, deadline, log)
             check(task, nodes)
             addresses = [address for node in nodes for address in node.introduction["addresses"]]
             shares = {"run": run, "addresses": addresses, "seconds": deadline - time.monotonic()}
-            shared.write(folder, shared.SHARES, shares)
+            _write(folder, _SHARES, shares)
             launch.wait_for(starter, deadline + _RESULT_SECONDS)
             for index, node in enumerate(nodes):
-                _read_result(node, shared.read(folder, shared.result(index)))
+                _read_result(node, _read(folder, _result_file(index)))
             _check_interrupted(nodes)
     entries = [_entry(node) for node in nodes]
     return [
@@ -144,9 +165,9 @@ def _introduced(
     end = time.monotonic() + ANSWER_SECONDS
     while True:
         ended = starter.poll() is not None
-        present = set(shared.names(folder))
-        names = [shared.introduction(index) for index in range(task.case.nodes)]
-        said = [shared.read(folder, name) for name in names if name in present]
+        present = set(_names(folder))
+        names = [_introduction_file(index) for index in range(task.case.nodes)]
+        said = [_read(folder, name) for name in names if name in present]
         nodes = [Node(introduction) for introduction in said if introduction]
         if len(nodes) == task.case.nodes:
             return nodes
@@ -291,3 +312,142 @@ def _entry(node: Node) -> Dict[str, Any]:
     if node.watch is not None:
         entry["watch"] = node.watch
     return entry
+
+
+def _introduction_file(index: int) -> str:
+    """Return the name of what a node says of itself."""
+    return f"node{index}"
+
+
+def _result_file(index: int) -> str:
+    """Return the name of what a node says in the end."""
+    return f"result{index}"
+
+
+def _write(folder: str, name: str, content: Dict[str, Any]) -> None:
+    """Write a file that appears complete. Raises OSError."""
+    path = os.path.join(folder, name)
+    with open(f"{path}.part", "w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.part", path)
+
+
+def _names(folder: str) -> List[str]:
+    """Return the names of the files. Raises OSError.
+
+    A network file system shows files of other nodes up to a minute late, unless one has just
+    changed the folder oneself."""
+    handle, path = tempfile.mkstemp(prefix=".look", dir=folder)
+    os.close(handle)
+    os.unlink(path)
+    return os.listdir(folder)
+
+
+def _read(folder: str, name: str) -> Optional[Dict[str, Any]]:
+    """Return the content of a file; None without it. Raises OSError, ValueError."""
+    if name not in _names(folder):
+        return None
+    content: Dict[str, Any] = bounded.read_json(os.path.join(folder, name))
+    return content
+
+
+def _this_machine() -> str:
+    """Return what tells this machine from others."""
+    return f"{socket.gethostname()} {file_line('/proc/sys/kernel/random/boot_id')}"
+
+
+def _own_address() -> str:
+    """Return this node's address on the way to that of the launcher."""
+    launcher = os.environ.get(_LAUNCHER)
+    if launcher:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
+            unsent.connect((launcher, 9))  # sends nothing
+            return str(unsent.getsockname()[0])
+    others = [address for name, address in interfaces.addresses().items() if name != "lo"]
+    return [*others, "127.0.0.1"][0]
+
+
+def _introduction(task: Task, common: Dict[str, str]) -> Dict[str, Any]:
+    """Return what the launcher must know of this node before it assigns a share."""
+    cores = cores_of.allowed()
+    installed = packages.installed(packages.search_path(common, "/"))
+    wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
+    address = _own_address()
+    return {
+        "node": one_node.name(),
+        "interface": interfaces.with_address(address),
+        "addresses": launch.free_addresses(task.case.devices_per_node, address),
+        "cores": len(cores),
+        "python": platform.python_version(),
+        "packages": installed,
+        "hardware": hardware.hardware(cores),
+        "devices": hardware.visible_gpus(common),
+        "wrong": wrong or software.missing(task.request, common),
+    }
+
+
+def _take_part(task: Task, folder: str, index: int, launcher: str, asked: List[int]) -> bool:
+    """Take part in the run, from introduction to result. Returns whether all went well.
+
+    ``launcher``: its machine. ``asked``: signals that asked this process to end so far."""
+    request = task.request
+    cores_of.restrict(request.cores, control_groups.whole_cores())
+    common = one_node.common_environment(request)
+    introduced, devices = _introduction(task, common), one_node.Devices()
+    with contextlib.ExitStack() as stack:
+        # The launcher has locked its own machine.
+        if not (introduced["wrong"] or launcher == _this_machine()):
+            try:
+                lock = machine_lock.held(one_node.owner(request), seconds=_BUSY_SECONDS)
+                devices = one_node.Devices(stack.enter_context(lock)[0])
+            except machine_lock.MachineLockError as error:
+                introduced["wrong"] = str(error)
+        _write(folder, _introduction_file(index), introduced)
+        message = None
+        while message is None and not asked:
+            time.sleep(_AGENT_LOOK_SECONDS)
+            message = _read(folder, _SHARES)
+        if message is None:
+            return False
+        # A mark per node: where several nodes are one machine, each cleans up its own processes.
+        first = index * task.case.devices_per_node
+        share = one_node.Share(f"{message['run']}-{index}", first, message["addresses"])
+        deadline = time.monotonic() + message["seconds"]
+        own = stack.enter_context(temporary_folder())
+        node_result = one_node.run_ranks(task, share, own, deadline, common, asked, devices)
+        # Monotonic times of this machine mean nothing on another.
+        now, here = time.time(), time.monotonic()
+        outcomes = [
+            judged._replace(ended=now - (here - judged.ended)) for judged in node_result.outcomes
+        ]
+    left = {"outcomes": outcomes, "watch": node_result.watch, "memory": node_result.memory}
+    _write(folder, _result_file(index), {**left, "asked": asked})
+    return all(judged.fields["status"] == "ok" for judged in outcomes)
+
+
+def main(folder: str) -> int:
+    """Return the exit status: 0 if all went well, else another, at which ``srun`` ends the
+    others."""
+    asked: List[int] = []
+    for number in signals.ENDING:
+        signal.signal(number, lambda number, frame: asked.append(number))
+    index = int(os.environ[_INDEX])
+    try:
+        request = _read(folder, _REQUEST) or {}
+    except OSError as error:
+        allowed = "an --output that all nodes see"
+        print(
+            f"node {one_node.name()}: {folder}: {error.strerror}; allowed: {allowed}",
+            file=sys.stderr,
+        )
+        return 1
+    try:
+        task = task_of(parse(request["arguments"]))
+        good = _take_part(task, folder, index, request["machine"], asked)
+    except Exception as error:
+        traceback.print_exc()
+        _write(folder, _result_file(index), {"error": error_text(error), "asked": asked})
+        return 1
+    return 128 + asked[0] if asked else int(not good)

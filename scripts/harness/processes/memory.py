@@ -19,7 +19,8 @@ _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 
 #: Part of the limit that a search for a batch must leave free, because memory varies between runs.
 _SPARE = 0.03
-#: Seconds between two looks, without a limit for the peak alone; and the largest part of a core.
+#: Seconds between two looks where there is a limit, and else, for the peak alone; and the largest
+#: part of a core for these.
 _LIMITED_SECONDS, _SECONDS = 0.1, 0.5
 _PART_OF_A_CORE = 0.02
 
@@ -60,11 +61,12 @@ class HeldMemory:
     """Memory that the processes of ``run`` hold, without its ``launcher``.
 
     ``limit``: in bytes, None without one; ``proc``: the folder /proc. ``peak``: most bytes held
-    together. ``next_look``: when to look again, in monotonic seconds."""
+    together. ``others``: most that others held meanwhile. ``next_look``: when to look again, in
+    monotonic seconds."""
 
     def __init__(self, run: str, launcher: int, limit: Optional[int], proc: str = "/proc") -> None:
         self.limit = limit
-        self.peak = 0
+        self.peak = self.others = 0
         self.next_look = 0.0
         self._members = Members(run, launcher, proc)
         self._members.ignore_present()
@@ -73,16 +75,19 @@ class HeldMemory:
     def look(self, ranks: Iterable[int] = ()) -> Optional[str]:
         """Return why the run must end, or None. ``ranks``: known processes of the run, whatever
         their environment says yet."""
-        start = time.monotonic()
+        start = time.process_time()
         self._members.add(ranks)
         processes = self._members.find()
         held = sum(_private_bytes(self._proc, process) for process in processes)
         if self.limit is not None and held > self.limit:
             held = sum(_held_alone(self._proc, process) for process in processes)
         self.peak = max(self.peak, held)
-        now = time.monotonic()
-        pause = _SECONDS if self.limit is None else _LIMITED_SECONDS
-        self.next_look = now + max(pause, (now - start) / _PART_OF_A_CORE)
+        available = available_bytes(self._proc)
+        if available is not None:
+            total = _sum(f"{self._proc}/meminfo", ["MemTotal"])
+            self.others = max(self.others, total - available - held)
+        rare = max(_SECONDS, (time.process_time() - start) / _PART_OF_A_CORE)
+        self.next_look = time.monotonic() + (rare if self.limit is None else _LIMITED_SECONDS)
         if self.limit is not None and held > self.limit:
             return f"out of memory: {gib(held)} GiB of the limit of {gib(self.limit)} GiB"
         return None
@@ -90,7 +95,9 @@ class HeldMemory:
     def fields(self) -> Dict[str, int]:
         """Return the entry of the record."""
         limit = {} if self.limit is None else {"limit_bytes": self.limit}
-        return {**limit, "peak_bytes": self.peak}
+        total = control_groups.memory_bytes()
+        peaks = {"peak_bytes": self.peak, "others_bytes": self.others}
+        return {**limit, **peaks, "total_bytes": total}
 
 
 def gib(size: int) -> str:

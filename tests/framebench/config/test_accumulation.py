@@ -63,7 +63,6 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
             {"accumulation": [2], "mode": ["inference"]},
             ["axes.accumulation: found [2]", "or mode: train"],
         ),
-        ({"accumulation": [2], "batch_total": [9]}, ["found 9", "times micro-steps (2)"]),
     ],
 )
 def test_what_is_no_number_of_micro_steps_is_refused(

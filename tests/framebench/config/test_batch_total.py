@@ -109,10 +109,6 @@ BAD = {
         suite_of(batch_total={"bert_base": [2]}),
         ["batch_total: found no entry for model resnet50_v1.5"],
     ),
-    "nowhere a whole number": (
-        suite_of(batch_total=[64, 9], devices_per_node=[2, 4]),
-        ["batch_total: found 9", "no device gets a whole number", "multiples of", "(2, 4)"],
-    ),
 }
 
 

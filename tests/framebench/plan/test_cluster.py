@@ -153,14 +153,18 @@ def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"node_kind": "h10"}, "node_kind: found 'h10' .did you mean h100..; allowed: h100, cpu"),
-        ({"node_kinds": {"a": {"gres": "nvme"}}}, "node_kinds.a: gres: found 'nvme'; allowed: gpu"),
-        ({"node_kinds": {"a": {"node_kinds": {}}}}, "node_kinds.a: .*keys of cluster but these"),
+        (
+            {"node_kind": "h10"},
+            "cluster.node_kind: found 'h10' .did you mean h100..; allowed: h100, cpu",
+        ),
+        ({"node_kind": "wrong"}, "cluster.gres: found 'nvme'; allowed: gpu"),
+        ({"node_kind": "odd"}, "unknown key cluster.gpus; allowed: nodes, gpus_per_node, "),
     ],
 )
 def test_a_kind_of_nodes_says_what_is_allowed(given: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: cluster\.{message}"):
-        settings(tmp_path, cluster={**GIVEN, "node_kinds": KINDS, **given})
+    kinds = {**KINDS, "wrong": {"gres": "nvme"}, "odd": {"gpus": 3}}
+    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: {message}"):
+        settings(tmp_path, cluster={**GIVEN, "node_kinds": kinds, **given})
 
 
 def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path: Path) -> None:
@@ -212,7 +216,7 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
         peak_flops.arguments(plan, peak),
     ):
         actual = dict(itertools.pairwise(words))
-        assert actual["--memory-limit"] == "409600MiB", words
+        assert actual["--memory-limit"] == "419430400KiB", words
 
 
 def test_short_time_limits_end_runs_as_documented() -> None:

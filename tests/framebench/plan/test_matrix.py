@@ -56,11 +56,10 @@ def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None
     assert list(rounds(actual, repeats, seed=8)) != runs
 
 
-def test_a_suite_of_too_many_cases_is_refused_with_their_number(tmp_path: Path) -> None:
-    """Fail if a million cases are made before their number is looked at."""
+def test_a_suite_of_too_many_cases_is_refused(tmp_path: Path) -> None:
     axes = {**SUITE["axes"], "batch_per_device": list(range(1, 1001)), "mode": ["train"]}
     axes["devices_per_node"] = list(range(1, 1001))
-    with pytest.raises(ConfigError, match=r"my.yaml: found 1,000,000 cases; allowed: at most 100,"):
+    with pytest.raises(ConfigError, match=r"my.yaml: found more than 100,000 cases; allowed: "):
         plan(tmp_path, {**SUITE, "axes": axes})
 
 

@@ -39,14 +39,14 @@ def error(rate: float, draws: int = SERIES) -> float:
 
 
 @pytest.mark.parametrize("points", [10, 20, 40])
-@pytest.mark.parametrize("related", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("related", [0.0, 0.6])
 def test_a_series_without_a_change_is_said_to_have_none(points: int, related: float) -> None:
     actual = called(steady_series, points, related, SERIES)
     alarms, most = 1 - actual.get("none", 0), STEADY_CALLED[related]
     assert alarms <= most + error(most), actual
 
 
-@pytest.mark.parametrize("related", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("related", [0.0, 0.6])
 @pytest.mark.parametrize("name", [*UNCHANGED, *UNCHANGED_KEPT_ASIDE])
 def test_noise_that_changes_its_size_is_seldom_a_change(name: str, related: float) -> None:
     draw, most = {**UNCHANGED, **UNCHANGED_KEPT_ASIDE}[name], CHANGING_NOISE_CALLED[related]
@@ -55,7 +55,7 @@ def test_noise_that_changes_its_size_is_seldom_a_change(name: str, related: floa
         assert alarms <= most + error(most), points
 
 
-@pytest.mark.parametrize("related", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("related", [0.0, 0.6])
 @pytest.mark.parametrize("name", [*CURVED, *CURVED_KEPT_ASIDE])
 def test_a_curved_drift_is_seldom_called_a_jump(name: str, related: float) -> None:
     actual = called({**CURVED, **CURVED_KEPT_ASIDE}[name], 30, related, SERIES)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
 from framebench.config import statuses
-from framebench.config.validation import ConfigError
 from framebench.records.run import Run
-from framebench.records.sidecars import assumptions
-from framebench.records.sidecars.assumptions import Assumptions
 from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
 from framebench.statistics import equivalence
@@ -23,7 +18,6 @@ from harness.kinds.converge import Converge
 
 from ...conftest import ROOT
 from ..made_up_trainings import trained
-from ..settings import settings
 
 
 def tables(*runs: Run) -> dict[str, list[dict[str, Any]]]:
@@ -134,31 +128,15 @@ def test_every_status_is_known_everywhere() -> None:
     assert all(f".status.{status}" in css for status in statuses.STATUSES)
 
 
-def test_the_margin_is_that_which_was_given(tmp_path: Path) -> None:
+def test_the_pairs_are_counted_by_verdict() -> None:
     runs = [
         trained(middle + step / 1000, seed=n, framework=name)
         for name, middle in (("jax", 0.96), ("mxnet", 0.975))
         for n, step in enumerate((-2, 0, 2, 1, -1))
     ]
-    inputs = Inputs({}, others=grouping.group(runs, None))
-    (pair,) = converge.pairs(inputs)
-    (other,) = converge.pairs(replace(inputs, assumptions=Assumptions(equivalence_margin=0.02)))
+    (pair,) = converge.pairs(Inputs({}, others=grouping.group(runs, None)))
     assert (pair["margin"], pair["equivalence"]) == (0.01, equivalence.ANOTHER)
-    assert (other["margin"], other["equivalence"]) == (0.02, equivalence.SAME)
-    assert [*converge.lead([other])] == [
-        "Of 1 pairs: 1 same within the margin. The margin is 0.02."
-    ]
-    with pytest.raises(ConfigError, match="a percentage like 5%"):
-        settings(tmp_path, equivalence_margin="1.5")
-    assert settings(tmp_path, equivalence_margin="2%").equivalence_margin == 0.02
-
-
-def test_a_kept_margin_and_kept_prices_stay_beside_each_other(tmp_path: Path) -> None:
-    assumptions.keep(tmp_path, Assumptions(2.9, "EUR"))
-    assumptions.keep(tmp_path, Assumptions(equivalence_margin=0.02))
-    assert assumptions.load(tmp_path)[0] == Assumptions(2.9, "EUR", equivalence_margin=0.02)
-    assumptions.keep(tmp_path, Assumptions(3.9, "EUR"))
-    assert assumptions.load(tmp_path)[0] == Assumptions(3.9, "EUR", equivalence_margin=0.02)
+    assert [*converge.lead([pair])] == ["Of 1 pairs: 1 apart by more. The margin is 0.01."]
 
 
 def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:

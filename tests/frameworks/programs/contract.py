@@ -8,13 +8,22 @@ import types
 import numpy as np
 from harness import communication
 from harness import operations as of_one
-from harness.adapter import RankContext, Unsupported
+from harness.adapter import (
+    Collectives,
+    Generation,
+    MatmulTrace,
+    Numerics,
+    RankContext,
+    StepBreakdown,
+    Unsupported,
+)
 from harness.kind import Context, Workload
 from harness.kinds import peak_flops
 from harness.kinds.verification import ReferenceVerification
 from harness.measuring import gradient_all_reduce, step_timing, window
 from harness.measuring.checks import check_value, compiler_evidence
 from harness.measuring.failure import describe
+from harness.measuring.loading import load_adapter
 from harness.measuring.micro import attentions, collectives, convolutions
 
 from .prelude import (
@@ -31,7 +40,14 @@ from .prelude import (
     started,
 )
 from .ranks import answer
-from .small import small_bert
+from .small import SCRIPTS, small_bert
+
+
+def lacking():
+    """Tell what is said of each capability that the adapter lacks, by name."""
+    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
+    capabilities = (Collectives, Generation, MatmulTrace, Numerics, StepBreakdown)
+    return {each.__name__: each.LACKING for each in capabilities if not issubclass(adapter, each)}
 
 
 def run_out_of_memory(compiler):

@@ -45,8 +45,7 @@ def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> No
     record = tried(toy)
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
-    first, second = (rank["network"] for rank in record["ranks"])
-    assert first == second, "both ranks know the same"
+    first = record["ranks"][0]["network"]
     assert len(first["connect_seconds"]) == 3
     assert len(first["round_trip_seconds"]) == 20
     metrics = {name: metric["value"] for name, metric in record["metrics"].items()}

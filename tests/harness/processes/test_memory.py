@@ -77,7 +77,8 @@ def test_only_the_runs_own_processes_count(processes: Processes) -> None:
     processes.hold(3 * GIB, 3 * GIB)
     held = processes.memory()
     assert held.look() is None
-    assert held.fields() == {"limit_bytes": 16 * GIB, "peak_bytes": 3 * GIB}
+    fields = held.fields()
+    assert (fields["limit_bytes"], fields["peak_bytes"]) == (16 * GIB, 3 * GIB)
 
 
 def test_a_rank_counts_before_its_environment_says_whose_it_is(processes: Processes) -> None:
@@ -102,6 +103,16 @@ def test_what_processes_share_counts_once(processes: Processes) -> None:
     assert held.peak == 9 * GIB
     (processes.folder / "20" / "smaps_rollup").unlink()  # some kernels lack it
     assert "17.0 GiB" in str(held.look())
+
+
+def test_what_others_hold_is_recorded(processes: Processes) -> None:
+    processes.hold(GIB // 4, GIB // 4)
+    (processes.folder / "meminfo").write_text(
+        f"MemTotal: {24 * 2**20} kB\nMemAvailable: {GIB // 2048} kB\n"
+    )
+    held = processes.memory()
+    assert held.look() is None, "it is the kernel's to end a run that others leave nothing"
+    assert held.fields()["others_bytes"] == 24 * GIB - GIB // 2 - GIB // 4
 
 
 def test_a_run_over_its_limit_is_out_of_memory(toy: Bench) -> None:

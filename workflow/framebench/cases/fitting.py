@@ -17,7 +17,7 @@ from ..config.validation import ConfigError
 from ..config.values import bytes_of
 from ..machine.local import Machine
 from . import matrix
-from .memory import why_too_large, why_too_large_for_gpu
+from .memory import why_too_large
 
 #: Value of the key ``emulated``: emulated precisions are measured.
 MEASURE = "measure"
@@ -181,7 +181,9 @@ def fit(
     for case in cases:
         reason = (
             _misfit(case, capacity)
-            or why_too_large(case, capacity.memory, catalog)
+            or why_too_large(
+                case, capacity.memory, "a node, a run may hold", catalog, case.devices_per_node
+            )
             or _misfit_on_processor(case, capacity, catalog)
             or _misfit_on_gpus(case, capacity.gpus, catalog)
         )
@@ -216,12 +218,10 @@ def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
     for gpu in gpus:
         if reason := precisions.unsupported(case.precision, gpu.capability, own):
             return f"{gpu.name} {reason}" + (f" in {case.framework}" if own else "")
-    smallest = min((gpu for gpu in gpus if gpu.memory_bytes), key=_memory, default=None)
-    return why_too_large_for_gpu(case, smallest, catalog) if smallest else ""
-
-
-def _memory(gpu: Gpu) -> int:
-    return gpu.memory_bytes or 0
+    there, name = min(
+        ((gpu.memory_bytes, gpu.name) for gpu in gpus if gpu.memory_bytes), default=(0, "")
+    )
+    return why_too_large(case, there, f"a GPU, {name} has", catalog)
 
 
 def _misfit(case: Case, capacity: Capacity) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..config.suite_axes import ALL, BATCHES, Axes
 from ..config.validation import ConfigError, did_you_mean
+from ..machine.local import Machine
 from .conditions import input_axis
 
 #: Largest number of cases of a suite; a plan of so many takes a minute.
@@ -59,11 +59,14 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
             replace(measurement, axes=_on_machine(measurement.axes, gpus)), catalog
         )
     )
-    _bound_count(suite, [block for _, block in blocks], catalog)
     results: dict[Case, int] = {}
     for case, stage in itertools.chain(of_steps, of_kinds):
         for variant in suite.variants or [""]:
             results.setdefault(_in_variant(case, variant, suite), stage)
+        if len(results) > MOST_CASES:
+            raise ConfigError(
+                f"{suite.path}: found more than {MOST_CASES:,} cases; allowed: at most that"
+            )
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in results if _matches(case, pattern, catalog)]
         if not matched and not suite.own_model:  # which may lack the suite's models
@@ -76,25 +79,6 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     if not results:
         raise ConfigError(f"{suite.path}: the suite has no case left after its exclude rules")
     return results
-
-
-def _bound_count(suite: Suite, blocks: Iterable[Axes], catalog: Catalog) -> None:
-    """Raise ConfigError for a suite of too many cases, before they are made."""
-    names = ["framework", "mode", "nodes", "devices_per_node", "precision", "compiler"]
-    names += [axis.name for axis in axes.optional()]
-    count = 0
-    for block in blocks:
-        each = math.prod(len(block[name]) for name in names if name in block)
-        for model in block["model"]:
-            has_lengths = bool(catalog.models[model]["sequence_lengths"])
-            lengths = len(block["sequence_length"]) if has_lengths else 1
-            count += each * lengths * len(_batches(suite, block, model)[1])
-    for measurement in suite.measurements.values():
-        values = (*measurement.axes.values(), *measurement.parameters.values())
-        count += math.prod(map(len, values))
-    count *= len(suite.variants) or 1
-    if count > MOST_CASES:
-        raise ConfigError(f"{suite.path}: found {count:,} cases; allowed: at most {MOST_CASES:,}")
 
 
 def narrow(cases: Iterable[Case], settings: Settings) -> list[Case]:
@@ -124,6 +108,26 @@ def _named(cases: list[Case], settings: Settings) -> list[Case]:
                 f"{str(cases[0])!r}"
             )
     return [names[name] for name in dict.fromkeys(settings.cases)]
+
+
+def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> list[Case]:
+    """Return each case once per node that is measured by name.
+
+    By default nodes with the same hardware count as one machine, and a case belongs to any of them.
+    Returns the cases unchanged if the suite names no nodes or the machine's nodes are unknown.
+    Raises ConfigError for an unknown node.
+    """
+    asked, known = settings.each_node, machine.named
+    if asked is None or not known:
+        return cases
+    names = list(known) if asked == "all" else list(asked)
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"config: nodes_named: found {name!r}{did_you_mean(name, known)}; allowed: all, or "
+                f"nodes that there are here ({', '.join(known)})"
+            )
+    return [case._replace(node=name) for case in cases for name in names]
 
 
 def without_variant(case: Case, own_model: str) -> Case:
@@ -259,10 +263,7 @@ def _measured(measurement: Measurement, catalog: Catalog) -> Iterator[Case]:
 
 
 def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
-    """Return the batch axis of a block, one of BATCHES, and its values for a model.
-
-    Raises ConfigError for a total batch that no number of parts divides.
-    """
+    """Return the batch axis of a block, one of BATCHES, and its values for a model."""
     axis = next(batch for batch in BATCHES if batch in block)
     batches = block[axis]
     if isinstance(batches, dict):
@@ -273,24 +274,7 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
             )
         batches = batches[model]
     batches = [batch if str(batch).endswith((MAX, PER_CORE)) else int(batch) for batch in batches]
-    counts = _parts(block)
-    for batch in batches if axis == "batch_total" else ():
-        if all(batch % count for count in counts):
-            raise ConfigError(
-                f"{suite.path}: {axis}: found {batch}, of which no device gets a whole number; "
-                "allowed: multiples of a number of devices times micro-steps "
-                f"({', '.join(map(str, counts))})"
-            )
     return axis, batches
-
-
-def _parts(block: Axes) -> list[int]:
-    """Return the numbers of parts that training may divide a total batch into, rising."""
-    names = ["nodes", "devices_per_node", *(axis.name for axis in axes.optional())]
-    names = [name for name in names if name in block]
-    nothing = Case("", "", "train", 1, 1, 0, "", "", None)
-    product = itertools.product(*(block[name] for name in names))
-    return sorted({nothing.having(dict(zip(names, some, strict=True))).parts for some in product})
 
 
 def _each(total: int, parts: int) -> int | str:

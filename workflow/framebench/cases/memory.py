@@ -7,7 +7,6 @@ from typing import Any
 
 from core import precisions
 from core.case import Case
-from core.gpus import Gpu
 from core.parallelism import layout_of
 
 from ..config.catalog import Catalog
@@ -16,44 +15,23 @@ from ..config.catalog import Catalog
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
 
 
-def why_too_large(case: Case, there: int, catalog: Catalog) -> str:
-    """Return why a case cannot run on a node, or "" if it may fit.
+def why_too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: int = 1) -> str:
+    """Return why the weights of a case and what trains them do not fit, with the arithmetic; "" if
+    they may fit.
 
-    ``there``: bytes that a run may use per node, 0 if unknown. A run would end as ``oom`` minutes
-    later.
-    """
-    least = least_bytes(case, catalog)
-    if not 0 < there < least:
-        return ""
-    what = "weights and what trains them" if case.mode == "train" else "weights"
-    return (
-        f"its {what} alone take {least / 2**30:.1f} GiB of a node, a run may hold "
-        f"{there / 2**30:.1f} GiB here"
-    )
-
-
-def why_too_large_for_gpu(case: Case, gpu: Gpu, catalog: Catalog) -> str:
-    """Return why the weights of a case and what trains them do not fit a GPU, with the arithmetic;
-    "" if they may fit."""
-    arrays, there = _arrays(case, catalog), gpu.memory_bytes
-    if arrays is None or not there or arrays.of_device <= there:
-        return ""
-    ways = f" / {arrays.devices} devices" if arrays.devices > 1 else ""
-    return (
-        f"{arrays.parameters:,} parameters x {arrays.each} bytes x {arrays.count} "
-        f"({arrays.what}){ways} take {arrays.of_device / 2**30:.1f} GiB of a GPU, {gpu.name} has "
-        f"{there / 2**30:.1f} GiB"
-    )
-
-
-def least_bytes(case: Case, catalog: Catalog) -> int:
-    """Return the least bytes of a case per node: the weights of its devices and training state.
-
-    Activations, batch and framework come on top. Returns 0 for an unknown number of parameters and
-    for benchmarks without steps.
+    Activations, batch and framework come on top; a run would end as ``oom`` minutes later.
+    ``there``: bytes for so many ``devices``, 0 if unknown; ``holder``: says whose they are.
     """
     arrays = _arrays(case, catalog)
-    return int(arrays.of_device * case.devices // case.nodes) if arrays else 0
+    if arrays is None or not 0 < there < arrays.of_device * devices:
+        return ""
+    ways = f" / {arrays.devices} devices" if arrays.devices > 1 else ""
+    several = f" x {devices} devices" if devices > 1 else ""
+    return (
+        f"{arrays.parameters:,} parameters x {arrays.each} bytes x {arrays.count} "
+        f"({arrays.what}){ways}{several} take {arrays.of_device * devices / 2**30:.1f} GiB of "
+        f"{holder} {there / 2**30:.1f} GiB"
+    )
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from ..files import json_files, marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import record_sets, searches, verifications
 from ..records.run import cause
-from ..records.sidecars import assumptions, calls, expected, interruptions
-from ..records.sidecars.assumptions import Assumptions
+from ..records.sidecars import calls, expected, interruptions
 from ..records.sidecars.expected import ExpectedCase
 from ..terminal import screen
 
@@ -53,13 +52,12 @@ class Sidecars:
     reached: Sequence[device_peaks.PeakFlops]
     interrupted: Sequence[interruptions.Interruption]
     called: Sequence[calls.CallEntry]
-    assumed: Assumptions
     asked: Sequence[ExpectedCase]
     problems: Sequence[record_sets.Problem]
 
 
-def load_sidecars(source: Path, results: Path) -> Sidecars:
-    """Read the files next to the records at ``source``; assumptions are those of ``results``."""
+def load_sidecars(source: Path) -> Sidecars:
+    """Read the files next to the records at ``source``."""
     from ..records import device_peaks
 
     folder = source.parent
@@ -75,7 +73,6 @@ def load_sidecars(source: Path, results: Path) -> Sidecars:
         known(device_peaks.load(peak_flops_folder(source))),
         known(interruptions.load(folder)),
         known(calls.load(folder)),
-        known(assumptions.load(results)),
         known(expected.load(folder)),
         problems,
     )
@@ -83,7 +80,7 @@ def load_sidecars(source: Path, results: Path) -> Sidecars:
 
 def write_fingerprint(source: Path, results: Path) -> None:
     """Write the fingerprint of all records at ``source``, on which rules of tables depend."""
-    digest = fingerprint(record_sets.load(source), source, results)
+    digest = fingerprint(record_sets.load(source), source)
     write_whole(results / RUNS, digest + "\n")
 
 
@@ -99,7 +96,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
             hint, allowed = did_you_mean(name, tables), ", ".join(tables)
             raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
     record_set = record_sets.load(source)
-    sidecars = load_sidecars(source, results)
+    sidecars = load_sidecars(source)
     inputs = inputs_of(record_set, sidecars)
     made = {tables[name]: inputs.made(tables[name]) for name in names}
     caption = origin.describe_origin(record_set.runs, sidecars.called).caption
@@ -120,9 +117,9 @@ def make_report(
     from ..terminal import answer
 
     record_set = record_sets.load(source)
-    digest = fingerprint(record_set, source, results)
+    digest = fingerprint(record_set, source)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
-    sidecars = load_sidecars(source, results)
+    sidecars = load_sidecars(source)
     problems = (*record_set.problems, *sidecars.problems)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
@@ -167,7 +164,7 @@ def write_overview(source: Path, into: Path | None) -> None:
     record_set = record_sets.load(source)
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    sidecars = load_sidecars(source, source.parent)
+    sidecars = load_sidecars(source)
     inputs = inputs_of(record_set, sidecars)
     tables = frames.build(inputs)
     table = registry.known()["overview"]
@@ -201,7 +198,6 @@ def inputs_of(record_set: record_sets.RecordSet, sidecars: Sidecars) -> Inputs:
         searches=sidecars.searched,
         models=models,
         datasheets=datasheets.load_datasheets(),
-        assumptions=sidecars.assumed,
         others={key: result for key, result in cases.items() if not key.case.is_step},
         expected=[case for case in sidecars.asked if not case.left_out],
         left_out=[case for case in sidecars.asked if case.left_out],
@@ -213,8 +209,8 @@ def peak_flops_folder(source: Path) -> Path:
     return source.parent / "peak_flops"
 
 
-def fingerprint(record_set: record_sets.RecordSet, source: Path, results: Path) -> str:
-    """Return a digest of everything that tables and report below ``results`` depend on."""
+def fingerprint(record_set: record_sets.RecordSet, source: Path) -> str:
+    """Return a digest of everything that tables and report depend on."""
     folders = [verifications.folder_for(source), peak_flops_folder(source)]
     files = [path for folder in folders for path in sorted(json_files.below(folder)[0])]
     digest = hashlib.sha256(record_sets.fingerprint(record_set).encode())
@@ -223,7 +219,6 @@ def fingerprint(record_set: record_sets.RecordSet, source: Path, results: Path) 
     noted += [
         record_set.root / name for feature in features.known() for name in feature.record_files
     ]
-    noted.append(results / assumptions.FILE)
     for path in [*files, *filter(Path.is_file, noted)]:
         try:
             digest.update(bounded.read_bytes(path))

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..comparison import gate
 from ..config.values import RecordSource
 from ..files.whole_files import write_together
+from ..records import record_sets
 from ..statistics import verdicts
 from ..tables.judged import grouped
+from . import reporting
+
+if TYPE_CHECKING:
+    from ..tables.table import Inputs
 
 
 def make_comparison(
@@ -16,7 +22,7 @@ def make_comparison(
 ) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results``, and print the verdicts.
     Raises :class:`gate.NotPassed` at the end."""
-    from ..comparison import compare
+    from ..comparison import agreement, compare
     from ..report import html_report
     from ..tables import frames
 
@@ -29,6 +35,8 @@ def make_comparison(
     )
     write_together(files)
     print(compare.summary_text(frame))
+    if base.path != candidate.path and not (base.variant or candidate.variant):
+        print(agreement.summary_text(_inputs(base.path), _inputs(candidate.path)))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
     if fail_on is not None and len(open_cases := compare.undecided(frame, fail_on)):
         print(
@@ -36,3 +44,9 @@ def make_comparison(
             f"than {fail_on:.1%} slower"
         )
     gate.check(frame, fail_on)
+
+
+def _inputs(source: Path) -> Inputs:
+    """Return the inputs of tables of the records at ``source``."""
+    sidecars = reporting.load_sidecars(source)
+    return reporting.inputs_of(record_sets.load(source), sidecars)

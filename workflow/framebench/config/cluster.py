@@ -11,7 +11,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     StringConstraints,
-    ValidationError,
     model_validator,
 )
 
@@ -28,7 +27,7 @@ from .fields import (
     Whole,
     default,
 )
-from .validation import InPart, NotAllowed, did_you_mean, explain, show
+from .validation import NotAllowed, did_you_mean, show
 
 #: Seconds of a job besides its run's time limit; half of them are for a clean end.
 _RESERVE_SECONDS = 300.0
@@ -121,32 +120,11 @@ class Cluster(Keys):
                 show(self.gres),
                 "gres",
             )
-        for name in self.node_kinds:
-            self._of_kind(name)
         if self.node_kind is not None and self.node_kind not in self.node_kinds:
             hint = did_you_mean(self.node_kind, self.node_kinds)
             allowed = ", ".join(self.node_kinds) or "none, because there are no node_kinds"
             raise NotAllowed(allowed, show(self.node_kind) + hint, "node_kind")
         return self
-
-    def chosen(self) -> Cluster:
-        """Return the cluster of the named kind of nodes; the default nodes without a name."""
-        if self.node_kind is None:
-            return self
-        return self._of_kind(self.node_kind).model_copy(update={"node_kind": self.node_kind})
-
-    def _of_kind(self, kind: str) -> Cluster:
-        """Return the cluster of a kind of nodes. Raises NotAllowed for invalid changes."""
-        key, changes = f"node_kinds.{kind}", self.node_kinds[kind]
-        if both := sorted({"node_kinds", "node_kind"} & {*changes}):
-            raise NotAllowed("keys of cluster but these", " and ".join(both), key)
-        usual = {name: getattr(self, name) for name in self.key_names()}
-        usual |= {"node_kinds": {}, "node_kind": None}
-        data = {**usual, **changes}
-        try:
-            return Cluster.model_validate(data)
-        except ValidationError as error:
-            raise InPart(explain(error.errors(include_url=False), data, key, {})) from None
 
     @property
     def machine(self) -> Machine:
@@ -241,6 +219,14 @@ class Cluster(Keys):
         The run leaves a record before the job is killed.
         """
         return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
+
+
+def of_kind(data: Any) -> Any:
+    """Return the written cluster, with the keys that differ for the kind of nodes that it names."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("node_kinds"), Mapping):
+        return data
+    changes = data["node_kinds"].get(str(data.get("node_kind")))
+    return {**data, **changes} if isinstance(changes, Mapping) else data
 
 
 def without_effect(given: Collection[str], asked: Collection[str]) -> list[str]:

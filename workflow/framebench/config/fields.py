@@ -6,11 +6,10 @@ The text of allowed values is next to the type; messages and editor schemas take
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from annotated_types import Ge, GroupedMetadata, Le
 from pydantic import (
@@ -213,21 +212,6 @@ def each_once(items: list[T]) -> list[T]:
     return items
 
 
-def _among(value: Any, names: Sequence[str]) -> Any:
-    if value not in names:
-        raise NotAmong(value, names)
-    return value
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """Validator of a ``Literal``; its error lists the allowed values."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
-        check = partial(_among, names=get_args(source))
-        return core_schema.no_info_before_validator_function(check, handler(source))
-
-
 def in_catalog(kind: str) -> BeforeValidator:
     """Return a check for the catalog's names of a kind.
 
@@ -240,7 +224,9 @@ def in_catalog(kind: str) -> BeforeValidator:
             missing = f"scripts/frameworks/{value}/{catalog.unfinished[value]}"
             allowed = ", ".join(catalog.frameworks)
             raise NotAllowed(allowed, f"{value!r}, which has no {missing} yet")
-        return _among(value, list(getattr(catalog, kind)))
+        if value not in (names := list(getattr(catalog, kind))):
+            raise NotAmong(value, names)
+        return value
 
     return BeforeValidator(check)
 
@@ -307,6 +293,24 @@ Distinct = Annotated[
 ]
 #: Non-empty list of distinct values, or a single value.
 Values = Annotated[Distinct[T], ScalarAsList()]
+
+#: Nodes that are measured one by one.
+NodesNamed = Annotated[
+    Literal["all"]
+    | Annotated[
+        list[
+            Annotated[
+                str,
+                StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,252}$"),
+                AllowedValues("the name of a node: letters, digits, '_', '.' and '-', at most 253"),
+            ]
+        ],
+        Field(min_length=1),
+        AfterValidator(each_once),
+    ],
+    BeforeValidator(lambda value: value if value == "all" else split(value)),
+    AllowedValues("all, or a list of at least 1 name of a node, each name once"),
+]
 
 FrameworkName = Annotated[str, in_catalog("frameworks")]
 ModelName = Annotated[str, in_catalog("models")]

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from core import own_axes
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, ValidationInfo, model_validator
 
 from . import secrets, values
 from .catalog import Catalog
-from .cluster import Cluster
-from .each_node import NodesNamed
+from .cluster import Cluster, of_kind
 from .fields import (
     MILLION,
     AllowedValues,
@@ -25,12 +24,11 @@ from .fields import (
     Keys,
     MemoryLimit,
     ModelName,
-    OneOf,
+    NodesNamed,
     OrAll,
     ReadAs,
     Records,
     Seconds,
-    Share,
     Switch,
     Text,
     ValidationContext,
@@ -45,7 +43,7 @@ from .own_suite import of_own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry, Pin
 from .statuses import FAILURES
 from .suite import Suite, load_suite
-from .validation import ConfigError, MissingKey, NotAllowed, show
+from .validation import ConfigError, NotAllowed, show
 
 #: Source of the configuration, for messages.
 SOURCE = "config (config/config.yaml or --config)"
@@ -80,13 +78,12 @@ def _results(folder: Path) -> Path:
 
 
 _SUITE = text("a text: the name of a suite, or the path of a YAML file")
-_PRICE = text(values.PRICE, r"^[0-9]{1,9}([.][0-9]+)?[A-Z]{3}$")
 if TYPE_CHECKING:
     _Status = str
 else:
     _Status = Literal[tuple(FAILURES)]
 _Statuses = Annotated[
-    list[Annotated[_Status, OneOf()]],
+    list[_Status],
     AfterValidator(each_once),
     FromList,
     AllowedValues(f"a list of {', '.join(FAILURES)}, each value once"),
@@ -99,26 +96,11 @@ class Configuration(Keys):
     kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
     storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
     data: Folder | None = None
-    bad_images: Annotated[Literal["refuse", "skip"], OneOf()] = "refuse"
+    bad_images: Literal["refuse", "skip"] = "refuse"
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
     records: Records | None = None
     nodes_named: NodesNamed | None = None
-    price_per_hour: Annotated[values.Price, ReadAs(_PRICE, values.price)] | None = None
-    grid_intensity: (
-        Annotated[
-            float,
-            Field(ge=0, le=5000),
-            FromText,
-            AllowedValues("g CO2e per kWh: 0 or more, at most 5000"),
-        ]
-        | None
-    ) = None
-    pue: (
-        Annotated[float, Field(ge=1, le=10), FromText, AllowedValues("a number from 1 to 10")]
-        | None
-    ) = None
-    equivalence_margin: Share | None = None
     frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
     models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
     cases: Annotated[
@@ -131,8 +113,8 @@ class Configuration(Keys):
     retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
     rerun_disturbed: Annotated[int, Whole(0, 100), FromText] = 0
     side_by_side: Switch = False
-    emulated: Annotated[Literal["skip", "measure"], OneOf()] = "skip"
-    accelerator: Annotated[Literal["auto", "cpu", "cuda"], OneOf()] = "auto"
+    emulated: Literal["skip", "measure"] = "skip"
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto"
     cores_per_device: Annotated[
         Count | Literal["auto"],
         FromText,
@@ -145,7 +127,7 @@ class Configuration(Keys):
     interpreters: Annotated[
         dict[FrameworkName, Interpreter], AllowedValues("a mapping from framework to path")
     ] = default({})
-    cluster: Annotated[Cluster, AfterValidator(Cluster.chosen)] | None = None
+    cluster: Cluster | None = None
     images: Annotated[
         dict[FrameworkName, ImageEntry], AllowedValues("a mapping from framework to image")
     ] = default({})
@@ -159,12 +141,6 @@ class Configuration(Keys):
     node_local: Switch = False
     require_hashes: Switch = True
     yes: Switch = False
-
-    @model_validator(mode="after")
-    def _what_pue_is_of(self) -> Configuration:
-        if self.pue is not None and self.grid_intensity is None:
-            raise MissingKey("grid_intensity", "no pue")
-        return self
 
     @model_validator(mode="after")
     def _agreeing(self) -> Configuration:
@@ -243,6 +219,8 @@ def load_settings(
     _check_credentials(config)
     context = ValidationContext(catalog, "".join(methods))
     sources = {"cluster": CLUSTER_SOURCE}
+    if "cluster" in config:
+        config = {**config, "cluster": of_kind(config["cluster"])}
     checked = validated(Configuration, config, context, SOURCE, sources)
     given = {**dict(checked), **_with_own_models(checked, catalog)}
     return Settings.model_construct(deployment=context.deployment, **given)

@@ -17,7 +17,6 @@ from pydantic import (
 from . import suite_files
 from .allocators import Allocator
 from .catalog import Catalog
-from .each_node import NodesNamed
 from .fields import (
     MILLION,
     AllowedValues,
@@ -25,6 +24,7 @@ from .fields import (
     EnvironmentPath,
     FrameworkName,
     Keys,
+    NodesNamed,
     ReadAs,
     Seconds,
     Share,

@@ -24,7 +24,6 @@ from .fields import (
     FrameworkName,
     Keys,
     ModelName,
-    OneOf,
     OrAll,
     Text,
     ValidationContext,
@@ -65,15 +64,11 @@ _Totals = Annotated[
     Values[Count] | Annotated[dict[ModelName, Values[Count]], Field(min_length=1)], _BATCHES
 ]
 if TYPE_CHECKING:
-    _ModeName = str
+    _Mode = str
+    _Precision = str
 else:
-    _ModeName = Literal[MODES]
-_Mode = Annotated[_ModeName, OneOf()]
-if TYPE_CHECKING:
-    _PrecisionName = str
-else:
-    _PrecisionName = Literal[tuple(precisions.known())]
-_Precision = Annotated[_PrecisionName, OneOf()]
+    _Mode = Literal[MODES]
+    _Precision = Literal[tuple(precisions.known())]
 
 
 def _values(axis: Axis) -> Any:
@@ -82,7 +77,7 @@ def _values(axis: Axis) -> Any:
         return Values[Count]
     if axis.allowed:
         literal: Any = Literal
-        return Values[Annotated[literal[axis.allowed], OneOf()]]
+        return Values[literal[axis.allowed]]
     words = AllowedValues(parallelism.ALLOWED)
     return Values[Annotated[str, StringConstraints(pattern=axis.pattern), words]]
 

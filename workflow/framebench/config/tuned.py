@@ -16,7 +16,6 @@ from .fields import (
     CompilerName,
     FrameworkName,
     Keys,
-    OneOf,
     ReadAs,
     Switch,
     Text,
@@ -58,7 +57,7 @@ class TunedSetting(Keys):
 
     variables: Variables
     cases: _Cases | None = None
-    accelerators: list[Annotated[Literal["cpu", "cuda"], OneOf()]] = default(["cpu", "cuda"])
+    accelerators: list[Literal["cpu", "cuda"]] = default(["cpu", "cuda"])
     processors: list[Text] = default([])
     compiler: CompilerName | None = None
     effect: Text

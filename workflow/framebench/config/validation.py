@@ -91,18 +91,6 @@ class MissingKey(NotAllowed):
         return f"{missing}; allowed: this, or {join(key, self.allowed)}"
 
 
-class InPart(NotAllowed):
-    """Faults in a part that was checked by itself; ``lines``: of :func:`explain`, with the part's
-    key as source."""
-
-    def __init__(self, lines: str) -> None:
-        super().__init__("")
-        self.lines = lines.splitlines()
-
-    def line(self, key: str, value: Any) -> str:
-        return "; ".join(join(key, line) for line in self.lines)
-
-
 def explain(
     errors: Sequence[ErrorDetails], data: Any, source: str, sources: Mapping[str, str]
 ) -> str:
@@ -157,6 +145,8 @@ def _line(error: ErrorDetails, data: Any) -> str:
     if error["type"] == "missing":
         return f"key {join(key, error['loc'][-1])} is missing"
     cause = _cause(error)
+    if error["type"] == "literal_error":
+        cause = NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
     if isinstance(cause, NotAllowed):
         return cause.line(key, error["input"])
     return NotAllowed(_ALLOWED.get(error["type"], error["msg"])).line(key, error["input"])

@@ -1,16 +1,14 @@
-"""Written values: shares, sizes, prices and paths."""
+"""Written values: shares, sizes and paths."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from .. import PROJECT
 from .validation import NotAllowed, show
 
-PRICE = "an amount above 0 with its currency, like 2.90EUR"
 SHARE = "a percentage like 5%, or a number like 0.05, above 0 and below 100 %"
 MEMORY = (
     "auto, a size above 0 like 16GiB (or KiB, MiB, TiB; up to 1024TiB), or a share of the "
@@ -19,21 +17,6 @@ MEMORY = (
 #: Units of ``memory_limit``, in bytes.
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LARGEST_MEMORY = 1024 * 2**40
-
-
-class Price(NamedTuple):
-    """An amount of money. ``currency``: ISO 4217."""
-
-    amount: float
-    currency: str
-
-
-def price(text: str) -> Price:
-    """Return the price in a text like ``2.90EUR``. Raises :class:`NotAllowed` for 0."""
-    amount, currency = float(text[:-3]), text[-3:]
-    if not amount > 0:
-        raise NotAllowed(PRICE)
-    return Price(amount, currency)
 
 
 def share(value: float | str) -> float:

@@ -14,8 +14,7 @@ from ..commands import exit_status
 from ..commands.reporting import RUNS, fingerprint
 from ..plan import plan_text, targets
 from ..records import searches
-from ..records.sidecars import assumptions, interruptions
-from ..records.sidecars.assumptions import Assumptions
+from ..records.sidecars import interruptions
 from ..runs import peak_flops, requests, verify
 from ..runs.total import lines
 from ..tables import registry
@@ -43,7 +42,6 @@ class Tables:
         self._statuses = ""
         self._call = call
         if call.measures:
-            self._keep_given()
             self._drop_outcome()
 
     def heading(self, name: str) -> tuple[str, str]:
@@ -81,7 +79,6 @@ class Tables:
     def given(self, wildcards: Wildcards) -> str:
         """Return the records of the target ``report``."""
         settings = self._work.plan.settings
-        self._keep_given()
         return str(settings.records or self.records)
 
     @for_rules
@@ -111,20 +108,6 @@ class Tables:
         last = lines(plan, self._work.total)
         return "\n".join([plan_text.describe(plan) + further, *last])
 
-    def _keep_given(self) -> None:
-        """Store assumptions in the results, if the call starts jobs."""
-        settings = self._work.plan.settings
-        price = settings.price_per_hour
-        given = Assumptions(
-            price and price.amount, price.currency if price else "",
-            settings.grid_intensity, settings.pue or 1.0, settings.equivalence_margin,
-        )  # fmt: skip
-        try:
-            if self._call.starts:
-                assumptions.keep(Path(self._work.results), given)
-        except OSError as error:
-            refuse(f"{error.filename or self._work.results}: {error.strerror}")
-
     def _drop_outcome(self) -> None:
         """Remove the outcome after failed runs, so that it is made anew."""
         try:
@@ -153,7 +136,7 @@ class Tables:
         runs = results / RUNS
         if plan.pending or plan.unsearched or not runs.exists():
             return True
-        current = fingerprint(cached, Path(self.records), results) if cached else ""
+        current = fingerprint(cached, Path(self.records)) if cached else ""
         return bounded.read_bytes(runs).strip() != current.encode()
 
     def _newest(self) -> int:

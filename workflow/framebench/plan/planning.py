@@ -15,7 +15,6 @@ from core.case import Case
 
 from .. import PROJECT
 from ..cases import fitting, matrix
-from ..cases.each_node import on_each_node
 from ..cases.fitting import Capacity, LeftOut
 from ..config import values
 from ..config.catalog import Catalog, load_catalog
@@ -159,7 +158,7 @@ def make_plan(
     """
     settings = fitting.on_machine(settings, machine)
     stages, capacity = fitting.cases_here(settings, catalog, machine)
-    everything = on_each_node([*stages], settings, machine)
+    everything = matrix.on_each_node([*stages], settings, machine)
     wanted = matrix.narrow(everything, settings)
     fitted, left_out = fitting.fit(wanted, capacity, catalog)
     unusable = _unusable(fitted, settings, catalog, capacity)
@@ -449,6 +448,7 @@ def _run_again(run: Run, settings: Settings, built: float | None) -> bool:
     return (
         settings.measures_again
         or run.status in settings.retry
+        or run.crowded_out
         or (run.status == "failed" and built is not None and (run.started or 0.0) < built)
         or (run.attempt < settings.rerun_disturbed and is_disturbed)
         or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))

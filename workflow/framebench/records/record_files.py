@@ -26,7 +26,7 @@ from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..files.text import cut
 from ..machine.identities import Identity, identity, same
-from .fields import energy, flags
+from .fields import energy, flags, memory
 from .fields.communication import all_reduce_of, gradient_all_reduce_of
 from .fields.curves import curve_of
 from .fields.input_pipeline import input_pipeline_of
@@ -242,6 +242,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
         started=_moment(record["started"]),
         time_limit=record["settings"].get("time_limit"),
+        crowded_out=record["status"] == "oom" and memory.crowded_out(record),
         machine=machine_of(record),
         slowest_rank=slowest.get("rank"),
         matmul_dtypes=_matmul_dtypes(record["ranks"]),

@@ -232,7 +232,7 @@ def _throughput_row(result: CaseResult, label: str) -> PlotRow:
     text = ", ".join(STATUS_WORDS.get(status, status) for status in bad)
     if values and bad:
         label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {text})")
-    return PlotRow(label, result.case.framework, values, text)
+    return PlotRow(label, result.case.framework, values, text, axes=axes_of(result.key.row))
 
 
 def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:

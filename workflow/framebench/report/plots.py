@@ -18,9 +18,9 @@ from . import colours
 from .parts import Parts
 from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, svg
 
-WIDTH = 480  # drawing units: readable on a phone as on a wide page
+WIDTH = 460  # drawing units: readable on a phone as on a wide page
 #: Most characters of a label.
-LETTERS = 52
+LETTERS = 50
 ROW = 22
 TOP = 6  # top margin of plots made of rows
 #: Rows that a label with its dots below takes, where the dots are, and rows of a heading.
@@ -113,11 +113,11 @@ def strips(
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
-    margin = 12
+    margin = 20
     places, total = _places(rows)
     height = ROW * total + 46
     parts = Parts()
-    names = [parts.add(row.axes) for row in rows]
+    names = _part_names(rows, parts)
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes(
@@ -134,16 +134,28 @@ def strips(
         for row, (label, dots), name in zip(rows, places, names, strict=True):
             _dots(axes, dots, row, look, name)
             bold: dict[str, Any] = {} if row.framework else {"color": MUTED, "fontweight": "bold"}
-            _write(axes, fitting(row.label), 0, label, -6, gid=name, ha="left", **bold)
+            _write(axes, fitting(row.label), 0, label, -14, gid=name, ha="left", **bold)
             if row.values:
                 middle = f"{descriptive.median(row.values):.{digits}f}"
-                _write(axes, middle, 1, label, 6, ha="right", gid=name)
+                _write(axes, middle, 1, label, 14, ha="right", gid=name)
             elif row.note:
                 _write(axes, row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
-            if row.framework:
+            if name and row.framework:
                 parts.row(name, TOP + ROW * (label - 0.5), WIDTH, ROW * _HIGH, row.said)
 
     return svg(draw, WIDTH, height, parts)
+
+
+def _part_names(rows: Sequence[PlotRow], parts: Parts) -> list[str | None]:
+    """Return the part of each row. A heading is hidden with the last of its rows."""
+    names = [parts.add(row.axes) if row.framework else None for row in rows]
+    below: list[str] = []
+    for at in reversed(range(len(rows))):
+        if name := names[at]:
+            below.append(name)
+        else:
+            names[at], below = Parts.together(below) if below else None, []
+    return names
 
 
 def _write(axes: Axes, text: str, side: int, position: float, offset: float, **style: Any) -> None:
@@ -171,7 +183,7 @@ def _places(rows: Sequence[PlotRow]) -> tuple[list[tuple[float, float]], float]:
     return places, at
 
 
-def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str) -> None:
+def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | None) -> None:
     """Draw the values of a row. ``name``: of its part."""
     if not row.values:
         return

@@ -194,7 +194,7 @@ def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, ob
     """
     settings, memory = plan.settings, plan.settings.memory_limit
     if settings.cluster and memory and memory.endswith("%"):
-        memory = f"{bytes_of(memory, settings.cluster.memory_mib)}MiB"
+        memory = f"{bytes_of(memory, settings.cluster.memory_mib * 2**10)}KiB"
     return {
         "accelerator": plan.capacity.accelerator,
         "emulated": settings.emulated if plan.capacity.accelerator == "cpu" else None,

@@ -529,9 +529,10 @@ def _excluded(results: Iterable[CaseResult]) -> list[str]:
     lines = []
     for result in results:
         if result.excluded:
-            title, details = setting_name({**result.key.row, "metric": result.key.metric})
+            title, _ = setting_name({**result.key.row, "metric": result.key.metric})
             name = "+".join([title_of(result), *result.variation])
-            lines.append(f"Excluded: {name}, {title}, {details}: {result.excluded}")
+            parts = filter(None, [name, title, precision_words(result.case.precision)])
+            lines.append(f"Excluded: {', '.join(parts)}: {result.excluded}")
     return [*dict.fromkeys(lines)]
 
 

@@ -73,7 +73,7 @@ def _sizes(some: Sequence[SettingAnswer]) -> str:
     leads = sorted(setting.lead or 1.0 for setting in some)
     low, high = lead_size(leads[0]), lead_size(leads[-1])
     if low == high:
-        return low if leads[0] >= 2 else f"{low} ahead"
+        return f"{low} the next" if leads[0] >= 2 else f"{low} ahead"
     if leads[-1] < 2:
         return f"{low.removesuffix(' %')} to {high} ahead"
     return f"{leads[0]:.2g} to {leads[-1]:.2g} times the next"

@@ -16,7 +16,6 @@ from ..records.device_peaks import PeakFlopsLookup
 from ..records.fields.flags import OWN
 from ..records.run import Run
 from ..records.searches import Result
-from ..records.sidecars.assumptions import NONE, Assumptions
 from ..records.sidecars.expected import ExpectedCase
 from ..records.verifications import VerificationResult
 from .columns import Column, Row
@@ -47,7 +46,6 @@ class Inputs:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     datasheets: Sequence[Datasheet] = ()
     others: CaseResults = field(default_factory=dict)
-    assumptions: Assumptions = NONE
     expected: Sequence[ExpectedCase] = ()
     left_out: Sequence[ExpectedCase] = ()
 

@@ -1,18 +1,18 @@
-"""Measure the network between two ranks. A control connection announces each measurement as a line
-of JSON.
+"""Measure the network between two ranks, which use the same port for one thing after the other: a
+server that echoes, then a server of iperf3 for each direction.
 
 Standard library only.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
+import re
 import shutil
 import socket
 import subprocess
 import time
-from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from harness.adapter import Mismatch, Unsupported
 
@@ -20,7 +20,8 @@ PROGRAM = "iperf3"
 DIRECTIONS = {"forward": (), "reverse": ("--reverse",)}
 #: Seconds to wait for the other rank, beyond the duration of its work.
 PATIENCE = 60.0
-_LISTENING = "Server listening"
+#: Seconds between two attempts to connect, and what iperf3 says until its server is ready.
+_AGAIN, _NOT_YET = 0.05, re.compile("Connection re(fused|set)|server is busy")
 
 
 def check_program() -> None:
@@ -34,51 +35,38 @@ def measure_network(addresses: Sequence[str], parameters: Mapping[str, Any]) -> 
 
     Returns the seconds of each connection and of each round trip, and iperf3's results of each
     direction. Raises Mismatch where iperf3 fails."""
-    local, remote = map(_split, addresses)
-    with _ControlConnection(_connected(local[0], remote)) as control:
-        results: Dict[str, Any] = {}
-        control.say({"connections": parameters["connections"]})
-        host, port = remote[0], control.hear()["port"]
-        results["connect_seconds"] = [
-            _connect_seconds(local[0], (host, port)) for _ in range(parameters["connections"])
-        ]
-        control.say({"round_trips": parameters["round_trips"]})
-        with _connected(local[0], (host, control.hear()["port"])) as connection:
-            results["round_trip_seconds"] = _round_trips(connection, parameters["round_trips"])
-        for direction, options in DIRECTIONS.items():
-            control.say({"iperf3": direction})
-            command = [
-                PROGRAM, "--client", host, "--port", str(control.hear()["port"]),
-                "--bind", local[0], "--json", "--time", f"{max(1, round(parameters['seconds']))}",
-                "--parallel", str(parameters["streams"]), *options,
-            ]  # fmt: skip
-            results[direction] = parse_iperf3(_finished(command, parameters["seconds"] + PATIENCE))
-            control.hear()
-        control.say({"found": results})
+    (local, _), remote = map(_split, addresses)
+    with _connected(local, remote) as connection:
+        round_trips = _round_trips(connection, parameters["round_trips"])
+    connections = range(parameters["connections"])
+    results: Dict[str, Any] = {
+        "connect_seconds": [_connect_seconds(local, remote) for _ in connections],
+        "round_trip_seconds": round_trips,
+    }
+    for direction, options in DIRECTIONS.items():
+        command = [
+            PROGRAM, "--client", remote[0], "--port", str(remote[1]), "--bind", local, "--json",
+            "--time", f"{max(1, round(parameters['seconds']))}",
+            "--parallel", str(parameters["streams"]), *options,
+        ]  # fmt: skip
+        results[direction] = parse_iperf3(_answer(command, parameters["seconds"] + PATIENCE))
     return results
 
 
-def serve_measurements(addresses: Sequence[str]) -> Dict[str, Any]:
-    """Serve the measurements of the other rank, and return the results that it sends at the end."""
-    local = _split(addresses[1])
-    with _listening(local[0], local[1]) as server:
-        control = _ControlConnection(server.accept()[0])
-    with control:
-        while True:
-            request = control.hear()
-            if "found" in request:
-                return dict(request["found"])
-            if "iperf3" in request:
-                with _iperf3_server(local[0]) as (process, port):
-                    control.say({"port": port})
-                    process.wait(PATIENCE + 3600)
-                control.say({"done": request["iperf3"]})
-                continue
-            with _listening(local[0], 0) as server:
-                control.say({"port": server.getsockname()[1]})
-                for _ in range(request.get("connections", 1)):
-                    with server.accept()[0] as connection:
-                        _echo(connection, request.get("round_trips", 0))
+def serve_measurements(addresses: Sequence[str], parameters: Mapping[str, Any]) -> None:
+    """Serve the measurements of the other rank. Raises Mismatch where iperf3 does not."""
+    host, port = _split(addresses[1])
+    with _listening(host, port) as server:
+        for _ in range(1 + parameters["connections"]):
+            with server.accept()[0] as connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for received in iter(lambda: connection.recv(1), b""):
+                    connection.sendall(received)
+    command = [PROGRAM, "--server", "--one-off", "--bind", host, "--port", str(port)]
+    for _ in DIRECTIONS:
+        served = _finished(command, parameters["seconds"] + PATIENCE)
+        if served.returncode:
+            raise Mismatch(f"iperf3 does not serve: {' '.join(served.stdout.split())}")
 
 
 def parse_iperf3(text: str) -> Dict[str, Any]:
@@ -101,31 +89,6 @@ def parse_iperf3(text: str) -> Dict[str, Any]:
     if not results["bytes_per_second"] > 0:
         raise Mismatch("iperf3 has transferred nothing")
     return results
-
-
-class _ControlConnection:
-    """Lines of JSON over a connection."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._lines = connection.makefile("r", encoding="utf-8")
-
-    def __enter__(self) -> _ControlConnection:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._lines.close()
-        self._connection.close()
-
-    def say(self, message: Mapping[str, Any]) -> None:
-        self._connection.sendall((json.dumps(message) + "\n").encode())
-
-    def hear(self) -> Dict[str, Any]:
-        """Return the next message. Raises Mismatch where the other rank has gone."""
-        line = self._lines.readline()
-        if not line:
-            raise Mismatch("the other rank ended while the network was measured")
-        return dict(json.loads(line))
 
 
 def _split(address: str) -> Tuple[str, int]:
@@ -151,7 +114,7 @@ def _connected(address: str, remote: Tuple[str, int]) -> socket.socket:
         except OSError as error:
             if time.monotonic() > end:
                 raise Mismatch(f"no connection to {remote[0]}: {error}") from error
-            time.sleep(0.05)
+            time.sleep(_AGAIN)
             continue
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(None)
@@ -167,7 +130,7 @@ def _connect_seconds(address: str, remote: Tuple[str, int]) -> float:
         return time.perf_counter() - start
 
 
-def _round_trips(connection: socket.socket, count: int) -> Any:
+def _round_trips(connection: socket.socket, count: int) -> List[float]:
     """Return the seconds of each round trip of a byte, which changes each time. Raises Mismatch
     where another byte comes back."""
     seconds = []
@@ -182,50 +145,21 @@ def _round_trips(connection: socket.socket, count: int) -> Any:
     return seconds
 
 
-def _echo(connection: socket.socket, count: int) -> None:
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for _ in range(count):
-        connection.sendall(connection.recv(1))
+def _answer(command: List[str], seconds: float) -> str:
+    """Return what iperf3 prints once its server listens."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        text = _finished(command, seconds).stdout
+        if not _NOT_YET.search(text) or time.monotonic() > end:
+            return text
+        time.sleep(_AGAIN)
 
 
-@contextlib.contextmanager
-def _iperf3_server(host: str) -> Iterator[Tuple[Any, int]]:
-    """Yield an iperf3 server for a single test, and its port. Raises Mismatch where it does not
-    start."""
-    with _listening(host, 0) as free:
-        port = free.getsockname()[1]
-    command = [
-        PROGRAM, "--server", "--one-off", "--bind", host, "--port", str(port), "--forceflush",
-    ]  # fmt: skip
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    )
+def _finished(command: List[str], seconds: float) -> "subprocess.CompletedProcess[str]":
     try:
-        output = ""
-        for line in process.stdout or ():
-            output += line
-            if _LISTENING in line:
-                break
-        else:
-            raise Mismatch(f"iperf3 does not listen: {' '.join(output.split())}")
-        yield process, port
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout:
-            process.stdout.close()
-
-
-def _finished(command: Sequence[str], seconds: float) -> str:
-    try:
-        finished = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
-            timeout=seconds,
-        encoding="utf-8", errors="replace")  # fmt: skip
+        return subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds,
+            encoding="utf-8", errors="replace",
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise Mismatch(f"iperf3 took more than {seconds:g} s") from None
-    return finished.stdout

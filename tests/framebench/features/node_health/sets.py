@@ -14,7 +14,7 @@ from framebench.statistics.verdicts import SLOWER
 from ...made_up_runs import changed, measured
 from ...statistics.distributions import Sampler
 
-#: Repeats of each figure on an idle core and on a core shared with a busy loop: see ``made_by``.
+#: Repeats of each figure on one host, on an idle core and on a core shared with a busy loop.
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())
 NODES = ("n1", "n2", "n3", "n4")
 MARGIN = 0.05

@@ -26,7 +26,7 @@ from ...files import json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole, write_whole_bytes
 from ...records import searches
-from ...records.sidecars import assumptions, calls, expected, interruptions, noted
+from ...records.sidecars import calls, expected, interruptions, noted
 from .handed_on import HandedOn, names_in
 
 #: Folders of records, and files of notes that are read with them.
@@ -49,7 +49,6 @@ NOTED = (
     calls.FILE,
     expected.FILE,
     interruptions.FILE,
-    assumptions.FILE,
 )
 #: File with checksums of all files, in the format of ``sha256sum``.
 CHECKSUMS = "manifest-sha256.txt"
@@ -144,7 +143,7 @@ def gather(source: ArchiveSource, folder: Path, handed_on: HandedOn | None) -> l
             lines = bounded.read_text(path).splitlines()
             goes = [handed_on.text(line) for line in lines if name != SMI or _goes(line)]
             write_whole(folder / name, "\n".join(goes) + "\n")
-        elif not handed_on or name == assumptions.FILE or _is_shipped(path):
+        elif not handed_on or _is_shipped(path):
             write_whole_bytes(folder / name, bounded.read_bytes(path))
         else:
             problems.append(Problem(name, "is not among what is handed on"))

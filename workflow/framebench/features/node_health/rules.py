@@ -13,7 +13,6 @@ from ... import PROJECT
 from ...config.fields import (
     AllowedValues,
     Keys,
-    OneOf,
     ReadAs,
     Share,
     Text,
@@ -38,7 +37,7 @@ def _checked_pattern(text: str) -> re.Pattern[str]:
 
 
 _Pattern = Annotated[re.Pattern[str], ReadAs(Text, _checked_pattern)]
-_Side = Annotated[Literal["others", "baseline"], OneOf()]
+_Side = Literal["others", "baseline"]
 _Numbers = Annotated[list[float], Field(min_length=1), AllowedValues("a list of numbers")]
 
 
@@ -76,7 +75,7 @@ class Kept(Keys):
 class Baseline(Keys):
     """Content of a baseline file. ``figures``: by name."""
 
-    format: Annotated[Literal["framebench-node-baseline-1"], OneOf()]
+    format: Literal["framebench-node-baseline-1"]
     figures: dict[str, Kept]
 
 

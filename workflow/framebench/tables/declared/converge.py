@@ -20,7 +20,7 @@ from ..table import Drawing, Inputs, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Default margin within which scores are equivalent: one percentage point.
+#: Margin within which scores are equivalent: one percentage point.
 MARGIN = 0.01
 #: Fields in which compared cases agree, besides their settings and conditions.
 _IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
@@ -146,14 +146,13 @@ def pairs(inputs: Inputs) -> Iterator[Row]:
 
     The cases have no target, so that they train to the end. They differ in the framework, with any
     compilers, or only in precision or compiler."""
-    margin = inputs.assumptions.equivalence_margin or MARGIN
     known = [result for result in results(inputs) if _without_target(result) and scores(result)]
     paths = training.paths([result.case for result in known])
     path_of = {id(result): path for result, path in zip(known, paths, strict=True)}
     for first, second in combinations(known, 2):
         if not _comparable(first, second):
             continue
-        compared = equivalence.compare(scores(first), scores(second), margin)
+        compared = equivalence.compare(scores(first), scores(second), MARGIN)
         mean, (low, high), verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
         other = second.key.row
         yield {
@@ -165,7 +164,7 @@ def pairs(inputs: Inputs) -> Iterator[Row]:
             "difference": mean,
             "difference_low": low,
             "difference_high": high,
-            "margin": margin,
+            "margin": MARGIN,
             "equivalence": verdict,
         }
 
@@ -338,7 +337,7 @@ EQUIVALENCE = Table(
     explanation="Two cases that trained for the same epochs with the same recipe: mean score of "
     "the second minus that of the first, with its 90 % interval (Welch). The same within the "
     "margin: the whole interval lies within the margin (two one-sided tests at 5 %). The margin "
-    "is one percentage point, or the key `equivalence_margin`. A missing difference alone would "
+    "is one percentage point. A missing difference alone would "
     "show nothing. The claim is about the held-out samples.",
     columns=(
         *shared(*_IN_COMMON),

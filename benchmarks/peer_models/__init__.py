@@ -1,0 +1,41 @@
+"""Models that others wrote, in the loop that their documentation shows, fp32 on all cores.
+
+``FRAMEWORK.py`` has a function for each. ``FRAMEWORK.txt`` lists the packages that it needs beyond
+``envs/FRAMEWORK.yaml``. Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+#: Folder of modules that are in no package.
+SOURCES = str(Path(__file__).resolve().parents[2] / ".peers" / "sources")
+
+#: Runs a number of steps and waits for the last.
+Run = Callable[[int], Any]
+
+
+def loop(step: Callable[[], Any], wait: Callable[[], Any] = lambda: None) -> Run:
+    """Return a loop of ``step``, after which ``wait`` waits for what was enqueued."""
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            step()
+        wait()
+
+    return run
+
+
+class Work(NamedTuple):
+    """``batch``: arrays by the names of the model config; ``hyper``: its hyperparameters."""
+
+    batch: dict[str, Any]
+    hyper: dict[str, Any]
+    trains: bool
+    compiler: str
+
+    @property
+    def images(self) -> Any:
+        """The images as (batch, channels, height, width)."""
+        return self.batch["images"].transpose(0, 3, 1, 2).copy()

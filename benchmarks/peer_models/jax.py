@@ -1,0 +1,114 @@
+"""ResNet-50 of Flax's ImageNet example, replicated by pmap as there, and BERT of transformers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from transformers import BertConfig
+from transformers.models.bert.modeling_flax_bert import FlaxBertForPreTrainingModule
+
+from . import SOURCES, Run, Work
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+
+def resnet50(work: Work) -> Run:
+    sys.path.append(SOURCES)
+    from official_jax import ResNet50
+
+    model = ResNet50(num_classes=work.hyper["classes"])
+    images, labels = jnp.array(work.batch["images"])[None], jnp.array(work.batch["labels"])[None]
+    variables = jax.jit(model.init)(jax.random.key(0), images[0])
+    optimizer = optax.chain(
+        optax.add_decayed_weights(work.hyper["weight_decay"]),
+        optax.sgd(work.hyper["learning_rate"], work.hyper["momentum"]),
+    )
+
+    def train(state: Any, images: Any, labels: Any) -> Any:
+        parameters, statistics, moments = state
+
+        def losses(parameters: Any) -> Any:
+            variables = {"params": parameters, "batch_stats": statistics}
+            logits, changed = model.apply(variables, images, mutable=["batch_stats"])
+            return cross_entropy(logits, labels), changed["batch_stats"]
+
+        (loss, changed), gradients = jax.value_and_grad(losses, has_aux=True)(parameters)
+        gradients = jax.lax.pmean(gradients, "batch")
+        updates, moments = optimizer.update(gradients, moments, parameters)
+        return (optax.apply_updates(parameters, updates), changed, moments), loss
+
+    def infer(state: Any, images: Any, labels: Any) -> Any:
+        variables = {"params": state[0], "batch_stats": state[1]}
+        return state, model.apply(variables, images, train=False, mutable=False)
+
+    parameters, statistics = variables["params"], variables["batch_stats"]
+    state = parameters, statistics, optimizer.init(parameters)
+    state = jax.tree_util.tree_map(lambda array: jnp.array(array)[None], state)
+    step = jax.pmap(train if work.trains else infer, axis_name="batch", donate_argnums=0)
+    return _running(step, state, images, labels)
+
+
+def bert(work: Work) -> Run:
+    model = FlaxBertForPreTrainingModule(BertConfig())
+    arrays = {name: jnp.array(array) for name, array in work.batch.items()}
+    places = jnp.broadcast_to(jnp.arange(arrays["token_ids"].shape[1]), arrays["token_ids"].shape)
+
+    def outputs(model: Any, arrays: Any) -> Any:
+        """Return the logits, those of tokens only at the masked positions, as in our model."""
+        x, pooled = model.bert(
+            *(arrays["token_ids"], arrays["attention_mask"], arrays["segment_ids"], places, None),
+            deterministic=not work.trains,
+            return_dict=False,
+        )[:2]
+        chosen = jnp.take_along_axis(x, arrays["masked_positions"][:, :, None], axis=1)
+        table = model.bert.variables["params"]["embeddings"]["word_embeddings"]["embedding"]
+        return model.cls(chosen, pooled, shared_embedding=table)
+
+    parameters = jax.jit(lambda key: model.init(key, arrays["token_ids"], arrays["attention_mask"],
+                                                arrays["segment_ids"], places, None))(
+        jax.random.key(0)
+    )["params"]  # fmt: skip
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(work.hyper["clip_global_norm"]),
+        optax.adamw(
+            *(work.hyper[key] for key in ("learning_rate", "beta1", "beta2", "epsilon")),
+            weight_decay=work.hyper["weight_decay"],
+        ),
+    )
+
+    def train(state: Any, arrays: Any, key: Any) -> Any:
+        parameters, moments, key = state
+        key, own = jax.random.split(key)
+
+        def losses(parameters: Any) -> Any:
+            variables, keys = {"params": parameters}, {"dropout": own}
+            words, following = model.apply(variables, arrays, method=outputs, rngs=keys)
+            loss = cross_entropy(following, arrays["next_sentence_labels"])
+            return loss + cross_entropy(words, arrays["masked_labels"])
+
+        loss, gradients = jax.value_and_grad(losses)(parameters)
+        updates, moments = optimizer.update(gradients, moments, parameters)
+        return (optax.apply_updates(parameters, updates), moments, key), loss
+
+    def infer(state: Any, arrays: Any, key: Any) -> Any:
+        return state, model.apply({"params": state[0]}, arrays, method=outputs)
+
+    state = parameters, optimizer.init(parameters), jax.random.key(1)
+    step = jax.jit(train if work.trains else infer, donate_argnums=0)
+    return _running(step, state, arrays, None)
+
+
+def _running(step: Any, state: Any, *inputs: Any) -> Run:
+    def run(steps: int) -> None:
+        nonlocal state
+        for _ in range(steps):
+            state, value = step(state, *inputs)
+        jax.block_until_ready((state, value))
+
+    return run

@@ -1,0 +1,105 @@
+"""ResNet-50 of torchvision and timm, BERT and GPT-2 of transformers."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, Callable
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from . import Run, Work, loop
+
+# Operators of torchvision's extension, which PyTorch for CPUs does not load.
+sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
+
+
+def torchvision_resnet50(work: Work) -> Run:
+    from torchvision.models import resnet50
+
+    return _images(resnet50(weights=None), work)
+
+
+def timm_resnet50(work: Work) -> Run:
+    import timm
+
+    return _images(timm.create_model("resnet50"), work)
+
+
+def _images(model: nn.Module, work: Work) -> Run:
+    model = model.to(memory_format=torch.channels_last)
+    images = torch.from_numpy(work.batch["images"]).permute(0, 3, 1, 2)  # channels last in memory
+    labels = torch.from_numpy(work.batch["labels"])
+
+    def losses(logits: Any) -> Any:
+        return F.cross_entropy(logits, labels)
+
+    return _running(model, (images,), losses, work)
+
+
+class Pretraining(nn.Module):
+    """BERT with the token head only at the masked positions, as in our model."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Any, segments: Any, mask: Any, masked: Any) -> Any:
+        x, pooled = self.model.bert(tokens, mask, segments, return_dict=False)
+        chosen = x.gather(1, masked[:, :, None].expand(-1, -1, x.shape[2]))
+        return self.model.cls(chosen, pooled)
+
+
+def bert(work: Work) -> Run:
+    from transformers import BertConfig, BertForPreTraining
+
+    model = Pretraining(BertForPreTraining(BertConfig()))
+    tensors = {name: torch.from_numpy(array) for name, array in work.batch.items()}
+    names = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
+
+    def losses(outputs: Any) -> Any:
+        words, following = outputs
+        loss = F.cross_entropy(words.flatten(0, 1), tensors["masked_labels"].flatten())
+        return loss + F.cross_entropy(following, tensors["next_sentence_labels"])
+
+    inputs = tuple(tensors[name] for name in names)
+    return _running(model, inputs, losses, work)
+
+
+def gpt2(work: Work) -> Run:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(use_cache=False))
+    tokens, labels = (torch.from_numpy(work.batch[name]) for name in ("token_ids", "labels"))
+
+    def losses(outputs: Any) -> Any:
+        return F.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten())
+
+    return _running(model, (tokens,), losses, work)
+
+
+def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: Work) -> Run:
+    model.train(work.trains)
+    network = model if work.compiler == "none" else torch.compile(model)
+    hyper = work.hyper
+    rates = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
+    if hyper["optimizer"] == "adamw":
+        rates |= {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
+        optimizer: Any = torch.optim.AdamW(model.parameters(), **rates)
+    else:
+        optimizer = torch.optim.SGD(model.parameters(), momentum=hyper["momentum"], **rates)
+
+    def infer() -> None:
+        with torch.inference_mode():
+            network(*inputs)
+
+    def train() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        losses(network(*inputs)).backward()
+        if "clip_global_norm" in hyper:
+            nn.utils.clip_grad_norm_(model.parameters(), hyper["clip_global_norm"])
+        optimizer.step()
+
+    return loop(train if work.trains else infer)

@@ -1,0 +1,68 @@
+"""TensorFlow 1's own ResNet-50 by ``fit`` and ``predict``, and Google's BERT in a session."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from bert import modeling, optimization, run_pretraining
+
+from . import Run, Work, loop
+
+
+def resnet50(work: Work) -> Run:
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.keras.backend.set_session(tf.Session())
+        model = tf.keras.applications.ResNet50(
+            weights=None, input_shape=work.batch["images"].shape[1:]
+        )
+        optimizer = tf.contrib.opt.MomentumWOptimizer(
+            *(work.hyper[key] for key in ("weight_decay", "learning_rate", "momentum"))
+        )
+        model.compile(optimizer, "sparse_categorical_crossentropy")
+        pairs = tf.data.Dataset.from_tensors((work.batch["images"], work.batch["labels"])).repeat()
+        session = tf.keras.backend.get_session()
+
+    def run(steps: int) -> None:
+        with graph.as_default(), session.as_default():
+            if work.trains:
+                model.fit(pairs, steps_per_epoch=steps, verbose=0)
+            else:
+                model.predict(pairs, steps=steps, verbose=0)
+
+    return run
+
+
+def bert(work: Work) -> Run:
+    graph = tf.Graph()
+    with graph.as_default():
+        arrays = {
+            name: tf.Variable(array.astype("int32"), trainable=False)
+            for name, array in work.batch.items()
+        }
+        config = modeling.BertConfig(vocab_size=work.hyper["vocabulary"])
+        model = modeling.BertModel(
+            *(config, work.trains, arrays["token_ids"], arrays["attention_mask"]),
+            arrays["segment_ids"],
+        )
+        weights = tf.ones(work.batch["masked_positions"].shape)
+        words_loss, _, words = run_pretraining.get_masked_lm_output(
+            *(config, model.get_sequence_output(), model.get_embedding_table()),
+            *(arrays["masked_positions"], arrays["masked_labels"], weights),
+        )
+        next_loss, _, following = run_pretraining.get_next_sentence_output(
+            config, model.get_pooled_output(), arrays["next_sentence_labels"]
+        )
+        fetched = tf.group(words, following)
+        if work.trains:
+            optimizer = optimization.AdamWeightDecayOptimizer(
+                *(work.hyper[key] for key in ("learning_rate", "weight_decay", "beta1", "beta2")),
+                epsilon=work.hyper["epsilon"],
+            )
+            variables = tf.trainable_variables()
+            gradients = tf.gradients(words_loss + next_loss, variables)
+            gradients, _ = tf.clip_by_global_norm(gradients, work.hyper["clip_global_norm"])
+            fetched = optimizer.apply_gradients(zip(gradients, variables))
+        session = tf.Session(graph=graph)
+        session.run(tf.global_variables_initializer())
+
+    return loop(lambda: session.run(fetched))

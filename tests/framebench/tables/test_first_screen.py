@@ -1,0 +1,141 @@
+"""Content of the first screen: sentence, verdicts, who is missing and why, the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from framebench.commands import reporting
+from framebench.records import record_sets
+from framebench.records.run import Flag, Run
+from framebench.records.sidecars.expected import TOO_SLOW, ExpectedCase
+from framebench.tables import frames, origin
+from framebench.tables.first_screen import FirstScreen, first_screen
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
+
+from ..made_up_runs import repeats
+from ..test_excluded import DIFFERS, make_set
+
+SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+
+
+def by(framework: str, factor: float = 1.0, count: int = 7, **changes: Any) -> list[Run]:
+    values = [factor * value for value in SEVEN[:count]]
+    return [replace(run, wall_seconds=30.0)
+            for run in repeats(*values, framework=framework, **changes)]  # fmt: skip
+
+
+def screen_of(*sides: Sequence[Run], **more: Any) -> FirstScreen:
+    runs = [run for side in sides for run in side]
+    inputs = Inputs(group(runs, None), **more)
+    return first_screen(inputs, frames.build(inputs), runs, origin.describe_origin(runs))
+
+
+def expected(run: Run, left_out: str = "", **changes: Any) -> ExpectedCase:
+    case = run.case._replace(framework_version="", **changes)
+    folder = "" if case.framework == run.case.framework else case.framework
+    return ExpectedCase("quick", folder, case, run.conditions, True, left_out)
+
+
+# ---- the sentence -------------------------------------------------------------------------------
+
+
+def test_one_leader_everywhere_is_said_with_its_leads() -> None:
+    screen = screen_of(
+        by("jax", 1.2), by("pytorch"), by("jax", 1.5, mode="inference"),
+        by("pytorch", mode="inference"),
+    )  # fmt: skip
+    assert screen.sentence == "JAX is fastest in all 2 settings, 20 to 50 % ahead (sure)."
+
+
+def test_different_leaders_are_told_apart_by_what_differs() -> None:
+    of_mode = screen_of(
+        by("jax", 1.2), by("pytorch"), by("pytorch", 3, mode="inference"),
+        by("jax", mode="inference"),
+    )  # fmt: skip
+    assert "JAX is fastest in training, 20 % ahead (sure)" in of_mode.sentence
+    assert "PyTorch is fastest in inference, 3 times the next" in of_mode.sentence
+
+
+def test_a_lead_that_may_be_chance_is_no_fastest() -> None:
+    screen = screen_of(by("jax", 1.2, count=2), by("pytorch", count=2))
+    (setting,) = screen.settings
+    assert (setting.verdict, setting.state) == ("JAX, 20 % ahead of PyTorch", "open")
+    assert "JAX leads in" in screen.sentence
+    assert "(open)" in screen.sentence
+    assert [entrant.notes for entrant in setting.entrants] == [["2 repeats"], ["2 repeats"]]
+
+
+def test_a_single_framework_has_nothing_to_lead() -> None:
+    screen = screen_of(by("jax"))
+    assert screen.sentence == "Only JAX was measured, so there is nothing to compare."
+    assert screen.settings[0].state == ""
+    assert screen.next is None
+
+
+def test_no_figure_at_all_is_said() -> None:
+    screen = screen_of(repeats(None, None))
+    assert screen.sentence == "Nothing was measured: no run has a figure."
+
+
+# ---- who is not there, and why ------------------------------------------------------------------
+
+
+def test_whose_results_differ_is_excluded_and_no_contender(tmp_path: Path) -> None:
+    record_set = record_sets.load(make_set(tmp_path, fast=2.0))
+    sidecars = reporting.load_sidecars(tmp_path / "runs", tmp_path)
+    inputs = reporting.inputs_of(record_set, sidecars)
+    screen = first_screen(
+        inputs, frames.build(inputs), record_set.runs, origin.describe_origin(record_set.runs)
+    )
+    assert f"Excluded: JAX, BERT-base inference, fp32: {DIFFERS}" in screen.excluded
+    fp32 = [one for one in screen.settings if "fp32" in one.details]
+    assert fp32
+    for setting in fp32:
+        assert "JAX" not in setting.verdict
+        assert "JAX" not in [entrant.label for entrant in setting.entrants]
+        assert any("excluded: JAX" in line for line in setting.aside)
+
+
+def test_reasons_tell_slow_from_cannot_and_from_not_yet() -> None:
+    runs = by("jax", 1.2)
+    (run, *_) = runs
+    screen = screen_of(
+        runs,
+        by("pytorch"),
+        [replace(one, reason="no such thing", status="unsupported")
+         for one in repeats(None, framework="paddle")],
+        expected=[expected(run), expected(run, framework="mxnet")],
+        left_out=[expected(run, f"{TOO_SLOW}10 min 00 s; to include it: x", framework="megengine")],
+    )  # fmt: skip
+    (setting,) = screen.settings
+    assert setting.between == "not measured yet: MXNet"
+    assert setting.state == "open"
+    assert [*setting.aside] == ["too slow for 10 min 00 s: MegEngine"]
+    assert [*screen.cannot] == ["PaddlePaddle has no fp32 here."]
+    assert [*screen.why_not] == [("PaddlePaddle", "no such thing")]
+    assert screen.next is not None
+    assert screen.next.text == "To measure MXNet"
+
+
+def test_the_next_call_settles_what_is_open_within_a_budget() -> None:
+    sides = by("jax", 1.001, 2), by("pytorch", 1.0, 2)
+    screen = screen_of(*sides, expected=[expected(side[0]) for side in sides])
+    assert screen.next is not None
+    assert "To settle the order of JAX and PyTorch, about" in screen.next.text
+    assert screen.next.seconds == pytest.approx(30.0 * 2 * 5, rel=0.7)
+    assert screen.next.command
+
+
+def test_disturbance_and_flags_are_counted() -> None:
+    disturbed = [replace(run, flags=(Flag("disturbed", "x"),)) for run in by("jax", 1.2)]
+    screen = screen_of(disturbed, by("pytorch"))
+    assert "Other programs used this machine during 1 of 2 figures." in screen.careful
+    (setting,) = screen.settings
+    assert (setting.state, setting.between) == (
+        "order sure", "between 18 and 22 %; other programs disturbed it",
+    )  # fmt: skip
