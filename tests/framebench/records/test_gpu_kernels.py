@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from framebench.records import device_peaks, gpu_kernels
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
-from framebench.tables import answers, frames, grouping
+from framebench.tables import frames, grouping
+from framebench.tables.declared.efficiency import slow_libraries
 from framebench.tables.table import Inputs
 from harness.machine import hardware
 
@@ -117,6 +118,6 @@ def test_the_answer_names_missing_machine_code_and_what_could_help(
         machine=slow.machine, accelerator="cuda", cores_per_device=None,
     )  # fmt: skip
     inputs = Inputs(grouping.group(runs, None), peaks=PeakFlopsLookup([slow, fast]))
-    (sentence,) = answers.answers_of(frames.build(inputs)).slow
+    (sentence,) = slow_libraries(frames.build(inputs))
     assert "no machine code for compute capability 9.0, PTX for 9.0" in sentence
     assert sentence.endswith(slow.remedy)

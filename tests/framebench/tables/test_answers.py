@@ -19,7 +19,7 @@ from framebench.machine.identities import Identity
 from framebench.records.run import MetricValue, Run
 from framebench.records.sidecars import calls
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import answers, frames, grouping, origin, registry, view
+from framebench.tables import frames, grouping, origin, registry, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, verdicts
@@ -52,11 +52,6 @@ def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
 
 def fastest(*runs: Sequence[Run]) -> list[Row]:
     return tables([one for some in runs for one in some])["fastest"]
-
-
-def words(runs: Sequence[Run]) -> answers.Answers:
-    cases = grouping.group(list(runs), None)
-    return answers.answers_of(frames.build(Inputs(cases)))
 
 
 def test_the_fastest_stands_before_the_next_and_the_lead_is_shown() -> None:
@@ -158,9 +153,6 @@ def test_other_machines_batches_and_units_are_never_compared() -> None:
         for name, machine in zip(("jax", "pytorch"), machines, strict=True)
     )
     assert [row["compared"] for row in fastest(here, there)] == [1, 1]
-    assert len({answer.setting for answer in words(here + there).fastest}) == 2, (
-        "each names its machine"
-    )
     (table,) = overview.crosstabs(tables(here + there)["overview"])
     assert len(table.settings) == 2
 
@@ -212,10 +204,6 @@ def test_failures_are_counted_by_status_and_reason() -> None:
         for row in tables(runs)["failures"]
     ]
     assert actual == [("failed", 3, 2, "jax, mxnet", "no amp"), ("oom", 1, 1, "mxnet", "14 GiB")]
-    assert words(runs).failures == [
-        ("failed", "3 runs failed: 3 jax, mxnet: no amp"),
-        ("oom", "1 run out of memory: 1 mxnet: 14 GiB"),
-    ]
 
 
 def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_best() -> None:
@@ -295,16 +283,3 @@ def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_ow
     assert headings == ["converge, target 0.9 (s)", "converge, target 0.98 (s)", "memory (GB/s)"]
     columns = {field.column.name: field.cells for field in seen["fastest"].fields}
     assert sorted(cell.text for cell in columns["parameters"])[1:] == ["target 0.9", "target 0.98"]
-
-
-def test_cases_of_a_kind_are_distinguished_by_the_parameters_that_differ() -> None:
-    metric = MetricValue("average", 1.0, "GB/s")
-    some = [
-        measured("collective", [metric], blocks=5, block_seconds=0.02, operation=operation)
-        for operation in ("all_gather", "all_reduce")
-    ]
-    settings = [answer.setting for answer in words(some).fastest]
-    assert settings == [
-        "collective 1n1g operation all_gather average",
-        "collective 1n1g operation all_reduce average",
-    ]

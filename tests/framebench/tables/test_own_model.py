@@ -9,8 +9,8 @@ from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.fields.sample_work import SampleWork
 from framebench.records.fields.step_parts import StepParts
 from framebench.records.run import Flag, Run
-from framebench.tables import answers, frames, grouping
-from framebench.tables.declared.own_model import OWN_MODEL
+from framebench.tables import frames, grouping
+from framebench.tables.declared.own_model import OWN_MODEL, sentences
 from framebench.tables.expectation import traffic
 from framebench.tables.table import Inputs
 
@@ -42,19 +42,18 @@ COMBINATIONS = (
 
 
 def test_the_best_combination_is_one_that_computes_the_model() -> None:
-    actual = answers.answers_of(built(*COMBINATIONS))
-    first, *others = actual.own_model
+    first, *others = sentences(built(*COMBINATIONS))
     assert first.startswith("train: best of 3 combinations: batch 8 inductor: 250")
     assert "32000" in first.replace(",", ""), "128 tokens in each sample"
     assert "32.00 ms per step" in first, "8 samples at 250 samples/s"
     assert "(verified)" in first
     assert "train: time of a step: forward 25%, backward 75%" in others
-    slower = answers.answers_of(built(*COMBINATIONS[:2])).own_model
+    slower = sentences(built(*COMBINATIONS[:2]))
     assert "train: batch 8 over 4: 2.00x samples/s" in slower
 
 
 def test_the_best_combination_has_its_flags() -> None:
-    (first, *_) = answers.answers_of(built(own(1.0, flags=("recompiled", "unverified")))).own_model
+    (first, *_) = sentences(built(own(1.0, flags=("recompiled", "unverified"))))
     assert first.endswith("(not verified) [recompiled]")
 
 
@@ -70,26 +69,18 @@ def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None
     runs = own(throughput, batch_per_device=8, **CPU)
     peaks = PeakFlopsLookup((peak_flops(10.0),))
     tables = frames.build(Inputs(grouping.group(runs, None), peaks=peaks))
-    assert any(said in text for text in answers.answers_of(tables).own_model)
+    assert any(said in text for text in sentences(tables))
 
 
 def test_no_frameworks_compete_for_it() -> None:
-    tables = built(*COMBINATIONS)
-    actual = answers.answers_of(tables)
-    assert (actual.fastest, actual.compares_frameworks) == ([], False)
     roof = repeats(9.0, framework="", model="", mode="memory", unit="GB/s")
     under = built(*COMBINATIONS, roof)
-    assert not answers.answers_of(under).compares_frameworks
     empty = {table.name: len(frame) for table, frame in under.items()}
     assert (empty["fastest"], empty.get("overview", 0)) == (0, 0)
-    both = answers.answers_of(built(*COMBINATIONS, repeats(1.0)))
-    assert len(both.fastest) == 1
-    assert both.compares_frameworks
-    wrong = answers.answers_of(built(COMBINATIONS[-1]))
-    assert not wrong.compares_frameworks
-    assert "no combination that runs passes verification" in wrong.own_model[0]
-    failed = answers.answers_of(built(own(None)))
-    assert not failed.compares_frameworks
+    both = {table.name: len(frame) for table, frame in built(*COMBINATIONS, repeats(1.0)).items()}
+    assert both["fastest"] == 1
+    wrong, *_ = sentences(built(COMBINATIONS[-1]))
+    assert "no combination that runs passes verification" in wrong
 
 
 def test_each_combination_has_step_times_and_its_verification() -> None:

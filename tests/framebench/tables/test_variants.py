@@ -1,4 +1,4 @@
-"""Ratios of the variants of a suite: table and answers, from made-up runs with known ratios."""
+"""Ratios of the variants of a suite: table, from made-up runs with known ratios."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from framebench.comparison import compare
 from framebench.records.run import Flag, MetricValue, Run
 from framebench.records.sidecars.expected import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
-from framebench.tables import answers, frames, grouping, view
+from framebench.tables import grouping, view
 from framebench.tables.columns import Row
 from framebench.tables.declared.variants import VARIANTS
 from framebench.tables.table import Inputs
@@ -109,21 +109,6 @@ def test_less_is_better_where_a_benchmark_says_so_and_other_versions_are_compare
     assert (row["speedup"], row["verdict"]) == (pytest.approx(2), FASTER)
     (row,) = ratios(made(of("default"), of("new", 1.5, framework_version="9"))).values()
     assert row["speedup"] == pytest.approx(1.5)
-
-
-def test_answers_name_every_ratio_and_ask_no_other_question_of_one_framework() -> None:
-    inputs = made(of("default"), of("a", 1.3), of("b", 1.001), of("few", 2)[:2])
-    actual = answers.answers_of(frames.build(inputs))
-    assert [variant.verdict for variant in actual.variants] == [
-        FASTER, NO_DIFFERENCE, "needs 7 repeats on both sides",
-    ]  # fmt: skip
-    assert not actual.compares_frameworks
-    assert actual.only_framework == "pytorch"
-    assert actual.variants[0].ratio == "1.30"
-    other = made(of("default"), of("a", 1.3), of("default", framework="jax"))
-    both = answers.answers_of(frames.build(other))
-    assert both.only_framework == ""
-    assert both.compares_frameworks
 
 
 def test_a_variant_without_a_figure_says_why() -> None:
