@@ -23,7 +23,7 @@ def lines(screen: FirstScreen, most: int | None = MOST_SETTINGS) -> list[str]:
         *[f".. and {more} more settings in {FILE}"] * bool(more),
         *screen.cannot,
         *screen.excluded,
-        *(f"Careful: {line}" for line in screen.careful),
+        *(f"Careful: {line}" for line in [*screen.careful, *screen.slow_libraries]),
         *([f"Next call: {step.text}:", f"  {step.command}"] if step else []),
         f"report: {screen.page}",
     ]
