@@ -65,8 +65,12 @@ const startBar = () => {
 
 // ---- what the filter leaves ----------------------------------------------------------------------
 
-const isLeft = (element) =>
-  Object.entries(JSON.parse(element.dataset.axes)).every(([axis, value]) => isChosen(axis, value));
+const parsed = new WeakMap();
+const isLeft = (element) => {
+  if (!parsed.has(element)) parsed.set(element, JSON.parse(element.dataset.axes));
+  const axes = parsed.get(element);
+  return [...chosen].every(([axis, values]) => !(axis in axes) || values.has(axes[axis]));
+};
 
 // Filter the answers: settings, and the frameworks in them.
 const showSettings = () => {
