@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..tables.first_screen import MOST_SETTINGS, Entrant, FirstScreen, SettingAnswer
+from ..tables.setting_answers import MOST_SETTINGS, Entrant, FirstScreen, SettingAnswer
 from . import colours
 from .selection import axes_of
 

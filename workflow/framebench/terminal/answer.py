@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tables.first_screen import Entrant, FirstScreen, SettingAnswer
+from ..tables.setting_answers import Entrant, FirstScreen, SettingAnswer
 
 #: File in the results with the answer at all settings.
 FILE = "answer.txt"
