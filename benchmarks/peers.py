@@ -31,9 +31,9 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
 GOAL = 0.97
 FEWEST_ROUNDS = 6
 MODES = ("train", "inference")
-RESNET, BERT, GPT = "resnet50_v1.5", "bert_base", "gpt2_small"
+RESNET, BERT = "resnet50_v1.5", "bert_base"
 #: Samples of a step, unless ``--batch`` says otherwise.
-BATCHES = {RESNET: 8, BERT: 2, GPT: 1}
+BATCHES = {RESNET: 8, BERT: 2}
 SEQUENCE = 128
 #: Multiply-adds of an image with the stride in the first convolution of a block, as in ResNet v1.
 V1 = 3857973248
@@ -62,7 +62,6 @@ PEERS = (
     Peer("pytorch", RESNET, "torchvision", "torchvision_resnet50"),
     Peer("pytorch", RESNET, "timm", "timm_resnet50"),
     Peer("pytorch", BERT, "transformers", "bert"),
-    Peer("pytorch", GPT, "transformers", "gpt2"),
     Peer("tensorflow", RESNET, "keras.applications", "resnet50", V1),
     Peer("tensorflow", BERT, "keras_hub", "bert"),
     Peer("tensorflow1", RESNET, "tf.keras.applications", "resnet50", V1),
@@ -114,7 +113,7 @@ def measure(options: argparse.Namespace) -> None:
     """Print the seconds of a step in each round by name, ours and theirs, as JSON."""
     import in_turn
     from harness.measuring.synthetic import make_batch
-    from peer_models import Work
+    from peer_models import Assignment
 
     config = read_config(options.model)
     for entry in config["inputs"]:
@@ -123,7 +122,7 @@ def measure(options: argparse.Namespace) -> None:
     length = SEQUENCE if config["sequence_lengths"] else None
     batch = make_batch(config["inputs"], options.batch or BATCHES[options.model], length, 0, 0)
     runs = {"ours": ours(config, batch, options)}
-    work = Work(batch, config["hyperparameters"], options.mode == "train", options.compiler)
+    work = Assignment(batch, config["hyperparameters"], options.mode == "train", options.compiler)
     module = import_module("peer_models." + options.inside)
     for peer in PEERS:
         if (peer.framework, peer.model) == (options.inside, options.model):
@@ -218,7 +217,7 @@ def write(columns: Sequence[str], rows: list[tuple[Any, ...]], path: Path) -> No
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--framework", nargs="+", choices=FRAMEWORKS, default=FRAMEWORKS)
-    parser.add_argument("--model", nargs="+", choices=BATCHES, default=[RESNET, BERT])
+    parser.add_argument("--model", nargs="+", choices=BATCHES, default=list(BATCHES))
     parser.add_argument("--mode", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--compiler", nargs="+", help="default: none and the framework's own")
     parser.add_argument("--rounds", type=int, default=10, help=f"at least {FEWEST_ROUNDS}")

@@ -27,7 +27,7 @@ def loop(step: Callable[[], Any], wait: Callable[[], Any] = lambda: None) -> Run
     return run
 
 
-class Work(NamedTuple):
+class Assignment(NamedTuple):
     """``batch``: arrays by the names of the model config; ``hyper``: its hyperparameters."""
 
     batch: dict[str, Any]

@@ -11,14 +11,14 @@ import optax
 from transformers import BertConfig
 from transformers.models.bert.modeling_flax_bert import FlaxBertForPreTrainingModule
 
-from . import SOURCES, Run, Work
+from . import SOURCES, Assignment, Run
 
 
 def cross_entropy(logits: Any, labels: Any) -> Any:
     return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     sys.path.append(SOURCES)
     from official_jax import ResNet50
 
@@ -54,26 +54,26 @@ def resnet50(work: Work) -> Run:
     return _running(step, state, images, labels)
 
 
-def bert(work: Work) -> Run:
+def bert(work: Assignment) -> Run:
     model = FlaxBertForPreTrainingModule(BertConfig())
     arrays = {name: jnp.array(array) for name, array in work.batch.items()}
-    places = jnp.broadcast_to(jnp.arange(arrays["token_ids"].shape[1]), arrays["token_ids"].shape)
+    shape = arrays["token_ids"].shape
+    arrays["places"] = jnp.broadcast_to(jnp.arange(shape[1]), shape)
+
+    def inputs(arrays: Any) -> Any:
+        names = ("token_ids", "attention_mask", "segment_ids", "places")
+        return (*(arrays[name] for name in names), None)
 
     def outputs(model: Any, arrays: Any) -> Any:
         """Return the logits, those of tokens only at the masked positions, as in our model."""
-        x, pooled = model.bert(
-            *(arrays["token_ids"], arrays["attention_mask"], arrays["segment_ids"], places, None),
-            deterministic=not work.trains,
-            return_dict=False,
-        )[:2]
+        x, pooled = model.bert(*inputs(arrays), deterministic=not work.trains, return_dict=False)[
+            :2
+        ]
         chosen = jnp.take_along_axis(x, arrays["masked_positions"][:, :, None], axis=1)
         table = model.bert.variables["params"]["embeddings"]["word_embeddings"]["embedding"]
         return model.cls(chosen, pooled, shared_embedding=table)
 
-    parameters = jax.jit(lambda key: model.init(key, arrays["token_ids"], arrays["attention_mask"],
-                                                arrays["segment_ids"], places, None))(
-        jax.random.key(0)
-    )["params"]  # fmt: skip
+    parameters = jax.jit(model.init)(jax.random.key(0), *inputs(arrays))["params"]
     optimizer = optax.chain(
         optax.clip_by_global_norm(work.hyper["clip_global_norm"]),
         optax.adamw(
@@ -82,7 +82,7 @@ def bert(work: Work) -> Run:
         ),
     )
 
-    def train(state: Any, arrays: Any, key: Any) -> Any:
+    def train(state: Any, arrays: Any) -> Any:
         parameters, moments, key = state
         key, own = jax.random.split(key)
 
@@ -96,12 +96,12 @@ def bert(work: Work) -> Run:
         updates, moments = optimizer.update(gradients, moments, parameters)
         return (optax.apply_updates(parameters, updates), moments, key), loss
 
-    def infer(state: Any, arrays: Any, key: Any) -> Any:
+    def infer(state: Any, arrays: Any) -> Any:
         return state, model.apply({"params": state[0]}, arrays, method=outputs)
 
     state = parameters, optimizer.init(parameters), jax.random.key(1)
     step = jax.jit(train if work.trains else infer, donate_argnums=0)
-    return _running(step, state, arrays, None)
+    return _running(step, state, arrays)
 
 
 def _running(step: Any, state: Any, *inputs: Any) -> Run:

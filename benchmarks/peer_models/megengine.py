@@ -6,10 +6,10 @@ import sys
 
 import megengine
 
-from . import SOURCES, Run, Work, loop
+from . import SOURCES, Assignment, Run, loop
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     sys.path.append(SOURCES)
     import official_megengine as models
 

@@ -8,10 +8,10 @@ import mindcv
 import mindspore
 from mindspore.graph.api import _pynative_executor
 
-from . import Run, Work, loop
+from . import Assignment, Run, loop
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     model = mindcv.create_model("resnet50", num_classes=work.hyper["classes"])
     model.set_train(work.trains)
     images = mindspore.Tensor(work.images)

@@ -8,10 +8,10 @@ import gluonnlp
 import mxnet as mx
 from mxnet import autograd, gluon, nd
 
-from . import Run, Work, loop
+from . import Assignment, Run, loop
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     model = gluon.model_zoo.vision.resnet50_v1()
     model.initialize(mx.init.Xavier())
     images = nd.array(work.images)
@@ -33,7 +33,7 @@ def resnet50(work: Work) -> Run:
     return loop(train if work.trains else lambda: model(images), nd.waitall)
 
 
-def bert(work: Work) -> Run:
+def bert(work: Assignment) -> Run:
     units, vocabulary = work.hyper["hidden"], work.hyper["vocabulary"]
     encoder = gluonnlp.model.BERTEncoder(
         num_layers=work.hyper["layers"],

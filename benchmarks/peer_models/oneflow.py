@@ -7,10 +7,10 @@ from typing import Any
 import oneflow
 from flowvision import models
 
-from . import Run, Work, loop
+from . import Assignment, Run, loop
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     model = models.resnet50().train(work.trains)
     images = oneflow.tensor(work.images)
     labels = oneflow.tensor(work.batch["labels"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import paddle
 
-from . import Run, Work, loop
+from . import Assignment, Run, loop
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     model = paddle.vision.models.resnet50()
     images = paddle.to_tensor(work.images)
     labels = paddle.to_tensor(work.batch["labels"])

@@ -1,4 +1,4 @@
-"""ResNet-50 of torchvision and timm, BERT and GPT-2 of transformers."""
+"""ResNet-50 of torchvision and timm, BERT of transformers."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from . import Run, Work, loop
+from . import Assignment, Run, loop
 
 # Operators of torchvision's extension, which PyTorch for CPUs does not load.
 sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
 
 
-def torchvision_resnet50(work: Work) -> Run:
+def torchvision_resnet50(work: Assignment) -> Run:
     from torchvision.models import resnet50
 
     return _images(resnet50(weights=None), work)
 
 
-def timm_resnet50(work: Work) -> Run:
+def timm_resnet50(work: Assignment) -> Run:
     import timm
 
     return _images(timm.create_model("resnet50"), work)
 
 
-def _images(model: nn.Module, work: Work) -> Run:
+def _images(model: nn.Module, work: Assignment) -> Run:
     model = model.to(memory_format=torch.channels_last)
     images = torch.from_numpy(work.batch["images"]).permute(0, 3, 1, 2)  # channels last in memory
     labels = torch.from_numpy(work.batch["labels"])
@@ -52,7 +52,7 @@ class Pretraining(nn.Module):
         return self.model.cls(chosen, pooled)
 
 
-def bert(work: Work) -> Run:
+def bert(work: Assignment) -> Run:
     from transformers import BertConfig, BertForPreTraining
 
     model = Pretraining(BertForPreTraining(BertConfig()))
@@ -68,19 +68,7 @@ def bert(work: Work) -> Run:
     return _running(model, inputs, losses, work)
 
 
-def gpt2(work: Work) -> Run:
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    model = GPT2LMHeadModel(GPT2Config(use_cache=False))
-    tokens, labels = (torch.from_numpy(work.batch[name]) for name in ("token_ids", "labels"))
-
-    def losses(outputs: Any) -> Any:
-        return F.cross_entropy(outputs.logits.flatten(0, 1), labels.flatten())
-
-    return _running(model, (tokens,), losses, work)
-
-
-def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: Work) -> Run:
+def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: Assignment) -> Run:
     model.train(work.trains)
     network = model if work.compiler == "none" else torch.compile(model)
     hyper = work.hyper

@@ -8,10 +8,10 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from . import Run, Work
+from . import Assignment, Run
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     model = keras.applications.ResNet50(
         weights=None, input_shape=work.batch["images"].shape[1:], classifier_activation=None
     )
@@ -23,7 +23,7 @@ def resnet50(work: Work) -> Run:
     return _running(model, work.batch["images"], work.batch["labels"], work.trains)
 
 
-def bert(work: Work) -> Run:
+def bert(work: Assignment) -> Run:
     backbone = keras_hub.models.BertBackbone(
         vocabulary_size=work.hyper["vocabulary"],
         num_layers=work.hyper["layers"],

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tensorflow as tf
 from bert import modeling, optimization, run_pretraining
 
-from . import Run, Work, loop
+from . import Assignment, Run, loop
 
 
-def resnet50(work: Work) -> Run:
+def resnet50(work: Assignment) -> Run:
     graph = tf.Graph()
     with graph.as_default():
         tf.keras.backend.set_session(tf.Session())
@@ -32,7 +32,7 @@ def resnet50(work: Work) -> Run:
     return run
 
 
-def bert(work: Work) -> Run:
+def bert(work: Assignment) -> Run:
     graph = tf.Graph()
     with graph.as_default():
         arrays = {
@@ -52,7 +52,7 @@ def bert(work: Work) -> Run:
         next_loss, _, following = run_pretraining.get_next_sentence_output(
             config, model.get_pooled_output(), arrays["next_sentence_labels"]
         )
-        fetched = tf.group(words, following)
+        fetched = [words, following]  # a group of them would be optimized away
         if work.trains:
             optimizer = optimization.AdamWeightDecayOptimizer(
                 *(work.hyper[key] for key in ("learning_rate", "weight_decay", "beta1", "beta2")),

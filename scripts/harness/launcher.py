@@ -69,7 +69,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     entries: List[Dict[str, Any]] = []
     if case.nodes == 1:
         addresses = launch.free_addresses(case.devices)
-        share = node.Share(setup.run, 0, addresses)
+        share = launch.Share(setup.run, 0, addresses)
         node_result = node.run_ranks(
             task,
             share,
@@ -87,11 +87,7 @@ def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
     measured = judged(task, status, reason, [rank_outcome.fields for rank_outcome in outcomes])
     if node_result is None:
         return replace(measured, nodes=entries)
-    return replace(
-        measured,
-        watch=node_result.watch,
-        memory=node_result.memory,
-    )
+    return replace(measured, watch=node_result.watch, memory=node_result.memory)
 
 
 def judged(

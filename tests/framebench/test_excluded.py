@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import random
 from pathlib import Path
 
 import pytest
 from framebench import cli
+from framebench.commands import reporting
+from framebench.records import record_sets
+from framebench.tables import frames, origin
+from framebench.tables.first_screen import first_screen
 
-from .made_up_records import record_of
-from .made_up_verifications import CASE, changed, verification_in
+from .made_up_differences import DIFFERS, make_set
 from .table_rows import rows_of
-
-PACKAGES = {name: {"numpy": "2.3.4", name: "1"} for name in ("jax", "pytorch", "tensorflow")}
-DIFFERS = "outputs differ from the reference by 0.9 (allowed 0.0001)"
-
-
-def make_set(folder: Path, fast: float = 1.0, wrong: bool = True) -> Path:
-    """Write records of three frameworks in fp32 and amp, of one and two devices, with 8 repeats.
-    JAX leads. Its verification in fp32 passes, or fails if ``wrong``. ``fast``: JAX's factor."""
-    rng = random.Random(1)
-    for framework, packages in PACKAGES.items():
-        for precision, devices in (("fp32", 1), ("amp", 1), ("fp32", 2)):
-            case = {**CASE, "framework": framework, "precision": precision}
-            case |= {"devices_per_node": devices}
-            for repeat in range(1, 9):
-                record = changed(record_of(rng, case, repeat), packages=packages)
-                if framework == "jax":
-                    record["window_seconds"] /= fast
-                    record["metrics"]["throughput"]["value"] *= fast
-                path = folder / "runs" / framework / f"{precision}{devices}" / f"r{repeat}.json"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(record))
-            error = 0.9 if wrong and (framework, precision) == ("jax", "fp32") else 1e-6
-            verification_in(folder, {**case, "devices_per_node": 1}, error, packages=packages)
-    return folder / "runs"
 
 
 def test_no_comparison_takes_a_figure_whose_verification_failed(
@@ -88,3 +65,19 @@ def test_sets_are_not_compared_by_such_a_figure(
     statuses = [row["status"] for row in rows_of(tmp_path, "history", **cells)]
     assert statuses == ["ok", "incorrect"]
     capsys.readouterr()
+
+
+def test_the_first_screen_excludes_whose_results_differ(tmp_path: Path) -> None:
+    record_set = record_sets.load(make_set(tmp_path, fast=2.0))
+    sidecars = reporting.load_sidecars(tmp_path / "runs", tmp_path)
+    inputs = reporting.inputs_of(record_set, sidecars)
+    screen = first_screen(
+        inputs, frames.build(inputs), record_set.runs, origin.describe_origin(record_set.runs)
+    )
+    assert f"Excluded: JAX, BERT-base inference, fp32: {DIFFERS}" in screen.excluded
+    fp32 = [one for one in screen.settings if "fp32" in one.details]
+    assert fp32
+    for setting in fp32:
+        assert "JAX" not in setting.verdict
+        assert "JAX" not in [entrant.label for entrant in setting.entrants]
+        assert any("excluded: JAX" in line for line in setting.aside)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from core import gpus
 from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
 from framebench.machine import local
 from harness.machine import hardware
@@ -131,10 +130,3 @@ def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
     machine = local.detect()
     assert [gpu.uuid for gpu in machine.devices] == names
     assert (machine.gpus, machine.hidden, machine.fault) == (len(names), hidden, "")
-
-
-def test_a_machine_without_gpus_hides_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(gpus, "LOADED", tmp_path / "none")
-    monkeypatch.setattr(gpus, "PCI_DEVICES", tmp_path)
-    assert list_gpus() == visible_gpus([], "") == visible_gpus([], "0") == []

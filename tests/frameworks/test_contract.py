@@ -284,7 +284,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
         "data_set",
     }
     elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
-    elsewhere |= {"started_from", "weights_file"}
+    elsewhere |= {"started_from", "weights_file", "other_checkpoint"}
     elsewhere |= {"listens", "batch_checksum"}  # of several ranks
     elsewhere |= {
         "step_breakdown",

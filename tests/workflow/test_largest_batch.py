@@ -95,7 +95,6 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert len(tried) == len(result["attempts"]) == int(row["attempts"])
     report = (project.folder / "results" / "report.html").read_text()
     assert "Largest batch" in report
-    assert "Memory by batch" in report
 
     before = project.records()
     again = project.medians(toy=FILL)

@@ -16,8 +16,8 @@ from harness.communication import CollectiveOperation, Communication
 from harness.kind import Context, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, mean, per_second, scaled
 from harness.processes.memory import available_bytes
-from harness.sweep import Block, GridPoint, PointFigure, Sweep, mean, per_second, scaled
 
 #: Copies of an array that a rank holds besides the arrays of all ranks: its own, the received one,
 #: the result on the host, the expected result, and as many again for a runtime that copies.

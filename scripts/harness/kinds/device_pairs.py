@@ -1,4 +1,4 @@
-"""Copies from each GPU of a node to each other, one pair at a time, and the links between them.
+"""Copies from each GPU of a node to each other, one pair at a time.
 
 One process copies, between its own device and those of the others, which wait. So pairs do not
 share bandwidth. Received data are compared with what was sent. Standard library and numpy.
@@ -6,15 +6,13 @@ share bandwidth. Received data are compared with what was sent. Standard library
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, Iterator, List, Tuple
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Parameter, Workload, at_least
 from harness.kinds.transfer import check
 from harness.measuring import blocks
-from harness.sweep import Block, GridPoint, PointFigure, Sweep, per_second
-from harness.telemetry import links
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 from harness.transfers import PairTransfers
 
 _ITEM = 4  # bytes of a float32
@@ -49,18 +47,12 @@ class DevicePairs(Sweep):
     def measure(self, context: Context) -> None:
         import numpy as np
 
-        case, fields = context.workload.case, context.fields
+        case = context.workload.case
         if case.nodes > 1:
             raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
         if case.devices_per_node == 1:
             raise Unsupported("one device has no other to copy to")
         if context.rank_context.rank == 0:
-            topology = links.find(os.environ, case.devices_per_node)
-            fields["links"] = [
-                {**at, **topology.between(*pair)} for at, pair in self.grid(context.workload)
-            ]
-            fields["absent"] = topology.absent
-            topology.close()
             random = np.random.RandomState(context.adapter.rank_context.seed)
             size = context.workload.parameters["bytes"] // _ITEM
             self._array: Any = random.standard_normal(size).astype(np.float32)

@@ -16,9 +16,9 @@ from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import shapes, shapes_of
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL, SingleOperations, Transposed
-from harness.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 
 
 class Matmul(Sweep):

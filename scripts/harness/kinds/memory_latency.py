@@ -15,7 +15,7 @@ from harness.adapter import Mismatch
 from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro import chase, stream
-from harness.sweep import Block, GridPoint, PointFigure, Sweep, last, scaled
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, scaled
 
 #: Default size of the largest working set, relative to the last-level cache.
 TIMES_CACHE = 4

@@ -28,8 +28,8 @@ from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import collectives
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.micro.shapes import plain_shapes, shapes_of
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
-from harness.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.

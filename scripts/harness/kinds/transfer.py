@@ -61,13 +61,13 @@ class Transfer(Kind):
         def at(direction: str, size: int) -> Tuple[str, Metric]:
             return point(f"{direction}_bandwidth", {"bytes": size}, bandwidth(direction, size))
 
-        def link(name: str) -> Metric:
+        def of_link(name: str) -> Metric:
             return Metric(links.UNITS[name], "higher", "min", lambda rank: rank["link"][name])
 
         largest = {direction: bandwidth(direction, sizes[-1]) for direction in DIRECTIONS}
         return {
             **largest,
-            **{name: link(name) for name in links.UNITS},
+            **{name: of_link(name) for name in links.UNITS},
             **dict(at(direction, size) for direction in DIRECTIONS for size in sizes),
         }
 
@@ -78,7 +78,7 @@ class Transfer(Kind):
         parameters = context.workload.parameters
         random = np.random.RandomState(adapter.rank_context.seed)
         rank = context.rank_context.local_rank
-        topology = links.find(os.environ, rank + 1)
+        link = links.HostLink(os.environ, rank)
         with blocks.recorded_blocks(context) as points, _host_memory(parameters["host_node"]):
             fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
             for size in sizes_to(parameters["largest_bytes"]):
@@ -88,11 +88,11 @@ class Transfer(Kind):
                     copied = adapter.transfer(direction, array, parameters["pinned"] == "yes")
                     taken = blocks.measure(context, copied)
                     if direction == HOST_TO_DEVICE:  # idle, a link may be slower
-                        fields["link"] = topology.to_host(rank)
+                        fields["link"] = link.read()
                     check(copied.result(), array, f"{direction} of {size} bytes")
                     points.append({"at": {"direction": direction, "bytes": size}, **taken})
-        fields["absent"] = topology.absent
-        topology.close()
+        fields["absent"] = link.absent
+        link.close()
 
 
 def _host_memory(node: str) -> ContextManager[None]:

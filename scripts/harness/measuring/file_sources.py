@@ -108,7 +108,8 @@ class ImageSource(FileSource):
 
     def epoch(self, number: int, samples: Optional[int] = None) -> Loads:
         images, split = self.images, self.split
-        places = order.epoch(images, split, number, self.seed, self.rank, self.ranks, self.most)
+        of_rank = (split, number, self.seed, self.rank, self.ranks, self.most)
+        places = order.places_of(len(images.paths), *of_rank)
         size_and_workers = (samples or self.samples, self.size, self.workers)
         return order.loads(images, places, split, number, self.seed, *size_and_workers)
 

@@ -22,16 +22,6 @@ from harness.telemetry import watch_summary
 from harness.telemetry.watcher import Watcher
 
 
-class Share(NamedTuple):
-    """A node's share of a run: its ranks, from ``first_rank`` on, of those at ``addresses``.
-
-    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes."""
-
-    run: str
-    first_rank: int
-    addresses: List[str]
-
-
 class Devices(NamedTuple):
     """Locked devices of a run: the open ``files`` of the lock; for a run side by side with others,
     the uuid of its ``gpu``, which is one of ``total`` that they share."""
@@ -113,7 +103,7 @@ def _cores_of_ranks(
 
 def run_ranks(
     task: Task,
-    share: Share,
+    share: launch.Share,
     folder: str,
     deadline: float,
     common: Dict[str, str],
@@ -158,11 +148,9 @@ def run_ranks(
             launch.start_ranks(
                 ranks,
                 spec,
-                range(share.first_rank, share.first_rank + case.devices_per_node),
-                share.addresses,
+                share,
                 pinned,
                 common,
-                share.run,
                 request.log,
                 devices.files,
                 forks,

@@ -413,7 +413,7 @@ def _take_part(task: Task, folder: str, index: int, launcher: str, asked: List[i
             return False
         # A mark per node: where several nodes are one machine, each cleans up its own processes.
         first = index * task.case.devices_per_node
-        share = one_node.Share(f"{message['run']}-{index}", first, message["addresses"])
+        share = launch.Share(f"{message['run']}-{index}", first, message["addresses"])
         deadline = time.monotonic() + message["seconds"]
         own = stack.enter_context(temporary_folder())
         node_result = one_node.run_ranks(task, share, own, deadline, common, asked, devices)

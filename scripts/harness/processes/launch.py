@@ -43,6 +43,16 @@ _TERM_SECONDS, _KILL_SECONDS = 2.0, 3.0
 LARGEST_LOG = 64 * 2**20
 
 
+class Share(NamedTuple):
+    """A node's share of a run: its ranks, from ``first_rank`` on, of those at ``addresses``.
+
+    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes."""
+
+    run: str
+    first_rank: int
+    addresses: List[str]
+
+
 class Stop(NamedTuple):
     """Why the launcher ends ranks: status and reason of the run."""
 
@@ -137,21 +147,18 @@ def rank_variables(
 def start_ranks(
     started: List[RankProcess],
     spec: Dict[str, Any],
-    ranks: Sequence[int],
-    addresses: Sequence[str],
+    share: Share,
     cores: Sequence[Sequence[int]],
     common: Mapping[str, str],
-    run: str,
     log: str,
     files: Sequence[int] = (),
     forks: Optional[ForkServer] = None,
 ) -> None:
-    """Start the ranks of ``spec`` that belong on this node, of all those at ``addresses``, and add
-    each to those ``started``.
+    """Start the ranks of ``spec`` that are this node's ``share``, and add each to ``started``.
 
-    ``cores``: of each rank, empty where it is not pinned. ``files``: inherited by them. ``forks``:
-    starts a rank on a CPU; the kernel ends it with this process, so it need not inherit files.
-    Raises OSError."""
+    ``cores``: of each of them, empty where it is not pinned. ``files``: inherited by them.
+    ``forks``: starts a rank on a CPU; the kernel ends it with this process, so it need not inherit
+    files. Raises OSError."""
     folder = spec["folder"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
@@ -160,8 +167,9 @@ def start_ranks(
     # that anybody can guess and another run would find.
     temporary = os.path.join(folder, "temporary")
     os.mkdir(temporary, 0o700)
-    for local_rank, rank in enumerate(ranks):
-        rank_environment = rank_variables(rank, local_rank, addresses, run, cores[local_rank])
+    for local_rank, pinned in enumerate(cores):
+        rank = share.first_rank + local_rank
+        rank_environment = rank_variables(rank, local_rank, share.addresses, share.run, pinned)
         own = dict(common, TMPDIR=temporary, **rank_environment)
         # A separate folder, so that nothing of the user's is imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")

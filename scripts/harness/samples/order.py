@@ -13,26 +13,13 @@ from harness.loader import DRAWS, Loads
 from harness.samples.folder import TRAIN, BadData, Images, rank_part
 
 
-def epoch(
-    images: Images,
-    split: str,
-    number: int,
-    seed: int,
-    rank: int,
-    ranks: int,
-    most: int = 0,
-) -> Any:
-    """Return the indices of a rank's images in an epoch, int64.
-
-    They are shuffled in training, in order in validation; each image goes to one rank, and all
-    ranks get equally many. ``most``: images of an epoch, 0 for all; the same in each epoch."""
-    return places_of(len(images.paths), split, number, seed, rank, ranks, most)
-
-
 def places_of(
     count: int, split: str, number: int, seed: int, rank: int, ranks: int, most: int = 0
 ) -> Any:
-    """Return the indices as :func:`epoch`, for ``count`` samples."""
+    """Return the indices of a rank's samples, of ``count``, in epoch ``number``, int64.
+
+    They are shuffled in training, in order in validation; each sample goes to one rank, and all
+    ranks get equally many. ``most``: samples of an epoch, 0 for all; the same in each epoch."""
     import numpy as np
 
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.

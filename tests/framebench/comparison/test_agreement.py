@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from framebench import cli
 from framebench.comparison.agreement import summary_text
 from framebench.records.run import Run
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import repeats
-from .made_up_sides import SEVEN_THROUGHPUTS
+from .made_up_sides import SEVEN_THROUGHPUTS, write_set
 
 
 def inputs(**middles: float) -> Inputs:
@@ -46,3 +50,12 @@ def test_intervals_are_counted_that_cover_the_other_median() -> None:
     # pytorch's medians are 0.5 % apart and its intervals reach that far, jax's are 4 % apart
     text = summary_text(first, inputs(pytorch=100.5, jax=52))
     assert "2 of 4 intervals cover the other median (50%)" in text
+
+
+def test_the_command_prints_it_for_two_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = (write_set(tmp_path / name, 1.0) for name in ("first", "second"))
+    sides = ["--base", str(first), "--candidate", str(second)]
+    assert cli.main(["compare", *sides, "--results", str(tmp_path / "out")]) == 0
+    assert "2 of 2 intervals cover the other median (100%)" in capsys.readouterr().out

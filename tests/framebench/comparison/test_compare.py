@@ -315,7 +315,7 @@ def test_the_command_writes_table_and_page_and_fails_on_a_regression(
     assert table["differences"].tolist() == ["packages.numpy 2.3.4 -> 2.4.0"]
     page = (tmp_path / "out" / "compare.html").read_text()
     assert "slower" in page
-    assert "packages.numpy 2.3.4 -&gt; 2.4.0" in page
+    assert "packages.numpy 2.3.4 -> 2.4.0" in page
     assert "Measured one after the other (1 of 1 cases)" in page
     assert "packages.numpy" in (tmp_path / "out" / "tables" / "compare.md").read_text()
 

@@ -24,11 +24,3 @@ def test_every_repeat_of_several_devices_with_a_control_is_split(
     }
     first = {("train", 1, 1), ("train", 2, 1)}
     assert breakdown == (first | {("train", 2, 2)} if has_control else first)
-
-
-def test_a_suite_without_breakdown_times_no_parts(tmp_path: Path) -> None:
-    made = plan(tmp_path, {**SUITE, "steps": {"warmup": 1, "timed": 2, "breakdown": False}})
-    assert made.runs
-    assert not any(
-        "breakdown_steps" in word for run in made.runs for word in commands.arguments(made, run)
-    )

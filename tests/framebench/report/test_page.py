@@ -159,6 +159,7 @@ def test_one_filter_holds_for_all_exactly_and_stands_in_the_address(
     assert address.endswith("?framework=tensorflow&mode=train")
     browser.driver.get("about:blank")
     browser.driver.get(address)
+    browser.unfold()
     assert set(browser.column("summary", "framework")) == {"tensorflow"}
     assert browser.evaluate("document.querySelectorAll('#ask input:checked').length") == 2
     browser.driver.find_element(By.CSS_SELECTOR, "#ask [type=reset]").click()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.commands import reporting
-from framebench.records import record_sets
 from framebench.records.run import Flag, Run
 from framebench.records.sidecars.expected import TOO_SLOW, ExpectedCase
 from framebench.tables import frames, origin
@@ -18,7 +15,6 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import repeats
-from ..test_excluded import DIFFERS, make_set
 
 SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
@@ -83,22 +79,6 @@ def test_no_figure_at_all_is_said() -> None:
 
 
 # ---- who is not there, and why ------------------------------------------------------------------
-
-
-def test_whose_results_differ_is_excluded_and_no_contender(tmp_path: Path) -> None:
-    record_set = record_sets.load(make_set(tmp_path, fast=2.0))
-    sidecars = reporting.load_sidecars(tmp_path / "runs", tmp_path)
-    inputs = reporting.inputs_of(record_set, sidecars)
-    screen = first_screen(
-        inputs, frames.build(inputs), record_set.runs, origin.describe_origin(record_set.runs)
-    )
-    assert f"Excluded: JAX, BERT-base inference, fp32: {DIFFERS}" in screen.excluded
-    fp32 = [one for one in screen.settings if "fp32" in one.details]
-    assert fp32
-    for setting in fp32:
-        assert "JAX" not in setting.verdict
-        assert "JAX" not in [entrant.label for entrant in setting.entrants]
-        assert any("excluded: JAX" in line for line in setting.aside)
 
 
 def test_reasons_tell_slow_from_cannot_and_from_not_yet() -> None:

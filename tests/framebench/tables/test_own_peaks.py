@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
-from framebench.tables import frames, grouping, view
-from framebench.tables.declared.efficiency import EFFICIENCY, relate_to_peak, slow_libraries
+from framebench.tables import frames, grouping, origin, view
+from framebench.tables.declared.efficiency import EFFICIENCY, relate_to_peak
+from framebench.tables.first_screen import first_screen
 from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, peak_flops
@@ -53,7 +54,13 @@ def test_a_figure_has_its_part_of_both_peaks() -> None:
     assert "25%" in words
 
 
-def test_the_answer_names_a_slow_library() -> None:
-    (sentence,) = slow_libraries(frames.build(made()))
-    assert sentence.startswith("pytorch")
+def test_the_first_screen_names_a_slow_library() -> None:
+    inputs = made()
+    runs = [run for case in inputs.cases.values() for run in case.runs]
+    screen = first_screen(inputs, frames.build(inputs), runs, origin.describe_origin(runs))
+    (sentence,) = screen.slow_libraries
+    assert sentence.startswith("PyTorch")
+    noted = [one.label for setting in screen.settings for one in setting.entrants
+             if "slow library" in one.notes]  # fmt: skip
+    assert noted == ["PyTorch"]
     assert sentence.endswith("MKL 1")

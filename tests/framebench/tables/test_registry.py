@@ -11,6 +11,7 @@ from framebench.config.validation import ConfigError
 from framebench.tables import registry
 
 from ..made_up_records import write_records
+from ..page_rows import page_rows
 
 
 def test_a_table_is_one_module(
@@ -27,11 +28,11 @@ def test_a_table_is_one_module(
     assert (header.split(",")[-2:], first.split(",")[-2:]) == (["warmth", "flags"], ["293", ""])
     assert "| 293 |" in (tmp_path / "tables" / "weather.md").read_text()
     page = (tmp_path / "report.html").read_text()
-    section = page.split('<section id="weather-of-every-case">')[1].split("</section>")[0]
-    assert "warmth K" in section
-    charts = page.split('<section id="charts">')[1].split("</section>")[0]
-    assert "<svg" in charts.split("Weather of every case")[1]
-    assert 'href="runs/pytorch' in section, "the way to the records"
+    part = page.split('id="weather-of-every-case">')[1].split("</details>")[0]
+    assert "<svg" in part
+    row, *_ = page_rows(page)["weather"]
+    assert row.cells["warmth K"] == "293"
+    assert row.records[0].startswith("runs/pytorch"), "the way to the records"
     capsys.readouterr()
     assert cli.main(["columns"]) == 0
     assert "| warmth | whole number | K | how warm it was |" in capsys.readouterr().out

@@ -21,7 +21,7 @@ def load(roots, size, batch, seed, several, names):
 
     def loaded(root, split, workers, name=""):
         images = folder.scan(root, split, "refuse")
-        places = order.epoch(images, split, 0, seed, 0, 1)
+        places = order.places_of(len(images.paths), split, 0, seed, 0, 1)
         loads = order.loads(images, places, split, 0, seed, batch, size, workers)
         fed = supply.checked(adapter, loads, root)
         if name:
@@ -53,7 +53,7 @@ def load(roots, size, batch, seed, several, names):
         actual[name] = reason(loaded, roots[name], "train", workers)
     images = folder.scan(roots["bad"], "train", "skip")
     images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
-    places = order.epoch(images, "train", 0, seed, 0, 1)
+    places = order.places_of(len(images.paths), "train", 0, seed, 0, 1)
     loads = order.loads(images, places, "train", 0, seed, 2, size, 0)
     actual["kept"] = supply.checked(adapter, loads, roots["bad"])["images"]
     actual["skipped"] = folder.report(images)["skipped_first"]
@@ -79,7 +79,7 @@ def load(roots, size, batch, seed, several, names):
     def begun(root):
         """Return a loader with one worker that has much to do."""
         images = folder.scan(root, "train", "refuse")
-        places = np.tile(order.epoch(images, "train", 0, seed, 0, 1), 40)
+        places = np.tile(order.places_of(len(images.paths), "train", 0, seed, 0, 1), 40)
         given = supply.batches(
             adapter, order.loads(images, places, "train", 0, seed, 1, size, 1), root
         )

@@ -1,5 +1,5 @@
-"""Copies between two devices: each pair alone, the links between them, and detection of mistakes.
-Devices and NVML are doubles: tests run without a GPU."""
+"""Copies between two devices: each pair alone, and detection of mistakes.
+Devices are doubles: tests run without a GPU."""
 
 from __future__ import annotations
 
@@ -12,20 +12,13 @@ from harness.kind import Context, Workload, combined
 from harness.kinds import device_pairs
 from harness.messages.report import Report
 from harness.operations import Operation
-from harness.telemetry import nvml
-from harness.telemetry.links import Links
 
 from ...bench import Bench
 from ..bare import BARE
-from ..fake_sensors import GPU, VARIABLES
-from ..machine.fake_machine import FakeNvml
 from .copying import COPY_SECONDS, CopyingDevice
 
 SIZE, SLOWER = 4000, 4
 SLOW = (0, 2)
-#: Two GPUs, of which only the first may write to the other's memory.
-FIRST = {**GPU, "level": 40, "refuses": 0}
-SECOND = {**GPU, "uuid": "GPU-b", "level": 20, "refuses": 3}
 
 
 class Three(CopyingDevice):
@@ -67,7 +60,6 @@ def test_each_pair_is_copied_alone_and_the_slowest_is_reported(tmp_path: Path) -
         assert value == pytest.approx(exact, rel=0.01), pair
     slowest = combined(metrics["slowest_bandwidth"], ranks)
     assert slowest == min(value for value in values.values() if value is not None)
-    assert "nvidia-ml-py" in ranks[0]["absent"]["gpu-0 to gpu-1 path"]
 
 
 @pytest.mark.parametrize(
@@ -84,31 +76,6 @@ def test_what_did_not_arrive_is_found(
     monkeypatch.setattr("harness.measuring.blocks.MOST_IN_A_BLOCK", 1000)
     with pytest.raises(Mismatch, match=reason):
         left_by(tmp_path, 0, workload_of(2), Three(**{wrong: True}))
-
-
-def test_what_lies_between_two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = FakeNvml(FIRST, SECOND)
-    monkeypatch.setattr(nvml, "find", lambda variables, n: nvml.Gpus(library, VARIABLES, n))
-    workload = workload_of(2)
-    left = left_by(tmp_path, 0, workload, Three())
-    there, back = left["links"]
-    assert there == {"from": "gpu-0", "to": "gpu-1", "path": "NODE", "peer_access": True}
-    assert back["peer_access"] is False
-    assert left["absent"] == {}
-
-
-def links_of(*devices: dict[str, Any]) -> Links:
-    return Links(nvml.Gpus(FakeNvml(*devices), VARIABLES, len(devices)))
-
-
-def test_what_nvml_does_not_tell_is_absent_with_the_reason() -> None:
-    lacking = [{key: entry[key] for key in entry if key != "level"} for entry in (FIRST, SECOND)]
-    reported = links_of(*lacking)
-    assert reported.between(0, 1) == {"path": None, "peer_access": True}
-    assert reported.absent == {"gpu-0 to gpu-1 path": "Not Supported"}
-    without = Links(None, "no NVML here")
-    assert without.to_host(0) == {"pcie_generation": None, "pcie_lanes": None}
-    assert set(without.absent.values()) == {"no NVML here"}
 
 
 @pytest.mark.parametrize(

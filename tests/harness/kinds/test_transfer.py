@@ -51,6 +51,8 @@ def test_bandwidth_is_what_arrives_over_the_time_that_it_takes(tmp_path: Path) -
     assert metrics["host_to_device"].of_rank(fields) == pytest.approx(
         metrics[f"host_to_device_bandwidth at bytes {2**17}"].of_rank(fields)
     )
+    assert metrics["pcie_lanes"].of_rank(fields) is None
+    assert "nvidia-ml-py" in fields["absent"]["gpu-0 pcie_lanes"]
 
 
 def test_the_link_to_the_host_is_what_nvml_reports_it(

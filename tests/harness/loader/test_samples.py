@@ -53,7 +53,7 @@ class Plain:
 
 def asked_of(root: Path, split: str = TRAIN, batch: int = 2, bad: str = REFUSE) -> Loads:
     actual = folder.scan(str(root), split, bad)
-    places = order.epoch(actual, split, 0, 3, 0, 1)
+    places = order.places_of(len(actual.paths), split, 0, 3, 0, 1)
     return order.loads(actual, places, split, 0, 3, batch, SIZE, 0)
 
 
@@ -123,20 +123,25 @@ def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
 
 def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
-    parts = [order.epoch(actual, TRAIN, 0, 3, rank, 2) for rank in range(2)]
+    parts = [order.places_of(len(actual.paths), TRAIN, 0, 3, rank, 2) for rank in range(2)]
     fed = np.concatenate(parts)
     assert [len(part) for part in parts] == [3, 3], "as many on each rank"
     assert len(set(fed.tolist())) == 6
-    again, later = (order.epoch(actual, TRAIN, epoch, 3, 0, 1).tolist() for epoch in (0, 1))
+    again, later = (
+        order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1).tolist() for epoch in (0, 1)
+    )
     assert sorted(again) == sorted(later) == list(range(7))
     assert again != later
-    assert again != order.epoch(actual, TRAIN, 0, 4, 0, 1).tolist()
-    assert order.epoch(actual, VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
+    assert again != order.places_of(len(actual.paths), TRAIN, 0, 4, 0, 1).tolist()
+    assert order.places_of(len(actual.paths), VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
 
 
 def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
     actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
-    chosen = [order.epoch(actual, TRAIN, epoch, 3, 0, 1, most=4).tolist() for epoch in range(3)]
+    chosen = [
+        order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1, most=4).tolist()
+        for epoch in range(3)
+    ]
     assert len({tuple(sorted(entry)) for entry in chosen}) == 1
     assert len(chosen[0]) == 4
 
@@ -147,7 +152,9 @@ def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
         asked_of(root, batch=7)
     actual = folder.scan(str(root), TRAIN, REFUSE)
     with pytest.raises(BadData, match=r"train has 3 images for this rank, too few .* batch of 4$"):
-        order.loads(actual, order.epoch(actual, TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0)
+        order.loads(
+            actual, order.places_of(len(actual.paths), TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0
+        )
 
 
 @pytest.mark.parametrize(("height", "width"), [(375, 500), (500, 375), (1, 1), (5, 1000), (900, 9)])

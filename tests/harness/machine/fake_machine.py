@@ -78,7 +78,6 @@ class FakeNvml(SimpleNamespace):
     """Double of ``pynvml`` whose devices are dictionaries; a missing key is unsupported."""
 
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = "sm", "memory", 0
-    NVML_P2P_CAPS_INDEX_WRITE = 1
 
     class NVMLError(Exception):
         pass
@@ -138,17 +137,3 @@ class FakeNvml(SimpleNamespace):
 
     def nvmlDeviceGetCurrPcieLinkWidth(self, device: dict[str, Any]) -> int:
         return self._get(device, "lanes")
-
-    def nvmlDeviceGetPciInfo(self, device: dict[str, Any]) -> Any:
-        return SimpleNamespace(busId=self._get(device, "address"))
-
-    def nvmlDeviceGetTopologyCommonAncestor(
-        self, first: dict[str, Any], second: dict[str, Any]
-    ) -> int:
-        return max(self._get(device, "level") for device in (first, second))
-
-    def nvmlDeviceGetP2PStatus(
-        self, first: dict[str, Any], second: dict[str, Any], capability: int
-    ) -> int:
-        assert capability == self.NVML_P2P_CAPS_INDEX_WRITE
-        return self._get(first, "refuses")

@@ -106,19 +106,6 @@ def test_no_device_shares_a_physical_core_where_there_are_enough(topology: str) 
                 assert len(set.union(*used)) == sum(map(len, used)), "two devices share a core"
 
 
-def test_four_cores_with_two_threads() -> None:
-    _, siblings = TOPOLOGIES["4 cores, 2 threads"]
-    dealt = {
-        (count, size): cores.deal(range(8), count, size, siblings, ())
-        for count, size in [(2, 2), (2, 4), (2, 3), (1, 6), (8, 1)]
-    }
-    assert dealt[2, 2] == [[0, 1], [2, 3]]
-    assert dealt[2, 4] == [[0, 1, 4, 5], [2, 3, 6, 7]]
-    assert dealt[2, 3] == [[0, 1, 4], [2, 3, 6]]
-    assert dealt[1, 6] == [[0, 1, 2, 3, 4, 5]]
-    assert dealt[8, 1] == [[0], [4], [1], [5], [2], [6], [3], [7]]
-
-
 #: Logical cores of each NUMA node: numbered in turn, or one after the other; with second threads.
 NODES: dict[str, list[list[int]]] = {
     "two nodes of 4 in turn": [[0, 2, 4, 6], [1, 3, 5, 7]],

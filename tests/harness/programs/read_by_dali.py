@@ -31,7 +31,14 @@ adapter.rank_context = SimpleNamespace(accelerator="cpu")
 def loaded(root: str, split: str, workers: int) -> tuple[Any, Any]:
     images = folder.scan(root, split, "refuse")
     loads = order.loads(
-        images, order.epoch(images, split, 0, SEED, 0, 1), split, 0, SEED, BATCH, SIZE, workers
+        images,
+        order.places_of(len(images.paths), split, 0, SEED, 0, 1),
+        split,
+        0,
+        SEED,
+        BATCH,
+        SIZE,
+        workers,
     )
     return loads, supply.checked(adapter, loads, root)
 

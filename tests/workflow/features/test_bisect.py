@@ -64,7 +64,7 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
         "--bad",
         "1.3",
     ]
-    arguments += ["--results", "results/found", "--margin", "15%", "--config", "frameworks=toy"]
+    arguments += ["--results", "results/found", "--margin", "15%"]
     runs_alone = ["--", "--until", "benchmark"]
     few = project.run(*arguments, "--pairs", "2", *runs_alone, toy="exact", **offline)
     assert few.returncode == 3, few.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -158,32 +158,24 @@ class Steps(Keys):
     breakdown: Switch = True
 
 
-class BatchBounds(NamedTuple):
-    """Batches per device that a search tries: multiples of ``multiple_of`` up to ``at_most``."""
-
-    multiple_of: int
-    at_most: int
-
-    @property
-    def largest(self) -> int:
-        """Largest batch within the bounds; 0 without one."""
-        return self.at_most // self.multiple_of * self.multiple_of
-
-
-class _BoundsKeys(Keys):
-    """Batches per device that a search tries, where ``batch_per_device`` is ``max``."""
+class BatchBounds(Keys):
+    """Batches per device that a search tries, where ``batch_per_device`` is ``max``: multiples of
+    ``multiple_of`` up to ``at_most``."""
 
     multiple_of: Count = 8
     at_most: Count = 4096
 
+    @property
+    def largest(self) -> int:
+        """Largest batch within the bounds."""
+        return self.at_most // self.multiple_of * self.multiple_of
 
-def _bounds(written: _BoundsKeys) -> BatchBounds:
-    bounds = BatchBounds(written.multiple_of, written.at_most)
-    if not bounds.largest:
-        raise NotAllowed(
-            f"multiple_of, which is {bounds.multiple_of}, or more", show(bounds.at_most), "at_most"
-        )
-    return bounds
+    @model_validator(mode="after")
+    def _some(self) -> BatchBounds:
+        if not self.largest:
+            allowed = f"multiple_of, which is {self.multiple_of}, or more"
+            raise NotAllowed(allowed, show(self.at_most), "at_most")
+        return self
 
 
 class Variant(Keys):
@@ -237,7 +229,7 @@ class SuiteFile(Keys):
             "preload, huge_pages, source and model"
         ),
     ] = default({})
-    largest_batch: Annotated[BatchBounds, ReadAs(_BoundsKeys, _bounds)] = default({})
+    largest_batch: BatchBounds = default({})
     time_budget: Seconds | None = None
     batch_check: Annotated[int, Whole(2, 1000)] | None = None
     on_gpus: Text | None = None

@@ -74,7 +74,7 @@ def needed(
     for case, request in requests.items():
         if case.batch_per_device == MAX:
             asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
-            name = case.folder({**asked, **bounds._asdict(), **memory})
+            name = case.folder({**asked, **dict(bounds), **memory})
             results[case] = _search(case, name, folder, retry)
     return results
 
@@ -106,4 +106,4 @@ def expected(case: Case, bounds: BatchBounds, catalog: Catalog) -> list[Case]:
 
 def parameters_of(case: Case, bounds: BatchBounds) -> dict[str, Any]:
     """Return the parameters of the benchmark that searches for the largest batch."""
-    return {"mode": case.mode, **bounds._asdict()}
+    return {"mode": case.mode, **dict(bounds)}

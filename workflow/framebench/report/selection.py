@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.names import topology, topology_of
+from ..cases.names import topology
 from ..tables import formatting
 from ..tables.table import AXES
 
@@ -116,12 +116,6 @@ def _telling(values: set[tuple[str, ...]]) -> list[int]:
 
 def short(text: str) -> str:
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
-
-
-def labels_with_devices(rows: Sequence[Any]) -> Callable[[Any], str]:
-    """Return a function that labels a row by framework, devices and, if it varies, batch."""
-    label = labels([row._asdict() for row in rows], "batch_per_device")
-    return lambda row: f"{label(row._asdict())}, {topology_of(row)}"
 
 
 # ---- words --------------------------------------------------------------------------------------

@@ -10,14 +10,18 @@ from .measured import NO_FRAMEWORK
 from .table import Inputs
 
 
-def sentences(inputs: Inputs) -> list[str]:
-    """Return a sentence for each suite, with the frameworks that have unmeasured cases."""
+def sentences(inputs: Inputs, only_incomplete: bool = False) -> list[str]:
+    """Return a sentence for each suite, with the frameworks that have unmeasured cases.
+
+    ``only_incomplete``: leave out suites without unmeasured cases."""
     results = chain(inputs.cases.values(), inputs.others.values())
     measured = {os.path.dirname(run.origin): result for result in results for run in result.runs}
     lines = []
     for suite in dict.fromkeys(case.suite for case in inputs.expected):
         cases = [case for case in inputs.expected if case.suite == suite]
         missing = [case for case in cases if case.folder not in measured]
+        if only_incomplete and not missing:
+            continue
         found = [measured[case.folder] for case in cases if case.folder in measured]
         text = f"{len(found)} of {len(cases)} cases of suite {suite} measured"
         if failed := sum(not result.values for result in found):

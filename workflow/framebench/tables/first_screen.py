@@ -24,7 +24,7 @@ from ..records.fields import disturbance
 from ..records.run import Run
 from ..records.sidecars.expected import TOO_SLOW
 from ..statistics.verdicts import FASTER, NO_DIFFERENCE, SLOWER
-from . import contests, formatting, view
+from . import contests, coverage, formatting, view
 from .columns import Row
 from .contests import Contest
 from .declared import efficiency, own_model
@@ -124,7 +124,8 @@ class FirstScreen:
 
     ``what``: suite, machine, day and number of runs. ``sentence``: the answer. ``cannot``: who
     cannot take part; ``why_not``: the reason of each. ``excluded``: figures that take part in no
-    comparison. ``careful``: what speaks against trusting the figures. ``own_model``: sentences on a
+    comparison. ``careful``: what speaks against trusting the figures. ``slow_libraries``:
+    frameworks with a slow matmul library on this device. ``own_model``: sentences on a
     user's own model. ``page``: path of the report, "" if there is none."""
 
     what: Sequence[str]
@@ -134,6 +135,7 @@ class FirstScreen:
     why_not: Sequence[tuple[str, str]]
     excluded: Sequence[str]
     careful: Sequence[str]
+    slow_libraries: Sequence[str]
     own_model: Sequence[str]
     next: NextStep | None
     page: str
@@ -187,7 +189,8 @@ def first_screen(
         cannot,
         why_not,
         _excluded(results),
-        [*_careful(results), *map(titled, efficiency.slow_libraries(tables))],
+        [*(f"{titled(text)}." for text in coverage.sentences(inputs, True)), *_careful(results)],
+        [titled(text) for text in efficiency.slow_libraries(tables)],
         about_own,
         _next(found, provenance.command),
         page,

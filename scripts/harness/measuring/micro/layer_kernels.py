@@ -13,9 +13,9 @@ from harness.adapter import Unsupported
 from harness.kind import Context, Metric, Workload
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
 from harness.operations import LayerOperations
-from harness.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 
 #: Operations of a pass relative to the forward pass.
 COST = {"forward": 1, "backward": 2}

@@ -152,7 +152,7 @@ def test_the_command_writes_tables_and_a_page(
     assert f"{SETS} sets, by date" in said
     assert "1 series, 1 change\n" in said
     page = (out / "history.html").read_text()
-    assert "system.kernel 6.1.0 -&gt; 6.2.0" in page
+    assert "system.kernel 6.1.0 -> 6.2.0" in page
     assert page.partition("<script")[0].count("<svg") == 1
     table = pd.read_csv(out / "tables" / "changes.csv")
     assert table["kind"].tolist() == ["jump"]

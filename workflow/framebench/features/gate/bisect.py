@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from core.case import Case
+
 from ... import PROJECT
 from ...cases import fitting, matrix
 from ...config import catalog
@@ -84,7 +86,9 @@ def _bisect(options: argparse.Namespace) -> int:
             known = model.among(known)
         case = _only_case(settings, known)
     if package:
-        found = versions.package_versions(good, bad, package, settings, known, options.results)
+        found = versions.package_versions(
+            (good, bad), package, case.framework, settings, known, options.results
+        )
     else:
         found = versions.model_versions(good, bad, known)
     count = len(found.names)
@@ -95,24 +99,24 @@ def _bisect(options: argparse.Namespace) -> int:
         flush=True,
     )
     config = [word for word in options.config if not word.startswith("cases=")]
-    plan = Measuring(suite, options.pairs, config, options.words, options.results, [case])
+    plan = Measuring(suite, options.pairs, config, options.words, options.results, [str(case)])
 
     def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
-        return _measured(found, case, plan, version, margin, slower)
+        return _measured(found, str(case), plan, version, margin, slower)
 
     return bisect(found.names, measured, options.margin, options.results)
 
 
-def _only_case(settings: Settings, known: catalog.Catalog) -> str:
-    """Return the name of the only case that is asked for."""
+def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
+    """Return the only case that is asked for, without a variant."""
     machine = settings.cluster.machine if settings.cluster else local.detect()
     found = matrix.narrow(fitting.cases_here(settings, known, machine)[0], settings)
-    names = [*dict.fromkeys(str(case._replace(variant="")) for case in found)]
-    if len(names) == 1:
-        return names[0]
-    some = "; ".join(names[:8]) + ("; .." if len(names) > 8 else "")
+    cases = [*dict.fromkeys(case._replace(variant="") for case in found)]
+    if len(cases) == 1:
+        return cases[0]
+    some = "; ".join(map(str, cases[:8])) + ("; .." if len(cases) > 8 else "")
     raise ConfigError(
-        f"--config: cases: found {len(names)} of suite {settings.suite.name}; allowed: one of "
+        f"--config: cases: found {len(cases)} of suite {settings.suite.name}; allowed: one of "
         f"{some or 'none'}"
     )
 

@@ -46,22 +46,19 @@ class Versions:
 
 
 def package_versions(
-    good: str, bad: str, package: str, settings: Settings, catalog: Catalog, folder: Path
+    ends: tuple[str, str],
+    package: str,
+    framework: str,
+    settings: Settings,
+    catalog: Catalog,
+    folder: Path,
 ) -> Versions:
-    """Return the versions of a package of the only framework. Environment files are written to
-    ``folder`` and built. Raises ConfigError for several frameworks, and a version that the index
+    """Return the versions of a package in a framework's environment between ``ends``. Environment
+    files are written to ``folder`` and built. Raises ConfigError for a version that the index
     lacks."""
-    own_models = dict.fromkeys(own_model.framework for own_model in settings.own_models)
-    frameworks = [*(own_models or settings.frameworks)]
-    if len(frameworks) != 1:
-        raise ConfigError(
-            f"--package: found {len(frameworks)} frameworks; allowed: one, by --config "
-            "frameworks=NAME or model=.."
-        )
-    (framework,) = frameworks
     own = _own_environment(framework, settings, catalog)
     package = own.pin(package).partition("==")[0]
-    names = _index_versions(good, bad, package, own.python)
+    names = _index_versions(*ends, package, own.python)
 
     def file(version: str) -> EnvironmentFile:
         return _built(own, package, version, settings, folder)
