@@ -192,12 +192,13 @@ def test_results_that_no_node_sees_are_named_with_the_node(
 
 def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) -> None:
     """Fail if runs that a limit ends are not recorded, with their nodes and account."""
-    options = {"partition": "main", "account": "me-too", "qos": "high"}
-    extra = "--nodelist=n[2-3]"
-    slurm_project.describe(memory_gib=1, runs_per_allocation=2, extra=extra, **options)
+    slurm_project.describe(memory_gib=1, runs_per_allocation=2, partition="main")
+    extra = "slurm_extra='--exclusive --nodelist=n[2-3]'"
+    defaults = "--default-resources", "slurm_account='me-too'", "qos='high'", extra
     variants = {does: {"variables": {"FRAMEBENCH_TOY": does}} for does in ("hang", "eat")}
     slurm_project.suite(1, nodes=[2], variants=variants)
-    ran = slurm_project.run(*WORDS, "--config", "time_limit=30", "memory_limit=90%")
+    limits = "--config", "time_limit=30", "memory_limit=90%"
+    ran = slurm_project.run(*WORDS, *defaults, *limits)
     assert ran.returncode == 0, ran.stdout
     records = slurm_project.records()
     reasons = {record["status"]: record["reason"] for record in records}
