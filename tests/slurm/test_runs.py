@@ -133,8 +133,7 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
 
 def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -> None:
     """Check the traffic of iperf3 and of an all-reduce between two nodes."""
-    measured, told = (rank["network"] for rank in network["ranks"])
-    assert measured == told, "both nodes know the same"
+    measured = network["ranks"][0]["network"]
     for direction in ("forward", "reverse"):
         assert measured[direction]["bytes_per_second"] > 0
     assert len(measured["round_trip_seconds"]) == 50
