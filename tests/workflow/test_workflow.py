@@ -107,7 +107,7 @@ def test_plan_runs_nothing(project: Project) -> None:
     assert f"{CASES} cases x 2 repeats = {RUNS} runs" in plan.stdout, plan.stdout
     assert "needs 512 devices per node" in plan.stdout
     assert "needs 2 nodes" in plan.stdout
-    assert "rough estimate" in plan.stdout
+    assert "rough" in plan.stdout
     assert not (project.folder / "results").exists(), "plan wrote something"
 
 
@@ -322,10 +322,12 @@ def test_broken_config_file(project: Project) -> None:
 
 
 def test_a_further_config_file_is_read_as_strictly(project: Project) -> None:
-    (project.folder / "more.yaml").write_text("time_limit: 010\n")
+    (project.folder / "more.yaml").write_text("time_limit: 10\ntime_limit: 20\n")
     refused = project.run("--cores", "all", "plan", "--configfile", "more.yaml")
     assert refused.returncode == 1
-    assert "more.yaml: is not valid YAML: line 1: found 010" in refused.stdout.splitlines()[-1]
+    last = refused.stdout.splitlines()[-1]
+    assert "more.yaml: is not valid YAML: " in last
+    assert "time_limit" in last
 
 
 def test_a_suite_of_which_nothing_fits_measures_nothing_and_says_why(project: Project) -> None:

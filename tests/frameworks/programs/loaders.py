@@ -94,7 +94,8 @@ def load(roots, size, batch, seed, several, names):
     actual["vanished"] = reason(lambda: list(given))
     actual["seconds"] = [time.monotonic() - start]
     actual["ended"] = [worker.exitcode for worker in workers]
-    if adapter.case.framework in ("mindspore", "mxnet"):  # whose loaders wait for two minutes
+    if adapter.case.framework in ("mindspore", "mxnet", "oneflow"):
+        # Their loaders wait for a lost worker for two minutes.
         return actual
     given = begun(roots["folder"])
     # PaddlePaddle and PyTorch would raise wherever this program is just now, not where it waits.
