@@ -143,7 +143,8 @@ def make_report(
         further, sidecars.interrupted, provenance,
     )  # fmt: skip
     answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
-    text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(answered, None)]
+    beside = replace(answered, page=page.name)  # wherever the folder goes
+    text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(beside, None)]
     files[results / answer.FILE] = "\n".join([*text, ""])
     files[folder / ARCHIVED] = record_links.named(files[page])
     files[folder / FINGERPRINT] = digest + "\n"
