@@ -59,6 +59,15 @@ def test_the_cheapest_cases_come_first_where_there_is_no_time_for_all() -> None:
     assert asked(budget.wanted({}, costs(SLOW | QUICK, 5), MOST), {}) == {}
 
 
+def test_the_longest_first_runs_come_first_where_all_probably_fit() -> None:
+    """Fail if a slow framework is left out for want of certainty, while quick ones get the time
+    that would be left for them at the end."""
+    cases = {case_of(0, 0): 36.0, **{case_of(0, number): 10.0 for number in range(1, 6)}}
+    first = asked(budget.wanted({}, costs(cases, 140), MOST), {})
+    assert case_of(0, 0) in first
+    assert len(first) < len(cases), "sure of all"
+
+
 @pytest.mark.usefixtures("exact")
 def test_repeats_go_to_those_whose_order_is_open() -> None:
     figures = {0: 1.0, 1: 0.95, 2: 0.3}

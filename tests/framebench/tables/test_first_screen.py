@@ -99,14 +99,14 @@ def test_reasons_tell_slow_from_cannot_and_from_not_yet() -> None:
     assert [*screen.cannot] == ["PaddlePaddle has no fp32 here."]
     assert [*screen.why_not] == [("PaddlePaddle", "no such thing")]
     assert screen.next is not None
-    assert screen.next.text == "To measure MXNet"
+    assert screen.next.text == "to measure MXNet"
 
 
 def test_the_next_call_settles_what_is_open_within_a_budget() -> None:
     sides = by("jax", 1.001, 2), by("pytorch", 1.0, 2)
     screen = screen_of(*sides, expected=[expected(side[0]) for side in sides])
     assert screen.next is not None
-    assert "To settle the order of JAX and PyTorch, about" in screen.next.text
+    assert "to settle the order of JAX and PyTorch, about" in screen.next.text
     assert screen.next.seconds == pytest.approx(30.0 * 2 * 5, rel=0.7)
     assert screen.next.command
 

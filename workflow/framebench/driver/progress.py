@@ -57,7 +57,8 @@ class Progress:
             settled, leads = self._work.leads
             ahead = [f"leads settled: {settled} of {leads}"] * bool(leads)
             ahead.append(f"next: {call_text.next_runs(self._work.plan, runs)}")
-            self._view.begin_round(map(self._work.job_of_run, runs), ahead)
+            added = [*map(self._work.job_of_run, runs), *self._work.jobs_of_checks()]
+            self._view.begin_round(added, ahead)
 
     def _job(self, job: SnakemakeJob) -> Job | None:
         """Return what Snakemake's job carries out; None for a quick job, or another workflow's."""

@@ -216,6 +216,17 @@ class Work:
     def job_of_run(self, run: PlannedRun) -> Job:
         return jobs.of_run(self.plan, run, self._label(run.case))
 
+    def jobs_of_checks(self) -> list[Job]:
+        """Return the jobs of all checks that are named so far."""
+        apart = [
+            name for name in self.small_verifications if f"verification/{name}" not in self._marked
+        ]
+        named = [
+            *(("checks", path) for path in self._together),
+            *(("verification", n) for n in apart),
+        ]
+        return [self._made(kind, path, {}) for kind, path in named]
+
     def _made(self, kind: str, path: str, wildcards: Mapping[str, str]) -> Job:
         plan = self.plan
         if kind == "run":

@@ -194,7 +194,8 @@ def _fitting(
 ) -> dict[Case, int]:
     """Return the part of a round that ends in time even if the estimates are too low.
 
-    Repeats are taken in turn, the shortest first, up to the first that does not fit.
+    Repeats are taken in turn, the shortest first, up to the first that does not fit. Where first
+    ones probably all fit, the longest come first, because the shortest still fit at the end.
     """
     measured = sum(bool(measured_case.runs) for measured_case in known)
     further = sorted(
@@ -205,6 +206,8 @@ def _fitting(
         ),
         key=lambda some: (some[0], some[1].seconds_to(1)),
     )
+    if sum(case.seconds_to(1) for _, case in further if not case.runs) <= costs.left:
+        further.sort(key=lambda some: (some[0], -some[1].seconds_to(1)))
     results: dict[Case, int] = {}
     ends = _at_most([case for _, case in further], measured)
     for (repeat, case), seconds in zip(further, ends, strict=True):

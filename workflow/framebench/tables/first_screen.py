@@ -477,12 +477,12 @@ def _next(found: Sequence[Contest], command: str) -> NextStep | None:
     command = command or _COMMAND
     missing = [*dict.fromkeys(name for contest in found for name in contest.missing)]
     if missing:
-        return NextStep(f"To measure {titles(missing)}", None, command)
+        return NextStep(f"to measure {titles(missing)}", None, command)
     orders = [order for contest in found if (order := open_order(contest))]
     if orders:
         seconds = sum(order.seconds for order in orders)
         rivals = [title_of(result) for order in orders for result in order.contenders]
         names = listed([*dict.fromkeys(rivals)])
-        text = f"To settle the order of {names}, about {duration(60 * round(seconds / 60 + 0.5))}"
+        text = f"to settle the order of {names}, about {duration(60 * round(seconds / 60 + 0.5))}"
         return NextStep(text, seconds, command)
     return None
