@@ -43,9 +43,9 @@ def answer_sentence(
                 for leader, some in leaders.items()
             ]
             return f"{here}{'; '.join(clauses)}."
-    counts = [f"{leader} in {len(some)}" for leader, some in leaders.items()]
-    text = f"leads in {len(compared)} settings: {listed(counts)} ({_certainty(compared)})."
-    return f"{here}{text}" if here else text.capitalize()
+    counts = [f"{_leads(leader, some)} in {len(some)}" for leader, some in leaders.items()]
+    counts[0] += f" of {len(compared)} settings"
+    return f"{here}{listed(counts)} ({_certainty(compared)})."
 
 
 def _by_leader(compared: Sequence[SettingAnswer]) -> dict[str, list[SettingAnswer]]:
