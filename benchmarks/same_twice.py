@@ -1,4 +1,4 @@
-"""The same answer twice: a suite measured into two results folders, and compared.
+"""Measure a suite into two results folders, and compare their answers.
 
     .venv/bin/python benchmarks/same_twice.py [--results results/twice] [--calls 3] [--hours 0]
 

@@ -138,11 +138,11 @@ def make_report(
     provenance = origin.describe_origin(record_set.runs, sidecars.called)
     files = frames.files(everything, folder, provenance.caption)
     files = {path: text for path, text in files.items() if path.stem not in leave}
+    answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
     files[page] = html_report.render(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, sidecars.interrupted, provenance,
+        further, sidecars.interrupted, provenance, answered,
     )  # fmt: skip
-    answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
     beside = replace(answered, page=page.name)  # wherever the folder goes
     text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(beside, None)]
     files[results / answer.FILE] = "\n".join([*text, ""])

@@ -27,6 +27,7 @@ from ..tables.columns import VERDICT
 from ..tables.declared.summary import SUMMARY
 from ..tables.legend import explanations
 from ..tables.origin import Origin
+from ..tables.setting_answers import FirstScreen
 from ..tables.table import Inputs, Table
 from . import bars, colours, drawings, html_tables, page_data, page_parts, panels, setups
 from .page_parts import LinkedPlot
@@ -78,19 +79,20 @@ def render(
     further: Mapping[Table, pd.DataFrame] | None = None,
     interrupted: Sequence[Interruption] = (),
     provenance: Origin | None = None,
+    answered: FirstScreen | None = None,
 ) -> str:
     """Return the report as text.
 
     ``folder``: folder that links are relative to. ``inputs``, ``tables``: those made from the
     records. ``further``: tables with a part of their own. ``provenance``: overrides the origin
-    derived from the runs."""
+    derived from the runs. ``answered``: content of the first screen, where it is known."""
     runs = record_set.runs
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     link = partial(to_record, record_set.root, folder)
     links = RowLinks({**inputs.cases, **inputs.others}, link)
     provenance = provenance or origin.describe_origin(runs)
-    screen = first_screen.first_screen(inputs, tables, runs, provenance)
+    screen = answered or first_screen.first_screen(inputs, tables, runs, provenance)
     shown, folded = bars.settings_with_bars(screen)
     on_page = [
         html_tables.of_frame(table, frame) for table, frame in {**tables, **(further or {})}.items()

@@ -17,6 +17,7 @@ from core import precisions
 from core.text import duration
 
 from ..cases.conditions import OF_VARIANT
+from ..cases.names import listed
 from ..config import statuses
 from ..config.catalog import model_title
 from ..records import verified
@@ -42,7 +43,6 @@ from .setting_answers import (
 )
 from .setting_names import (
     contest_name,
-    listed,
     precision_words,
     setting_labels,
     setting_name,

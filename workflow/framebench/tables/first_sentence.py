@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from ..cases.names import listed
 from ..config.catalog import model_title
 from ..statistics.verdicts import NO_DIFFERENCE
 from .declared.fastest import OPEN, ORDER_SURE, SURE
 from .measured import NO_FRAMEWORK
 from .setting_answers import SettingAnswer
-from .setting_names import MODES, listed, precision_words
+from .setting_names import MODES, precision_words
 
 #: Most clauses of the sentence.
 _MOST_CLAUSES = 3

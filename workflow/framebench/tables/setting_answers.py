@@ -1,4 +1,4 @@
-"""What the first screen says, as data: the answer at each setting and what stands beside it."""
+"""Content of the report's first screen as data: an answer for each setting, and remarks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SettingAnswer:
 
 @dataclass(frozen=True)
 class NextStep:
-    """What the next call settles. ``seconds``: that it takes, None if unknown."""
+    """Open question that the next call settles. ``seconds``: its expected time, None if unknown."""
 
     text: str
     seconds: float | None

@@ -42,11 +42,6 @@ def title_of(result: CaseResult) -> str:
     return titled(contest_name(result))
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names as a list in prose."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
 def titles(names: Iterable[str]) -> str:
     return ", ".join(map(titled, dict.fromkeys(names)))
 

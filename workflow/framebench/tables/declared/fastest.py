@@ -150,7 +150,7 @@ def _certainty(row: Row) -> str:
 
 
 class OpenOrder(NamedTuple):
-    """What settles the order of a setting within a time budget.
+    """Repeats that settle the order of a setting within a time budget.
 
     ``contenders``: those whose order is open, the fastest first. ``slower``: those significantly
     slower. ``repeats``: of each contender at the next look, which take about ``seconds`` more."""
