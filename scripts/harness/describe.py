@@ -64,19 +64,6 @@ def data() -> Any:
     return [described(entry) for entry in json.load(sys.stdin)]
 
 
-def try_model(source: str) -> Any:
-    """Return {} where the imports of a user's model, or its name in a library, exist in this
-    environment, else ``{"found", "allowed"}``; see ``request/own_imports.py``."""
-    from harness.request.own_imports import check
-    from harness.request.own_model import NotAModel
-
-    try:
-        check(source)
-    except NotAModel as error:
-        return {"found": error.found, "allowed": error.allowed}
-    return {}
-
-
 def try_imports(*names: str) -> Any:
     """Return {} where all modules can be imported in this environment, else ``{"found": ..}``."""
     import importlib
@@ -100,7 +87,7 @@ if __name__ == "__main__":
 
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    questions = {item.__name__: item for item in (kinds, model, data, try_model, try_imports)}
+    questions = {item.__name__: item for item in (kinds, model, data, try_imports)}
     json.dump(questions[sys.argv[1]](*sys.argv[2:]), answer)
     answer.close()
     os._exit(0)  # some frameworks take seconds to end, or crash when they do

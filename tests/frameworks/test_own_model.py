@@ -284,7 +284,6 @@ def test_models_of_keras_are_built_by_name(run: ForkServer) -> None:
     (actual,) = run("own_model.build_keras")
     assert actual["parameters"] == 3_504_872
     assert actual["shape"] == [1, 1000]
-    assert "'keras:MobileNet9' (did you mean MobileNet" in actual["reason"]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 
 from .conftest import Project
 
 FILE = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
 
 
-def test_a_file_is_measured_alone_and_verified_behind_its_runs(
-    project: Project, tmp_path: Path
-) -> None:
-    python, asked = tmp_path / "python", tmp_path / "asked"
-    python.write_text(f'#!/bin/sh\necho "$*" >> "{asked}"\nexec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
-    project.configure(interpreters={"pytorch": str(python)})
+def test_a_file_is_measured_alone_and_verified_behind_its_runs(project: Project) -> None:
+    project.configure(interpreters={"pytorch": sys.executable})
     arguments = ("--cores", "all", "-n", "-p", "--config", "model=my model.py")
     refused = project.run(*arguments)
     assert refused.returncode
@@ -25,9 +19,6 @@ def test_a_file_is_measured_alone_and_verified_behind_its_runs(
     (project.folder / "my_model.py").write_text(FILE)
     dry = project.run(*arguments[:-1], "model=my_model.py")
     assert dry.returncode == 0, dry.stdout
-    assert asked.read_text().count("describe.py try_model") == 1, (
-        "its imports were tried more than once"
-    )
     commands = [line for line in dry.stdout.splitlines() if "/harness " in line]
     kinds = {
         kind: [command for command in commands if f"/harness --kind {kind} " in command]

@@ -17,11 +17,9 @@ rule environment:
         file=driver.provisioning.file,
         marker=driver.provisioning.marker,
         hashing=driver.provisioning.hashing,
-        trying=driver.provisioning.trying,
     message:
         "Building the environment {wildcards.environment} from {params.file}"
     # exec: it is then a child of Snakemake itself and ends with it.
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"
         " --file {params.file:q} --marker {params.marker:q} --log {log:q} {params.hashing}"
-        " {params.trying:q}"

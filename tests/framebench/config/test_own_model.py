@@ -372,20 +372,6 @@ def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Pat
     targets.check_own_model(planned(tmp_path, file(tmp_path)))
 
 
-@pytest.mark.parametrize("is_built", [True, False])
-def test_what_a_model_needs_is_tried_before_runs_where_its_environment_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_built: bool
-) -> None:
-    monkeypatch.setattr(targets, "is_sound", lambda marker: is_built)
-    monkeypatch.setattr(targets.trying, "model_fault", lambda python, source: f"found {source}")
-    plan = planned(tmp_path, "torchvision:nosuch")
-    if is_built:
-        with pytest.raises(ConfigError, match="model: found torchvision:nosuch"):
-            targets.check_own_model(plan)
-    else:
-        targets.check_own_model(plan)
-
-
 def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path: Path) -> None:
     case = {**CASE, "model": "my_model@01234567", "sequence_length": None}
     own = {"framework": "pytorch", "source": "/my_model.py", "sha256": "0" * 64}

@@ -28,7 +28,7 @@ class Provisioning:
 
     ``framebench``: starts our command next to a run. ``driver``: starts a command that makes
     tables; with ``--sdm conda`` its packages come from ``workflow/envs/driver.yaml``.
-    ``hashing``, ``trying``: arguments of the job that builds an environment. ``container``,
+    ``hashing``: arguments of the job that builds an environment. ``container``,
     ``conda``: functions that return a job's container or conda file; None if unused, because
     Snakemake calls them for every job.
     """
@@ -41,8 +41,6 @@ class Provisioning:
         self.framebench = [sys.executable, "-I", *entry]
         self.python = "python" if work.plan.settings.deployment == "conda" else sys.executable
         self.driver = [self.python, "-I", *entry]
-        models = work.plan.settings.own_models
-        self.trying = [word for own_model in models for word in ("--model", own_model.source)]
         self.hashing = commands.hashing(work.plan)
         #: Missing or damaged environments that are built once for all nodes.
         self._to_build = commands.to_build(work.plan)

@@ -30,9 +30,9 @@ class Rounds:
         self._further: dict[int, list[str]] = {}
         #: Whether rounds follow; None before the searches. Decided once: the reserve shrinks.
         self._may_go_on: bool | None = None
-        # Once, as they import a framework and sum all jobs: Snakemake asks for all records several
+        # Once, as they sum all jobs: Snakemake asks for all records several
         # times.
-        self._try_own_model = functools.cache(lambda: checked(targets.check_own_model, work.plan))
+        self._check_own_model = functools.cache(lambda: checked(targets.check_own_model, work.plan))
         self._check_total = functools.cache(lambda: checked(work.check_total))
         # Markers of an earlier call are stale.
         for marker in Path(work.results, "logs/rounds").glob("*") if work.is_locked else ():
@@ -80,7 +80,7 @@ class Rounds:
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_allocators, plan)
         checked(targets.check_data, plan, self._work.catalog)
-        self._try_own_model()
+        self._check_own_model()
         if not self._further:
             self._check_total()
         wanted = [*self._planned, *self._searches]

@@ -17,13 +17,6 @@ _SECONDS = 300
 _NO_LIBRARY = {"benchmarks", "docs", "examples", "scripts", "setup", "test", "tests"}
 
 
-def model_fault(python: Sequence[str], source: str) -> str:
-    """Return why a user's model cannot be built with this ``python``: what was found, and is
-    allowed. Return "" if nothing was found, or the check itself failed."""
-    fault = _json_of([*python, _DESCRIBE, "try_model", source])
-    return f"found {fault['found']}; allowed: {fault['allowed']}" if fault else ""
-
-
 def import_fault(folder: Path, packages: Iterable[str]) -> str:
     """Return which modules of ``packages`` cannot be imported in a venv, and why; "" if all can.
     ``folder``: the venv; ``packages``: pip's names."""

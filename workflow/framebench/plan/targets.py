@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -11,12 +12,9 @@ from core import precisions
 from ..config import allocators
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
-from ..config.own_model import OwnModel
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
-from ..environments import trying
 from ..environments.software import PROVIDED
-from ..environments.soundness import is_sound
 from . import amounts, budget, planning
 from .amounts import Wrong
 from .case_settings import software, variables, variant_settings
@@ -121,23 +119,9 @@ def check_allocators(plan: Plan) -> None:
 
 
 def check_own_model(plan: Plan) -> None:
-    """Raise :class:`ConfigError` for a fault of a user's own model: library, name or imports.
-
-    Environments that are not built yet are checked after they are built.
-    """
-    for own_model in plan.settings.own_models:
-        _check_library(plan, own_model)
-        for name, entry in plan.needed.items():
-            if not name:  # a roof of the machine is measured without a framework
-                continue
-            is_built = entry.marker is not None and is_sound(entry.marker)
-            can_ask = is_built or entry.install_method == "interpreter"
-            if can_ask and (wrong := trying.model_fault(entry.python, own_model.source)):
-                raise ConfigError(f"{SOURCE}: model: {wrong}")
-
-
-def _check_library(plan: Plan, own_model: OwnModel) -> None:
-    for entry in plan.software.values() if own_model.library else ():
+    """Raise :class:`ConfigError` if the environment of a user's own model lacks its library."""
+    own_models = [own_model for own_model in plan.settings.own_models if own_model.library]
+    for own_model, entry in itertools.product(own_models, plan.software.values()):
         pins = entry.file.packages if entry.file else ()
         if entry.file and not any(pin.startswith(f"{own_model.library}==") for pin in pins):
             raise ConfigError(

@@ -38,13 +38,6 @@ def main(arguments: list[str]) -> int:
         default=1,
         help="of a run that has several in a SLURM job: all build it",
     )
-    parser.add_argument(
-        "--model",
-        metavar="SOURCE",
-        action="append",
-        default=[],
-        help="of the user's own: what it imports is tried there",
-    )
     parser.add_argument("--log", type=Path, help="file for the output, which is shown on failure")
     split = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:split])
@@ -58,8 +51,6 @@ def main(arguments: list[str]) -> int:
         status = _build_on_nodes(options.nodes, options.file, marker, hashed)
     elif not soundness.is_sound(marker):
         status = _build(options.file, marker, hashed)
-    for model in options.model:
-        status = status or _try_model(marker, model)
     if status and shown is not None:
         os.write(shown, bounded.read_end(options.log, bounded.LARGEST_FILE).encode())
     if status:
@@ -121,15 +112,6 @@ def _build(file: Path, marker: Path, hashed: bool) -> int:
     else:
         return 0
     return 1
-
-
-def _try_model(marker: Path, source: str) -> int:
-    from ..environments import trying
-
-    fault = trying.model_fault([str(marker.parent / "bin" / "python")], source)
-    if fault:
-        print(f"framebench: config: model: {fault}", file=sys.stderr)
-    return int(bool(fault))
 
 
 def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
