@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from framebench.report import drawings, panels
+from framebench.report import drawings
 
 
 @contextmanager
 def without_charts() -> Iterator[None]:
     """Draw no chart until the end of the context."""
-    with (
-        patch.object(drawings, "of_table", return_value=[]),
-        patch.object(panels, "step_times", return_value=[]),
-    ):
+    with patch.object(drawings, "of_table", return_value=[]):
         yield

@@ -250,6 +250,23 @@ def test_rules_that_write_below_the_results_are_no_news(tmp_path: Path) -> None:
     assert call.lines == []
 
 
+def test_each_round_says_what_was_verified_in_it(tmp_path: Path) -> None:
+    verification_in(tmp_path, CASE)
+    verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)
+    records = sorted((tmp_path / "verification").rglob("*.json"))
+    call = Call(tmp_path)
+    said = []
+    for number, record in enumerate(records):
+        name = f"round {number}"
+        call.view.begin_round([Job(name, "verification", "c", 1.0, record=str(record))], [])
+        call.begin({}, name)
+        call.finish(1.0)
+        call.begin({}, "medians", output=["results/tables/summary.csv"])
+        said.append([line.partition(": ")[2] for line in call.lines if "Verified" in line])
+    assert [len(lines) for lines in said] == [1, 2]
+    assert sorted(line.partition(";")[0] for line in said[1]) == ["1 failed", "1 passed"]
+
+
 def test_what_a_framework_lacks_is_said_once(tmp_path: Path) -> None:
     call = Call(tmp_path)
     for repeat in (1, 2):

@@ -98,9 +98,6 @@ def test_the_pointer_is_reported_the_values_of_every_chart(browser: Browser, pag
             assert re.search(r": -?[\d.]+|: [a-z -]+ [\d.]+|: [a-z, ]+$", said), (
                 f"{figure['title']}: {said!r}"
             )
-    steps = [entry for figure in figures for entry in figure["said"] if entry.startswith("step ")]
-    assert steps
-    assert all(re.fullmatch(r"step \d+(, [a-z ]+)?: [\d.]+ m?s", step) for step in steps), steps
 
 
 def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
@@ -143,39 +140,6 @@ def test_a_ratio_without_an_interval_has_no_bar_and_says_so() -> None:
 
 def test_without_parts_a_drawing_says_nothing_of_them() -> None:
     assert Parts().attribute() == Parts().markup(100) == ""
-
-
-def test_every_step_has_its_time_wherever_the_pointer_is(browser: Browser, quick: Path) -> None:
-    """Fail if a step's time is missing anywhere under the pointer.
-    The records are real and include steps beyond the axis."""
-    browser.open(quick)
-    shown = browser.evaluate(
-        """[...document.querySelectorAll("[data-values]")].map((one) => {
-            one.scrollIntoView({block: "center"});
-            const {left, width, top, height} = one.getBoundingClientRect();
-            const values = one.dataset.values.split(",");
-            return values.map((value, at) => {
-                const [x, y] = [left + (width * (at + 0.5)) / values.length, top + height / 2];
-                const where = {bubbles: true, clientX: x, clientY: y};
-                one.dispatchEvent(new PointerEvent("pointermove", where));
-                return document.getElementById("tip").textContent;
-            });
-        })"""
-    )
-    assert len(shown) > 4
-    ahead = 0
-    for texts in shown:
-        numbers = [int(re.findall(r"step (-?\d+)", text)[0]) for text in texts]
-        assert numbers == list(range(-1, numbers[-1] + 1))
-        assert [text.startswith("warm-up") for text in texts] == [number < 1 for number in numbers]
-        how = [", ".join(text.partition(":")[0].split(", ")[1:]) for text in texts]
-        if len(texts) == 10:  # two warm-up steps, eight timed ones
-            assert not any(how)
-            continue
-        behind = len(texts) - 10
-        assert how == ["", "", *["with the next under way"] * 8, *["waited for"] * behind]
-        ahead += 1
-    assert ahead, "of no framework whose steps run ahead"
 
 
 # ---- rooflines and curves of learning -----------------------------------------------------------

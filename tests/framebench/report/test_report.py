@@ -14,7 +14,6 @@ from urllib.parse import unquote
 
 import pytest
 from framebench.records import record_sets
-from framebench.records.run import WAITED_APART, WAITED_IN_WINDOW, WAITED_NOWHERE
 from framebench.report import panels, plots, setups
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
@@ -260,35 +259,6 @@ def test_every_repeat_of_every_row_of_a_strip_plot_is_a_dot_and_several_have_a_m
     assert drawing.count("stroke-width: 7") == 1, "a bar for the interval"
 
 
-def test_what_the_host_sees_of_steps_that_run_ahead_are_no_step_times() -> None:
-    """Fail if host times of overlapping steps are shown as step times.
-    Of two steps in flight, one seems to end right after the other."""
-    seen = {"step_seconds": (0.179, 0.002) * 4, "slowest_rank": 0}
-    waited = {"waited_apart": (0.09, 0.092, 0.2), "waited_in": WAITED_APART}
-
-    def drawn(**steps: Any) -> tuple[str, str]:
-        cases = group([run(**seen, **steps)], None)
-        record = {"ranks": [{"rank": 0, "warmup_step_seconds": [0.3]}]}
-        ((plot, _),) = panels.step_times(cases, Look(["pytorch"]), lambda _: record)
-        return plot.caption, str(plot.svg)
-
-    caption, svg = drawn(**waited)
-    assert "1 of 3 steps that were waited for are slow" in caption, caption
-    assert "the median of 92 ms" in caption
-    assert "from one completion to the next as the host saw it, no step time" in caption
-    assert "their mean is 90.5 ms" in caption
-    assert 'data-ahead="8"' in svg
-    assert svg.count("fill: none") >= 1, "no hollow dots"
-    caption, svg = drawn(waited_apart=seen["step_seconds"], waited_in=WAITED_IN_WINDOW)
-    assert "4 of 8 timed steps are slow" in caption
-    assert "hollow" not in caption
-    assert "data-ahead" not in svg
-    caption, _ = drawn(waited_apart=seen["step_seconds"])
-    assert "the record does not tell" in caption
-    caption, _ = drawn(waited_in=WAITED_NOWHERE)
-    assert "as the host saw them, no step times" in caption, caption
-
-
 def test_a_plot_of_ratios_shows_a_few_percent() -> None:
     low, high = plots.limits([0.95, 0.99], reference=1.0)
     assert 0.9 < low < 0.95
@@ -303,7 +273,6 @@ def test_a_large_set_stays_bounded_and_says_so(
     monkeypatch.setattr(panels, "MAX_ROWS", 6)
     monkeypatch.setattr(panels, "MAX_PANELS", 1)
     monkeypatch.setattr(scaling_curves, "MAX_LINES", 2)
-    monkeypatch.setattr(panels, "MAX_STEP_PLOTS", 2)
     text = make(source, tmp_path / "report.html")
     assert "Left out: 18 of 24 cases." in text
     assert "3 of 4 panels are not drawn" in text

@@ -3,61 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
 from ..tables.declared import scaling
-from ..tables.table import Drawing, Inputs, Table
+from ..tables.table import Inputs, Table
 from . import panels
-from .charts import (
-    learning_curves,
-    measured_panels,
-    roofline_panels,
-    scaling_curves,
-)
+from .charts import learning_curves, measured_panels, roofline_panels, scaling_curves
 from .plots import Look, Plot
 
-
-@dataclass(frozen=True)
-class DrawingInputs:
-    """Inputs of a plot: the table, its rows, and the data that they were made from."""
-
-    table: Table
-    frame: pd.DataFrame
-    inputs: Inputs
-    look: Look
-    words: str
-
-
-#: Plotting function by name of the drawing.
-DRAWERS: Mapping[str, Callable[[DrawingInputs], Sequence[Plot]]] = {
-    "throughput": lambda drawing: panels.throughput(drawing.inputs.cases, drawing.look),
-    "metrics": lambda drawing: measured_panels.panels(
-        drawing.inputs.others, drawing.look, drawing.words
+#: Function that draws a table, its rows, and the data that they were made from. The text: the
+#: drawing's words.
+Drawer = Callable[[Table, pd.DataFrame, Inputs, Look, str], Sequence[Plot]]
+#: By name of the drawing.
+DRAWERS: Mapping[str, Drawer] = {
+    "throughput": lambda _, __, inputs, look, ___: panels.throughput(inputs.cases, look),
+    "metrics": lambda _, __, inputs, look, kind: measured_panels.panels(inputs.others, look, kind),
+    "ratios": lambda _, frame, __, look, title: panels.ratios(frame, look, title),
+    "scaling": lambda table, frame, _, look, __: scaling_curves.panels(
+        frame, look, scaling.KINDS[table.name]
     ),
-    "ratios": lambda drawing: panels.ratios(drawing.frame, drawing.look, drawing.words),
-    "scaling": lambda drawing: scaling_curves.panels(
-        drawing.frame, drawing.look, scaling.KINDS[drawing.table.name]
-    ),
-    "roofline": lambda drawing: roofline_panels.panels(drawing.frame, drawing.look),
-    "learning": lambda drawing: learning_curves.panels(drawing.inputs, drawing.look),
+    "roofline": lambda _, frame, __, look, ___: roofline_panels.panels(frame, look),
+    "learning": lambda _, __, inputs, look, ___: learning_curves.panels(inputs, look),
 }
 
 
 def of_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> list[Plot]:
-    """Return the plots of a table, in the order of its declaration.
-
-    Raises ValueError for an unknown drawing."""
+    """Return the plots of a table, in the order of its declaration."""
     drawn: list[Plot] = []
     for drawing in table.drawings:
-        drawer = _drawer(table, drawing)
-        drawn += drawer(DrawingInputs(table, frame, inputs, look, drawing.words))
+        drawn += DRAWERS[drawing.name](table, frame, inputs, look, drawing.words)
     return drawn
-
-
-def _drawer(table: Table, drawing: Drawing) -> Callable[[DrawingInputs], Sequence[Plot]]:
-    if drawing.name not in DRAWERS:
-        allowed = ", ".join(DRAWERS)
-        raise ValueError(f"table {table.name}: drawing: found {drawing.name!r}; allowed: {allowed}")
-    return DRAWERS[drawing.name]

@@ -7,10 +7,9 @@ time of its own."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import pandas as pd
@@ -19,8 +18,8 @@ from markupsafe import Markup
 
 from ..comparison import compare
 from ..machine.identities import UNKNOWN
-from ..records.record_sets import RecordSet, load_record, machine_label
-from ..records.run import RecordsError, Run
+from ..records.record_sets import RecordSet, machine_label
+from ..records.run import Run
 from ..records.sidecars.interruptions import Interruption
 from ..tables import first_screen, measured, origin
 from ..tables.columns import VERDICT
@@ -30,9 +29,8 @@ from ..tables.origin import Origin
 from ..tables.setting_answers import FirstScreen
 from ..tables.table import Inputs, Table
 from . import bars, colours, drawings, html_tables, page_data, page_parts, panels, setups
-from .page_parts import LinkedPlot
-from .plots import Look
-from .record_links import Link, RowLinks, to_record
+from .plots import Look, Plot
+from .record_links import RowLinks, to_record
 
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
@@ -61,7 +59,7 @@ def render_comparison(
         candidate=candidate,
         threshold=f"{threshold:.1%}",
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
-        plots=[(plot, ()) for plot in plots],
+        plots=plots,
         table=shown,
         data=page_data.page_data([shown], RowLinks.none()),
         flags=explanations([frame]),
@@ -98,7 +96,6 @@ def render(
         html_tables.of_frame(table, frame) for table, frame in {**tables, **(further or {})}.items()
     ]
     found, setups_left_out = setups.of_runs(runs, link)
-    known = [setup.facts for setup in found if setup.facts]
     return template("report.html.j2").render(
         **page_files(),
         title=title,
@@ -109,7 +106,6 @@ def render(
         comparison=_link(folder, COMPARISON_PAGE),
         has_summary=SUMMARY in tables,
         parts=page_parts.parts_of(on_page, _plots(inputs, tables, look)),
-        steps=_step_times(inputs, look, link),
         data=page_data.page_data(on_page, links),
         flags=explanations(tables.values()),
         interrupted=[
@@ -122,9 +118,6 @@ def render(
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
         superseded=record_set.superseded,
         hardware=_machines(runs),
-        machine=[fact for fact in known[0] if all(fact in facts for facts in known)]
-        if known
-        else [],
         setups=found,
         setups_left_out=setups_left_out,
     )
@@ -167,26 +160,11 @@ def page_files() -> dict[str, Markup]:
 
 def _plots(
     inputs: Inputs, tables: Mapping[Table, pd.DataFrame], look: Look
-) -> dict[str, list[LinkedPlot]]:
+) -> dict[str, list[Plot]]:
     """Return plots by the name of the table that they precede."""
     return {
-        table.name: [(plot, ()) for plot in drawings.of_table(table, frame, inputs, look)]
-        for table, frame in tables.items()
+        table.name: drawings.of_table(table, frame, inputs, look) for table, frame in tables.items()
     }
-
-
-def _step_times(inputs: Inputs, look: Look, link: Callable[[Run, str], Link]) -> list[LinkedPlot]:
-    """Return plots of step times, each with a link to its record."""
-
-    def load(run: Run) -> dict[str, Any]:
-        if run.record is None:
-            raise RecordsError(f"{run.origin} has no record")
-        return load_record(run.record)
-
-    return [
-        (plot, [link(run, f"record of repeat {run.repeat}")])
-        for plot, run in panels.step_times(inputs.cases, look, load)
-    ]
 
 
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:

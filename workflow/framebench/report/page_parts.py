@@ -12,10 +12,6 @@ from ..tables.columns import Row
 from ..tables.table import Table
 from .html_tables import RATIO, PageTable
 from .plots import Plot
-from .record_links import Link
-
-#: A plot with links to the records that it shows.
-LinkedPlot = tuple[Plot, Sequence[Link]]
 
 
 @dataclass(frozen=True)
@@ -24,10 +20,10 @@ class Part:
 
     anchor: str
     name: str
-    tables: Sequence[tuple[PageTable, Sequence[LinkedPlot]]]
+    tables: Sequence[tuple[PageTable, Sequence[Plot]]]
 
 
-def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[LinkedPlot]]) -> list[Part]:
+def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[Plot]]) -> list[Part]:
     """Return the parts of tables with rows, those side by side first."""
     grouped: dict[str, list[PageTable]] = {}
     for page_table in tables:

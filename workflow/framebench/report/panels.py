@@ -6,17 +6,14 @@ state how much lies beyond it and where to find it."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from ..cases.names import topology_of
 from ..config.statuses import FAILURES
-from ..records.run import WAITED_APART, WAITED_NOWHERE, RecordsError, Run
 from ..records.verified import EXCLUDING
-from ..statistics import descriptive
-from ..tables.formatting import number
 from ..tables.results import CaseResult, CaseResults
 from . import plots
 from .plots import Look, Plot, PlotRow
@@ -35,7 +32,6 @@ from .selection import (
 
 MAX_PANELS = 6
 MAX_ROWS = 40
-MAX_STEP_PLOTS = 12
 
 #: Text of a status in place of a figure.
 STATUS_WORDS = {name: failure.words for name, failure in FAILURES.items()}
@@ -154,78 +150,6 @@ def _without_interval(rows: Sequence[PlotRow]) -> str:
     return f"Hollow: no interval, of {count} with too few repeats. " if count else ""
 
 
-def step_times(
-    cases: CaseResults, look: Look, load: Callable[[Run], Mapping[str, Any]]
-) -> list[tuple[Plot, Run]]:
-    """Return plots of step times, each with its run: the repeat nearest to the median.
-
-    Cases are spread over frameworks and models. ``load`` reads a record for its warm-up; only
-    records of plotted runs are read."""
-    with_steps: list[Run] = []
-    models: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for key, result in cases.items():
-        usable = [run for run in result.ok if run.throughput and len(run.step_seconds) > 1]
-        if usable:
-            middle = descriptive.median([run.throughput for run in usable if run.throughput])
-            with_steps.append(min(usable, key=lambda run: abs((run.throughput or 0) - middle)))
-            models[key.case.model].append(key.row)
-    names = {model: labels(rows, "batch_per_device") for model, rows in models.items()}
-    chosen = spread(
-        with_steps, lambda run: (run.case.framework, run.case.model, run.case.mode), MAX_STEP_PLOTS
-    )
-    drawn = []
-    for run in sorted(chosen, key=lambda run: training_first((run.case.model, run.case.mode))):
-        try:
-            warmup = _warmup(load(run), run)
-            about_warmup = f"{len(warmup)} warm-up steps in grey."
-        except RecordsError:
-            warmup = []
-            about_warmup = "The warm-up is missing: the record could not be read again."
-        waited = run.waited_seconds if run.waited_in == WAITED_APART else ()
-        case = run.case
-        label = names[case.model](run.key.row)
-        name = f"{case.model}, {case.mode}: {label}, {case.precision}, {topology_of(case)}"
-        words = _step_words(run, waited)
-        plot = Plot(
-            title=name,
-            svg=plots.steps(warmup, run.step_seconds, look.colour(case.framework), waited),
-            description=f"Step times of {name}, repeat {run.repeat}: {words}.",
-            caption=f"Repeat {run.repeat}: {words}. {about_warmup} "
-            + left_out(len(chosen), len(with_steps), "cases"),
-            axes=axes_of(run.key.row),
-        )
-        drawn.append((plot, run))
-    return drawn
-
-
-def _step_words(run: Run, waited: Sequence[float]) -> str:
-    """Return how many of the plotted steps are slow, for a caption.
-
-    ``waited``: steps timed one by one after a timed region in which steps overlapped, as the host
-    saw them end."""
-    timed = waited or run.step_seconds
-    kind = "steps that were waited for" if waited else "timed steps"
-    middle = descriptive.median(timed)
-    slow = [value for value in timed if value > plots.SLOW * middle]
-    text = (
-        f"{len(slow)} of {len(timed)} {kind} are slow (more than "
-        f"{plots.SLOW:g} times the median of {number(1000 * middle)} ms"
-        + (f"), the slowest {number(1000 * max(slow))} ms" if slow else ")")
-    )
-    if waited:
-        mean = number(1000 * sum(run.step_seconds) / len(run.step_seconds))
-        text += (
-            f". In the window each step had the next under way: a hollow dot is the time from one "
-            f"completion to the next as the host saw it, no step time; their mean is {mean} ms"
-        )
-    elif run.waited_in == WAITED_NOWHERE:
-        text += ". Each step had the next under way: these are times from one completion to the "
-        text += "next as the host saw them, no step times"
-    elif not run.waited_in:
-        text += ". Whether each was complete before the next began, the record does not tell"
-    return text
-
-
 def _throughput_row(result: CaseResult, label: str) -> PlotRow:
     values, runs = result.values, result.runs
     bad = sorted({run.status for run in runs if run.status != "ok"})
@@ -233,12 +157,6 @@ def _throughput_row(result: CaseResult, label: str) -> PlotRow:
     if values and bad:
         label = short(f"{label} ({len(runs) - len(values)} of {len(runs)} {text})")
     return PlotRow(label, result.case.framework, values, text, axes=axes_of(result.key.row))
-
-
-def _warmup(record: Mapping[str, Any], run: Run) -> list[float]:
-    """Return the warm-up seconds of the rank whose timed region the run shows."""
-    shown = (rank for rank in record["ranks"] if rank["rank"] == run.slowest_rank)
-    return [seconds for rank in shown for seconds in rank.get("warmup_step_seconds", [])]
 
 
 def _most_shared(

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.transforms import Transform
 
 #: Side of the rectangle around a point, in drawing units.
 SIDE = 14.0
@@ -23,7 +22,6 @@ class _Point:
     part: str
     axes: Axes
     place: tuple[float, float]
-    transform: Transform
     text: str
 
 
@@ -50,25 +48,9 @@ class Parts:
         """Add a tooltip ``text`` to a whole row, in drawing units from the upper edge."""
         self._rectangles.append(_rectangle(part, (0, top, width, height), f'data-tip="{_q(text)}"'))
 
-    def point(
-        self, part: str, axes: Axes, position: tuple[float, float], text: str,
-        transform: Transform | None = None,
-    ) -> None:  # fmt: skip
-        """Add a tooltip ``text`` around a point.
-
-        ``transform``: of ``position``; by default that of the data."""
-        self._points.append(_Point(part, axes, position, transform or axes.transData, text))
-
-    def steps(
-        self, box: Sequence[float], first: int, values: Sequence[str], unit: str, ahead: int = 0
-    ) -> None:
-        """Add tooltips for values at equal distances in a box.
-
-        ``box``: left, top, width, height. ``first``: number of the first step. ``ahead``: last
-        step, counted from 1, that overlapped with the next."""
-        text = f'data-first="{first}" data-unit="{_q(unit)}" data-values="{",".join(values)}"'
-        text += f' data-ahead="{ahead}"' if ahead else ""
-        self._rectangles.append(_rectangle("", box, text))
+    def point(self, part: str, axes: Axes, position: tuple[float, float], text: str) -> None:
+        """Add a tooltip ``text`` around a point."""
+        self._points.append(_Point(part, axes, position, text))
 
     def attribute(self) -> str:
         """Return the drawing's attribute with each part's value by axis, null if it has none."""
@@ -86,7 +68,7 @@ class Parts:
         The axes must have their final limits."""
         points = []
         for point in self._points:
-            x, y = point.transform.transform(point.place)
+            x, y = point.axes.transData.transform(point.place)
             box = (x - SIDE / 2, height - y - SIDE / 2, SIDE, SIDE)
             points.append(_rectangle(point.part, box, f'data-tip="{_q(point.text)}"'))
         return "".join([*self._rectangles, *points])

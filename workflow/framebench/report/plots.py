@@ -1,9 +1,9 @@
-"""Strip plots and step-time plots of the report, drawn from plain values."""
+"""Strip plots of the report, drawn from plain values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..statistics import descriptive
 from ..tables.formatting import number
 from . import colours
 from .parts import Parts
-from .svg import ACCENT, ALARM, FONT, MUTED, SERIES, svg
+from .svg import MUTED, SERIES, svg
 
 WIDTH = 460  # drawing units: readable on a phone as on a wide page
 #: Most characters of a label.
@@ -25,8 +25,6 @@ ROW = 22
 TOP = 6  # top margin of plots made of rows
 #: Rows that a label with its dots below takes, where the dots are, and rows of a heading.
 _HIGH, _DOTS, _HEADING = 1.95, 1.2, 1.15
-#: A step is slow if it takes this many times the median step of its timed region.
-SLOW = 1.5
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 
@@ -230,70 +228,3 @@ def _x_axis(
     else:
         axes.set_xlim(*limits(values, reference))
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-
-
-def steps(
-    warmup: Sequence[float], window: Sequence[float], colour: str, waited: Sequence[float] = ()
-) -> Markup:
-    """Return a plot of the seconds of every step of a run as SVG.
-
-    The warm-up is grey, the timed region shaded, slow steps are marked, and outliers are at the
-    upper edge with their value. ``waited``: further steps, each complete before the next began, of
-    a run whose timed steps overlapped. They are its step times; the timed region then has hollow
-    dots, from one completion to the next."""
-    timed = waited or window
-    middle = descriptive.median(timed)
-    scale, unit = (1.0, "s") if middle >= 1 else (1000.0, "ms")
-    drawn = (*window, *waited)
-    low = min(0.9 * middle, 0.98 * min(drawn))
-    high = max(1.1 * middle, 1.05 * min(max(drawn), 3 * middle))
-    series = [(index - len(warmup) + 1, value) for index, value in enumerate((*warmup, *drawn))]
-    #: First step whose time is a step time.
-    own = len(window) + 1 if waited else 1
-    marker = 4.5 if len(series) <= 300 else 2.5
-    ends = 0.5 - len(warmup) - 0.01 * len(series), len(drawn) + 0.5
-    parts = Parts()
-
-    def dots(axes: Axes, part: Iterable[tuple[int, float]], colour: str, size: float,
-             **style: Any) -> None:  # fmt: skip
-        inside = [(at, value * scale) for at, value in part if low <= value <= high]
-        if inside:
-            style = {"markeredgewidth": 0, **style}
-            axes.plot(*zip(*inside, strict=True), linestyle="none", marker="o", markersize=size,
-                      color=colour, **style)  # fmt: skip
-
-    def draw(figure: Figure) -> None:
-        axes = figure.add_axes((54 / 380, 40 / 200, 314 / 380, 144 / 200))
-        axes.axvspan(0.5, len(window) + 0.5, color=ACCENT, alpha=0.09, linewidth=0)
-        axes.axhline(middle * scale, color=MUTED, linewidth=1)
-        slow = [(at, value) for at, value in series if at >= own and value > SLOW * middle]
-        dots(axes, [point for point in series if point[0] <= 0], MUTED, marker)
-        dots(axes, [point for point in series if 0 < point[0] < own], colour, marker,
-             fillstyle="none", markeredgewidth=1)  # fmt: skip
-        dots(axes, [point for point in series if point[0] >= own and point not in slow], colour,
-             marker)  # fmt: skip
-        dots(axes, slow, ALARM, marker + 3)
-        beyond = [(at, value) for at, value in series if value > high]
-        for at, _ in beyond:
-            axes.plot([at], [high * scale], marker="^", markersize=8, clip_on=False,
-                      color=ALARM if at >= own else MUTED, markeredgewidth=0)  # fmt: skip
-        if beyond:
-            at, value = max(beyond, key=lambda point: point[1])
-            right = at < len(series) / 2
-            axes.annotate(f"{number(value * scale)} {unit}", (at, high * scale),
-                          xytext=(8 if right else -8, 0), textcoords="offset points",
-                          va="center", ha="left" if right else "right", color=MUTED,
-                          fontsize=FONT - 1)  # fmt: skip
-        axes.set_xlim(*ends)
-        axes.set_ylim(low * scale, high * scale)
-        axes.yaxis.set_major_locator(MaxNLocator(5))
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        behind = f", then {len(waited)} waited for" if waited else ""
-        axes.set_xlabel(f"step of the timed window{behind}")
-        axes.set_ylabel(unit)
-
-    share = len(series) / (ends[1] - ends[0])
-    box = (54 + 314 * (1 - share), 16, 314 * share, 144)
-    values = [number(value * scale) for _, value in series]
-    parts.steps(box, 1 - len(warmup), values, unit, len(window) if waited else 0)
-    return svg(draw, 380, 200, parts)

@@ -20,13 +20,12 @@ from matplotlib.figure import Figure
 from .parts import Parts
 
 FONT = 13
-INK, MUTED, GRID, ACCENT, ALARM = "#0a0a01", "#0a0a02", "#0a0a03", "#0a0a04", "#0a0a05"
+INK, MUTED, GRID, ALARM = "#0a0a01", "#0a0a02", "#0a0a03", "#0a0a04"
 SERIES = tuple(f"#0a0b{number:02x}" for number in range(1, 10))
 VARIABLES = {
     INK: "var(--ink)",
     MUTED: "var(--muted)",
     GRID: "var(--line)",
-    ACCENT: "var(--accent)",
     ALARM: "var(--alarm)",
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, 1)},
 }

@@ -44,7 +44,7 @@ def render(
         by=by,
         sets=len({point.source for series in every for point in series.measured}),
         counts=counts_text(every),
-        plots=[(plot, ()) for plot in plots(every)],
+        plots=plots(every),
         tables=shown,
         data=page_data.page_data(shown, RowLinks.none()),
         flags=explanations([points]),

@@ -115,24 +115,13 @@ const showFigures = () => {
 
 // ---- charts --------------------------------------------------------------------------------------
 
-// Return the text of the step under the pointer.
-const stepAt = (shown, x) => {
-  const values = shown.dataset.values.split(",");
-  const { left, width } = shown.getBoundingClientRect();
-  const at = Math.max(0, Math.min(values.length - 1, Math.floor(((x - left) / width) * values.length)));
-  const number = Number(shown.dataset.first) + at;
-  const ahead = Number(shown.dataset.ahead ?? 0);
-  const how = !ahead || number <= 0 ? "" : number > ahead ? ", waited for" : ", with the next under way";
-  return `${number > 0 ? "step" : "warm-up step"} ${number}${how}: ${values[at]} ${shown.dataset.unit}`;
-};
-
 const tip = elementOf('<div id="tip" hidden></div>');
 document.body.append(tip);
 document.addEventListener("pointermove", (event) => {
-  const shown = event.target.closest?.("[data-tip], [data-values]");
+  const shown = event.target.closest?.("[data-tip]");
   tip.hidden = !shown;
   if (!shown) return;
-  tip.textContent = shown.dataset.tip ?? stepAt(shown, event.clientX);
+  tip.textContent = shown.dataset.tip;
   const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
   tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, room))}px`;
   tip.style.top = `${event.clientY + 14}px`;
