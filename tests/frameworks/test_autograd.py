@@ -1,5 +1,5 @@
 """A minimal adapter is measured where it suffices, and states elsewhere what it lacks.
-It is Autograd's, the example of docs/adding-a-framework.md."""
+It is Autograd's, the example of docs/adding.md."""
 
 from __future__ import annotations
 

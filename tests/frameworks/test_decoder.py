@@ -99,7 +99,7 @@ def test_configs_have_the_published_parameters_and_the_matmuls_of_their_matrices
     }
 
 
-#: Largest number of parameters for float64 in less than 8 GiB: see docs/adding-a-model.md.
+#: Largest number of parameters for float64 in less than 8 GiB: see docs/adding.md.
 LARGEST = 130_000_000
 
 

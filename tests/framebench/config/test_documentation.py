@@ -78,11 +78,11 @@ def test_the_configuration_that_ships_is_the_defaults() -> None:
 
 
 def test_every_suite_has_a_machine_that_it_is_for() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "suites.md").read_text()
     suites = [path.stem for path in (ROOT / "config" / "suites").glob("*.yaml")]
     assert [name for name in suites if f"`{name}`" not in page] == []
 
 
 def test_every_mark_has_something_to_do_about_it() -> None:
-    page = (ROOT / "docs" / "reading-a-report.md").read_text()
+    page = (ROOT / "docs" / "reading.md").read_text()
     assert [flag for flag in legend.FLAGS if f"| `{flag}` |" not in page] == []

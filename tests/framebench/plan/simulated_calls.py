@@ -107,7 +107,7 @@ UNLIKE: Mapping[str, Noise] = {
 
 
 #: Percent of calls that name a wrong winner among two equal leaders at any of three settings, and
-#: that find a lead of 10 % at all three, by ``benchmarks/promises``, as in docs/measuring.md.
+#: that find a lead of 10 % at all three, by ``benchmarks/promises``, as in docs/methods.md.
 SIMULATED = {
     "3 % noise": (4, 95),
     "two equal modes, 10 % apart": (2, 0),
@@ -128,7 +128,7 @@ SIMULATED = {
 
 
 def table() -> str:
-    """Return the table of simulated calls in docs/measuring.md."""
+    """Return the table of simulated calls in docs/methods.md."""
     rows = [["noise", "wrong winner", "lead of 10 % found at all settings"], ["---", "--:", "--:"]]
     rows += [[name, *(f"{percent} %" for percent in both)] for name, both in SIMULATED.items()]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

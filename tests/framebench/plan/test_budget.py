@@ -18,7 +18,7 @@ from framebench.statistics.verdicts import FALSE_WINNERS
 from .simulated_calls import BUDGET, EQUAL, LEADING, NOISES, SIMULATED, UNLIKE, call, case_of, table
 
 MOST = 30
-MEASURING = Path(__file__).parents[3] / "docs" / "measuring.md"
+MEASURING = Path(__file__).parents[3] / "docs" / "methods.md"
 
 
 def run(repeat: int, figure: float | None, seconds: float = 10.0) -> Any:
@@ -232,7 +232,7 @@ def test_only_new_records_are_spent(tmp_path: Path) -> None:
 def test_what_is_simulated_stands_in_the_documentation() -> None:
     assert [*SIMULATED] == [*NOISES, *UNLIKE]
     assert max(SIMULATED[name][0] for name in NOISES) <= 100 * FALSE_WINNERS
-    assert table() in MEASURING.read_text(), f"docs/measuring.md lacks\n{table()}"
+    assert table() in MEASURING.read_text(), f"docs/methods.md lacks\n{table()}"
 
 
 @pytest.mark.parametrize("noise", SIMULATED)

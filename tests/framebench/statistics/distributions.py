@@ -101,7 +101,7 @@ def drifting(random: np.random.Generator, draws: int, pairs: int) -> np.ndarray:
 
 
 #: Coverage in percent of the 95 % intervals of seven repeats, by correlation from run to run, as in
-#: docs/measuring.md. The drift ranges from one forgotten within a round of six runs to one that
+#: docs/methods.md. The drift ranges from one forgotten within a round of six runs to one that
 #: outlasts the session.
 DRIFTS = (0.57, 0.95, 0.99)
 UNDER_DRIFT: dict[str, tuple[int, ...]] = {
@@ -112,7 +112,7 @@ UNDER_DRIFT: dict[str, tuple[int, ...]] = {
 
 
 def drift_table() -> str:
-    """Return the table of coverage under drift in docs/measuring.md."""
+    """Return the table of coverage under drift in docs/methods.md."""
     names = ["forgotten in a round", "lasting some rounds", "outlasting the session"]
     rows = [["95 % interval of", *names], ["---"] + ["--:"] * len(DRIFTS)]
     rows += [[name, *map(str, percent)] for name, percent in UNDER_DRIFT.items()]
@@ -177,7 +177,7 @@ RESEMBLING: dict[float, tuple[int, ...]] = {
 
 
 def resembling_table() -> str:
-    """Return the table of coverage with dependent repeats in docs/measuring.md."""
+    """Return the table of coverage with dependent repeats in docs/methods.md."""
     rows = [["correlation of consecutive repeats", *(f"{n} repeats" for n in RESEMBLING_COUNTS)]]
     rows += [["---", *["--:"] * len(RESEMBLING_COUNTS)]]
     rows += [[str(related), *map(str, percent)] for related, percent in RESEMBLING.items()]

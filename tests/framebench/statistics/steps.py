@@ -77,7 +77,7 @@ def fading(size: float, noise: float) -> Steps:
     return draw
 
 
-#: Changes in docs/measuring.md, and percent of regions of COUNTS steps in which each is found.
+#: Changes in docs/methods.md, and percent of regions of COUNTS steps in which each is found.
 POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
     "a step of 5 % halfway, 1 % noise": (
         lambda random, count: (

@@ -28,7 +28,7 @@ from .distributions import (
     resembling_table,
 )
 
-MEASURING = Path(__file__).parents[3] / "docs" / "measuring.md"
+MEASURING = Path(__file__).parents[3] / "docs" / "methods.md"
 DRAWS = 2000
 #: Three standard errors of a coverage of 95 % in DRAWS draws.
 ERROR = 3 * (0.95 * 0.05 / DRAWS) ** 0.5
@@ -77,7 +77,7 @@ def test_dependent_repeats_are_covered_as_often_as_the_documents_say(related: fl
 
 def test_the_documents_say_how_dependent_repeats_are_covered() -> None:
     table = resembling_table()
-    assert table in MEASURING.read_text(), f"docs/measuring.md lacks\n{table}"
+    assert table in MEASURING.read_text(), f"docs/methods.md lacks\n{table}"
 
 
 @pytest.mark.parametrize("at", range(len(DRIFTS)))
@@ -87,7 +87,7 @@ def test_an_interval_holds_the_truth_as_often_under_drift_as_the_documents_say(a
 
 
 def test_the_documents_say_how_often_an_interval_holds_under_drift() -> None:
-    assert drift_table() in MEASURING.read_text(), f"docs/measuring.md lacks\n{drift_table()}"
+    assert drift_table() in MEASURING.read_text(), f"docs/methods.md lacks\n{drift_table()}"
 
 
 def test_the_interval_of_a_ratio_is_made_of_those_of_both_medians() -> None:

@@ -181,7 +181,7 @@ def _error(bounds: Mapping[str, float], quantity: str) -> str:
 #: Further tables: their page, and their text.
 _TABLES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "bounds": (BOUNDS, bounds),
-    "gpu_environments": ("docs/frameworks.md", gpu_environments),
+    "gpu_environments": ("docs/gpus.md", gpu_environments),
     "nvidia": ("docs/published-settings.md", lambda: published("tuned_nvidia")),
     "dlperf": ("docs/published-settings.md", lambda: published("tuned_dlperf")),
 }

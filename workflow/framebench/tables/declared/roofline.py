@@ -142,7 +142,7 @@ ROOFLINE = Table(
     "parameter, each optimizer value and each gradient once; inference reads each parameter once. "
     "Real traffic is higher, above all by activations. So intensity and bound are upper bounds. "
     "The bound is the lower one of the peak, and of intensity times bandwidth. How to read it: "
-    "docs/roofline.md.",
+    "docs/micro-benchmarks.md.",
     columns=(
         *RESULT_COLUMNS,
         THROUGHPUT,
