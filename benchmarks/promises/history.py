@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from tests.framebench.statistics.series import (
     CHANGING_NOISE_CALLED,
-    CURVED,
-    CURVED_KEPT_ASIDE,
     DRIFTS_CALLED_JUMPS,
     FOUND,
     UNCHANGED,
@@ -27,11 +25,6 @@ STEADY = {
     **UNCHANGED,
     **{f"{name} (kept aside)": draw for name, draw in UNCHANGED_KEPT_ASIDE.items()},
 }
-DRIFTS = {
-    "a line": drifting,
-    **CURVED,
-    **{f"{name} (kept aside)": draw for name, draw in CURVED_KEPT_ASIDE.items()},
-}
 
 
 def rows(draws: int) -> Iterator[PromiseRow]:
@@ -44,11 +37,10 @@ def rows(draws: int) -> Iterator[PromiseRow]:
                 alarms = 1 - called(draw, count, related, fewer).get("none", 0)
                 promise = f"unchanged, called changed, {count} sets"
                 yield PromiseRow(promise, f"{name}, r = {related}", alarms, fewer, 0, limit)
-        for name, draw in DRIFTS.items():
-            kinds = called(draw, 30, related, fewer).items()
-            jumps = sum(rate for names, rate in kinds if "jump" in names.split(", "))
-            promise = "a drift called a jump, 30 sets"
-            yield PromiseRow(promise, f"{name}, r = {related}", jumps, fewer, 0, most)
+        kinds = called(drifting, 30, related, fewer).items()
+        jumps = sum(rate for names, rate in kinds if "jump" in names.split(", "))
+        promise, sampler = "a drift called a jump, 30 sets", f"a line, r = {related}"
+        yield PromiseRow(promise, sampler, jumps, fewer, 0, most)
         found, part = 1 - called(small_jump, 20, related, fewer).get("none", 0), FOUND[related]
         promise, sampler = "a change found, 20 sets", f"a jump of four deviations, r = {related}"
         yield PromiseRow(promise, sampler, found, fewer, part - 0.02, part + 0.02)

@@ -20,13 +20,39 @@ _OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
 def kinds(folder: Optional[str] = None) -> Any:
     """Return declarations of benchmarks, including a user's own in ``folder``.
 
-    Standard input: requested values, ``{KIND: {PARAMETER: [TEXT, ..]}}``. The answer is that of
-    ``request/described.py``."""
+    Standard input: requested values, ``{KIND: {PARAMETER: [TEXT, ..]}}``. A declaration is
+    ``{"axes": axes of a case, "counts_steps", "parameters": {name: values of its texts, or the
+    default}, "faults"}``. ``faults`` are ``{"key": parameter, "found": text, "allowed": text}``. A
+    search without faults also has ``"expect"``: the expected runs with the first value of each
+    parameter. An unknown benchmark gives ``{"known": [names of known ones]}``.
+    """
     import json
 
-    from harness.request.described import describe
+    from core import own_axes
 
-    return describe(json.load(sys.stdin), folder)
+    own_axes.load(folder)
+    return {name: _kind(name, texts, folder) for name, texts in json.load(sys.stdin).items()}
+
+
+def _kind(name: str, texts: Any, folder: Optional[str]) -> Any:
+    from harness import kinds
+    from harness.kind import ParameterError, SearchKind
+
+    try:
+        kind = kinds.load(name, folder)
+    except kinds.UnknownKind:
+        return {"known": kinds.names(folder)}
+    answer = {"axes": [*kind.all_axes], "counts_steps": kind.counts_steps, "faults": []}
+    try:
+        answer["parameters"] = parameters = kind.read_parameters(texts)
+    except ParameterError as error:
+        known = [parameter.name for parameter in kind.parameters]
+        allowed = error.allowed if error.name in known else ", ".join([*kind.all_axes, *known])
+        fault = {"key": error.name, "found": error.found, "allowed": allowed}
+        return {**answer, "parameters": {}, "faults": [fault]}
+    if isinstance(kind, SearchKind):
+        answer["expect"] = kind.expected({name: values[0] for name, values in parameters.items()})
+    return answer
 
 
 def model(source: str) -> Any:

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from argparse import Namespace
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from core import axes
@@ -46,6 +47,15 @@ class Parameter(NamedTuple):
     unit: str
     help: str
     default: Any = REQUIRED
+
+
+class ParameterError(ValueError):
+    """Unknown, missing or invalid parameter: its ``name``, and what was ``found`` and is
+    ``allowed``."""
+
+    def __init__(self, name: str, found: str, allowed: str) -> None:
+        super().__init__(f"--parameter {name}: found {found}; allowed: {allowed}")
+        self.name, self.found, self.allowed = name, found, allowed
 
 
 def at_least(fewest: int) -> Callable[[str], int]:
@@ -137,13 +147,15 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
 
 @dataclass(frozen=True)
 class Workload:
-    """Case to measure, and its settings.
+    """A run, from the command line to its record: the case to measure, and how.
 
     ``model_config``: of the model, {} without one; ``parameters``: the value of each that the kind
     declares; ``warmup_limit``: None where the warm-up does not wait
     until the step time has settled; ``timed_seconds``: length of the timed region, None for
     ``timed_steps`` steps and no more; ``data``: the folder of images of a case whose input it is,
-    and ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP."""
+    and ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP. ``package``: the
+    framework's, "" without one; ``unsupported``: why declarations exclude the case, None if they do
+    not; ``options``: all options of the command line by name."""
 
     case: Case
     model_config: Dict[str, Any]
@@ -154,6 +166,19 @@ class Workload:
     timed_seconds: Optional[int] = None
     data: Optional[str] = None
     bad_images: str = REFUSE
+    package: str = ""
+    unsupported: Optional[str] = None
+    options: Namespace = field(default_factory=Namespace)
+
+    def to_json(self) -> Dict[str, Any]:
+        """Return the run as JSON values."""
+        return {**vars(self), "case": self.case._asdict(), "options": vars(self.options)}
+
+    @classmethod
+    def from_json(cls, values: Dict[str, Any]) -> Workload:
+        """Return the run with these values of :meth:`to_json`."""
+        case, options = Case.from_json(values["case"]), Namespace(**values["options"])
+        return cls(**{**values, "case": case, "options": options})
 
 
 class TargetMissed(Exception):
@@ -199,6 +224,18 @@ class Context:
         return result
 
 
+def _values(parameter: Parameter, texts: Optional[Sequence[str]]) -> List[Any]:
+    if texts is None and parameter.default is REQUIRED:
+        raise ParameterError(parameter.name, "nothing", parameter.help)
+    values = [parameter.default] if texts is None else []
+    for text in texts or ():
+        try:
+            values.append(parameter.type(text))
+        except ValueError as error:
+            raise ParameterError(parameter.name, repr(text), str(error)) from None
+    return values
+
+
 class Kind(ABC):
     """A benchmark; its name is that of its module."""
 
@@ -240,6 +277,15 @@ class Kind(ABC):
             axis for axis in axes.further() if self.stands_in or self.name in axis.applies_to
         )
         return (*self.axes, *(axis.name for axis in further))
+
+    def read_parameters(self, texts: Mapping[str, Sequence[str]]) -> Dict[str, List[Any]]:
+        """Return the values of each parameter from its texts, the default of one without any.
+        Raises :class:`ParameterError`."""
+        declared = {parameter.name: parameter for parameter in self.parameters}
+        for name in texts:
+            if name not in declared:
+                raise ParameterError(name, "an unknown key", ", ".join(declared) or "none")
+        return {name: _values(parameter, texts.get(name)) for name, parameter in declared.items()}
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         """Mode in which a framework builds its model: train or inference."""

@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from core import control_groups, precisions
 from core.text import shorten
 
-from harness import output, search, variables
+from harness import kinds, output, record, search, variables
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
 from harness.machine import allocator, hardware
@@ -29,101 +29,78 @@ from harness.processes.cleanup import Interrupted, signals_raise, temporary_fold
 from harness.processes.fork_server import ForkServer
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
 from harness.provenance import computation, environment, packages, scheduler, software
-from harness.record import record
-from harness.record.schema import SchemaError, record_schema
-from harness.request import declaration
-from harness.request.command_line import Request, as_typed, each_check, parse
-from harness.request.options import SKIP
-from harness.variables import recorded
+from harness.request.command_line import SKIP, each_check, parse
 
 #: Advice where all ranks have the same batch of a user's model.
 _OWN_BATCHES = (
     "; make must draw it with the framework's own random numbers, which are seeded for each"
 )
-
-_CANNOT_DO = 2
-_CANNOT_WRITE = 3
+_CANNOT_DO, _CANNOT_WRITE = 2, 3
 
 
 @dataclass(frozen=True)
 class Setup:
-    """State before the ranks start."""
+    """State before the ranks start.
 
-    task: declaration.Task
-    schema: Dict[str, Any]  # of the record
-    run: str  # unique id
-    folder: str  # temporary, for the ranks
-    deadline: float  # monotonic seconds
-    command: List[str]  # that repeats this run
-    cores: List[int]  # that this process might use when it started
-    common: Dict[str, str]  # variables of all ranks
+    ``run``: unique id; ``folder``: temporary, for the ranks; ``deadline``: monotonic seconds;
+    ``cores``: that this process might use when it started; ``common``: variables of all ranks;
+    ``forks``: None where each rank is a new process."""
+
+    workload: Workload
+    kind: Kind
+    run: str
+    folder: str
+    deadline: float
+    cores: List[int]
+    common: Dict[str, str]
     devices: node.Devices
-    forks: Optional[ForkServer]  # None: each rank is a new process
+    forks: Optional[ForkServer]
 
 
-def run_ranks(setup: Setup, arguments: Sequence[str]) -> record.Measured:
-    """Start the ranks, wait for them, and judge them."""
-    task = setup.task
-    case = task.case
-    node_result: Optional[node.NodeResult] = None
-    entries: List[Dict[str, Any]] = []
+def run_ranks(setup: Setup) -> record.Measured:
+    """Start the ranks, wait for them, and judge them. Raises Mismatch, TargetMissed, and what
+    :func:`nodes.run_ranks` raises."""
+    workload, case = setup.workload, setup.workload.case
     if case.nodes == 1:
-        addresses = launch.free_addresses(case.devices)
-        share = launch.Share(setup.run, 0, addresses)
-        node_result = node.run_ranks(
-            task,
-            share,
-            setup.folder,
-            setup.deadline,
-            setup.common,
-            (),
-            setup.devices,
-            setup.forks,
+        share = launch.Share(setup.run, 0, launch.free_addresses(case.devices))
+        left = node.run_ranks(
+            workload, share, setup.folder, setup.deadline, setup.common, setup.devices, setup.forks
         )
-        outcomes = node_result.outcomes
+        outcomes = left.outcomes
+        measured = record.Measured(watch=left.watch, memory=left.memory)
     else:
-        outcomes, entries = nodes.run_ranks(task, setup.run, setup.deadline, arguments)
+        outcomes, entries = nodes.run_ranks(workload, setup.run, setup.deadline)
+        measured = record.Measured(nodes=entries)
     status, reason = outcome.most_telling(outcomes)
-    measured = judged(task, status, reason, [rank_outcome.fields for rank_outcome in outcomes])
-    if node_result is None:
-        return replace(measured, nodes=entries)
-    return replace(measured, watch=node_result.watch, memory=node_result.memory)
-
-
-def judged(
-    task: declaration.Task, status: str, reason: str, ranks: List[Dict[str, Any]]
-) -> record.Measured:
-    """Return the result of ranks, which are compared with each other and with the request."""
+    ranks = [of_rank.fields for of_rank in outcomes]
     metrics: Dict[str, Optional[float]] = {}
     if status == "ok":
         try:
-            check(task, ranks)
-            metrics = metrics_of(task.kind, task.workload, ranks)
+            check(setup, ranks)
+            metrics = metrics_of(setup, ranks)
         except Mismatch as mismatch:
             status, reason = "failed", error_text(mismatch)
         except TargetMissed as missed:
             status, reason = "not_converged", shorten(str(missed))
-    return record.Measured(status, reason, ranks, metrics=metrics)
+    return replace(measured, status=status, reason=reason, ranks=ranks, metrics=metrics)
 
 
-def check(task: declaration.Task, ranks: List[Dict[str, Any]]) -> None:
+def check(setup: Setup, ranks: List[Dict[str, Any]]) -> None:
     """Compare what the ranks of a successful run left with each other, and with the request. Raises
     Mismatch, TargetMissed."""
-    own = "own" in task.workload.model_config
-    check_batches(task.case, ranks, _OWN_BATCHES if own else "")
-    task.kind.check(task.workload, ranks)
-    if task.framework:
+    workload = setup.workload
+    check_batches(workload.case, ranks, _OWN_BATCHES if "own" in workload.model_config else "")
+    setup.kind.check(workload, ranks)
+    if workload.package:
         imported = ranks[0]["framework_version"]
-        outcome.check_version(task.framework.package, task.request.pins, imported)
+        outcome.check_version(workload.package, workload.options.pins, imported)
 
 
-def metrics_of(
-    kind: Kind, workload: Workload, left: Sequence[Mapping[str, Any]]
-) -> Dict[str, Optional[float]]:
+def metrics_of(setup: Setup, left: Sequence[Mapping[str, Any]]) -> Dict[str, Optional[float]]:
     """Return the metrics of a successful run from its ranks or attempts. Raises Mismatch where one
     is missing."""
     values = {}
-    for name, metric in kind.metrics(workload).items():
+    for name, metric in setup.kind.metrics(setup.workload).items():
         try:
             values[name] = combined(metric, left)
         except Exception as error:
@@ -133,115 +110,94 @@ def metrics_of(
     return values
 
 
-def run_search(setup: Setup, kind: SearchKind, arguments: Sequence[str]) -> record.Measured:
-    """Run a search and judge it."""
-    task = setup.task
-    try:
-        measured = search.measure(task, kind, arguments, setup.schema)
-    except Unsupported as error:
-        return record.Measured("unsupported", error_text(error), [])
-    if measured.status != "ok":
-        return measured
-    return replace(measured, metrics=metrics_of(kind, task.workload, measured.attempts))
-
-
-def refused(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
+def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
     """Return the result of a run that cannot start; None where it can. ``installed``: versions of
     all packages."""
-    task = setup.task
-    if isinstance(task.kind, SearchKind):  # its runs say so
+    workload, case, options = setup.workload, setup.workload.case, setup.workload.options
+    if isinstance(setup.kind, SearchKind):  # its runs say so
         return None
-    cannot = declaration.unsupported(task)
-    if cannot is None and task.request.emulated == SKIP:
-        cannot = emulated(task)
+    cannot = workload.unsupported
+    if cannot is None and options.accelerator == "cpu" and options.emulated == SKIP:
+        sets = processor().get("instruction_sets", ())
+        cannot = precisions.emulated(case.precision, sets) if case.precision else None
     if cannot:
-        return record.Measured("unsupported", cannot, [])
-    wrong = packages.wrong_environment(task.request.prefix, task.request.pins, installed)
-    wrong = wrong or declaration.too_few_cores(task, len(setup.cores))
-    wrong = wrong or software.missing(task.request, setup.common)
-    wrong = wrong or allocator.missing(task.request.preload)
-    wrong = wrong or (allocator.no_huge_pages() if task.request.huge_pages else None)
-    wrong = wrong or node.elsewhere(task.request.node)
-    if task.case.precision:
-        wrong = wrong or variables.refused(task.case.precision, setup.common)
-    if wrong:
-        return record.Measured("failed", wrong, [])
-    return None
+        return record.Measured("unsupported", cannot)
+    wrong = (
+        packages.wrong_environment(options.prefix, options.pins, installed)
+        or node.too_few_cores(workload, len(setup.cores))
+        or software.missing(options, setup.common)
+        or allocator.missing(options.preload)
+        or (allocator.no_huge_pages() if options.huge_pages else None)
+        or node.elsewhere(options.node)
+        or (variables.refused(case.precision, setup.common) if case.precision else None)
+    )
+    return record.Measured("failed", wrong) if wrong else None
 
 
-def emulated(task: declaration.Task) -> Optional[str]:
-    """Return why this CPU emulates the precision of the run; None where it does not."""
-    precision = task.case.precision
-    if task.request.accelerator != "cpu" or not precision:
-        return None
-    return precisions.emulated(precision, processor().get("instruction_sets", ())) or None
-
-
-def outcome_of(setup: Setup, arguments: Sequence[str]) -> record.Measured:
+def result(setup: Setup) -> record.Measured:
     """Return the result of the ranks, or of the runs of a search."""
-    kind = setup.task.kind
     try:
-        if isinstance(kind, SearchKind):
-            return run_search(setup, kind, arguments)
-        return run_ranks(setup, arguments)
+        if not isinstance(setup.kind, SearchKind):
+            return run_ranks(setup)
+        measured = search.measure(setup.workload, setup.kind)
+        if measured.status == "ok":
+            return replace(measured, metrics=metrics_of(setup, measured.attempts))
+        return measured
     except search.NoRecord:
         raise
+    except Unsupported as error:
+        return record.Measured("unsupported", error_text(error))
     except nodes.StartTimeout as error:
-        return record.Measured("timeout", str(error), [])
+        return record.Measured("timeout", str(error))
     except (nodes.Missing, Mismatch) as error:
-        return record.Measured("failed", error_text(error), [])
+        return record.Measured("failed", error_text(error))
     except Interrupted:
         reached = scheduler.limit_reached(os.environ)
         if not reached:
             raise
-        return record.Measured("timeout", reached, [])
+        return record.Measured("timeout", reached)
     except Exception as error:
         traceback.print_exc()
-        return record.Measured("failed", f"the launcher failed: {error_text(error)}", [])
+        return record.Measured("failed", f"the launcher failed: {error_text(error)}")
 
 
-def measure(setup: Setup, started: record.Started, arguments: Sequence[str]) -> Dict[str, Any]:
+def measure(setup: Setup, started: record.Started) -> Dict[str, Any]:
     """Return the record of this run, whatever happens except a signal other than the scheduler's at
     the end of its job's time. Raises :class:`search.NoRecord`."""
-    task = setup.task
-    request, framework = task.request, task.framework
+    workload, options = setup.workload, setup.workload.options
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
-    where = environment.capture(request.install_method, setup.cores, installed, setup.common)
-    where.update(software.fields(request, setup.common))
-    where["dropped_variables"] = node.dropped_variables(request)
+    where = environment.capture(options.install_method, setup.cores, installed, setup.common)
+    where.update(software.fields(options, setup.common))
+    where["dropped_variables"] = node.dropped_variables(options)
     if setup.devices.gpu:
         gpus = where["hardware"]["gpus"]
         where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]
-    measured = refused(setup, installed) or outcome_of(setup, arguments)
-    version = installed.get(packages.normal(framework.package), "") if framework else ""
-    if framework:
-        where["code"]["computation"] = computation.digest(
-            framework.folder, task.workload.model_config
-        )
-    made = record.assemble(task, measured, where, setup.command, started, version)
-    return record.checked(made, setup.schema)
+    measured = refusal(setup, installed) or result(setup)
+    if options.framework:
+        where["code"]["computation"] = computation.digest(options.framework, workload.model_config)
+    version = installed.get(packages.normal(workload.package), "") if workload.package else ""
+    return record.assemble(workload, setup.kind, measured, where, started, version)
 
 
 @contextlib.contextmanager
-def devices_for(
-    request: Request, is_search: bool, common: Dict[str, str]
-) -> Iterator[node.Devices]:
+def devices_for(setup: Setup) -> Iterator[node.Devices]:
     """Yield the locked devices of a run until the context ends.
 
-    A search has none: its runs lock their own. ``common``: variables of all ranks, which see only
-    the GPU of a run side by side from now on. Raises MachineLockError."""
-    if is_search:
+    A search has none: its runs lock their own. The variables of all ranks show only the GPU of a
+    run side by side from now on. Raises MachineLockError."""
+    if isinstance(setup.kind, SearchKind):
         yield node.Devices()
         return
-    names = hardware.visible_gpus(common) if request.side_by_side else []
+    options = setup.workload.options
+    names = hardware.visible_gpus(setup.common) if options.side_by_side else []
     known = hardware.gpus() if names else []
     places = [hardware.index_of(name, known) for name in names]
     locks = [name if at is None else known[at]["uuid"] for name, at in zip(names, places)]
-    with machine_lock.held(node.owner(request), locks) as (files, taken):
+    with machine_lock.held(machine_lock.owner(options.output), locks) as (files, taken):
         if not names:
             yield node.Devices(files)
             return
-        common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
+        setup.common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
         # Its part of the cores near all GPUs, so that neighbours get other cores.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores_of.allowed())
         place, before = places[taken], cores_of.allowed()
@@ -251,39 +207,35 @@ def devices_for(
         os.sched_setaffinity(0, before)
 
 
-def run(request: Request, forks: Optional[ForkServer]) -> int:
+def run(workload: Workload, forks: Optional[ForkServer]) -> int:
     """Measure and write the record. Returns the exit status. Raises
-    :class:`output.OutputError`."""
-    if os.path.lexists(request.output):
-        print(output.measured_already(request.output), file=sys.stderr)
+    :class:`output.OutputError` and MachineLockError."""
+    options = workload.options
+    if os.path.lexists(options.output):
+        print(output.measured_already(options.output), file=sys.stderr)
         return _CANNOT_DO
-    folder = os.path.dirname(os.path.realpath(__file__))
-    variables = [*recorded(dict(request.variables)).items()]
-    command = as_typed(sys.executable, folder, request.arguments, request.parameters, variables)
-    # The same on all nodes, where nothing was said of it.
-    arguments = [*request.arguments, "--output", request.output, "--log", request.log]
-    try:
-        task = declaration.task_of(request)
-        schema = record_schema()
-    except (declaration.DeclarationError, SchemaError) as error:
-        print(error, file=sys.stderr)
-        return _CANNOT_DO
-    identity = uuid.uuid4().hex
-    cores_of.restrict(request.cores, control_groups.whole_cores())
-    cores = cores_of.allowed()
-    common = node.common_environment(request)
-    with devices_for(request, isinstance(task.kind, SearchKind), common) as devices:
+    cores_of.restrict(options.cores, control_groups.whole_cores())
+    setup = Setup(
+        workload=workload,
+        kind=kinds.load(options.kind, options.kinds),
+        run=uuid.uuid4().hex,
+        folder="",
+        deadline=0.0,
+        cores=cores_of.allowed(),
+        common=node.common_environment(options),
+        devices=node.Devices(),
+        forks=forks,
+    )
+    with devices_for(setup) as devices:
         # After waiting for devices, which does not count.
         started = record.Started.at(time.monotonic())
-        output.prepare(request.output, request.log)
+        output.prepare(options.output, options.log)
         with temporary_folder() as folder:
-            deadline = started.monotonic + request.time_limit
-            setup = Setup(
-                task, schema, identity, folder, deadline, command, cores, common, devices, forks
-            )
-            result = measure(setup, started, arguments)
-            output.write(request.output, identity, record.encode(result))
-    print(record.summary(result, request.output), flush=True)
+            deadline = started.monotonic + options.time_limit
+            setup = replace(setup, folder=folder, deadline=deadline, devices=devices)
+            made = measure(setup, started)
+            output.write(options.output, setup.run, record.encode(made))
+    print(record.summary(made, options.output), flush=True)
     return 0
 
 
@@ -299,13 +251,13 @@ def main(arguments: Sequence[str]) -> int:
         signal_when_parent_dies(signal.SIGTERM)
         if str(os.getppid()) != parent:  # it has ended before the kernel could be asked
             return 128 + signal.SIGTERM
-    requests = [parse(words) for words in each_check(arguments)]
+    workloads = [parse(words) for words in each_check(arguments)]
     status = 0
     try:
         with signals_raise(), ForkServer() as server:
-            for request in requests:
+            for workload in workloads:
                 try:
-                    ended = run(request, server if len(requests) > 1 else None)
+                    ended = run(workload, server if len(workloads) > 1 else None)
                 except (machine_lock.MachineLockError, output.OutputError) as error:
                     print(error, file=sys.stderr)
                     ended = _CANNOT_WRITE

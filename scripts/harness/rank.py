@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Mapping, Optional
 from core import bounded, own_axes
 
 from harness import kinds
-from harness.adapter import Adapter, Case, Collectives, RankContext, Unsupported, require
+from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
 from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
 from harness.machine import allocator, interfaces
@@ -35,7 +35,9 @@ from harness.processes.shared_memory import remove_shared
 _SECONDS_TO_LEAVE = 10
 
 
-def rank_context_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> RankContext:
+def rank_context_from(
+    environment: Mapping[str, str], workload: Workload, threads: int
+) -> RankContext:
     """Return the rank context. Raises KeyError for a missing variable, ValueError where WORLD_SIZE
     contradicts FRAMEBENCH_ADDRESSES."""
     addresses = environment["FRAMEBENCH_ADDRESSES"].split(",")
@@ -47,9 +49,9 @@ def rank_context_from(environment: Mapping[str, str], spec: Dict[str, Any]) -> R
         rank=int(environment["RANK"]),
         local_rank=int(environment["LOCAL_RANK"]),
         addresses=addresses,
-        accelerator=spec["accelerator"],
-        threads=spec["threads"],
-        seed=spec["seed"],
+        accelerator=workload.options.accelerator,
+        threads=threads,
+        seed=workload.options.seed,
     )
 
 
@@ -129,7 +131,9 @@ def main(spec_path: str) -> int:
     faulthandler.enable()
     spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
-    rank_context = rank_context_from(os.environ, spec)
+    workload = Workload.from_json(spec["workload"])
+    options = workload.options
+    rank_context = rank_context_from(os.environ, workload, spec["threads"])
     report = Report(spec["folder"], rank_context.rank, spec["node"])
     adapter: Optional[Adapter] = None
     try:
@@ -138,17 +142,15 @@ def main(spec_path: str) -> int:
         if spec["preload"]:
             report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")
-        own_axes.load(spec["kinds"])
-        kind = kinds.load(spec["kind"], spec["kinds"])
-        workload = Workload(**dict(spec["workload"], case=Case.from_json(spec["workload"]["case"])))
+        own_axes.load(options.kinds)
+        kind = kinds.load(options.kind, options.kinds)
         if kind.independent_ranks:
             barrier = Barrier(spec["folder"], rank_context.rank, workload.case.devices_per_node)
-            adapter = load_framework(
-                kind, spec["framework_folder"], workload, independent_context(rank_context)
-            )
+            alone = independent_context(rank_context)
+            adapter = load_framework(kind, options.framework, workload, alone)
             context = Context(workload, rank_context, adapter, cores, report, barrier)
         else:
-            adapter = load_framework(kind, spec["framework_folder"], workload, rank_context)
+            adapter = load_framework(kind, options.framework, workload, rank_context)
             context = Context(workload, rank_context, adapter, cores, report)
         if adapter is not None:
             start_framework(context)
@@ -156,7 +158,7 @@ def main(spec_path: str) -> int:
         if "own" in workload.model_config:
             check_own_files(workload.model_config["own"])
         held = report.fields["huge_page_bytes"] = allocator.huge_page_bytes()
-        if spec["huge_pages"]:
+        if options.huge_pages:
             allocator.check_huge_pages(held)
     except BaseException as error:  # SystemExit too: a framework must not end a rank in silence
         report.fail(error=error, **describe(error, adapter))
@@ -201,11 +203,11 @@ def load(request: Dict[str, Any]) -> None:
     spec = bounded.read_json(request["spec"])
     os.environ.update(request["variables"])
     with contextlib.suppress(Exception):
-        own_axes.load(spec["kinds"])
-        case = Case.from_json(spec["workload"]["case"])
-        rank_context = rank_context_from(os.environ, spec)
-        adapter = load_adapter(spec["framework_folder"])
-        adapter(case, spec["workload"]["model_config"], rank_context).import_framework()
+        workload = Workload.from_json(spec["workload"])
+        own_axes.load(workload.options.kinds)
+        rank_context = rank_context_from(os.environ, workload, spec["threads"])
+        adapter = load_adapter(workload.options.framework)
+        adapter(workload.case, workload.model_config, rank_context).import_framework()
 
 
 def _main_of_fork(request: Dict[str, Any], parent: int, answers: int) -> int:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from core import bounded
+from core import RECORD_FORMAT, axes, bounded
 
-from harness.kind import SearchKind
+from harness import record
+from harness.kind import SearchKind, Workload
 from harness.processes.cleanup import Interrupted
 from harness.processes.parent_death import PARENT_VARIABLE
-from harness.record import record
-from harness.record.schema import errors
-from harness.request.declaration import Task
 
 #: Options of the search's command line that its runs do not share.
 _OWN = ("--kind", "--parameter", "--output", "--log")
@@ -33,36 +31,55 @@ class NoRecord(Exception):
         self.status = status
 
 
-def measure(
-    task: Task, kind: SearchKind, arguments: Sequence[str], schema: Mapping[str, Any]
-) -> record.Measured:
+def measure(workload: Workload, kind: SearchKind) -> record.Measured:
     """Run the search and return its attempts and final status.
 
-    ``arguments`` is the command line of the search, which its runs share except for the options in
-    ``_OWN``. Raises :class:`NoRecord`, :class:`harness.adapter.Unsupported` and
-    :class:`harness.processes.cleanup.Interrupted`, which is passed on to the run."""
-    request = task.request
-    command = [sys.executable, _HARNESS, *_shared(arguments), "--kind"]
-    command.append(kind.runs(request.parameters))
+    Its runs share its command line except for the options in ``_OWN``. Raises :class:`NoRecord`,
+    :class:`harness.adapter.Unsupported` and :class:`harness.processes.cleanup.Interrupted`, which
+    is passed on to the run."""
+    options = workload.options
     attempts: List[Dict[str, Any]] = []
     version = ""
-    with open(request.log, "a", encoding="utf-8") as log:
-        varied = kind.following(task.workload, attempts)
+    with open(options.log, "a", encoding="utf-8") as log:
+        varied = kind.following(workload, attempts)
         while varied is not None:
-            path, finished = _run(task, kind, varied, command, schema)
+            path, finished = _run(workload, kind.runs(workload.parameters), varied)
             version = finished["framework_version"]
-            attempts.append(
-                _attempt(varied, finished, os.path.relpath(path, os.path.dirname(request.output)))
-            )
+            relative = os.path.relpath(path, os.path.dirname(options.output))
+            attempts.append(_attempt(varied, finished, relative))
             label = " ".join(f"{axis} {value}" for axis, value in varied.items())
             print(f"{label}: {finished['status']}  {finished['reason']}", file=log, flush=True)
-            varied = kind.following(task.workload, attempts)
-        status, reason = kind.outcome(task.workload, attempts)
+            varied = kind.following(workload, attempts)
+        status, reason = kind.outcome(workload, attempts)
         print(f"{status}: {reason}", file=log)
-    return record.Measured(status, reason, [], attempts=attempts, framework_version=version)
+    return record.Measured(status, reason, attempts=attempts, framework_version=version)
 
 
-def _shared(arguments: Sequence[str]) -> List[str]:
+def _run(workload: Workload, kind: str, varied: Mapping[str, Any]) -> Tuple[str, Dict[str, Any]]:
+    """Return path and record of the run with the axes ``varied``; measure it unless its record
+    exists, in a folder next to that of the search."""
+    options, number = workload.options, 0
+    stem = "-".join(f"{axis}-{value}" for axis, value in varied.items())
+    while True:
+        name = f"{stem}-retry{number}" if number else stem
+        path = os.path.join(os.path.splitext(options.output)[0], f"{name}.json")
+        if not os.path.lexists(path):
+            break
+        existing = _read(path)
+        if existing and existing["kind"] == kind and varied.items() <= existing["case"].items():
+            return path, existing
+        number += 1  # truncated or somebody else's: it stays as it is
+    log = os.path.join(os.path.splitext(options.log)[0], f"{name}.log")
+    command = [sys.executable, _HARNESS, *_shared(options.arguments), "--kind", kind]
+    command += [w for axis, value in varied.items() for w in (axes.named(axis).option, str(value))]
+    status = _wait([*command, "--output", path, "--log", log])
+    finished = _read(path)
+    if status or finished is None:
+        raise NoRecord(status or 1)
+    return path, finished
+
+
+def _shared(arguments: List[str]) -> List[str]:
     """Return the arguments without the options in ``_OWN``."""
     remaining = iter(arguments)
     kept = []
@@ -75,62 +92,22 @@ def _shared(arguments: Sequence[str]) -> List[str]:
     return kept
 
 
-def _folder(path: str) -> str:
-    """Return the folder of the runs' files, next to ``path`` of the search."""
-    return os.path.splitext(path)[0]
-
-
-def _run(
-    task: Task,
-    kind: SearchKind,
-    varied: Mapping[str, Any],
-    command: Sequence[str],
-    schema: Mapping[str, Any],
-) -> Tuple[str, Dict[str, Any]]:
-    """Return path and record of the run with the axes ``varied``; measure it unless its record
-    exists."""
-    request = task.request
-    stem = "-".join(f"{axis}-{value}" for axis, value in varied.items())
-    number = 0
-    while True:
-        name = f"{stem}-retry{number}" if number else stem
-        path = os.path.join(_folder(request.output), f"{name}.json")
-        if not os.path.lexists(path):
-            break
-        existing = _read(path, schema)
-        is_same_kind = existing and existing["kind"] == kind.runs(request.parameters)
-        if existing and is_same_kind and varied.items() <= existing["case"].items():
-            return path, existing
-        number += 1  # truncated or somebody else's: it stays as it is
-    options = [word for axis, value in varied.items() for word in (_option(axis), str(value))]
-    places = ["--output", path, "--log", os.path.join(_folder(request.log), f"{name}.log")]
-    status = _wait([*command, *options, *places])
-    finished = _read(path, schema)
-    if status or finished is None:
-        raise NoRecord(status or 1)
-    return path, finished
-
-
-def _option(axis: str) -> str:
-    """Return the command line option of an axis."""
-    return "--" + axis.replace("_", "-")
-
-
-def _read(path: str, schema: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+def _read(path: str) -> Optional[Dict[str, Any]]:
     """Return a complete record, or None for anything else."""
     try:
         content = bounded.read_json(path)
     except (OSError, ValueError):
         return None
-    return None if errors(content, dict(schema)) else content
+    is_record = isinstance(content, dict) and content.get("format") == RECORD_FORMAT
+    return content if is_record else None
 
 
-def _wait(command: Sequence[str]) -> int:
+def _wait(command: List[str]) -> int:
     """Return the exit status of a command that ends with this process; 128 + N after signal N.
 
     Raises Interrupted after the command, which gets the same signal, has ended."""
     variables = {PARENT_VARIABLE: str(os.getpid())}
-    process = subprocess.Popen(list(command), env={**os.environ, **variables})
+    process = subprocess.Popen(command, env={**os.environ, **variables})
     try:
         status = process.wait()
     except Interrupted as interrupted:

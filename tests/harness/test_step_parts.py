@@ -62,7 +62,7 @@ def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
 def test_inference_has_no_parts(toy: Bench) -> None:
     done = toy.run("", kind="inference", parameters={"breakdown_steps": 3})
     assert (done.status, done.record) == (2, None)
-    assert "--kind inference has no parameter 'breakdown_steps'; it has: none" in done.stderr
+    assert "--parameter breakdown_steps: found an unknown key; allowed: none" in done.stderr
 
 
 def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:

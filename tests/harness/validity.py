@@ -1,4 +1,4 @@
-"""Validity of a record."""
+"""Validity of a record, and of a part of one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import jsonschema_rs
 from ..bench import ROOT
 
 
-def assert_valid(record: dict[str, Any]) -> None:
-    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
-    jsonschema_rs.validator_for(schema).validate(record)
+def assert_valid(record: Any, *part: str) -> None:
+    """Fail if a record, or the value of ``part`` in one, violates the schema."""
+    whole = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
+    schema = whole
+    for key in part:
+        schema = schema["properties"][key]
+    definitions = {"$defs": whole.get("$defs", {})}
+    jsonschema_rs.validator_for({**schema, **definitions}).validate(record)

@@ -11,12 +11,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from core.parallelism import DATA
 from harness.adapter import (
     Accumulation,
-    AllReduce,
-    ChainedMatmul,
     ExecutedMatmul,
     Generation,
     OwnModels,
-    Rounding,
     Unsupported,
     Variable,
     is_mixed,
@@ -24,17 +21,13 @@ from harness.adapter import (
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import Loading
-from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
-from harness.overlapping import Overlapped
+from harness.primitives import Primitives
 from harness.sharded import Sharded
 from harness.step_breakdown import StepPart, program_parts
 
 
-class JaxAdapter(
-    Generation, Accumulation, Rounding, OwnModels, CommonCapabilities, Loading, Sharded
-):
+class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading, Sharded):
     MODULE = "jax"
     GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
@@ -45,14 +38,11 @@ class JaxAdapter(
 
         # all that imports JAX at its top: from here on it is there
         from . import devices, generation, optimizers, programs, steps
-        from .micro import collectives, kernels, operations, overlap
         from .parallel import data_parallel
 
         self._jax: Any = jax
         self._devices, self._optimizers, self._data_parallel = devices, optimizers, data_parallel
         self._generation, self._programs, self._steps = generation, programs, steps
-        self._operations, self._collectives = operations, collectives
-        self._overlap, self._kernels = overlap, kernels
 
     def start(self) -> None:
         self.import_framework()
@@ -309,14 +299,6 @@ class JaxAdapter(
     def all_reduce(self, value: float) -> float:
         return float(self._ranks.total(value)) if self._ranks else value  # in float64
 
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        self._latest = self._jax.device_put(array, self._device)
-
-        def run() -> None:
-            self._latest = self._ranks.sum(self._latest)
-
-        return AllReduce(run, lambda: self.to_numpy(self._latest))
-
     def gradient_messages(self) -> List[int]:
         if self.case.compiler == "none":
             program = self._ranks.averaging(self._shared.parameters)
@@ -351,10 +333,6 @@ class JaxAdapter(
 
         return run
 
-    def matmul_result(self, left: Any, right: Any) -> Any:
-        arrays = [self._jax.device_put(array, self._device) for array in (left, right)]
-        return self.to_numpy(self._jax.jit(self._programs.multiply)(*arrays))
-
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
         self.to_generate_with(definition, "following")
@@ -378,41 +356,11 @@ class JaxAdapter(
         self._latest = run(tokens)
         return self._latest
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        jax = self._jax
-        a, b = (jax.device_put(x.astype(self._dtype), self._device) for x in (left, right))
-        run, self._latest = self._programs.compiled(jax.numpy.matmul, (a, b)), b
+    def primitives(self) -> Primitives:
+        from . import micro
 
-        def multiply() -> None:
-            self._latest = run(a, self._latest)
-
-        return ChainedMatmul(multiply, str(b.dtype))
-
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        if not self._collectives.has(operation):
-            raise self.no_collective(operation, self._collectives.LACKING)
-        return self._collectives.collective(
-            operation, array, dtype, self._device, self._ranks, self._note
-        )
-
-    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        return self._overlap.overlapped(
-            name, arrays, count, message, self._dtype, self._device, self._ranks, self._note
-        )
-
-    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        return self._collectives.sharded_matmul(
-            left, right, operation, self._dtype, self._device, self._ranks, self._note
-        )
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        operations, device = self._operations, self._device
-        return operations.operation(name, arrays, transposed, device, self._dtype, self._note)
-
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        return self._kernels.passes(layer, arrays, self._device, self._dtype, self._note)
+        arguments = (self.rank_context, self._device, self._dtype, self._ranks)
+        return micro.Primitives(*arguments, self._note)
 
     def _note(self, result: Any) -> None:
         """Keep the result that :meth:`synchronize` waits for."""

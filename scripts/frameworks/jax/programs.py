@@ -51,14 +51,6 @@ def proof(run: Callable[..., Any]) -> Dict[str, Any]:
     return counts
 
 
-def multiply(left: jax.Array, right: jax.Array) -> jax.Array:
-    """Multiply two matrices, see :meth:`harness.adapter.Rounding.matmul_result`."""
-    if left.ndim == 2:
-        return jax.numpy.matmul(left, right)
-    layout = ("NHWC", "HWIO", "NHWC")
-    return jax.lax.conv_general_dilated(left, right, (1, 1), "VALID", dimension_numbers=layout)
-
-
 def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
     """Return the dtypes of the operands of all matmuls in an executable, from XLA's optimised
     program."""

@@ -7,23 +7,20 @@ import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
-    ChainedMatmul,
     ExecutedMatmul,
     MatmulTrace,
     Numerics,
-    PeakMatmul,
     StepBreakdown,
     Unsupported,
     Variable,
 )
 from harness.batch_input import Checkpointing
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.common_capabilities import MicroOperations
+from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, eager_parts
 
 
-class MegEngineAdapter(
-    MatmulTrace, Numerics, PeakMatmul, StepBreakdown, SingleOperations, Checkpointing
-):
+class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Checkpointing):
     MODULE = "megengine"
     OUT_OF_MEMORY = ("failed to malloc",)
     KEEPS_RANDOM = False  # nothing returns the state of its generators
@@ -158,16 +155,7 @@ class MegEngineAdapter(
     def step_parts(self) -> List[StepPart]:
         return eager_parts(self._evaluate, self._backward, None, self._update)
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        a, b = map(self._megengine.tensor, (left, right))
+    def primitives(self) -> Primitives:
+        from . import micro
 
-        def multiply() -> None:
-            nonlocal b
-            b = self._megengine.functional.matmul(a, b)
-
-        return ChainedMatmul(multiply, b.dtype.name)
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        return self._operations.operation(name, arrays, transposed)
+        return micro.Primitives(self.rank_context, self._device, "float32")

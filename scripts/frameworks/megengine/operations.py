@@ -1,4 +1,4 @@
-"""Single operations, the matmuls that a model runs, and the precision in which they can."""
+"""Matmuls that a model runs, and the precision in which they can."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from typing import Any, Callable, Dict, List, Sequence
 import megengine
 import megengine.functional as F
 import megengine.module as M
-from harness import operations as names
 from harness.adapter import CONVOLUTION_OIHW, DENSE_OI, ExecutedMatmul, Unsupported, Variable
-from harness.operations import Operation, Transposed
 from megengine import Tensor
-
-OPERATIONS: Dict[str, Callable[..., Tensor]] = {
-    names.ADD: F.add,
-    names.MULTIPLY: F.mul,
-    names.EXP: F.exp,
-    names.SCALE: lambda x: x * names.SCALAR,
-    names.TRIAD: lambda x, y: x + y * names.SCALAR,
-}
 
 
 class Multiplication(M.Module):
@@ -39,20 +29,6 @@ def require_precision(precision: str) -> None:
             "MegEngine's kernels for CPUs compute in float32: float16 is a naive loop, and "
             "bfloat16 ends in an error"
         )
-
-
-def operation(name: str, arrays: Sequence[Any], transposed: Transposed) -> Operation:
-    """Return one operation, see :meth:`harness.operations.SingleOperations.operation`."""
-    operands = [megengine.tensor(array) for array in arrays]
-    results: List[Tensor] = []
-
-    def run() -> None:
-        if name == names.MATMUL:
-            results[:] = [F.matmul(*operands, *transposed)]
-        else:
-            results[:] = [OPERATIONS[name](*operands)]
-
-    return Operation(run, lambda: results[0].numpy(), operands[0].dtype.name)
 
 
 def state_of(model: M.Module) -> Dict[str, Variable]:

@@ -12,20 +12,16 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    AllReduce,
-    ChainedMatmul,
     ExecutedMatmul,
     Generation,
     OwnModels,
-    Rounding,
     Unsupported,
     Variable,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import Loading
-from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
+from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, program_parts
 
 #: Shared endings of names that MindSpore has others for.
@@ -39,7 +35,7 @@ ENDINGS = {
 STATISTICS = ("moving_mean", "moving_variance")
 
 
-class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapabilities, Loading):
+class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading):
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
     GENERATES_WITH = ("none", "jit")
@@ -58,14 +54,12 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
 
         # All that imports MindSpore at its top: from here on it is there.
         from . import matmuls, optimizers, programs, steps
-        from .micro import collectives, operations
         from .parallel import data_parallel
 
         self._mindspore: Any = mindspore
         self._ops, self._executor = ops, _pynative_executor
         self._matmuls, self._optimizers = matmuls, optimizers
         self._programs_of, self._steps = programs, steps
-        self._operations, self._collectives = operations, collectives
         self._data_parallel = data_parallel
 
     def start(self) -> None:
@@ -273,37 +267,13 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
     def training_parts(self) -> Sequence[Any]:
         return self._network, self._optimizer
 
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        held = self._mindspore.Tensor(array)
-
-        def run() -> None:
-            nonlocal held
-            held = self._group.sum(held)
-
-        return AllReduce(run, lambda: held.asnumpy())
-
     def gradient_messages(self) -> List[int]:
         return [4 * int(gradient.size) for gradient in self._gradients]
 
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        if operation not in self._collectives.FUNCTIONS:
-            raise self.no_collective(operation, self._collectives.refusal(operation))
-        return self._collectives.collective(operation, array)
+    def primitives(self) -> Primitives:
+        from . import micro
 
-    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        ranks = self.rank_context.world_size
-        return self._collectives.sharded_matmul(left, right, operation, ranks)
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        return self._operations.operation(name, arrays, transposed)
-
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        raise Unsupported(
-            "MindSpore's value_and_grad runs a forward pass in each backward pass, which cannot be "
-            "timed alone"
-        )
+        return micro.Primitives(self.rank_context, "CPU", "float32")
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -317,18 +287,6 @@ class MindSporeAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapa
 
     def stop(self) -> None:
         self._group.leave()
-
-    def matmul_result(self, left: Any, right: Any) -> Any:
-        return self._matmuls.multiply(left, right)
-
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        a, b = (self._mindspore.Tensor(array) for array in (left, right))
-
-        def multiply() -> None:
-            nonlocal b
-            b = self._ops.matmul(a, b)
-
-        return ChainedMatmul(multiply, str(b.dtype).lower())
 
 
 def _set_once(mindspore: Any, threads: int) -> None:

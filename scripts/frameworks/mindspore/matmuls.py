@@ -32,15 +32,6 @@ def refuse_halves() -> None:
     raise Unsupported("this adapter has no mixed precision, though MindSpore multiplies bfloat16")
 
 
-def multiply(left: Any, right: Any) -> Any:
-    """Multiply two arrays, see :meth:`harness.adapter.Rounding.matmul_result`."""
-    if left.ndim == 2:
-        return ops.matmul(Tensor(left), Tensor(right)).asnumpy()
-    images = Tensor(np.ascontiguousarray(left.transpose(0, 3, 1, 2)))
-    kernel = Tensor(np.ascontiguousarray(right.transpose(3, 2, 0, 1)))
-    return ops.conv2d(images, kernel).asnumpy().transpose(0, 2, 3, 1)
-
-
 class Watch(MsDispatchMode):
     """Record of the operators that run in its context, and of which of them multiply matrices."""
 

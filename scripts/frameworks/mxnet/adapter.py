@@ -13,27 +13,16 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    AllReduce,
-    ChainedMatmul,
     ExecutedMatmul,
-    Rounding,
     Unsupported,
     Variable,
     is_mixed,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
 from harness.loader import DeviceArray, Loading
-from harness.operations import (
-    NEITHER,
-    AttentionShape,
-    ForwardBackward,
-    Layer,
-    Operation,
-    Transposed,
-)
 from harness.optimizers import NO_DECAY, left_out
+from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, eager_parts
 
 if TYPE_CHECKING:
@@ -43,7 +32,7 @@ ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the share
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
+class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
     MODULE = "mxnet"
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
     KEEPS_RANDOM = False
@@ -62,12 +51,10 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
 
         # all that imports MXNet at its top: from here on it is there
         from . import devices, matmuls, optimizers, steps
-        from .micro import kernels, operations
 
         self._mx: Any = mx
         self._devices, self._optimizers, self._matmuls = devices, optimizers, matmuls
         self._steps = steps
-        self._operations, self._kernels = operations, kernels
         self._data_parallel = data_parallel
 
     def start(self) -> None:
@@ -291,9 +278,6 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
     def all_reduce(self, value: float) -> float:
         return self._group.total(value) if self._group else value
 
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        return AllReduce(*self._group.prepare_all_reduce(array, self._context))
-
     def gradient_messages(self) -> List[int]:
         # one for each; the kvstore cuts large ones alike here and there
         return [array.size * self._devices.itemsize(array.dtype) for array in self._gradients]
@@ -306,59 +290,10 @@ class MXNetAdapter(Accumulation, Rounding, CommonCapabilities, Loading):
             update=self._update,
         )
 
-    def matmul_result(self, left: Any, right: Any) -> Any:
-        return self._matmuls.multiply(*self._arrays((left, right))).asnumpy()
+    def primitives(self) -> Primitives:
+        from . import micro
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        a, b = self._arrays((left, right))
-        if self._dtype != "float32":
-            dtype = self._devices.DTYPES[self._dtype]
-            a, b = (self._mx.nd.amp_cast(array, dtype=dtype) for array in (a, b))
-
-        def multiply() -> None:
-            nonlocal b
-            # not dot, which has no bfloat16
-            b = self._mx.nd.FullyConnected(b, a, num_hidden=len(left), no_bias=True)
-
-        return ChainedMatmul(multiply, self._devices.name_of(b.dtype))
-
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        self._require_sum(operation, dtype)
-        contribution = self._mx.nd.array(array, dtype="float32", ctx=self._context)
-        held = contribution.copy()
-        run, result = self._group.all_reduce_of(held)
-        return CollectiveOperation(lambda: contribution.copyto(held), run, result)
-
-    def _require_sum(self, operation: str, dtype: str) -> None:
-        if operation != ALL_REDUCE:
-            raise self.no_collective(operation, "its kvstore adds up arrays, and nothing else")
-        if dtype != "float32":
-            raise self.no_collective(operation, f"no {dtype} in its parameter server")
-
-    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        self._require_sum(operation, self._dtype)
-        a, b = self._arrays((left, right))
-        held = self._mx.nd.dot(a, b)
-        communicate, result = self._group.all_reduce_of(held)
-
-        def matmul() -> None:
-            self._mx.nd.dot(a, b, out=held)
-
-        def both() -> None:
-            matmul()
-            communicate()
-
-        return MatmulCollective(matmul, communicate, both, result, "float32")
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        return self._operations.operation(name, arrays, transposed, self._context, self._dtype)
-
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        if isinstance(layer, AttentionShape):
-            raise Unsupported("MXNet has no attention as one operator")
-        return self._kernels.convolution(layer, arrays, self._context, self._dtype)
+        return micro.Primitives(self.rank_context, self._context, self._dtype, self._group)
 
     def stop(self) -> None:
         if self._group:

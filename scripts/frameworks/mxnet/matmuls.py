@@ -27,16 +27,6 @@ FUSED = {
 }
 
 
-def multiply(left: mx.nd.NDArray, right: mx.nd.NDArray) -> mx.nd.NDArray:
-    """Multiply two arrays, channels first, see :meth:`harness.adapter.Rounding.matmul_result`."""
-    if left.ndim == 2:
-        return mx.nd.FullyConnected(left, right.T, num_hidden=right.shape[1], no_bias=True)
-    kernel = right.transpose((3, 2, 0, 1))
-    images, size = left.transpose((0, 3, 1, 2)), kernel.shape[2:]
-    product = mx.nd.Convolution(images, kernel, num_filter=len(kernel), kernel=size, no_bias=True)
-    return product.transpose((0, 2, 3, 1))
-
-
 def telling(operator: str) -> int:
     """Return the index of the operand that gives the size of a matmul.
 

@@ -9,30 +9,19 @@ from typing import Any, Dict, List, Sequence, Tuple
 from harness.adapter import (
     CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
-    AllReduce,
-    ChainedMatmul,
     ExecutedMatmul,
-    Rounding,
     Unsupported,
     Variable,
     is_mixed,
     state_of_modules,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import DeviceArray, Loading
-from harness.operations import (
-    NEITHER,
-    AttentionShape,
-    ForwardBackward,
-    Layer,
-    Operation,
-    Transposed,
-)
+from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, eager_parts, program_parts
 
 
-class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
+class OneFlowAdapter(CommonCapabilities, Loading):
     MODULE = "oneflow"
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
     KEEPS_RANDOM = False  # behind set_rng_state it draws other numbers than behind get_rng_state
@@ -52,14 +41,11 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
 
         # All that imports OneFlow at its top: from here on it is there.
         from . import devices, graphs, matmuls, mixed_precision, optimizers, steps
-        from .micro import collectives, kernels, operations
         from .parallel import data_parallel
 
         self._oneflow: Any = oneflow
         self._steps, self._graphs, self._optimizers = steps, graphs, optimizers
         self._matmuls, self._data_parallel = matmuls, data_parallel
-        self._operations, self._collectives = operations, collectives
-        self._kernels = kernels
         self._devices = devices
         self._device = devices.take(self.rank_context)
         self._channels_last = devices.channels_last()
@@ -262,10 +248,6 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
     def compiled(self) -> Dict[str, Any]:
         return self._graphs.proof(self._graph)
 
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        tensor = self._oneflow.tensor(array, device=self._device)
-        return AllReduce(lambda: self._oneflow.comm.all_reduce(tensor), tensor.numpy)
-
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
             raise Unsupported("nn.Graph does not tell in which messages gradients go")
@@ -289,37 +271,8 @@ class OneFlowAdapter(Rounding, CommonCapabilities, Loading):
             update=self._update,
         )
 
-    def matmul_result(self, left: Any, right: Any) -> Any:
-        return self._matmuls.multiply(left, right, self._device).numpy()
+    def primitives(self) -> Primitives:
+        from . import micro
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        oneflow = self._oneflow
-        dtype = self._amp or oneflow.float32
-        a, b = (oneflow.tensor(x, dtype=dtype, device=self._device) for x in (left, right))
-
-        def multiply() -> None:
-            nonlocal b
-            b = oneflow.matmul(a, b)
-
-        return ChainedMatmul(multiply, str(b.dtype).replace("oneflow.", ""))
-
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        collectives, device = self._collectives, self._device
-        return collectives.collective(operation, array, dtype, device, self.rank_context)
-
-    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        collectives, device, ranks = self._collectives, self._device, self.rank_context.world_size
         dtype = self._amp or self._oneflow.float32
-        return collectives.sharded_matmul(left, right, operation, device, dtype, ranks)
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        dtype = self._amp or self._oneflow.float32
-        return self._operations.operation(name, arrays, transposed, self._device, dtype)
-
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        if isinstance(layer, AttentionShape):
-            raise Unsupported("OneFlow has no attention with gradients as one operator")
-        dtype = self._amp or self._oneflow.float32
-        return self._kernels.convolution(layer, arrays, self._device, dtype)
+        return micro.Primitives(self.rank_context, self._device, dtype)

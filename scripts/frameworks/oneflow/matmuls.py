@@ -36,16 +36,6 @@ class Multiplication(nn.Module):
         return oneflow._C.matmul(a, b, transpose_b=self.transpose_b)
 
 
-def multiply(left: Any, right: Any, device: str) -> Tensor:
-    """Multiply two arrays, channels first, see :meth:`harness.adapter.Rounding.matmul_result`."""
-    if left.ndim == 2:
-        a, b = (oneflow.tensor(array, device=device) for array in (left, right))
-        return oneflow.matmul(a, b)
-    images = oneflow.tensor(left.transpose(0, 3, 1, 2).copy(), device=device)
-    kernel = oneflow.tensor(right.transpose(3, 2, 0, 1).copy(), device=device)
-    return nn.functional.conv2d(images, kernel).permute(0, 2, 3, 1)
-
-
 def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
     """Return the matmuls of one ``forward()`` in eager mode, by what their modules put out. Buffers
     of ``model`` (running statistics) and the random state are left as they were."""

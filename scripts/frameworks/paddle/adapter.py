@@ -15,21 +15,16 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
-    AllReduce,
-    ChainedMatmul,
     ExecutedMatmul,
     Generation,
     MicroBatch,
-    Rounding,
     Variable,
     is_mixed,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import Loading
-from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
-from harness.overlapping import Overlapped
+from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, eager_parts
 
 if TYPE_CHECKING:
@@ -39,7 +34,7 @@ if TYPE_CHECKING:
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Loading):
+class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
     MODULE = "paddle"
     OUT_OF_MEMORY = ("ResourceExhausted",)
     KEEPS_RANDOM = False
@@ -55,14 +50,11 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
 
         # all that imports Paddle at its top: from here on it is there
         from . import compiler, devices, matmuls, optimizers, steps
-        from .micro import collectives, kernels, operations, overlap
         from .parallel import data_parallel
 
         self._paddle: Any = paddle
         self._compiler, self._devices, self._data_parallel = compiler, devices, data_parallel
         self._matmuls, self._steps, self._optimizers = matmuls, steps, optimizers
-        self._operations, self._collectives = operations, collectives
-        self._overlap, self._kernels = overlap, kernels
 
     def start(self) -> None:
         self.import_framework()
@@ -255,10 +247,6 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
     def compiled(self) -> Dict[str, Any]:
         return self._compiler.proof(self._network, self.case.compiler)
 
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        tensor, all_reduce = self._paddle.to_tensor(array), self._paddle.distributed.all_reduce
-        return AllReduce(lambda: all_reduce(tensor), tensor.numpy)
-
     def gradient_messages(self) -> List[int]:
         return self._data_parallel.group_bytes(self._wrapped)
 
@@ -270,9 +258,6 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
             averaged=self._differentiate if self._process_group else None,
             update=self._update,
         )
-
-    def matmul_result(self, left: Any, right: Any) -> Any:
-        return self._matmuls.multiply(left, right).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -286,32 +271,10 @@ class PaddleAdapter(Generation, Accumulation, Rounding, CommonCapabilities, Load
         with paddle.no_grad(), mixed:
             return run(None if tokens is None else paddle.to_tensor(tokens))
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        paddle = self._paddle
-        a, b = (paddle.to_tensor(array).astype(self._dtype) for array in (left, right))
+    def primitives(self) -> Primitives:
+        from . import micro
 
-        def multiply() -> None:
-            nonlocal b
-            b = paddle.matmul(a, b)
-
-        return ChainedMatmul(multiply, b.dtype.name.lower())
-
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        return self._collectives.collective(operation, array, dtype, self.rank_context)
-
-    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        return self._overlap.overlapped(name, arrays, count, message, self._dtype)
-
-    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        return self._collectives.sharded_matmul(left, right, operation, self._dtype)
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        return self._operations.operation(name, arrays, transposed, self._dtype)
-
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        return self._kernels.passes(layer, arrays, self._dtype)
+        return micro.Primitives(self.rank_context, self._paddle.get_device(), self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -47,15 +47,6 @@ def _unchanged(model: nn.Layer) -> Iterator[None]:
     paddle.set_rng_state(state)
 
 
-def multiply(left: Any, right: Any) -> paddle.Tensor:
-    """Multiply two arrays, channels first, see :meth:`harness.adapter.Rounding.matmul_result`."""
-    if left.ndim == 2:
-        return paddle.matmul(paddle.to_tensor(left), paddle.to_tensor(right))
-    images = paddle.to_tensor(left.transpose(0, 3, 1, 2))
-    kernel = paddle.to_tensor(right.transpose(3, 2, 0, 1))
-    return nn.functional.conv2d(images, kernel).transpose([0, 2, 3, 1])
-
-
 def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
     """Return the matmuls of one ``forward()`` in the dynamic graph, by dtype alone."""
     with paddle.no_grad():

@@ -21,13 +21,16 @@ from harness.adapter import (
     is_mixed,
     micro_batches,
     state_of_modules,
+    zeros,
 )
+from harness.common_capabilities import CommonCapabilities
 from harness.device_memory import DeviceMemory
 from harness.loader import Loading
+from harness.operations import Operation
+from harness.primitives import Primitives
 from harness.sharded import Sharded
 from harness.step_breakdown import StepPart, eager_parts
-
-from .micro.benchmarks import MicroBenchmarks
+from harness.transfers import PairTransfers, Transfers
 
 if TYPE_CHECKING:
     from .steps import Outputs
@@ -37,7 +40,9 @@ class PyTorchAdapter(
     Generation,
     Accumulation,
     OwnModels,
-    MicroBenchmarks,
+    CommonCapabilities,
+    Transfers,
+    PairTransfers,
     Sharded,
     DeviceMemory,
     Loading,
@@ -384,6 +389,28 @@ class PyTorchAdapter(
 
     def gradient_messages(self) -> List[int]:
         return self._data_parallel.bucket_bytes(self._wrapped)
+
+    def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
+        tensors = [self._torch.from_numpy(zeros(size)).to(self._device) for size in messages]
+        return lambda: self._data_parallel.all_reduce_together(tensors)
+
+    def primitives(self) -> Primitives:
+        from . import micro
+
+        memory_format = getattr(self._definition, "MEMORY_FORMAT", None)
+        arguments = (self.rank_context, self._device, self._dtype)
+        return micro.Primitives(*arguments, memory_format, self._in_float8)
+
+    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
+        from . import micro
+
+        return micro.transfer(direction, array, pinned, self._device)
+
+    def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
+        from . import micro
+
+        devices = [self._torch.device("cuda", number) for number in (sender, receiver)]
+        return micro.transfer_between(devices[0], devices[1], array, self._device)
 
     def step_parts(self) -> List[StepPart]:
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.

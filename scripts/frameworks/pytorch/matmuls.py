@@ -6,7 +6,6 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import torch
-import torch.nn.functional as F
 from harness.adapter import ExecutedMatmul
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -54,16 +53,6 @@ FORMULAS = {
     torch.ops.aten._cudnn_rnn: _recurrent_flops,
     torch.ops.aten._grouped_mm: _grouped_flops,
 }
-
-
-def multiply(left: Any, right: Any, device: torch.device) -> Tensor:
-    """Multiply two matrices as a convolution in channels_last, see
-    :meth:`harness.adapter.Rounding.matmul_result`."""
-    a, b = (torch.from_numpy(array).to(device) for array in (left, right))
-    if a.dim() == 2:
-        return a @ b
-    kernel = b.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
-    return F.conv2d(a.permute(0, 3, 1, 2), kernel).permute(0, 2, 3, 1)
 
 
 class MatmulWatch(TorchDispatchMode):

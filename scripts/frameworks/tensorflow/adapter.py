@@ -16,21 +16,16 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    AllReduce,
-    ChainedMatmul,
     ExecutedMatmul,
     Generation,
     Mismatch,
     OwnModels,
-    Rounding,
     Variable,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import CollectiveOperation, MatmulCollective
 from harness.loader import DeviceArray, Loading
-from harness.operations import NEITHER, ForwardBackward, Layer, Operation, Transposed
-from harness.overlapping import Overlapped
+from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, program_parts
 
 # The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
@@ -56,7 +51,7 @@ RECURRENT_KINDS = {
 }
 
 
-class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCapabilities, Loading):
+class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading):
     MODULE = "tensorflow"
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
@@ -76,13 +71,10 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
 
         # All that imports TensorFlow at its top: from here on it is there.
         from . import devices, generation, graphs, optimizers, steps
-        from .micro import collectives, kernels, operations, overlap
 
         self._tf: Any = tf
         self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
         self._generation, self._steps = generation, steps
-        self._operations, self._collectives = operations, collectives
-        self._overlap, self._kernels = overlap, kernels
         tf.get_logger().setLevel("ERROR")
 
     def start(self) -> None:
@@ -312,14 +304,6 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
     def all_reduce(self, value: float) -> float:
         return float(self._sum(self._tf.constant(value, self._tf.float64)).numpy())
 
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        held = [self._tf.constant(array)]
-
-        def run() -> None:
-            held[0] = self._sum(held[0])
-
-        return AllReduce(run, lambda: held[0].numpy())
-
     def gradient_messages(self) -> List[int]:
         return self._graphs.collective_bytes(self._step)
 
@@ -349,43 +333,11 @@ class TensorFlowAdapter(Generation, Accumulation, Rounding, OwnModels, CommonCap
         )
         self._proved = self._generator.over_one
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        tf = self._tf
-        dtype = tf.keras.mixed_precision.global_policy().compute_dtype
-        a, b = (tf.cast(tf.constant(array), dtype) for array in (left, right))
-        run = self._steps.traced(tf.matmul).get_concrete_function(a, b)
+    def primitives(self) -> Primitives:
+        from . import micro
 
-        def multiply() -> None:
-            nonlocal b
-            b = run(a, b)
-
-        return ChainedMatmul(multiply, b.dtype.name)
-
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        if operation not in self._collectives.OPERATIONS:
-            raise self.no_collective(operation, self._collectives.LACKING)
-        return self._collectives.collective(operation, array, dtype, self._strategy)
-
-    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        dtype = self._matmul_dtype()
-        return self._overlap.overlapped(name, arrays, count, message, dtype, self._strategy)
-
-    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        dtype = self._matmul_dtype()
-        return self._collectives.sharded_matmul(left, right, operation, dtype, self._strategy)
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        dtype = self._matmul_dtype()
-        return self._operations.operation(name, arrays, transposed, dtype)
-
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        return self._kernels.passes(layer, arrays, self._matmul_dtype())
-
-    def _matmul_dtype(self) -> str:
-        """Return the compute dtype of operations without a model."""
-        return str(self._tf.keras.mixed_precision.global_policy().compute_dtype)
+        dtype = str(self._tf.keras.mixed_precision.global_policy().compute_dtype)
+        return micro.Primitives(self.rank_context, self._device_name, dtype, self._strategy)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:

@@ -9,10 +9,7 @@ import warnings
 from typing import Any, Callable, Dict, List, Sequence
 
 from harness.adapter import (
-    AllReduce,
-    ChainedMatmul,
     ExecutedMatmul,
-    Rounding,
     Unsupported,
     Variable,
     in_shared_layout,
@@ -20,21 +17,12 @@ from harness.adapter import (
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
 from harness.loader import Loading
-from harness.operations import (
-    NEITHER,
-    AttentionShape,
-    ForwardBackward,
-    Layer,
-    Operation,
-    Transposed,
-)
-from harness.overlapping import Overlapped
+from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, program_parts
 
 
-class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
+class TensorFlow1Adapter(CommonCapabilities, Loading):
     MODULE = "tensorflow"
     FROM_DLPACK = "experimental.dlpack.from_dlpack"
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
@@ -52,14 +40,11 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
         # All that imports TensorFlow at its top: from here on it is there.
         from . import compiler, devices, graphs, mixed_precision, optimizers, steps, variables
-        from .micro import collectives, kernels, operations, overlap
 
         self._tf: Any = tf
         self._compiler, self._devices, self._graphs = compiler, devices, graphs
         self._mixed_precision, self._optimizers = mixed_precision, optimizers
         self._steps, self._variables = steps, variables
-        self._operations, self._collectives = operations, collectives
-        self._overlap, self._kernels = overlap, kernels
 
     def start(self) -> None:
         self.import_framework()
@@ -234,13 +219,6 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
             nodes = self._graphs.optimized(self._config, operations)
         return self._graphs.matmuls(nodes)
 
-    def matmul_result(self, left: Any, right: Any) -> Any:
-        tf, graph = self._tf, self._tf.Graph()
-        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
-            a, b = (tf.placeholder(tf.float32, array.shape) for array in (left, right))
-            matmul = tf.matmul(a, b) if left.ndim == 2 else tf.nn.conv2d(a, b, [1] * 4, "VALID")
-        return self._session(graph).run(matmul, {a: left, b: right})
-
     def forward_dtypes_run(self) -> bool:
         return not is_mixed(self.case.precision)  # which is a rewriting of the graph
 
@@ -250,39 +228,19 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
     def all_reduce(self, value: float) -> float:
         return float(self._sum(value))
 
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        tf, graph = self._tf, self._tf.Graph()
-        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
-            operand = tf.placeholder(tf.float32, array.shape)
-            # A server keeps a variable by its name, and a collective's shape by its key, whatever
-            # graph they are in; the keys of the gradients are below.
-            held = tf.get_local_variable(f"exchanged_{array.size}", initializer=operand)
-            key = self._devices.ALL_REDUCE_KEY + array.size
-            total = self._devices.all_reduce(held, self.rank_context, key, mean=False)
-            update = tf.assign(held, total).op
-        run = self._session(graph)
-        run.run(held.initializer, {operand: array})
-        return AllReduce(run.make_callable(update), run.make_callable(held.value()))
-
     def gradient_messages(self) -> List[int]:
         sent = self._training.gradients.values()  # each by a collective of its own
         return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
-        tf, graph = self._tf, self._tf.Graph()
-        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
-            held = {
-                size: tf.get_local_variable(f"sent_{size}", initializer=tf.zeros(zeros(size).shape))
-                for size in set(messages)
-            }
-            sums = [
-                self._devices.all_reduce(held[size], self.rank_context, key, mean=False)
-                for key, size in enumerate(messages, self._devices.TOGETHER_KEY)
-            ]
-            start = tf.local_variables_initializer()
-        run = self._session(graph)
-        run.run(start)
-        return run.make_callable([total.op for total in sums])  # one run, as the step is
+        sizes, primitives = sorted(set(messages)), self._primitives("float32")
+
+        def make(*tensors: Any) -> Sequence[Any]:
+            held = dict(zip(sizes, tensors))
+            return [[primitives.all_reduced(held[size]).op for size in messages]]
+
+        (run,) = primitives.callables(make, [zeros(size) for size in sizes])
+        return run  # one run, as the step is
 
     def step_parts(self) -> List[StepPart]:
         tensors = {"forward": self._logits, "backward": self._training.local}
@@ -295,60 +253,17 @@ class TensorFlow1Adapter(Rounding, CommonCapabilities, Loading):
         }
         return program_parts(programs, self._step)
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        tf, graph = self._tf, self._tf.Graph()
-        arrays = {"left": left, "right": right}
+    def primitives(self) -> Primitives:
         if is_mixed(self.case.precision):
             self._require_amp()
-            # what the rewrite makes of operands, without its conversions around a single matmul
-            arrays = {name: array.astype("float16") for name, array in arrays.items()}
-        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
-            resident = self._variables.resident(arrays)
-            matmul = tf.matmul(resident["left"], resident["right"])
-            update = resident["right"].assign(matmul, read_value=False)
-        session = self._session(graph)
-        self._variables.load(resident, arrays, session)
-        return ChainedMatmul(session.make_callable(update), matmul.dtype.name)
+            # what the rewrite makes of operands, without its conversions around a single operation
+            return self._primitives("float16")
+        return self._primitives("float32")
 
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        self._require_sum(operation)
-        return self._collectives.all_reduce(array, dtype, self.rank_context, self._session)
+    def _primitives(self, dtype: str) -> Any:
+        from . import micro
 
-    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        arrays = self._operands(*arrays)
-        return self._overlap.overlapped(
-            name, arrays, count, message, self.rank_context, self._session
-        )
-
-    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        self._require_sum(operation)
-        left, right = self._operands(left, right)
-        return self._collectives.sharded_matmul(left, right, self.rank_context, self._session)
-
-    def _require_sum(self, operation: str) -> None:
-        if operation != ALL_REDUCE:
-            reason = "its strategies average gradients, and tf.distribute offers no more"
-            raise self.no_collective(operation, reason)
-
-    def _operands(self, *arrays: Any) -> Sequence[Any]:
-        """Return operands in the dtype of matmuls."""
-        if self.case.precision == "fp32":
-            return arrays
-        self._require_amp()
-        return [array.astype("float16") for array in arrays]
-
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        device = self._devices.device_name(self.rank_context)
-        arrays = self._operands(*arrays)
-        return self._operations.operation(name, arrays, transposed, device, self._session)
-
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        if isinstance(layer, AttentionShape):
-            raise Unsupported("TensorFlow 1 has no attention as one operator")
-        device = self._devices.device_name(self.rank_context)
-        return self._kernels.convolution(layer, self._operands(*arrays), device, self._session)
+        return micro.Primitives(self.rank_context, dtype, self._session)
 
     def _require_amp(self) -> None:
         with self._tf.Graph().as_default():

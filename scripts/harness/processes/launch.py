@@ -12,19 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import (
-    Any,
-    Collection,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Set,
-    Union,
-)
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Union
 
 from core import signals
 
@@ -32,7 +20,7 @@ from harness import variables
 from harness.messages import report
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
 from harness.processes.memory import HeldMemory
-from harness.processes.own_time import RUN_VARIABLE
+from harness.processes.own_time import RUN_VARIABLE, Members
 from harness.processes.shared_memory import remove_shared
 
 #: Seconds that other ranks may continue after one has failed, to report what they saw.
@@ -118,7 +106,7 @@ def common_environment(
     if not set(keeps).intersection(variables.BROUGHT):
         common["PYTHONNOUSERSITE"] = "1"
     if cores_per_device is not None:
-        common.update({name: str(cores_per_device) for name in variables.THREAD_VARIABLES})
+        common.update(dict.fromkeys(variables.THREAD_VARIABLES, str(cores_per_device)))
     if accelerator == "cpu":
         common["CUDA_VISIBLE_DEVICES"] = ""
     else:
@@ -150,16 +138,15 @@ def start_ranks(
     share: Share,
     cores: Sequence[Sequence[int]],
     common: Mapping[str, str],
-    log: str,
-    files: Sequence[int] = (),
-    forks: Optional[ForkServer] = None,
+    files: Sequence[int],
+    forks: Optional[ForkServer],
 ) -> None:
     """Start the ranks of ``spec`` that are this node's ``share``, and add each to ``started``.
 
     ``cores``: of each of them, empty where it is not pinned. ``files``: inherited by them.
     ``forks``: starts a rank on a CPU; the kernel ends it with this process, so it need not inherit
     files. Raises OSError."""
-    folder = spec["folder"]
+    folder, options = spec["folder"], spec["workload"]["options"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
         json.dump(spec, file)
@@ -169,16 +156,16 @@ def start_ranks(
     os.mkdir(temporary, 0o700)
     for local_rank, pinned in enumerate(cores):
         rank = share.first_rank + local_rank
-        rank_environment = rank_variables(rank, local_rank, share.addresses, share.run, pinned)
-        own = dict(common, TMPDIR=temporary, **rank_environment)
+        identity = rank_variables(rank, local_rank, share.addresses, share.run, pinned)
+        own = {**common, "TMPDIR": temporary, **identity}
         # A separate folder, so that nothing of the user's is imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
-        path = log_path(log, rank)
+        path = log_path(options["log"], rank)
         with open(path, "wb") as output:
             process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
-            if forks and spec["accelerator"] == "cpu":
-                framework = spec["framework_folder"]
+            if forks and options["accelerator"] == "cpu":
+                framework = options["framework"]
                 process = forks.start(spec_path, framework, common, own, here, output.fileno())
             process = process or subprocess.Popen(
                 [sys.executable, START_RANK, spec_path],
@@ -216,44 +203,38 @@ def _failed(rank: RankProcess, folder: str) -> bool:
     return not (final and fields.get("status") == "ok")
 
 
-def processes_of(run: str, groups: Collection[int] = ()) -> List[int]:
-    """Return the ids of running processes that have the mark of the ``run`` in their environment,
-    as compilers' workers have in sessions of their own, or are in one of the process ``groups``."""
-    mark = f"{RUN_VARIABLE}={run}".encode()
-    numbers = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):  # ended meanwhile, or another user's
-            with open(f"/proc/{name}/stat", "rb") as file:
-                state, _, group = file.read().rpartition(b")")[2].split()[:3]
-            if state == b"Z":
-                continue
-            if int(group) not in groups:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    if mark not in file.read().split(b"\0"):
-                        continue
-            numbers.append(int(name))
-    return numbers
-
-
 def end(run: str, ranks: Sequence[RankProcess], at_once: bool = False) -> None:
     """End the ranks of a run on this node with all that they started.
 
     By SIGTERM, which Python's trackers of shared memory outlive to remove it; then, or ``at_once``,
     by SIGKILL."""
-    groups = {rank.process.pid for rank in ranks}
+    members, groups = Members(run, os.getpid()), {rank.process.pid for rank in ranks}
     now = time.monotonic()
     patience, late = now if at_once else now + _TERM_SECONDS, now + _TERM_SECONDS + _KILL_SECONDS
     ended: Set[int] = set()
-    left = processes_of(run, groups)
+    left = _running(members, groups)
     while left and time.monotonic() < late:
         impatient = time.monotonic() >= patience
-        for process in left if impatient else set(left) - ended:
+        for process in left if impatient else left - ended:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL if impatient else signal.SIGTERM)
-        ended.update(left)
+        ended |= left
         time.sleep(0.01)
-        left = processes_of(run, groups)
+        left = _running(members, groups)
     remove_shared(ended)
+
+
+def _running(members: Members, groups: Set[int]) -> Set[int]:
+    """Return the processes of a run that have not ended, and those in its ranks' process
+    ``groups``: forks have the environment of the process that imported their framework."""
+    left, marked = set(), set(members.find())
+    for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            with open(f"/proc/{process}/stat", "rb") as file:
+                state, _, group = file.read().rpartition(b")")[2].split()[:3]
+            if state != b"Z" and (process in marked or int(group) in groups):
+                left.add(process)
+    return left
 
 
 def _stop(run: str, ranks: Sequence[RankProcess], why: Stop) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import pwd
 import stat
 import sys
 import time
@@ -21,6 +22,15 @@ FOLDER_VARIABLE = "FRAMEBENCH_LOCKS"
 FOLDER = os.environ.get(FOLDER_VARIABLE) or "/tmp/framebench-locks"
 _PAUSE_SECONDS = 0.2
 _CAUSES = "Runs of one call meet only by --set-threads, --max-threads or a profile with one of them"
+
+
+def owner(output: str) -> str:
+    """Return the text by which those who wait know this process, which measures ``output``."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        user = str(os.getuid())
+    return f"process {os.getpid()} of {user}, which measures {output}"
 
 
 class MachineLockError(Exception):

@@ -6,6 +6,7 @@ told apart only where the sum exceeds the limit, because the kernel walks over a
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from typing import Dict, Iterable, List, NamedTuple, Optional
@@ -58,17 +59,17 @@ def allowed(limit: Optional[Limit], spare: bool, part: float = 1.0) -> Optional[
 
 
 class HeldMemory:
-    """Memory that the processes of ``run`` hold, without its ``launcher``.
+    """Memory that the processes of ``run`` hold, without this one, its launcher.
 
     ``limit``: in bytes, None without one; ``proc``: the folder /proc. ``peak``: most bytes held
     together. ``others``: most that others held meanwhile. ``next_look``: when to look again, in
     monotonic seconds."""
 
-    def __init__(self, run: str, launcher: int, limit: Optional[int], proc: str = "/proc") -> None:
+    def __init__(self, run: str, limit: Optional[int], proc: str = "/proc") -> None:
         self.limit = limit
         self.peak = self.others = 0
         self.next_look = 0.0
-        self._members = Members(run, launcher, proc)
+        self._members = Members(run, os.getpid(), proc)
         self._members.ignore_present()
         self._proc = proc
 

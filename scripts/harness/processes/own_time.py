@@ -1,4 +1,4 @@
-"""CPU time of the run's own processes, to tell it from that of others on the machine."""
+"""Processes of a run, known by the mark in their environment, and the CPU time that they take."""
 
 from __future__ import annotations
 
@@ -13,16 +13,10 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _NEW_SECONDS = 1.0
 
 
-class _Times(NamedTuple):
-    """CPU seconds of a process, and of its children that ended and were waited for."""
-
-    parent: int
-    own: float
-    children: float
-
-
 class Members:
-    """Processes whose environment names ``run``, without its ``launcher``."""
+    """Processes whose environment names ``run``, without the ``launcher``.
+
+    Compilers' workers are found this way, too, which have sessions of their own."""
 
     def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
         self._mark = f"{RUN_VARIABLE}={run}".encode()
@@ -69,19 +63,38 @@ class Members:
             return False  # another user's, or ended meanwhile
 
 
-class OwnTime:
-    """CPU time of all processes whose environment names ``run``, and of their ``launcher``.
+class ProcessTimes(NamedTuple):
+    """CPU seconds of a process, and of its children that ended and were waited for."""
 
-    ``proc``: the folder /proc."""
+    parent: int
+    own: float
+    children: float
+
+
+def times_of(process: int, proc: str = "/proc") -> Optional[ProcessTimes]:
+    """Return the CPU times of a process; None without it."""
+    try:
+        with open(f"{proc}/{process}/stat", "rb") as file:
+            # The process name in brackets may hold any character.
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    user, system, of_children, system_of_children = (int(word) / _TICKS for word in fields[11:15])
+    return ProcessTimes(int(fields[1]), user + system, of_children + system_of_children)
+
+
+class OwnTime:
+    """CPU time of all processes of ``run``, and of their ``launcher``. ``proc``: the folder
+    /proc."""
 
     def __init__(self, run: str, launcher: int, proc: str = "/proc") -> None:
         self._members = Members(run, launcher, proc)
         self._launcher = launcher
         self._proc = proc
-        self._last: Dict[int, _Times] = {}
+        self._last: Dict[int, ProcessTimes] = {}
         self._lost = 0.0
         self._ranks = 0.0
-        self._before = self._times(launcher)
+        self._before = times_of(launcher, proc)
 
     @property
     def processes(self) -> Set[int]:
@@ -93,12 +106,9 @@ class OwnTime:
         the launcher itself (``launcher``). Neither ever falls."""
         # An ended process is in its parent's account once it was waited for. The launcher is read
         # first, so that a rank that ends meanwhile is missed once rather than counted twice.
-        launcher = self._times(self._launcher)
-        now = {}
-        for process in self._members.find():
-            times = self._times(process)
-            if times is not None:
-                now[process] = times
+        launcher = times_of(self._launcher, self._proc)
+        read = {process: times_of(process, self._proc) for process in self._members.find()}
+        now = {process: times for process, times in read.items() if times is not None}
         for process, gone in self._last.items():
             if process not in now and gone.parent not in now and gone.parent != self._launcher:
                 self._lost += gone.own + gone.children  # nobody of ours will account for it
@@ -108,17 +118,3 @@ class OwnTime:
             total += launcher.children - self._before.children
         self._ranks = max(self._ranks, total)
         return {"ranks": self._ranks, "launcher": launcher.own if launcher else 0.0}
-
-    def _times(self, process: int) -> Optional[_Times]:
-        try:
-            with open(f"{self._proc}/{process}/stat", "rb") as file:
-                # The process name in brackets may hold any character.
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            return None
-        user, system, children_user, children_system = (int(word) for word in fields[11:15])
-        return _Times(
-            int(fields[1]),
-            (user + system) / _TICKS,
-            (children_user + children_system) / _TICKS,
-        )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from typing import Any, Dict, List, Mapping, Optional
-
-from harness.request.command_line import Request
 
 #: Variables that name the image inside a container.
 _CONTAINER_VARIABLES = ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
@@ -16,14 +15,14 @@ def loaded_modules(environment: Mapping[str, str]) -> List[str]:
     return [name for name in environment.get("LOADEDMODULES", "").split(":") if name]
 
 
-def missing(request: Request, environment: Mapping[str, str]) -> Optional[str]:
+def missing(options: Namespace, environment: Mapping[str, str]) -> Optional[str]:
     """Return which requested software is missing; None if all is present."""
-    if request.image is not None:
-        wrong = _wrong_image(request.image, environment)
+    if options.image is not None:
+        wrong = _wrong_image(options.image, environment)
         if wrong:
             return wrong
     loaded = loaded_modules(environment)
-    for name in request.modules:
+    for name in options.modules:
         if not any(module == name or module.startswith(name + "/") for module in loaded):
             return f"module {name} was asked for; loaded are: {', '.join(loaded) or 'none'}"
     return None
@@ -39,9 +38,9 @@ def _wrong_image(asked: str, environment: Mapping[str, str]) -> Optional[str]:
     return None
 
 
-def fields(request: Request, environment: Mapping[str, str]) -> Dict[str, Any]:
+def fields(options: Namespace, environment: Mapping[str, str]) -> Dict[str, Any]:
     """Return the image or all loaded modules, for the record's ``environment``; {} where neither
     was requested."""
-    if request.image is not None:
-        return {"image": request.image, "image_digest": request.image_digest}
-    return {"modules": loaded_modules(environment)} if request.modules else {}
+    if options.image is not None:
+        return {"image": options.image, "image_digest": options.image_digest}
+    return {"modules": loaded_modules(environment)} if options.modules else {}

@@ -4,128 +4,65 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, List, Sequence, Tuple, TypeVar
 
-from core import axes
+from core import axes, inputs, own_axes
 
-from harness import kinds
-from harness.kind import REQUIRED, TOPOLOGY, Kind, Parameter
+from harness import kinds, variables
+from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
+from harness.machine import allocator
 from harness.measuring.warm_up import FEWEST
-from harness.processes.memory import Limit
-from harness.request import own_model
-from harness.request.options import CHECK, DEFAULTS, make_parser
+from harness.processes.memory import parse_limit
+from harness.request import declaration, own_model
 from harness.request.secret import is_secret, kind_of, private_variables
+from harness.samples import folder
 
+_Value = TypeVar("_Value")
+
+#: Values of --emulated.
+MEASURE, SKIP = "measure", "skip"
+#: Option of one of several checks.
+CHECK = "--check"
+PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
+_NO_CREDENTIAL = (
+    "allowed: what records and archives may show, and every user of this machine may read; a "
+    "credential that a run needs is exported to it, or read from a file of yours"
+)
 #: Options whose value is a path, and those of the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
 
 
-@dataclass(frozen=True)
-class Request:
-    """A requested run.
-
-    Paths are absolute; ``time_limit`` is in seconds. Fields that the benchmark lacks are None.
-    ``axes``: values by name; ``kinds``: folder of the user's benchmarks; ``parameters``: all that
-    the benchmark declares; ``arguments``: the command line.
-    """
-
-    kind: str
-    kinds: Optional[str]
-    parameters: Dict[str, Any]
-    framework: Optional[str]
-    model: Optional[str]
-    source: Optional[str]
-    axes: Dict[str, Any]
-    data: Optional[str]
-    bad_images: str
-    emulated: str
-    accelerator: str
-    cores_per_device: Optional[int]
-    warmup_steps: int
-    warmup_limit: Optional[int]
-    timed_steps: int
-    timed_seconds: Optional[int]
-    time_limit: float
-    memory_limit: Optional[Limit]
-    spare_memory: bool
-    seed: int
-    repeat: int
-    node: Optional[str]
-    variant: Optional[str]
-    variables: Tuple[Tuple[str, str], ...]
-    preload: Optional[str]
-    huge_pages: bool
-    cores: Optional[int]
-    side_by_side: bool
-    install_method: str
-    prefix: Optional[str]
-    pins: Tuple[Tuple[str, str], ...]
-    image: Optional[str]
-    image_digest: Optional[str]
-    modules: Tuple[str, ...]
-    output: str
-    log: str
-    arguments: Tuple[str, ...]
-
-
-#: Axes that may be absent even if the benchmark has them.
-_OPTIONAL = ("sequence_length",)
-
-
-def parse(arguments: Sequence[str]) -> Request:
-    """Return the request in ``arguments``. Exits with status 2 and a message if they are
+def parse(arguments: Sequence[str]) -> Workload:
+    """Return the run that ``arguments`` ask for. Exits with status 2 and a message if they are
     invalid."""
-    parser = make_parser(arguments)
-    _refuse_credentials(parser, arguments)
-    parsed = vars(parser.parse_args(list(arguments)))
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--kind", default="")
+    early.add_argument("--kinds", type=os.path.abspath)
+    asked = early.parse_known_args(list(arguments))[0]
+    parser = argparse.ArgumentParser(
+        prog="scripts/harness",
+        usage="%(prog)s --kind NAME --accelerator {cpu,cuda} [option ..]",
+        description="Measure one run of one case in processes of its own; leave one record.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     try:
-        kind = kinds.load(parsed["kind"], parsed["kinds"])
-        framework, model = parsed["framework"], parsed["model"]
-        parsed.update(axes=_case(kind, parsed), framework=framework, model=model)
-        parsed["parameters"] = _parameters(kind, parsed["parameters"])
-        if kind.seed_of_each_repeat:
-            parsed["seed"] += parsed["repeat"] - 1
+        own_axes.load(asked.kinds)
+    except ValueError as error:
+        parser.error(f"--kinds {asked.kinds}: {error}")
+    try:
+        _add_options(parser)
+        kind = kinds.load(asked.kind, asked.kinds) if asked.kind else None
+        parser.epilog = _describe_parameters(kind) if kind else None
+        _refuse_credentials(arguments)
+        options = parser.parse_args(list(arguments))
+        assert kind is not None, "the parser requires one"
+        return _workload(kind, options, arguments)
     except (kinds.UnknownKind, ValueError) as error:
         parser.error(str(error))
-    parsed["pins"] = tuple(parsed["pins"])
-    variables_file = parsed.pop("variables_file")
-    try:
-        from_file = private_variables(variables_file)
-    except OSError as error:
-        parser.error(f"--variables: {variables_file}: {error.strerror}")
-    except ValueError as error:
-        parser.error(f"--variables: {error}")
-    parsed["variables"] = (*from_file, *parsed["variables"])
-    parsed["modules"] = tuple(parsed["modules"])
-    for name, value in parsed["variables"]:
-        if is_secret(name, value):
-            parser.error(
-                f"--variable {name}: found what looks like a credential; allowed: what records and "
-                "archives may show; a credential that a run needs is exported to it, or read from "
-                "a file of yours"
-            )
-    if parsed["preload"] and parsed["huge_pages"]:
-        parser.error("--huge-pages is of glibc's allocator, which --preload replaces")
-    limit = parsed["warmup_limit"]
-    fewest = max(FEWEST, parsed["warmup_steps"])
-    if limit is not None and limit < fewest:
-        parser.error(f"--warmup-limit must be {fewest} or more, not {limit}")
-    if parsed["accelerator"] == "cpu" and parsed["cores_per_device"] is None:
-        parsed["cores_per_device"] = 1
-    nodes = parsed["axes"]["nodes"]
-    if nodes > 1 and parsed["node"] is not None:
-        parser.error("--node is of runs on one node")
-    one_gpu = parsed["accelerator"] == "cuda" and nodes * parsed["axes"]["devices_per_node"] == 1
-    if parsed["side_by_side"] and not one_gpu:
-        parser.error("--side-by-side is for runs of one GPU")
-    parsed["output"] = parsed["output"] or _new_output(parsed)
-    parsed["log"] = parsed["log"] or os.path.splitext(parsed["output"])[0] + ".log"
-    parsed["arguments"] = tuple(arguments)
-    del parsed["check"]
-    return Request(**parsed)
 
 
 def each_check(arguments: Sequence[str]) -> List[List[str]]:
@@ -136,104 +73,320 @@ def each_check(arguments: Sequence[str]) -> List[List[str]]:
     return [[*shared, *shlex.split(text)] for text in checks.check] or [shared]
 
 
-def _refuse_credentials(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
-    """Exit if an argument looks like a credential, without showing it."""
+def repeating(workload: Workload, executable: str, harness: str) -> List[str]:
+    """Return the command line that repeats a run from any folder.
+
+    Paths are absolute, also those among the parameters. Output options are left out, so that this
+    run's files are not overwritten. Variables are as records show them, because their file is
+    temporary."""
+    words = [executable, harness]
+    remaining = iter(workload.options.arguments)
+    for word in remaining:
+        name, separator, value = word.partition("=")
+        if name not in (*_PATHS, *_LEFT, "--variable", "--variables", "--parameter"):
+            words.append(word)
+            continue
+        value = value if separator else next(remaining)
+        if name in _PATHS:
+            words += [name, own_model.absolute(value)]
+        elif name == "--parameter":
+            parameter = value.partition("=")[0]
+            words += [name, f"{parameter}={workload.parameters[parameter]}"]
+    pairs = variables.recorded(workload.options.variables).items()
+    return words + [word for pair in pairs for word in ("--variable", "=".join(pair))]
+
+
+def _saying_why(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """Return ``read`` as an argparse type whose error shows the reason.
+
+    Argparse hides the message of a ValueError.
+    """
+
+    def typed(text: str) -> _Value:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return typed
+
+
+_count, _whole, _seconds = map(_saying_why, (axes.count, at_least(0), above_zero))
+
+
+def _pin(text: str) -> Tuple[str, str]:
+    match = PIN.match(text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"must read NAME==VERSION, not {text!r}")
+    return match.group("name"), match.group("version")
+
+
+def _allocator(text: str) -> str:
+    if text in allocator.names() or os.path.isabs(text):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"must be {', '.join(allocator.names())} or an absolute path, not {text!r}"
+    )
+
+
+def _source(text: str) -> str:
+    if text.isidentifier():
+        return text
+    raise argparse.ArgumentTypeError(f"must be the name of a package, not {text!r}")
+
+
+def _pair(text: str) -> Tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not (separator and name.isidentifier()):
+        raise argparse.ArgumentTypeError(f"must read NAME=VALUE, not {text!r}")
+    return name, value
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    path = os.path.abspath
+    add = parser.add_argument_group("benchmark").add_argument
+    add("--kind", required=True, metavar="NAME", help=", ".join(kinds.names()))
+    add("--kinds", metavar="FOLDER", type=path, help="where there are more of them")
+    add(
+        "--parameter",
+        dest="parameters",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="NAME=VALUE",
+        help="of the kind; --kind NAME --help lists them",
+    )
+    add = parser.add_argument_group("case").add_argument
+    add("--framework", metavar="FOLDER", type=path, help="a folder in scripts/frameworks")
+    add(
+        "--model",
+        metavar="CONFIG.json",
+        type=own_model.absolute,
+        help=f"or of your own: {own_model.ALLOWED}",
+    )
+    add("--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)")
+    for axis in axes.asked():
+        if axis.name not in ("framework", "model"):
+            usual = declaration.DEFAULTS.get(axis.name, axis.default)
+            default = "" if usual is None else f" (default: {usual})"
+            metavar = "N" if axis.form == axes.COUNT else "NAME"
+            read = _saying_why(axis.type)
+            add(axis.option, type=read, metavar=metavar, help=axis.help + default)
+    add("--data", metavar="FOLDER", type=path, help=f"for --input {', '.join(inputs.READING)}")
+    add = parser.add_argument_group("measuring").add_argument
+    add("--accelerator", required=True, choices=["cpu", "cuda"])
+    add(
+        "--bad-images",
+        choices=[folder.REFUSE, folder.SKIP],
+        default=folder.REFUSE,
+        help="whether an image of --data that cannot be read ends the run, or is left out and "
+        "counted (default: %(default)s)",
+    )
+    add(
+        "--emulated",
+        choices=[MEASURE, SKIP],
+        default=MEASURE,
+        help="whether a precision that this CPU emulates is measured, or ends the run as "
+        "unsupported before it starts (default: %(default)s)",
+    )
+    add(
+        "--cores-per-device",
+        type=_count,
+        metavar="N",
+        help="logical cores and threads of a rank (cpu: 1 if not said; cuda: not pinned)",
+    )
+    add(
+        "--cores",
+        type=_count,
+        metavar="N",
+        help="most logical cores for the run (default: those of this process, within the CPU quota "
+        "of its control groups)",
+    )
+    add("--warmup-steps", type=_count, metavar="N", default=20, help="(default: %(default)s)")
+    add(
+        "--warmup-limit",
+        type=_count,
+        metavar="N",
+        help="warm up until the step time has settled, with at most so many steps",
+    )
+    add("--timed-steps", type=_count, metavar="N", default=100, help="(default: %(default)s)")
+    add(
+        "--timed-seconds",
+        type=_count,
+        metavar="N",
+        help="time at least --timed-steps, and as many steps as take about so long",
+    )
+    add("--time-limit", type=_seconds, metavar="SECONDS", default=3600.0, help="of the whole run")
+    add(
+        "--memory-limit",
+        type=_saying_why(parse_limit),
+        metavar="LIMIT",
+        help="limit for all ranks on this node together: 16GiB, or a share of the node's memory "
+        "(default: none)",
+    )
+    add(
+        "--spare-memory",
+        action="store_true",
+        help="3%% less than that, so that what fits now fits in later runs too",
+    )
+    add("--seed", type=_whole, metavar="N", default=0, help="(default: %(default)s)")
+    add("--repeat", type=_count, metavar="N", default=1, help="(default: %(default)s)")
+    add("--variant", metavar="NAME", help="name of this side of an A/B test")
+    add("--node", metavar="NAME", help="the node to measure; a run on another node fails")
+    add(
+        "--variable",
+        dest="variables",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="NAME=VALUE",
+        help="environment variable of the ranks, which every user of the machine may read",
+    )
+    add(
+        "--variables",
+        dest="variables_file",
+        metavar="FILE",
+        type=path,
+        help="environment variables, as a JSON object in a file that only you can read",
+    )
+    add(
+        "--preload",
+        metavar="NAME",
+        type=_allocator,
+        help=f"allocator that the ranks load before all else: {', '.join(allocator.names())}, or "
+        "the path of a library",
+    )
+    add(
+        "--huge-pages",
+        action="store_true",
+        help="the ranks' own allocator, glibc's, asks for transparent huge pages",
+    )
+    add(
+        "--side-by-side",
+        action="store_true",
+        help="on one of several GPUs while other such runs use the rest; without it a run waits "
+        "until it has the machine for itself",
+    )
+    add(
+        CHECK,
+        metavar="'ARGUMENTS'",
+        help="further arguments of a verification or peak-FLOPS benchmark, with a record of its "
+        "own; several follow each other, on a CPU in forks of a process that has imported the "
+        "framework once",
+    )
+    add = parser.add_argument_group("environment").add_argument
+    add(
+        "--install-method",
+        default="hand",
+        choices=["venv", "conda", "interpreter", "modules", "container", "hand"],
+    )
+    add("--prefix", metavar="DIR", help="sys.prefix there must be")
+    add(
+        "--pin",
+        dest="pins",
+        action="append",
+        default=[],
+        type=_pin,
+        metavar="NAME==VERSION",
+        help="package that there must be",
+    )
+    add("--image", metavar="NAME", help="path or URI of the container's")
+    add("--image-digest", metavar="HEX", help="which build of it that is")
+    add(
+        "--module",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="environment module that must be loaded",
+    )
+    add = parser.add_argument_group("what it leaves").add_argument
+    add("--output", metavar="PATH.json", type=path, help="default: a new file in this folder")
+    add("--log", metavar="PATH.log", type=path, help="default: beside the output")
+
+
+def _describe_parameters(kind: Kind) -> str:
+    """Return the end of the help: the parameters that a kind declares."""
+    lines = [f"parameters of {kind.name}:"] if kind.parameters else []
+    for parameter in kind.parameters:
+        unit = f"{parameter.unit} " if parameter.unit else ""
+        usual = "" if parameter.default is REQUIRED else f" (default: {parameter.default})"
+        lines.append(f"  {parameter.name:<20}  {unit}{parameter.help}{usual}")
+    return "\n".join(lines)
+
+
+def _refuse_credentials(arguments: Sequence[str]) -> None:
+    """Raise ValueError for an argument that looks like a credential, without showing it."""
     before = ""
     for word in arguments:
         option, _, value = word.partition("=") if word.startswith("--") else (before, "", word)
         name = value.partition("=")[0] if option == "--variable" else ""
         if kind_of(word):
-            parser.error(
-                f"{option or 'an argument'} {name}".strip() + f": found {kind_of(word)}; allowed: "
-                "what records and archives may show, and every user of this machine may read; a "
-                "credential that a run needs is exported to it, or read from a file of yours"
-            )
+            what = f"{option or 'an argument'} {name}".strip()
+            raise ValueError(f"{what}: found {kind_of(word)}; {_NO_CREDENTIAL}")
         before = word
 
 
-def _case(kind: Kind, parsed: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the values of all axes, with defaults.
-
-    Raises ValueError for an axis that the benchmark does not have, and for a missing one.
-    """
-    case, own = {}, (*kind.all_axes, *TOPOLOGY)
-    for axis in axes.asked():
-        value, usual = parsed.pop(axis.name), DEFAULTS.get(axis.name, axis.default)
-        if axis.name not in own and value is not None:
-            raise ValueError(f"--kind {kind.name} has no {axis.option}")
-        if axis.name in own and value is None and axis.name not in _OPTIONAL:
-            if usual is None:
-                raise ValueError(f"--kind {kind.name} needs {axis.option}")
-            value = usual
-        case[axis.name] = value
-    return case
-
-
-def _parameters(kind: Kind, pairs: Sequence[Tuple[str, str]]) -> Dict[str, Any]:
-    """Return the value of each parameter that the benchmark declares.
-
-    Raises ValueError for an unknown, invalid or missing parameter.
-    """
-    declared = {parameter.name: parameter for parameter in kind.parameters}
-    values = {name: parameter.default for name, parameter in declared.items()}
-    for name, text in pairs:
-        if name not in declared:
-            allowed = ", ".join(declared) or "none"
-            raise ValueError(f"--kind {kind.name} has no parameter {name!r}; it has: {allowed}")
-        values[name] = _value(declared[name], text)
-    for name, value in values.items():
-        if value is REQUIRED:
-            raise ValueError(
-                f"--kind {kind.name} needs --parameter {name}=..: {declared[name].help}"
-            )
-    return values
-
-
-def _value(parameter: Parameter, text: str) -> Any:
+def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str]) -> Workload:
+    """Return the run, with defaults. Raises ValueError where options do not fit each other, the
+    kind, the framework or the model."""
+    options.arguments = list(arguments)
+    texts = {name: [text] for name, text in options.parameters}
+    parameters = {name: values[0] for name, values in kind.read_parameters(texts).items()}
     try:
-        return parameter.type(text)
+        private = private_variables(options.variables_file)
+    except OSError as error:
+        raise ValueError(f"--variables: {options.variables_file}: {error.strerror}") from None
     except ValueError as error:
-        raise ValueError(f"--parameter {parameter.name}={text}: {error}") from None
+        raise ValueError(f"--variables: {error}") from None
+    options.variables = {**private, **dict(options.variables)}
+    for name, value in options.variables.items():
+        if is_secret(name, value):
+            what = "what looks like a credential"
+            raise ValueError(f"--variable {name}: found {what}; {_NO_CREDENTIAL}")
+    if options.preload and options.huge_pages:
+        raise ValueError("--huge-pages is of glibc's allocator, which --preload replaces")
+    limit, fewest = options.warmup_limit, max(FEWEST, options.warmup_steps)
+    if limit is not None and limit < fewest:
+        raise ValueError(f"--warmup-limit must be {fewest} or more, not {limit}")
+    if options.accelerator == "cpu" and options.cores_per_device is None:
+        options.cores_per_device = 1
+    if kind.seed_of_each_repeat:
+        options.seed += options.repeat - 1
+    framework = declaration.read_framework(options.framework) if options.framework else None
+    model_config = declaration.read_model(options.model, options.source) if options.model else {}
+    model_config = declaration.of_length(model_config, options.sequence_length)
+    case = declaration.case_of(kind, parameters, options, framework, model_config)
+    if case.nodes > 1 and options.node is not None:
+        raise ValueError("--node is of runs on one node")
+    if options.side_by_side and (options.accelerator != "cuda" or case.devices > 1):
+        raise ValueError("--side-by-side is for runs of one GPU")
+    options.output = options.output or _new_output(options)
+    options.log = options.log or os.path.splitext(options.output)[0] + ".log"
+    unsupported = declaration.unsupported(framework, case, model_config) if framework else None
+    return Workload(
+        case=case,
+        model_config=model_config,
+        parameters=parameters,
+        warmup_steps=options.warmup_steps,
+        warmup_limit=options.warmup_limit,
+        timed_steps=options.timed_steps,
+        timed_seconds=options.timed_seconds,
+        data=options.data,
+        bad_images=options.bad_images,
+        package=framework.package if framework else "",
+        unsupported=unsupported,
+        options=options,
+    )
 
 
-def _new_output(parsed: Dict[str, Any]) -> str:
+def _new_output(options: argparse.Namespace) -> str:
     """Return an unused path in the working directory, named after the run."""
-    paths = (parsed["framework"] or "", os.path.splitext(parsed["model"] or "")[0])
+    paths = (options.framework or "", os.path.splitext(options.model or "")[0])
     names = [os.path.basename(path) for path in paths if path]
-    parts = [*names, parsed["kind"], f"r{parsed['repeat']}"]
-    stem = os.path.abspath("-".join(parts))
+    stem = os.path.abspath("-".join([*names, options.kind, f"r{options.repeat}"]))
     number, path = 1, f"{stem}.json"
     while os.path.lexists(path):
         number += 1
         path = f"{stem}-{number}.json"
     return path
-
-
-def as_typed(
-    executable: str,
-    folder: str,
-    arguments: Sequence[str],
-    parameters: Mapping[str, Any],
-    variables: Sequence[Tuple[str, str]],
-) -> List[str]:
-    """Return the command line that repeats this run from any folder.
-
-    Paths are absolute, also those among the ``parameters``. Output options are left out, so
-    that this run's files are not overwritten. Each of ``variables`` is listed, because their file
-    is temporary.
-    """
-    typed = [executable, folder]
-    remaining = iter(arguments)
-    for word in remaining:
-        name, separator, value = word.partition("=")
-        if name in ("--variable", "--variables"):
-            value = value if separator else next(remaining)
-        elif name in (*_PATHS, *_LEFT):
-            value = value if separator else next(remaining)
-            typed += [name, own_model.absolute(value)] if name in _PATHS else []
-        elif name == "--parameter":
-            parameter = (value if separator else next(remaining)).partition("=")[0]
-            typed += [name, f"{parameter}={parameters[parameter]}"]
-        else:
-            typed.append(word)
-    return typed + [word for pair in variables for word in ("--variable", "=".join(pair))]

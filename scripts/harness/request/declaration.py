@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from core import axes, bounded, framework_keys, precisions
 from core.inputs import READING
 from core.merging import merge_patch
 from core.parallelism import DATA, form_of, mismatch
 
-from harness import kinds, optimizers
+from harness import optimizers
 from harness.adapter import Case
-from harness.kind import Kind, Workload
+from harness.kind import TOPOLOGY, Kind
 from harness.request import own_model
-from harness.request.command_line import Request
 from harness.samples import masking
 from harness.samples.folder import size_of
 
+#: Default values of axes on the command line.
+DEFAULTS: Dict[str, Any] = {
+    "precision": precisions.default(),
+    "compiler": "none",
+    "nodes": 1,
+    "devices_per_node": 1,
+}
 
-class DeclarationError(Exception):
+
+class DeclarationError(ValueError):
     """Unreadable framework folder or model config, or a request that does not fit them."""
 
 
@@ -134,56 +142,25 @@ def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> D
     return {**model_config, "hyperparameters": hyper} if phases else model_config
 
 
-class Task(NamedTuple):
-    """A requested run, with the declarations of benchmark, framework and model.
-
-    ``framework``: None for a benchmark that needs none.
-    """
-
-    request: Request
-    kind: Kind
-    framework: Optional[Framework]
-    workload: Workload
-
-    @property
-    def case(self) -> Case:
-        return self.workload.case
-
-
-def task_of(request: Request) -> Task:
-    """Return the task of a request. Raises :class:`DeclarationError`."""
-    kind = kinds.load(request.kind, request.kinds)
-    framework = None if request.framework is None else read_framework(request.framework)
-    model_config = {} if request.model is None else read_model(request.model, request.source)
-    model_config = of_length(model_config, request.axes["sequence_length"])
-    workload = Workload(
-        case=_case_of(request, kind, framework, model_config),
-        model_config=model_config,
-        parameters=request.parameters,
-        warmup_steps=request.warmup_steps,
-        warmup_limit=request.warmup_limit,
-        timed_steps=request.timed_steps,
-        timed_seconds=request.timed_seconds,
-        data=request.data,
-        bad_images=request.bad_images,
-    )
-    return Task(request, kind, framework, workload)
-
-
-def _case_of(
-    request: Request, kind: Kind, framework: Optional[Framework], model_config: Dict[str, Any]
+def case_of(
+    kind: Kind,
+    parameters: Mapping[str, Any],
+    options: Namespace,
+    framework: Optional[Framework],
+    model_config: Dict[str, Any],
 ) -> Case:
     """Return the requested case; ``native`` becomes the framework's own compiler if it has one.
 
-    Raises :class:`DeclarationError` for a missing or needless sequence length or data folder, for
-    an axis that the mode does not have, and for a parallelism with another number of devices.
+    Raises ValueError for an axis that the kind does not have or needs, and
+    :class:`DeclarationError` for what the model, the mode or the number of devices excludes.
     """
-    lengths = model_config.get("sequence_lengths")
-    if lengths and request.axes["sequence_length"] is None:
+    values = _values_of_axes(kind, options)
+    length, lengths = values["sequence_length"], model_config.get("sequence_lengths")
+    if lengths and length is None:
         raise DeclarationError(f"{model_config['name']} needs --sequence-length")
-    if model_config and not lengths and request.axes["sequence_length"] is not None:
+    if model_config and not lengths and length is not None:
         raise DeclarationError(f"{model_config['name']} has no --sequence-length")
-    mode, values = kind.mode(request.parameters), request.axes
+    mode = kind.mode(parameters)
     for axis in axes.BUILT_IN:
         if mode not in axis.applies_to and values[axis.name] not in (None, axis.default):
             allowed = ", ".join(axis.applies_to)
@@ -191,11 +168,11 @@ def _case_of(
     reason = mismatch(values["parallelism"] or DATA, values["nodes"] * values["devices_per_node"])
     if reason:
         raise DeclarationError(f"--parallelism: {reason}")
-    reads = request.axes["input"] in READING or kind.reads_images
-    if reads and request.data is None:
-        option = f"--kind {kind.name}" if kind.reads_images else f"--input {request.axes['input']}"
+    reads = values["input"] in READING or kind.reads_images
+    if reads and options.data is None:
+        option = f"--kind {kind.name}" if kind.reads_images else f"--input {values['input']}"
         raise DeclarationError(f"{option} needs --data FOLDER")
-    if request.data is not None and not reads:
+    if options.data is not None and not reads:
         raise DeclarationError(
             f"--data is of --input {', '.join(READING)}, and of kinds that read images"
         )
@@ -210,10 +187,25 @@ def _case_of(
         batch_per_device=values["batch_per_device"] or 1,
         precision=values["precision"] or (precisions.default() if framework else ""),
         compiler=native or compiler or "none",
-        sequence_length=values["sequence_length"],
+        sequence_length=length,
     )
     optional = {axis.name: values[axis.name] for axis in axes.optional()}
     return case.having({name: value for name, value in optional.items() if value is not None})
+
+
+def _values_of_axes(kind: Kind, options: Namespace) -> Dict[str, Any]:
+    """Return the values of all axes, with defaults; None for those that the kind does not have."""
+    values, own = {}, (*kind.all_axes, *TOPOLOGY)
+    for axis in axes.asked():
+        value, usual = getattr(options, axis.name), DEFAULTS.get(axis.name, axis.default)
+        if axis.name not in own and value is not None:
+            raise ValueError(f"--kind {kind.name} has no {axis.option}")
+        if axis.name in own and value is None and axis.name != "sequence_length":
+            if usual is None:
+                raise ValueError(f"--kind {kind.name} needs {axis.option}")
+            value = usual
+        values[axis.name] = value
+    return values
 
 
 def _has_module(folder: str, name: str) -> bool:
@@ -221,27 +213,8 @@ def _has_module(folder: str, name: str) -> bool:
     return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
-def unsupported(task: Task) -> Optional[str]:
-    """Return why the run is unsupported, by declarations alone; None if it may be supported."""
-    if not task.framework:
-        return None
-    return _unsupported_by(task.framework, task.case, task.workload.model_config)
-
-
-def too_few_cores(task: Task, cores: int) -> str:
-    """Return why the logical ``cores`` of this process are too few for the run; "" if not."""
-    devices, per_device = task.case.devices_per_node, task.request.cores_per_device or 0
-    if devices * per_device <= cores:
-        return ""
-    return (
-        f"{devices} device(s) of {per_device} core(s) need {devices * per_device} cores; this "
-        f"process may use {cores}"
-    )
-
-
-def _unsupported_by(
-    framework: Framework, case: Case, model_config: Dict[str, Any]
-) -> Optional[str]:
+def unsupported(framework: Framework, case: Case, model_config: Dict[str, Any]) -> Optional[str]:
+    """Return why a run is unsupported, by declarations alone; None if it may be supported."""
     own = model_config.get("own", {}).get("framework", framework.name)
     if own != framework.name:
         return f"{case.model} is a model of {own}, not of {framework.name}"

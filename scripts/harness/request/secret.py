@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
@@ -36,13 +36,13 @@ def is_secret(name: str, value: str = "") -> bool:
     return bool(is_named or kind_of(value))
 
 
-def private_variables(path: Optional[str]) -> Tuple[Tuple[str, str], ...]:
-    """Return names and values of the variables in a private file; () for None.
+def private_variables(path: Optional[str]) -> Dict[str, str]:
+    """Return the variables in a private file; {} for None.
 
     Raises OSError, and ValueError for a file that others can access or with other content.
     """
     if path is None:
-        return ()
+        return {}
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), encoding="utf-8") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
@@ -53,7 +53,7 @@ def private_variables(path: Optional[str]) -> Tuple[Tuple[str, str], ...]:
         if status.st_uid != os.geteuid():
             raise ValueError(f"{path}: found a file of user {status.st_uid}; allowed: your own")
         content = json.loads(file.read(_LARGEST))
-    pairs = content.items() if isinstance(content, dict) else [("", None)]
-    if not all(name.isidentifier() and isinstance(value, str) for name, value in pairs):
+    variables: Dict[str, str] = content if isinstance(content, dict) else {"": ""}
+    if not all(name.isidentifier() and isinstance(value, str) for name, value in variables.items()):
         raise ValueError(f"{path}: found no object of names and texts; allowed: one, as JSON")
-    return tuple(pairs)
+    return variables

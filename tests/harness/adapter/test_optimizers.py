@@ -8,16 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness.kind import Workload
 from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 from harness.request.command_line import parse
-from harness.request.declaration import (
-    DeclarationError,
-    Task,
-    of_length,
-    read_model,
-    task_of,
-    unsupported,
-)
+from harness.request.declaration import DeclarationError, of_length, read_model
 from reference.optimizers import LAMB, trust_ratio
 
 from ...conftest import ROOT
@@ -105,14 +99,14 @@ def test_the_reference_is_lamb_by_hand() -> None:
     assert weights["weight"] == pytest.approx(np.full(4, 2.0 - 0.1 * 2.0))
 
 
-def asked(framework: str, model: str, length: int, kind: str = "train") -> Task:
+def asked(framework: str, model: str, length: int, kind: str = "train") -> Workload:
     arguments = ["--kind", kind, "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
     arguments += ["--model", model, "--accelerator", "cpu", "--batch-per-device", "4"]
-    return task_of(parse([*arguments, "--sequence-length", str(length)]))
+    return parse([*arguments, "--sequence-length", str(length)])
 
 
 def test_a_run_has_the_rate_of_its_phase() -> None:
-    hyper = asked("pytorch", str(ELECTRA), 512).workload.model_config["hyperparameters"]
+    hyper = asked("pytorch", str(ELECTRA), 512).model_config["hyperparameters"]
     assert (hyper["optimizer"], hyper["learning_rate"]) == ("lamb", 0.004)
 
 
@@ -123,10 +117,10 @@ def test_a_framework_without_the_optimizer_is_unsupported(tmp_path: Path) -> Non
     model = written(tmp_path, bert, optimizer="lamb", **named)
     for framework in ("mxnet", "oneflow", "tensorflow1"):
         reason = f"{framework} has no optimizer 'lamb' here (it has: sgd, adamw)"
-        assert unsupported(asked(framework, model, 16)) == reason
-        assert unsupported(asked(framework, model, 16, "inference")) is None
+        assert asked(framework, model, 16).unsupported == reason
+        assert asked(framework, model, 16, "inference").unsupported is None
     for framework in ("pytorch", "jax", "tensorflow", "paddle"):
-        assert unsupported(asked(framework, model, 16)) is None
+        assert asked(framework, model, 16).unsupported is None
     unknown = written(tmp_path, bert, optimizer="lion")
     reason = "pytorch has no optimizer 'lion' here (it has: sgd, adamw, lamb)"
-    assert unsupported(asked("pytorch", unknown, 16)) == reason
+    assert asked("pytorch", unknown, 16).unsupported == reason

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from core.parallelism import NAMES, layout_of, mismatch
 from harness.adapter import Case, Mismatch
 from harness.kind import Workload
 from harness.measuring.verification import sharding
 from harness.request.command_line import parse
-from harness.request.declaration import task_of, unsupported
 
 from ...conftest import ROOT
 
@@ -50,10 +47,10 @@ JAX_HAS_NO_STAGES = (
 )
 
 
-def asked(framework: str, model: str, *options: str) -> Any:
+def asked(framework: str, model: str, *options: str) -> Workload:
     arguments = ["--kind", "train", "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
     arguments += ["--model", f"{ROOT}/scripts/models/{model}.json", "--accelerator", "cpu"]
-    return task_of(parse([*arguments, "--batch-per-device", "4", *options]))
+    return parse([*arguments, "--batch-per-device", "4", *options])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +78,7 @@ def test_what_cannot_be_is_unsupported_before_anything_starts(
     if model == "superbench_lstm":
         length = ["--sequence-length", "512"]
     options = ["--devices-per-node", str(devices), "--parallelism", parallelism, *length]
-    actual = unsupported(asked(framework, model, *options))
+    actual = asked(framework, model, *options).unsupported
     assert (actual or "").startswith(reason or "")
     assert (actual is None) == (reason is None)
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import record
 from harness.adapter import Mismatch
 from harness.measuring import checks, synchronous_steps, synthetic, window
 from harness.messages import report
 from harness.processes import launch, outcome
-from harness.record import record, schema
 
 from ...frameworks.models import MODELS, model_config_of
 from ...frameworks.toy.plain import wait_until
@@ -204,12 +204,6 @@ def test_precision_is_what_was_observed(
     else:
         with pytest.raises(Mismatch):
             checks.check_matmuls(precision, products)
-
-
-def test_our_validator_ignores_no_keyword() -> None:
-    with pytest.raises(ValueError, match="pattern"):
-        schema.errors("x", {"pattern": "y"})
-    schema.errors({}, schema.record_schema())
 
 
 def ended(code: str, **state: Any) -> launch.RankProcess:

@@ -92,7 +92,7 @@ def test_a_framework_that_ignores_a_transposed_operand_is_found(toy: Bench) -> N
 def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench) -> None:
     done = matmul(toy, shapes="64x32")
     assert (done.status, done.record) == (2, None)
-    assert "--parameter shapes=64x32: must be shapes like" in done.stderr
+    assert "--parameter shapes: found '64x32'; allowed: must be shapes like" in done.stderr
 
 
 @pytest.mark.parametrize("elements", [0, 1])

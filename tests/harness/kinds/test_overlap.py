@@ -150,7 +150,7 @@ def test_both_together_take_no_less_than_each_alone() -> None:
 def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench, wrong: str) -> None:
     done = overlapped(toy, shape=wrong)
     assert (done.status, done.record) == (2, None)
-    assert f"--parameter shape={wrong}: must be" in done.stderr
+    assert f"--parameter shape: found {wrong!r}; allowed: must be" in done.stderr
 
 
 def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:

@@ -13,12 +13,11 @@ import tasks
 from framebench.records import record_sets
 from harness import kinds
 from harness.adapter import Case, Mismatch
-from harness.kind import TargetMissed, Workload, combined
+from harness.kind import ParameterError, TargetMissed, Workload, combined
 from harness.kinds import converge
 from harness.learning import batches, curve
 from harness.learning.rates import FIRST, LAST, SCHEDULES, rate_at, schedule_of
 from harness.learning.training import Recipe, is_done, train
-from harness.request import described
 
 from ...bench import ROOT, Bench
 from ...conftest import build_environment
@@ -211,8 +210,9 @@ def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
     ],
 )
 def test_a_wrong_parameter_is_refused(name: str, text: str, allowed: str) -> None:
-    (fault,) = described.describe({"converge": {name: [text]}})["converge"]["faults"]
-    assert (fault["key"], fault["allowed"]) == (name, allowed)
+    with pytest.raises(ParameterError) as fault:
+        kinds.load("converge").read_parameters({name: [text]})
+    assert (fault.value.name, fault.value.allowed) == (name, allowed)
 
 
 #: A run with a target that a small network does not reach in so few epochs.

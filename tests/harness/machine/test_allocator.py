@@ -16,9 +16,6 @@ from harness.request import command_line
 from ...bench import Bench
 from ..validity import assert_valid
 
-WORDS = ["--framework", "f", "--model", "m", "--kind", "train", "--accelerator", "cpu"]
-WORDS += ["--batch-per-device", "1", "--output", "o", "--log", "l"]
-
 
 @pytest.fixture
 def library() -> Path:
@@ -68,10 +65,10 @@ def test_a_name_that_is_not_installed_names_the_package(
     assert allocator.missing(None) is None
 
 
-def test_huge_pages_join_what_is_set_of_glibc() -> None:
+def test_huge_pages_join_what_is_set_of_glibc(toy: Bench) -> None:
     own = ["--variable", "GLIBC_TUNABLES=glibc.malloc.top_pad=65536"]
-    request = command_line.parse([*WORDS, *own, "--huge-pages"])
-    actual = node.common_environment(request)["GLIBC_TUNABLES"]
+    workload = command_line.parse([*toy.command(*own, "--huge-pages")[2:]])
+    actual = node.common_environment(workload.options)["GLIBC_TUNABLES"]
     assert actual == "glibc.malloc.top_pad=65536:glibc.malloc.hugetlb=1"
     assert "GLIBC_TUNABLES" not in allocator.variables(None, False, {})
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from framebench.records.fields.disturbance import disturbed
 from harness.machine import cores
-from harness.record import schema
 from harness.telemetry import watch_summary, watcher
 
 from ...bench import Bench
 from ...hog import hog
+from ..validity import assert_valid
 from .watch_samples import RUN_ID, summarized, watch_sample
 
 
@@ -169,7 +169,7 @@ def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyP
     ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
     actual = watch_summary.summary(watching, ranks)
     assert actual is not None
-    assert not schema.errors(actual, schema.record_schema()["properties"]["watch"])
+    assert_valid(actual, "watch")
     assert actual["absent"] == {"watcher": "RuntimeError: no sensors today"}
     assert actual["foreign_load"] is None
     assert disturbed(actual) == ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.record import schema
 from harness.telemetry import watch_summary, watcher
+
+from ..validity import assert_valid
 
 RUN_ID = "0" * 32
 
@@ -26,5 +27,5 @@ def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
 def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
     """Return the valid summary of samples for a timed region from ``start`` to ``end``."""
     actual = watch_summary.summarize(samples, 0.5, watched_sources(gpus), (start, end))
-    assert not schema.errors(actual, schema.record_schema()["properties"]["watch"])
+    assert_valid(actual, "watch")
     return actual

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.adapter import Case, Mismatch
+from harness.adapter import Mismatch
+from harness.kind import Workload
 from harness.nodes import nodes
-from harness.request.declaration import Task
+from harness.request.command_line import parse
 
 from ...bench import Bench
 from ...processes import wait_for
@@ -97,7 +98,7 @@ def test_a_node_that_does_not_answer_is_missed(toy: Bench, monkeypatch: pytest.M
     toy.output.parent.mkdir()
     toy.log.parent.mkdir()
     with pytest.raises(nodes.Missing, match=r"0 of 2 nodes answered \(none\) within 0.1 s"):
-        nodes.run_ranks(task(toy), "run", time.monotonic() + 600, [])
+        nodes.run_ranks(asked(toy), "run", time.monotonic() + 600)
 
 
 def test_a_start_that_fails_says_why(toy: Bench) -> None:
@@ -153,8 +154,8 @@ def test_several_nodes_need_srun(toy: Bench) -> None:
     assert "the nodes cannot be started: srun: No such file" in record["reason"]
 
 
-def introduced(name: str, **other: Any) -> nodes.Node:
-    reported = {
+def introduced(name: str, **other: Any) -> nodes.Answer:
+    return {
         "node": name,
         "wrong": None,
         "cores": 2,
@@ -164,14 +165,13 @@ def introduced(name: str, **other: Any) -> nodes.Node:
         "hardware": {"cpu": "EPYC", "gpus": []},
         **other,
     }
-    return nodes.Node(reported)
 
 
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
         ({"wrong": "another environment"}, "node n1: another environment"),
-        ({"cores": 1}, "node n1: 2 device(s) of 1 core(s) need 2 cores; there are 1"),
+        ({"cores": 1}, "node n1: 2 device(s) of 1 core(s) need 2 cores; this process may use 1"),
         ({"python": "3.12.1"}, "node n1 has Python 3.12.1, node n0 has 3.11.7"),
         (
             {"packages": {"toy": "1.1", "numpy": "2.0"}},
@@ -190,27 +190,21 @@ def introduced(name: str, **other: Any) -> nodes.Node:
 def test_nodes_that_differ_do_not_run_together(
     toy: Bench, other: dict[str, Any], reason: str
 ) -> None:
-    nodes.check(task(toy), [introduced("n0"), introduced("n1")])
+    nodes.check(asked(toy), [introduced("n0"), introduced("n1")])
     with pytest.raises(Mismatch) as raised:
-        nodes.check(task(toy), [introduced("n0"), introduced("n1", **other)])
+        nodes.check(asked(toy), [introduced("n0"), introduced("n1", **other)])
     assert str(raised.value) == reason
 
 
 def test_a_node_with_too_few_gpus_is_named(toy: Bench) -> None:
-    cuda = task(toy, accelerator="cuda")
+    cuda = asked(toy, accelerator="cuda")
     both = introduced("n0", devices=["0", "1"]), introduced("n1", devices=["0"])
     with pytest.raises(Mismatch, match=r"node n1: 2 GPU\(s\) are needed; there are 1"):
         nodes.check(cuda, both)
 
 
-def task(toy: Bench, **options: Any) -> Task:
-    from harness.request.command_line import parse
-    from harness.request.declaration import task_of
-
-    command = toy.command(**{**TWO_NODES, **options})
-    actual = task_of(parse(command[2:]))
-    assert isinstance(actual.case, Case)
-    return actual
+def asked(toy: Bench, **options: Any) -> Workload:
+    return parse(toy.command(**{**TWO_NODES, **options})[2:])
 
 
 def test_waiting_for_the_agents_ends_with_the_launcher(toy: Bench) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from harness.provenance import scheduler as module
 from harness.provenance.scheduler import scheduler
-from harness.record import schema
 
 from ...bench import Bench
+from ..validity import assert_valid
 
 #: Output of SLURM 22.05, with user texts that look like its fields.
 SHOWN = """\
@@ -79,8 +79,7 @@ FACTS = {
 
 def recorded(variables: dict[str, str], printed: str | None) -> Any:
     actual = scheduler(variables, lambda command: printed)
-    whole = schema.record_schema()["properties"]["environment"]["properties"]["scheduler"]
-    assert schema.errors(actual, whole) == []
+    assert_valid(actual, "environment", "scheduler")
     return actual
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 from harness.messages import report
-from harness.record import record
 
 from ...bench import Bench
 
@@ -26,11 +24,3 @@ def test_no_text_of_a_record_is_longer_than_its_bound() -> None:
     assert actual["traceback"].endswith("a\\x1b[2J\\u202ez")
     assert len(report.error_text(ValueError(long))) <= 500
     assert report.shorten("x\x1b]0;owned\x07") == "x\\x1b]0;owned\\x07"
-
-
-def test_a_record_that_nobody_could_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "LARGEST", 1000)
-    created = {"metrics": {}, "status": "ok", "reason": "", "ranks": [{"a": list(range(1000))}]}
-    actual = record.checked(created, {"type": "object"})
-    assert (actual["status"], actual["ranks"]) == ("failed", [])
-    assert "allowed: at most 1000" in actual["reason"]

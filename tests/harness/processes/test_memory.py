@@ -62,7 +62,7 @@ class Processes:
 
     def memory(self) -> memory.HeldMemory:
         os.rename(self.folder / "20", self.folder / "later")
-        created = memory.HeldMemory("R", 10, 16 * GIB, str(self.folder))
+        created = memory.HeldMemory("R", 16 * GIB, str(self.folder))
         os.rename(self.folder / "later", self.folder / "20")
         (self.folder / "20" / "environ").write_text(f"{RUN_VARIABLE}=R\0")
         return created

@@ -73,18 +73,21 @@ def test_a_log_that_cannot_be_is_reported_before_measuring(toy: Bench) -> None:
         ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
         ({"kind": "peak_flops"}, "--kind peak_flops has no --batch-per-device"),
         ({"batch_per_device": None}, "--kind train needs --batch-per-device"),
-        ({"parameters": {"split": 3}}, "has no parameter 'split'; it has: breakdown_steps"),
+        (
+            {"parameters": {"split": 3}},
+            "--parameter split: found an unknown key; allowed: breakdown_steps",
+        ),
         (
             {"parameters": {"breakdown_steps": -1}},
-            "--parameter breakdown_steps=-1: must be 0 or more",
+            "--parameter breakdown_steps: found '-1'; allowed: must be 0 or more",
         ),
         (
             {"kind": "verification"},
-            "--kind verification needs --parameter mode=..: which computation",
+            "--parameter mode: found nothing; allowed: which computation",
         ),
         (
             {"kind": "verification", "parameters": {"mode": "play"}},
-            "--parameter mode=play: must be one of: train, inference",
+            "--parameter mode: found 'play'; allowed: must be one of: train, inference",
         ),
         ({"timed_steps": 0}, "at least 1"),
         ({"time_limit": "nan"}, "must be a number above 0"),

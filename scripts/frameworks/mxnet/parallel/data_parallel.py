@@ -106,13 +106,6 @@ class Group:
         self._kvstore.pushpull(self.SUM_KEY, array)
         return float(array.asscalar())
 
-    def prepare_all_reduce(
-        self, array: Any, context: Any
-    ) -> Tuple[Callable[[], Any], Callable[[], Any]]:
-        """Return two functions: one runs an all-reduce of ``array``, the other returns the
-        result."""
-        return self.all_reduce_of(self._mx.nd.array(array, dtype="float32", ctx=context))
-
     def all_reduce_of(self, held: Any) -> Tuple[Callable[[], Any], Callable[[], Any]]:
         """All-reduce an array on the device."""
         key, self._next_all_reduce = self._next_all_reduce, self._next_all_reduce + 1

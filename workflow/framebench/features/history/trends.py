@@ -66,7 +66,7 @@ POINTS = Table(
         *shared("unit"),
         *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval()),
         *shared("repeats", "status", "reason"),
-        Column("change", TEXT, "that begins here: `jump`, `drift` or `jump or drift`"),
+        Column("change", TEXT, "that begins here: `jump` or `drift`"),
         *shared("flags"),
     ),
     empty="No set has a case.",
@@ -78,13 +78,12 @@ CHANGES = Table(
     title="Changes",
     explanation="Where a series of medians has changed, by a test whose false alarms are held by "
     "simulation: of all series of a call that have not changed, one or more are said to have in at "
-    "most 5 % of calls; 7 % where neighbouring sets are correlated by 0.6. A coincident change of "
-    "conditions does not prove a cause.",
+    "most 5 % of calls. A coincident change of conditions does not prove a cause.",
     columns=(
         *CASE_COLUMNS,
         measured.PARAMETERS,
         measured.METRIC,
-        Column("kind", TEXT, "`jump`; `drift`: little by little; `jump or drift`: cannot be told"),
+        Column("kind", TEXT, "`jump`, or `drift`: little by little"),
         Column("direction", TEXT, "`better` or `worse`", form=_DIRECTION),
         Column("before", TEXT, "the last set of the old level; of a drift the first of the series"),
         Column("at", TEXT, "the first set of the new level; of a drift the last of the series"),

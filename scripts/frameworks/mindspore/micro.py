@@ -1,0 +1,88 @@
+"""Primitives of the micro-benchmarks: single operations, called eagerly, and the collectives of
+MindSpore's own runtime on CPUs."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Dict, Sequence
+
+import numpy as np
+from harness.adapter import Unsupported
+from harness.communication import ALL_GATHER, ALL_REDUCE, BROADCAST, MatmulCollective
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    MULTIPLY,
+    NEITHER,
+    SCALAR,
+    SCALE,
+    TRIAD,
+    ConvolutionShape,
+    ForwardBackward,
+    Layer,
+    Transposed,
+)
+from harness.primitives import CHANNELS_FIRST, Function, Functional, LayerFunction
+from mindspore import Tensor, ops
+
+
+class Primitives(Functional):
+    COLLECTIVES = (ALL_REDUCE, ALL_GATHER, BROADCAST)
+    LACKING = "MindSpore says Unsupported op on CPU"
+
+    def tensor(self, array: Any, dtype: str = "") -> Tensor:
+        return Tensor(array)
+
+    def to_numpy(self, tensor: Tensor) -> Any:
+        return tensor.asnumpy()
+
+    def name_of(self, tensor: Tensor) -> str:
+        return str(tensor.dtype).lower()
+
+    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+        first, second = transposed
+        functions: Dict[str, Any] = {
+            ADD: ops.add,
+            MULTIPLY: ops.mul,
+            EXP: ops.exp,
+            SCALE: lambda c: ops.mul(c, SCALAR),
+            TRIAD: lambda b, c: ops.add(b, ops.mul(c, SCALAR)),
+        }
+        if name != MATMUL:
+            return functions[name]
+        of_matrices = ops.MatMul(transpose_a=first, transpose_b=second)
+        of_batches = ops.BatchMatMul(transpose_a=first, transpose_b=second)
+        return lambda a, b: of_matrices(a, b) if a.ndim == 2 else of_batches(a, b)
+
+    def convolution(self, shape: ConvolutionShape) -> LayerFunction:
+        return LayerFunction(ops.conv2d, CHANNELS_FIRST)  # of stride 1, without padding
+
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        raise Unsupported(
+            "MindSpore's value_and_grad runs a forward pass in each backward pass, which cannot be "
+            "timed alone"
+        )
+
+    def model_matmul(self) -> Function:
+        return ops.matmul
+
+    def exchange(self, operation: str, value: Tensor, axis: int = 0) -> Tensor:
+        communicate = _communication(operation)
+        return communicate((value,))[0] if operation == BROADCAST else communicate(value)
+
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        made = super().sharded_matmul(left, right, operation)
+
+        def result() -> Any:
+            # an all-gather leaves the parts of all ranks one below the other
+            ranks = self.rank_context.world_size if operation == ALL_GATHER else 1
+            return np.concatenate(np.split(made.result(), ranks), axis=1)
+
+        return made._replace(result=result)
+
+
+@functools.lru_cache(maxsize=None)
+def _communication(operation: str) -> Any:
+    made = {ALL_REDUCE: ops.AllReduce, ALL_GATHER: ops.AllGather, BROADCAST: ops.Broadcast}
+    return made[operation](*[0] * (operation == BROADCAST))

@@ -1,0 +1,121 @@
+"""Primitives of the micro-benchmarks: single operations, called eagerly, convolutions as the models
+call them, and the collectives of oneflow.comm."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+import oneflow
+from harness.communication import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+)
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    MULTIPLY,
+    NEITHER,
+    SCALAR,
+    SCALE,
+    TRIAD,
+    ConvolutionShape,
+    Transposed,
+)
+from harness.primitives import CHANNELS_FIRST, CHANNELS_LAST, Function, InPlace, LayerFunction
+from oneflow import Tensor
+from oneflow.nn import functional as F
+
+from .devices import channels_last
+
+
+class Primitives(InPlace):
+    def tensor(self, array: Any, dtype: str = "") -> Tensor:
+        kind = getattr(oneflow, dtype) if dtype else self.dtype
+        return oneflow.tensor(array, dtype=kind, device=self.device)
+
+    def to_numpy(self, tensor: Tensor) -> Any:
+        return tensor.float().numpy()
+
+    def name_of(self, tensor: Tensor) -> str:
+        return str(tensor.dtype).replace("oneflow.", "")
+
+    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+        def matmul(a: Tensor, b: Tensor) -> Tensor:
+            first, second = transposed
+            a, b = a.transpose(-1, -2) if first else a, b.transpose(-1, -2) if second else b
+            return oneflow.matmul(a, b)
+
+        functions: Dict[str, Function] = {
+            MATMUL: matmul,
+            ADD: oneflow.add,
+            MULTIPLY: oneflow.mul,
+            EXP: oneflow.exp,
+            SCALE: lambda c: oneflow.mul(c, SCALAR),
+            TRIAD: lambda b, c: oneflow.add(b, c, alpha=SCALAR),
+        }
+        return functions[name]
+
+    def convolution(self, shape: ConvolutionShape) -> LayerFunction:
+        last = channels_last()
+        options: Dict[str, Any] = {
+            "stride": shape.stride, "padding": list(shape.padding), "groups": shape.groups,
+            "channel_pos": "channels_last" if last else "channels_first",
+        }  # fmt: skip
+        return LayerFunction(
+            lambda x, weight: F.conv2d(x, weight, **options),
+            CHANNELS_LAST if last else CHANNELS_FIRST,
+        )
+
+    def pullback(
+        self, function: Function, operands: Sequence[Tensor], upstream: Tensor
+    ) -> Tuple[Function, Sequence[Any]]:
+        watched = [operand.detach().requires_grad_() for operand in operands]
+        kept = function(*watched)
+        return lambda: oneflow.autograd.grad(kept, watched, upstream, retain_graph=True), ()
+
+    def communicating(
+        self, operation: str, held: Tensor, received: Tensor
+    ) -> Tuple[Callable[[], Any], List[Tensor]]:
+        comm, rank, ranks = oneflow.comm, self.rank_context.rank, self.rank_context.world_size
+        if operation == ALL_TO_ALL:
+            outgoing, incoming = list(held.chunk(ranks)), list(received.chunk(ranks))
+            return lambda: comm.all_to_all(incoming, outgoing), incoming
+
+        def send_and_receive() -> None:
+            # in turns, for a send waits until it is received
+            turns = [
+                lambda: comm.send(held, (rank + 1) % ranks),
+                lambda: comm.recv((rank - 1) % ranks, out=received),
+            ]
+            for turn in turns if rank % 2 == 0 else reversed(turns):
+                turn()
+
+        runs: Dict[str, Callable[[], Any]] = {
+            ALL_REDUCE: lambda: comm.all_reduce(held),
+            REDUCE: lambda: comm.reduce(held, 0),
+            BROADCAST: lambda: comm.broadcast(held, 0),
+            ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
+            REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
+            SEND_RECEIVE: send_and_receive,
+        }
+        return runs[operation], [received]
+
+    def columns(self, part: Tensor) -> Callable[[Tensor], Tensor]:
+        (rows, columns), ranks = part.shape, self.rank_context.world_size
+        parts = oneflow.zeros(ranks * rows, columns, dtype=part.dtype, device=self.device)
+
+        def gather(part: Tensor) -> Tensor:
+            oneflow.comm.all_gather_into_tensor(parts, part)
+            return oneflow.cat(parts.chunk(ranks), 1)
+
+        return gather
+
+    def start_all_reduce(self, held: Tensor) -> Callable[[], Any]:
+        oneflow.comm.all_reduce(held)  # its calls return before their work is done
+        return lambda: None

@@ -1,0 +1,186 @@
+"""Primitives of the micro-benchmarks: single operations, called eagerly, layers as the models call
+them, collectives of torch.distributed, and copies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from harness.adapter import RankContext, Unsupported
+from harness.communication import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+)
+from harness.operations import (
+    ADD,
+    EXP,
+    MATMUL,
+    MULTIPLY,
+    NEITHER,
+    SCALAR,
+    SCALE,
+    TRIAD,
+    AttentionShape,
+    ConvolutionShape,
+    Operation,
+    Transposed,
+)
+from harness.primitives import (
+    CHANNELS_FIRST,
+    HEADS_FIRST,
+    Function,
+    InPlace,
+    LayerFunction,
+    Repeated,
+)
+from harness.transfers import DEVICE_TO_HOST, HOST_TO_DEVICE
+from torch import Tensor
+
+
+class Primitives(InPlace):
+    """``memory_format``: of the models' images. ``in_float8``: whether the case's precision is
+    float8, whose operands have scales only in the layers of a model."""
+
+    def __init__(
+        self,
+        rank_context: RankContext,
+        device: torch.device,
+        dtype: torch.dtype,
+        memory_format: torch.memory_format,
+        in_float8: bool,
+    ) -> None:
+        super().__init__(rank_context, device, dtype)
+        self._memory_format, self._in_float8 = memory_format, in_float8
+
+    def tensor(self, array: Any, dtype: str = "") -> Tensor:
+        if self._in_float8 and not dtype:
+            raise Unsupported("PyTorch multiplies in float8 only in the linear layers of a model")
+        kind = getattr(torch, dtype) if dtype else self.dtype
+        return torch.tensor(array, dtype=kind, device=self.device)
+
+    def to_numpy(self, tensor: Tensor) -> Any:
+        return tensor.float().cpu().numpy()
+
+    def name_of(self, tensor: Tensor) -> str:
+        return str(tensor.dtype).replace("torch.", "")
+
+    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+        def matmul(a: Tensor, b: Tensor, **out: Tensor) -> Tensor:
+            first, second = transposed
+            a, b = a.transpose(-1, -2) if first else a, b.transpose(-1, -2) if second else b
+            return torch.matmul(a, b, **out)
+
+        functions: Dict[str, Function] = {
+            MATMUL: matmul,
+            ADD: torch.add,
+            MULTIPLY: torch.mul,
+            EXP: torch.exp,
+            SCALE: lambda c, **out: torch.mul(c, SCALAR, **out),
+            TRIAD: lambda b, c, **out: torch.add(b, c, alpha=SCALAR, **out),
+        }
+        return functions[name]
+
+    def in_place(self, function: Function, operands: Sequence[Tensor]) -> Repeated:
+        # On a CPU a new array would be pages that the kernel fills with zeros, in some of the calls
+        # or in all.
+        held = function(*operands).fill_(math.nan)  # which is seen where nothing is written
+        return Repeated(lambda: function(*operands, out=held), lambda: held)
+
+    def convolution(self, shape: ConvolutionShape) -> LayerFunction:
+        options: Dict[str, Any] = {
+            "stride": shape.stride, "padding": shape.padding, "groups": shape.groups,
+        }  # fmt: skip
+        return LayerFunction(
+            lambda x, weight: F.conv2d(x, weight, **options),
+            CHANNELS_FIRST,
+            lambda tensor: tensor.contiguous(memory_format=self._memory_format),
+        )
+
+    def attention(self, shape: AttentionShape) -> LayerFunction:
+        options = {"is_causal": shape.causal, "enable_gqa": shape.heads != shape.key_value_heads}
+        return LayerFunction(
+            lambda *operands: F.scaled_dot_product_attention(*operands, **options), HEADS_FIRST
+        )
+
+    def pullback(
+        self, function: Function, operands: Sequence[Tensor], upstream: Tensor
+    ) -> Tuple[Function, Sequence[Any]]:
+        watched = [operand.detach().requires_grad_() for operand in operands]
+        kept = function(*watched)
+        return lambda: torch.autograd.grad(kept, watched, upstream, retain_graph=True), ()
+
+    def communicating(
+        self, operation: str, held: Tensor, received: Tensor
+    ) -> Tuple[Callable[[], Any], List[Tensor]]:
+        rank, ranks = self.rank_context.rank, self.rank_context.world_size
+
+        def send_and_receive() -> None:
+            sent = dist.P2POp(dist.isend, held, (rank + 1) % ranks)
+            arriving = dist.P2POp(dist.irecv, received, (rank - 1) % ranks)
+            for work in dist.batch_isend_irecv([sent, arriving]):
+                work.wait()
+
+        runs: Dict[str, Callable[[], Any]] = {
+            ALL_REDUCE: lambda: dist.all_reduce(held),
+            REDUCE: lambda: dist.reduce(held, 0),
+            BROADCAST: lambda: dist.broadcast(held, 0),
+            ALL_GATHER: lambda: dist.all_gather_into_tensor(received, held),
+            REDUCE_SCATTER: lambda: dist.reduce_scatter_tensor(received, held),
+            ALL_TO_ALL: lambda: dist.all_to_all_single(received, held),
+            SEND_RECEIVE: send_and_receive,
+        }
+        return runs[operation], [received]
+
+    def columns(self, part: Tensor) -> Callable[[Tensor], Tensor]:
+        parts = [torch.empty_like(part) for _ in range(self.rank_context.world_size)]
+
+        def gather(part: Tensor) -> Tensor:
+            dist.all_gather(parts, part)
+            return torch.cat(parts, 1)
+
+        return gather
+
+    def start_all_reduce(self, held: Tensor) -> Callable[[], Any]:
+        work = dist.all_reduce(held, async_op=True)
+        return lambda: work.wait()
+
+
+def transfer(direction: str, array: Any, pinned: bool, device: torch.device) -> Operation:
+    """Prepare a copy of ``array``; see :class:`harness.transfers.Transfers`. Copies of pinned
+    memory are only enqueued."""
+    host = torch.from_numpy(array)
+    source = host.pin_memory() if pinned else host
+    target = torch.zeros_like(host, device=device)
+    if direction != HOST_TO_DEVICE:
+        source = host.to(device)
+    if direction == DEVICE_TO_HOST:
+        target = torch.zeros_like(host, pin_memory=pinned)
+    return Operation(
+        lambda: target.copy_(source, non_blocking=True), lambda: target.cpu().numpy(), "float32"
+    )
+
+
+def transfer_between(
+    sender: torch.device, receiver: torch.device, array: Any, own: torch.device
+) -> Operation:
+    """Prepare a copy of ``array`` between two devices; see
+    :class:`harness.transfers.PairTransfers`. ``own``: the device of this rank."""
+    source = torch.from_numpy(array).to(sender)
+    target = torch.zeros_like(source, device=receiver)
+
+    def run() -> None:
+        target.copy_(source, non_blocking=True)
+        if own.type == "cuda":
+            # Who waits for this rank's device waits for the receiver's copy, too.
+            stream = torch.cuda.current_stream(receiver)
+            torch.cuda.current_stream(own).wait_stream(stream)
+
+    return Operation(run, lambda: target.cpu().numpy(), "float32")

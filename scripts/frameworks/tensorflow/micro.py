@@ -1,0 +1,119 @@
+"""Primitives of the micro-benchmarks: single operations, called eagerly, layers as the models call
+them, and the collectives of TensorFlow's distribution strategies."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Sequence, Tuple
+
+import tensorflow as tf
+from harness.adapter import RankContext, Unsupported
+from harness.communication import ALL_GATHER, ALL_REDUCE
+from harness.operations import (
+    NEITHER,
+    AttentionShape,
+    ConvolutionShape,
+    Transposed,
+    functions,
+)
+from harness.primitives import (
+    HEADS_FIRST,
+    SHARED,
+    Compiled,
+    Function,
+    LayerFunction,
+    Repeated,
+)
+
+from .models.transformers import MASKED_SCORE, attended
+from .steps import traced
+
+
+class Primitives(Compiled):
+    COLLECTIVES = (ALL_REDUCE, ALL_GATHER)
+    LACKING = "a replica of a distribution strategy has all_reduce and all_gather"
+
+    def __init__(
+        self, rank_context: RankContext, device: str, dtype: str, strategy: tf.distribute.Strategy
+    ) -> None:
+        super().__init__(rank_context, device, dtype)
+        self._strategy = strategy
+
+    def tensor(self, array: Any, dtype: str = "") -> tf.Tensor:
+        return tf.cast(tf.constant(array), dtype or self.dtype)
+
+    def to_numpy(self, tensor: tf.Tensor) -> Any:
+        return tensor.numpy().astype("float32")
+
+    def name_of(self, tensor: tf.Tensor) -> str:
+        return tensor.dtype.name
+
+    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+        first, second = transposed
+        matmul = functools.partial(tf.linalg.matmul, transpose_a=first, transpose_b=second)
+        return functions(matmul, tf.add, tf.multiply, tf.exp)[name]
+
+    def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
+        if hasattr(function, "get_concrete_function"):
+            function = function.get_concrete_function(*operands)
+        try:
+            return super().repeated(function, operands)
+        except tf.errors.OpError as error:
+            if "not supported" not in error.message:
+                raise
+            raise Unsupported(f"TensorFlow: {error.message.strip().splitlines()[0]}") from error
+
+    def convolution(self, shape: ConvolutionShape) -> LayerFunction:
+        rows, columns = shape.padding
+        stride = (1, shape.stride, shape.stride, 1)
+        padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
+
+        def convolve(images: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+            if shape.groups == shape.channels == shape.filters > 1:
+                kernel = tf.reshape(kernel, (*shape.kernel, shape.channels, 1))
+                return tf.nn.depthwise_conv2d(images, kernel, stride, padding)
+            return tf.nn.conv2d(images, kernel, stride, padding)
+
+        return LayerFunction(traced(convolve), SHARED)
+
+    def attention(self, shape: AttentionShape) -> LayerFunction:
+        """Return an attention that is written out, as in the models: TensorFlow has no fused
+        one."""
+        ones = tf.ones((shape.sequence, shape.sequence), self.dtype)
+        later = (ones - tf.linalg.band_part(ones, -1, 0)) * MASKED_SCORE
+        mask = later if shape.causal else None
+        return LayerFunction(
+            traced(lambda query, key, value: attended(query, key, value, mask)), HEADS_FIRST
+        )
+
+    def pullback(
+        self, function: Function, operands: Sequence[Any], upstream: Any
+    ) -> Tuple[Function, Sequence[Any]]:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(operands)
+            kept = function(*operands)
+        return lambda: tape.gradient(kept, operands, upstream), ()
+
+    def program(self, function: Function, *operands: Any) -> Function:
+        run = traced(lambda *arguments: self._strategy.run(function, args=arguments))
+        concrete: Function = run.get_concrete_function(*operands)
+        return concrete
+
+    def exchange(self, operation: str, value: Any, axis: int = 0) -> Any:
+        context = tf.distribute.get_replica_context()
+        # An argument has no device, and the strategy looks for it there.
+        value = tf.identity(value)
+        if operation == ALL_REDUCE:
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
+        return context.all_gather(value, axis=axis)
+
+    def chained(self, function: Function, count: int, a: Any, b: Any) -> Tuple[Any, ...]:
+        """Return the last result, and a sum that needs all: TensorFlow drops a result that nothing
+        needs, and computes equal ones that do not wait for each other only once."""
+        result = function(a, b)
+        each = [result[0, 0]]
+        for _ in range(count - 1):
+            with tf.control_dependencies([result]):
+                result = function(a, b)
+            each.append(result[0, 0])
+        return result, tf.add_n(each)

@@ -1,0 +1,186 @@
+"""Primitives of the micro-benchmarks: each operation is a run of a graph of its own, on variables
+on the device, whose results are written to variables."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any, Callable, List, Sequence, Tuple
+
+import tensorflow as tf
+from harness.adapter import RankContext, Unsupported
+from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
+from harness.operations import (
+    NEITHER,
+    ConvolutionShape,
+    ForwardBackward,
+    Layer,
+    Operation,
+    Transposed,
+    functions,
+)
+from harness.overlapping import Overlapped
+from harness.primitives import Function, Repeated
+from harness.primitives import Primitives as Base
+
+from . import devices, variables
+
+#: Each graph has names and keys of its own: a server keeps a variable by its name, and a
+#: collective's shape by its key, whatever graph they are in.
+_NUMBERS = itertools.count()
+
+
+class Primitives(Base):
+    """``dtype``: numpy's; ``session_of``: returns a session of a graph."""
+
+    COLLECTIVES = (ALL_REDUCE,)
+    LACKING = "its strategies average gradients, and tf.distribute offers no more"
+
+    def __init__(
+        self, rank_context: RankContext, dtype: str, session_of: Callable[[tf.Graph], tf.Session]
+    ) -> None:
+        super().__init__(rank_context, devices.device_name(rank_context), dtype)
+        self._session_of = session_of
+
+    def tensor(self, array: Any, dtype: str = "") -> Any:
+        return array.astype(dtype or self.dtype)  # which a graph takes into a variable
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.astype("float32")
+
+    def name_of(self, tensor: Any) -> str:
+        return str(tensor.dtype.name)
+
+    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+        first, second = transposed
+        matmul = functools.partial(tf.matmul, transpose_a=first, transpose_b=second)
+        return functions(matmul, tf.add, tf.multiply, tf.exp)[name]
+
+    def callables(
+        self, make: Callable[..., Sequence[Any]], arrays: Sequence[Any]
+    ) -> List[Callable[[], Any]]:
+        """Return a callable for each thing to fetch that ``make`` makes of tensors like ``arrays``,
+        which lie on the device."""
+        named, graph = {f"operand_{n}": array for n, array in enumerate(arrays)}, tf.Graph()
+        with graph.as_default(), tf.device(self.device), tf.name_scope(f"own_{next(_NUMBERS)}"):
+            resident = variables.resident(named)
+            fetched = make(*[variable.read_value() for variable in resident.values()])
+            start = tf.global_variables_initializer()
+        session = self._session_of(graph)
+        session.run(start)
+        variables.load(resident, named, session)
+        return [session.make_callable(fetch) for fetch in fetched]
+
+    def all_reduced(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Return the sum of a tensor over all ranks, within a graph."""
+        key = devices.ALONE_KEY + next(_NUMBERS)
+        return devices.all_reduce(tensor, self.rank_context, key, mean=False)
+
+    def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
+        def make(*tensors: tf.Tensor) -> Sequence[Any]:
+            return _kept(function(*tensors))
+
+        run, result = self.callables(make, operands)
+        run()
+        return Repeated(run, result)
+
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        if not isinstance(layer, ConvolutionShape):
+            raise Unsupported("TensorFlow 1 has no attention as one operator")
+        if layer.groups > 1:
+            # A backward pass alone would cut and pad the images again, which the forward pass did.
+            raise Unsupported(
+                "TensorFlow 1 has no grouped convolution as one operation with padding"
+            )
+        rows, columns = layer.padding
+        padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
+
+        def make(images: tf.Tensor, kernel: tf.Tensor, gradient: tf.Tensor) -> Sequence[Any]:
+            computed = tf.nn.conv2d(images, kernel, strides=layer.stride, padding=padding)
+            gradients = tf.gradients(computed, [images, kernel], gradient)
+            kept = [
+                _kept(tensor, shape)
+                for tensor, shape in zip(gradients, (layer.images_shape, layer.kernel_shape))
+            ]
+            updates, values = zip(*kept)
+            return [*_kept(computed, layer.result_shape), tf.group(*updates), list(values)]
+
+        forward, result, backward, gradients = self.callables(make, list(map(self.tensor, arrays)))
+        forward()
+        backward()
+        return ForwardBackward(
+            Operation(forward, lambda: self.to_numpy(result()), self.dtype),
+            Operation(backward, lambda: list(map(self.to_numpy, gradients())), self.dtype),
+        )
+
+    def matmul_result(self, left: Any, right: Any) -> Any:
+        convolve = functools.partial(tf.nn.conv2d, strides=[1] * 4, padding="VALID")
+        made = self.repeated(tf.matmul if left.ndim == 2 else convolve, [left, right])
+        return made.held()
+
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
+        def make(own: tf.Tensor) -> Sequence[Any]:
+            brought = tf.cast(own, dtype)
+            held = variables.empty(array.shape, brought.dtype)
+            total = self.all_reduced(held.read_value())
+            return [
+                held.assign(brought, read_value=False), held.assign(total, read_value=False),
+                tf.cast(held.read_value(), tf.float32),
+            ]  # fmt: skip
+
+        reset, run, result = self.callables(make, [array])
+        reset()
+        return CollectiveOperation(reset, run, result)
+
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        def make(a: tf.Tensor, b: tf.Tensor) -> Sequence[Any]:
+            computed = tf.matmul(a, b)
+            part, whole = (variables.empty(computed.shape, computed.dtype) for _ in range(2))
+            return [
+                part.assign(computed, read_value=False),
+                whole.assign(self.all_reduced(part.read_value()), read_value=False),
+                whole.assign(self.all_reduced(computed), read_value=False),
+                tf.cast(whole.read_value(), tf.float32),
+            ]
+
+        operands = [self.tensor(left), self.tensor(right)]
+        matmul, communicate, both, result = self.callables(make, operands)
+        matmul()
+        return MatmulCollective(matmul, communicate, both, result, self.dtype)
+
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
+        """Prepare both for one run of a graph, as in a training step."""
+        function = self.function(name)
+
+        def make(a: tf.Tensor, b: tf.Tensor, own: tf.Tensor) -> Sequence[Any]:
+            # TensorFlow drops a result that nothing needs, and computes equal ones that do not wait
+            # for each other only once.
+            computed = function(a, b)
+            each = [computed[0, 0]]
+            for _ in range(count - 1):
+                with tf.control_dependencies([computed]):
+                    computed = function(a, b)
+                each.append(computed[0, 0])
+            update, value = _kept(computed)
+            held = variables.empty(message.shape, tf.float32)
+            summed = held.assign(self.all_reduced(held.read_value()), read_value=False)
+            compute = [update, tf.add_n(each)]
+            reset = held.assign(own, read_value=False)
+            return [compute, summed, [summed, compute], reset, value, held.read_value()]
+
+        made = self.callables(make, [*map(self.tensor, arrays), message])
+        compute, communicate, both, reset, computed, reduced = made
+        compute()
+        reset()
+        return Overlapped(
+            compute, communicate, both, reset, lambda: self.to_numpy(computed()), reduced,
+            self.dtype,
+        )  # fmt: skip
+
+
+def _kept(tensor: tf.Tensor, shape: Any = None) -> Tuple[tf.Operation, tf.Tensor]:
+    """Return the operation that writes a tensor to a variable, and the variable's value.
+
+    ``shape``: of a tensor that does not tell."""
+    held = variables.empty(tensor.shape if shape is None else shape, tensor.dtype)
+    return held.assign(tensor, read_value=False), held.read_value()

@@ -1,0 +1,388 @@
+"""Micro-benchmarks, written once over the primitives that a framework gives.
+
+The module ``micro`` in a framework's folder has a class ``Primitives``, derived from one of these:
+
+- :class:`Primitives`: single operations and layers alone;
+- :class:`InPlace`: collectives write to tensors that they are given;
+- :class:`Functional`: collectives return new tensors;
+- :class:`Compiled`: collectives exist only inside compiled programs.
+
+Standard library and numpy; Python 3.7 to 3.13.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from harness.adapter import ChainedMatmul, RankContext, Unsupported
+from harness.communication import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    BROADCAST,
+    OPERATIONS,
+    REDUCE,
+    REDUCE_SCATTER,
+    CollectiveOperation,
+    MatmulCollective,
+)
+from harness.operations import (
+    MATMUL,
+    NEITHER,
+    AttentionShape,
+    ConvolutionShape,
+    ForwardBackward,
+    Layer,
+    Operation,
+    Transposed,
+)
+from harness.overlapping import Overlapped
+
+Function = Callable[..., Any]
+#: Axes of images and kernels of a convolution in a framework's layout.
+CHANNELS_FIRST = ((0, 3, 1, 2), (3, 2, 0, 1))  # (batch, channels, height, width), OIHW
+CHANNELS_LAST = ((0, 1, 2, 3), (3, 0, 1, 2))  # (batch, height, width, channels), OHWI
+SHARED = ((0, 1, 2, 3), (0, 1, 2, 3))  # (batch, height, width, channels), HWIO
+#: Axes of query, key and value as (batch, heads, sequence, size) or (batch, sequence, heads, size).
+HEADS_FIRST, SEQUENCE_FIRST = 3 * ((0, 1, 2, 3),), 3 * ((0, 2, 1, 3),)
+
+
+def _same(tensor: Any) -> Any:
+    return tensor
+
+
+class Repeated(NamedTuple):
+    """Prepared function of tensors. ``run`` enqueues it once more; none starts before the one
+    before is complete. ``held`` returns the last result."""
+
+    run: Callable[[], Any]
+    held: Callable[[], Any]
+
+
+class LayerFunction(NamedTuple):
+    """Layer as the framework's models call it.
+
+    ``axes`` permute each operand into the framework's layout, those of the first also the result.
+    ``place`` finishes a tensor of an operand or of the result's gradient."""
+
+    function: Function
+    axes: Sequence[Tuple[int, ...]]
+    place: Callable[[Any], Any] = _same
+
+
+class Primitives(ABC):
+    """Primitives of a framework on the rank's device. ``dtype``: the framework's, of matmuls."""
+
+    #: Collectives that the framework has, and what it says of the others.
+    COLLECTIVES: Sequence[str] = OPERATIONS
+    LACKING = ""
+
+    def __init__(self, rank_context: RankContext, device: Any, dtype: Any) -> None:
+        self.rank_context, self.device, self.dtype = rank_context, device, dtype
+
+    @abstractmethod
+    def tensor(self, array: Any, dtype: str = "") -> Any:
+        """Return a copy of a float32 numpy array on the device, as ``dtype``; by default that of
+        matmuls."""
+
+    @abstractmethod
+    def to_numpy(self, tensor: Any) -> Any:
+        """Return a float32 numpy array."""
+
+    @abstractmethod
+    def name_of(self, tensor: Any) -> str:
+        """Return the dtype of a tensor, as numpy names it."""
+
+    @abstractmethod
+    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+        """Return the function of an operation of :class:`harness.operations.SingleOperations`."""
+
+    def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
+        """Prepare ``function(*operands)``. By default each result is kept until the next."""
+        held = function(*operands)
+
+        def run() -> None:
+            nonlocal held
+            held = function(*operands)
+
+        return Repeated(run, lambda: held)
+
+    def in_place(self, function: Function, operands: Sequence[Any]) -> Repeated:
+        """Prepare a function of :meth:`function`, where the framework can so that each run writes
+        to the memory of the previous one."""
+        return self.repeated(function, operands)
+
+    def operation(self, name: str, arrays: Sequence[Any], transposed: Transposed) -> Operation:
+        made = self.in_place(self.function(name, transposed), [self.tensor(a) for a in arrays])
+        return Operation(made.run, lambda: self.to_numpy(made.held()), self.name_of(made.held()))
+
+    def model_matmul(self) -> Function:
+        """Return the function by which the models multiply two matrices."""
+        return self.function(MATMUL)
+
+    def peak(self, left: Any, right: Any) -> ChainedMatmul:
+        made = self.in_place(self.model_matmul(), [self.tensor(left), self.tensor(right)])
+        return ChainedMatmul(made.run, self.name_of(made.held()))
+
+    def convolution(self, shape: ConvolutionShape) -> LayerFunction:
+        raise Unsupported("the framework runs no single convolution here")
+
+    def attention(self, shape: AttentionShape) -> LayerFunction:
+        raise Unsupported("the framework has no attention with gradients as one operator here")
+
+    def pullback(
+        self, function: Function, operands: Sequence[Any], upstream: Any
+    ) -> Tuple[Function, Sequence[Any]]:
+        """Run the forward pass, and return a function and its operands that computes the gradients
+        of ``operands``, a sequence, from ``upstream``, that of the result."""
+        raise NotImplementedError
+
+    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        import numpy as np
+
+        if isinstance(layer, ConvolutionShape):
+            function, axes, place = self.convolution(layer)
+        else:
+            function, axes, place = self.attention(layer)
+        *operands, upstream = (
+            place(self.tensor(np.ascontiguousarray(array.transpose(order))))
+            for array, order in zip(arrays, (*axes, axes[0]))
+        )
+        forward = self.repeated(function, operands)
+        backward = self.repeated(*self.pullback(function, operands, upstream))
+        back = [tuple(map(int, np.argsort(order))) for order in axes]
+
+        def gradients() -> List[Any]:
+            return [self.to_numpy(t).transpose(order) for t, order in zip(backward.held(), back)]
+
+        dtype = self.name_of(forward.held())
+        return ForwardBackward(
+            Operation(forward.run, lambda: self.to_numpy(forward.held()).transpose(back[0]), dtype),
+            Operation(backward.run, gradients, dtype),
+        )
+
+    def matmul_result(self, left: Any, right: Any) -> Any:
+        """Multiply as :meth:`harness.adapter.Rounding.matmul_result`."""
+        import numpy as np
+
+        made = LayerFunction(self.model_matmul(), ((0, 1), (0, 1)))
+        if left.ndim == 4:
+            batch, height, width, channels = left.shape
+            rows, columns, _, filters = right.shape
+            made = self.convolution(
+                ConvolutionShape(
+                    batch, height, width, channels, filters, (rows, columns), 1, (0, 0), 1
+                )
+            )
+        function, axes, place = made
+        operands = [
+            place(self.tensor(np.ascontiguousarray(array.transpose(order))))
+            for array, order in zip((left, right), axes)
+        ]
+        ran = self.repeated(function, operands)
+        ran.run()
+        return self.to_numpy(ran.held()).transpose(*map(int, np.argsort(axes[0])))
+
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
+        raise NotImplementedError
+
+    def start_all_reduce(self, held: Any) -> Callable[[], Any]:
+        """Enqueue an all-reduce of a tensor in place, and return a function that waits for it."""
+        raise NotImplementedError
+
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        raise NotImplementedError
+
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Optional[Overlapped]:
+        """Prepare computation beside an all-reduce; None where the default of
+        :class:`harness.overlapping.Overlapping` suits the framework."""
+        return None
+
+
+class InPlace(Primitives):
+    """Collectives write to tensors that they are given."""
+
+    def assign(self, target: Any, source: Any) -> None:
+        """Overwrite a tensor."""
+        target.copy_(source)
+
+    @abstractmethod
+    def communicating(
+        self, operation: str, held: Any, received: Any
+    ) -> Tuple[Callable[[], Any], List[Any]]:
+        """Return a function that enqueues a collective on ``held``, to itself or to ``received``,
+        and the tensors that its result is joined of."""
+
+    @abstractmethod
+    def columns(self, part: Any) -> Callable[[Any], Any]:
+        """Return a function from a rank's part like ``part``, (m, n), to those of all ranks side
+        by side, (m, ranks x n)."""
+
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
+        import numpy as np
+
+        ranks, count = self.rank_context.world_size, len(array)
+        contribution, held = (self.tensor(array, dtype) for _ in range(2))
+        length = {ALL_GATHER: ranks * count, REDUCE_SCATTER: count // ranks}.get(operation, count)
+        received = held
+        if operation not in (ALL_REDUCE, REDUCE, BROADCAST):
+            received = self.tensor(np.zeros(length, np.float32), dtype)
+        run, results = self.communicating(operation, held, received)
+
+        def reset() -> None:
+            received.zero_()
+            self.assign(held, contribution)
+
+        return CollectiveOperation(
+            reset, run, lambda: np.concatenate([self.to_numpy(tensor) for tensor in results])
+        )
+
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        operands = [self.tensor(left), self.tensor(right)]
+        made = self.in_place(self.function(MATMUL), operands)
+        whole = made.held()
+        gather = self.columns(whole) if operation == ALL_GATHER else None
+
+        def communicate() -> None:
+            nonlocal whole
+            whole = made.held()
+            if gather:
+                whole = gather(whole)
+            else:
+                self.start_all_reduce(whole)()
+
+        def both() -> None:
+            made.run()
+            communicate()
+
+        dtype = self.name_of(whole)
+        return MatmulCollective(made.run, communicate, both, lambda: self.to_numpy(whole), dtype)
+
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Optional[Overlapped]:
+        """Prepare an all-reduce that is waited for after the computations, as data-parallel
+        training does with its buckets."""
+        operation = self.operation(name, arrays, NEITHER)
+        buffer, held = (self.tensor(message, "float32") for _ in range(2))
+
+        def compute() -> None:
+            for _ in range(count):
+                operation.run()
+
+        def both() -> None:
+            wait = self.start_all_reduce(held)
+            compute()
+            wait()
+
+        return Overlapped(
+            compute, lambda: self.start_all_reduce(held)(), both,
+            lambda: self.assign(held, buffer), operation.result, lambda: self.to_numpy(held),
+            operation.dtype,
+        )  # fmt: skip
+
+
+class Functional(Primitives):
+    """Collectives return new tensors."""
+
+    @abstractmethod
+    def exchange(self, operation: str, value: Any, axis: int = 0) -> Any:
+        """Return the result of a collective of ``value``, in a program where the framework has
+        collectives only there. ``axis``: along which an all-gather joins parts."""
+
+    def shared(self, array: Any, dtype: str = "") -> Any:
+        """Return a tensor as :meth:`tensor`, for :meth:`program`."""
+        return self.tensor(array, dtype)
+
+    def program(self, function: Function, *operands: Any) -> Function:
+        """Return ``function`` ready to be called in all ranks with tensors like ``operands``."""
+        return function
+
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
+        own = held = self.shared(array, dtype)
+        run_once = self.program(lambda value: self.exchange(operation, value), own)
+
+        def reset() -> None:
+            nonlocal held
+            held = own
+
+        def run() -> None:
+            nonlocal held
+            held = run_once(held if operation == ALL_REDUCE else own)
+
+        return CollectiveOperation(reset, run, lambda: self.to_numpy(held))
+
+    def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        a, b = self.shared(left), self.shared(right)
+        multiply = self.function(MATMUL)
+        computing = self.program(multiply, a, b)
+        part = whole = computing(a, b)
+        exchanging = self.program(lambda value: self.exchange(operation, value, 1), part)
+        together = self.program(lambda a, b: self.exchange(operation, multiply(a, b), 1), a, b)
+
+        def matmul() -> None:
+            nonlocal part
+            part = computing(a, b)
+
+        def communicate() -> None:
+            nonlocal whole
+            whole = exchanging(part)
+
+        def both() -> None:
+            nonlocal whole
+            whole = together(a, b)
+
+        return MatmulCollective(
+            matmul, communicate, both, lambda: self.to_numpy(whole), self.name_of(part)
+        )
+
+
+class Compiled(Functional):
+    """Collectives exist only inside compiled programs, as does work at the same time."""
+
+    @abstractmethod
+    def chained(self, function: Function, count: int, a: Any, b: Any) -> Tuple[Any, ...]:
+        """Return, within a program, the result of the last of ``count`` computations, and whatever
+        keeps the compiler from leaving one out."""
+
+    def overlapped(
+        self, name: str, arrays: Sequence[Any], count: int, message: Any
+    ) -> Optional[Overlapped]:
+        """Prepare both as one program, as in a training step."""
+        function = self.function(name)
+        a, b = map(self.shared, arrays)
+        buffer = held = self.shared(message, "float32")
+
+        def repeated(a: Any, b: Any) -> Tuple[Any, ...]:
+            return self.chained(function, count, a, b)
+
+        def summed(value: Any) -> Any:
+            return self.exchange(ALL_REDUCE, value)
+
+        computing, communicating = self.program(repeated, a, b), self.program(summed, buffer)
+        together = self.program(lambda value, a, b: (summed(value), repeated(a, b)), buffer, a, b)
+        computed = computing(a, b)
+
+        def compute() -> None:
+            nonlocal computed
+            computed = computing(a, b)
+
+        def communicate() -> None:
+            nonlocal held
+            held = communicating(held)
+
+        def both() -> None:
+            nonlocal held, computed
+            held, computed = together(held, a, b)
+
+        def reset() -> None:
+            nonlocal held
+            held = buffer
+
+        return Overlapped(
+            compute, communicate, both, reset,
+            lambda: self.to_numpy(computed[0]), lambda: self.to_numpy(held),
+            self.name_of(computed[0]),
+        )  # fmt: skip

@@ -1,0 +1,204 @@
+"""The record of a run: put together and encoded."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from core import RECORD_FORMAT
+from core.text import printable
+
+from harness.kind import Kind, SearchKind, Workload
+from harness.measuring import steps
+from harness.messages.report import encodable
+from harness.provenance.code import own_commit
+from harness.request.command_line import repeating
+from harness.samples import folder
+from harness.variables import recorded
+
+_HARNESS = os.path.dirname(os.path.realpath(__file__))
+
+
+@dataclass(frozen=True)
+class Started:
+    """Start of the run: ``utc`` in ISO 8601, ``monotonic`` in seconds."""
+
+    utc: str
+    monotonic: float
+
+    @staticmethod
+    def at(moment: float) -> Started:
+        """Return the time at ``moment``, in monotonic seconds."""
+        ago = timedelta(seconds=time.monotonic() - moment)
+        utc = (datetime.now(timezone.utc) - ago).isoformat(timespec="milliseconds")
+        return Started(utc.replace("+00:00", "Z"), moment)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Result of a run.
+
+    ``ranks``: what each left, empty if none was started. ``metrics``: of a successful run. On one
+    node also ``watch``, the watcher's summary (None without a timed region), and ``memory`` held
+    and allowed. ``nodes``: entry for each of several nodes, with the same. For a search: its
+    ``attempts`` and the imported ``framework_version``."""
+
+    status: str = ""
+    reason: str = ""
+    ranks: Sequence[Dict[str, Any]] = ()
+    watch: Optional[Dict[str, Any]] = None
+    memory: Optional[Dict[str, int]] = None
+    nodes: Sequence[Dict[str, Any]] = ()
+    metrics: Mapping[str, Optional[float]] = field(default_factory=dict)
+    attempts: Sequence[Dict[str, Any]] = ()
+    framework_version: str = ""
+
+
+def assemble(
+    workload: Workload,
+    kind: Kind,
+    measured: Measured,
+    environment: Dict[str, Any],
+    started: Started,
+    installed_version: str,
+) -> Dict[str, Any]:
+    """Return the record of a run, with null for NaN and infinity, which JSON lacks.
+
+    ``installed_version``: of the framework's distribution, for a run that never imported it; ""
+    without a framework."""
+    imported = [fields.get("framework_version") for fields in measured.ranks]
+    imported.append(measured.framework_version)
+    record: Dict[str, Any] = {
+        "format": RECORD_FORMAT,
+        "source": "framebench",
+        "kind": kind.name,
+        "case": workload.case.to_record(kind.all_axes),
+        "parameters": workload.parameters,
+        "repeat": workload.options.repeat,
+        "status": measured.status,
+        "reason": measured.reason,
+        "metrics": _metrics(workload, kind, measured),
+        **_window(workload, kind, measured),
+        "framework_version": next((version for version in imported if version), installed_version),
+        "settings": _settings(workload, kind),
+        "wall_seconds": time.monotonic() - started.monotonic,
+        "started": started.utc,
+        "command": repeating(workload, sys.executable, _HARNESS),
+        "ranks": measured.ranks,
+        "environment": environment,
+    }
+    if measured.watch is not None:
+        record["watch"] = measured.watch
+    if measured.memory is not None:
+        record["memory"] = measured.memory
+    if measured.nodes:
+        record["nodes"] = measured.nodes
+    if "own" in workload.model_config:
+        record["own_model"] = _own_model(workload.model_config["own"])
+    if isinstance(kind, SearchKind):
+        record["attempts"] = measured.attempts
+    encoded: Dict[str, Any] = encodable(record)
+    return encoded
+
+
+def _settings(workload: Workload, kind: Kind) -> Dict[str, Any]:
+    options, model_config = workload.options, workload.model_config
+    settings: Dict[str, Any] = {
+        "accelerator": options.accelerator,
+        "cores_per_device": options.cores_per_device,
+        "time_limit": options.time_limit,
+        "seed": options.seed,
+        "variant": options.variant,
+        "source": options.source,
+        "side_by_side": options.side_by_side,
+        "variables": recorded(options.variables),
+        "preload": options.preload,
+        "huge_pages": options.huge_pages,
+    }
+    if kind.counts_steps:
+        names = ("warmup_steps", "warmup_limit", "timed_steps")
+        settings.update((name, getattr(workload, name)) for name in names)
+        settings.update({"timed_seconds": workload.timed_seconds} if workload.timed_seconds else {})
+    if options.node:
+        settings["node"] = options.node
+    if workload.data is not None:
+        settings["data"] = _data(workload.data, workload.bad_images)
+    if model_config and "own" not in model_config:  # else it is unknown
+        settings["dropout"] = model_config["hyperparameters"].get("dropout", 0.0)
+    return settings
+
+
+def _data(root: str, bad_images: str) -> Dict[str, str]:
+    """Return the data set of a case that reads one. ``identity`` is "" where it is missing."""
+    try:
+        identity = folder.identity(root)
+    except folder.BadData:
+        identity = ""
+    return {"folder": root, "identity": identity, "bad_images": bad_images}
+
+
+def _own_model(declaration: Mapping[str, Any]) -> Dict[str, Any]:
+    keys = ("framework", "source", "sha256", "files")
+    own = {key: declaration[key] for key in keys if declaration[key] != {}}
+    if declaration["text"] is not None:
+        paths = [declaration["source"], *declaration["modules"].values()]
+        own.update(own_commit([os.path.realpath(path) for path in paths]))
+    return own
+
+
+def _window(workload: Workload, kind: Kind, measured: Measured) -> Dict[str, Any]:
+    """Return the longest timed region of the ranks in seconds, and the samples of all ranks in it;
+    null unless the run is ok and has them."""
+    windows = [rank["window_seconds"] for rank in measured.ranks if "window_seconds" in rank]
+    if measured.status != "ok" or not windows:
+        return {"samples": None, "window_seconds": None}
+    samples = None
+    if kind.counts_steps:
+        samples = max(steps.samples(workload, rank) for rank in measured.ranks)
+    return {"samples": samples, "window_seconds": max(windows)}
+
+
+def _metrics(workload: Workload, kind: Kind, measured: Measured) -> Dict[str, Dict[str, Any]]:
+    """Return each metric of the kind, with a null value unless the run is ok; unknown metrics of an
+    ok run are left out."""
+    values = measured.metrics if measured.status == "ok" else {}
+    return {
+        name: {
+            "value": values.get(name),
+            "unit": metric.unit,
+            "better": metric.better,
+            **({"quantity": metric.quantity, "at": dict(metric.at)} if metric.at else {}),
+        }
+        for name, metric in kind.metrics(workload).items()
+        if measured.status != "ok" or values.get(name) is not None
+    }
+
+
+def encode(record: Dict[str, Any]) -> bytes:
+    """Return the record as JSON text. Raises ValueError for NaN or infinity."""
+    return (json.dumps(record, indent=1, allow_nan=False) + "\n").encode("utf-8")
+
+
+def summary(record: Dict[str, Any], output: str) -> str:
+    """Return one line for the user."""
+    text = f"{record['status']}: {record['reason']}"
+    if record["status"] == "ok":
+        text = f"ok: {_shown(record)}"
+    text += f"; {record['wall_seconds']:.1f} s in all; "
+    # A reason may contain output of another program, with control characters.
+    return printable(text).replace("\n", "\\n") + output
+
+
+def _shown(record: Dict[str, Any]) -> str:
+    """Format the metrics of a successful run, without those at single points."""
+    named = ((name, metric) for name, metric in record["metrics"].items() if "at" not in metric)
+    present = [(name, metric) for name, metric in named if metric["value"] is not None]
+    figures = [f"{name} {metric['value']:.4g} {metric['unit']}" for name, metric in present]
+    window = record["window_seconds"]
+    timed = [f"in {window:.3f} s"] if window is not None else []
+    return " ".join([", ".join(figures) or record["kind"], *timed])

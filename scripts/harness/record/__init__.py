@@ -1,1 +1,0 @@
-"""The record of a run, and its schema."""
