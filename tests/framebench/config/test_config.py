@@ -430,7 +430,7 @@ def test_variables_go_through_a_file_of_the_users_alone(tmp_path: Path) -> None:
     hidden = private_variables.hide(tmp_path, arguments)
     assert hidden[:-1] == ["--kind", "train", "--seed", "1", "--variables"]
     path = Path(hidden[-1])
-    assert secret.private_variables(str(path)) == (("A", "b=c"), ("D", "e"))
+    assert secret.private_variables(str(path)) == {"A": "b=c", "D": "e"}
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert private_variables.hide(tmp_path, arguments) == hidden, "the command of a job has changed"
     assert private_variables.hide(tmp_path, arguments[:2]) == arguments[:2]
