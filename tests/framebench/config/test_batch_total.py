@@ -104,7 +104,7 @@ BAD = {
         suite_of(batch_per_device=[2], batch_total=[2]),
         ["axes: found batch_per_device and batch_total", "one of them"],
     ),
-    "no batch": (suite_of(), ["axes.batch_per_device is missing", "axes.batch_total"]),
+    "no batch": (suite_of(), ["axes: found no batch", "batch_per_device, or batch_total"]),
     "of another model": (
         suite_of(batch_total={"bert_base": [2]}),
         ["batch_total: found no entry for model resnet50_v1.5"],

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from framebench.cases.matrix import cases
 from framebench.config.cluster import Cluster
-from framebench.config.fields import ValidationContext, validated
+from framebench.config.keys import validated
+from framebench.config.kinds import Folders
 from framebench.config.settings import Configuration, load_settings
 from framebench.config.suite import SuiteFile, load_suite
 from framebench.config.validation import ConfigError
@@ -24,57 +25,47 @@ from snakemake.cli import parse_config
 
 from ..settings import CATALOG, CONFIG, ROOT, SUITE, assert_clear, changed, plan, settings
 
-NAN, INF = float("nan"), float("inf")
+ON = {"nodes": 1, "cores_per_node": 2, "memory_gib": 4}
+#: Keys of the configuration, and parts of the message.
 BAD_CONFIG = {
-    "unknown key": ({"suit": "quick"}, ["suit", "did you mean suite", "allowed:"]),
-    "unknown suite": (
-        {"suite": "fast"},
-        ["suite: found 'fast'", "careful, collectives, converge_small, dlperf"],
+    "unknown key": (
+        {"suit": "quick"},
+        ["unknown key suit (did you mean suite?)", "allowed: kinds"],
     ),
-    "misspelt suite": ({"suite": "quik"}, ["suite: found 'quik' (did you mean quick?)"]),
-    "other word for an accelerator": (
-        {"accelerator": "GPU"},
-        ["accelerator: found 'GPU' (did you mean cuda?)"],
+    "misspelt suite": ({"suite": "quik"}, ["suite: found 'quik' (did you mean quick?)", "careful"]),
+    "other word": ({"accelerator": "GPU"}, ["accelerator: found 'GPU' (did you mean cuda?)"]),
+    "unknown name": (
+        {"frameworks": "pytorh,jax"},
+        ["frameworks[0]: found 'pytorh' (did you mean pytorch?)", "tensorflow"],
     ),
-    "node that is no text": (
-        {"suite": "node_health", "nodes_named": ["a", 1]},
-        ["nodes_named[1]: found 1", "allowed: the name of a node"],
+    "empty list": ({"frameworks": []}, ["frameworks: found []", "at least 1"]),
+    "value twice": ({"frameworks": "jax,jax"}, ["frameworks", "each value once"]),
+    "number as words": ({"rerun_disturbed": "yes"}, ["rerun_disturbed: found 'yes'", "a whole"]),
+    "number out of bounds": ({"time_limit": -5}, ["time_limit: found -5", "above 0"]),
+    "endless": ({"time_limit": float("inf")}, ["time_limit: found inf", "allowed: a "]),
+    "union": (
+        {"cores_per_device": "few"},
+        ["cores_per_device: found 'few'", "whole number, or auto"],
     ),
-    "unknown framework": (
-        {"frameworks": "pytorh"},
-        ["frameworks[0]: found 'pytorh'", "did you mean pytorch", "tensorflow"],
-    ),
-    "empty frameworks": ({"frameworks": []}, ["frameworks: found []", "at least 1"]),
-    "framework twice": ({"frameworks": "pytorch,pytorch"}, ["frameworks", "each value once"]),
-    "reruns as text": (
-        {"rerun_disturbed": "yes"},
-        ["rerun_disturbed: found 'yes'", "whole number"],
-    ),
-    "negative time limit": ({"time_limit": -5}, ["time_limit: found -5", "above 0"]),
-    "memory limit without unit": (
-        {"memory_limit": "16"},
-        ["memory_limit: found '16'", "16GiB", "80%"],
-    ),
+    "memory without unit": ({"memory_limit": "16"}, ["memory_limit: found '16'", "16GiB", "80%"]),
     "too much memory": ({"memory_limit": "101%"}, ["memory_limit: found '101%'", "up to 100%"]),
-    "results with braces": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
-    "results is a file": (
-        {"results": str(ROOT / "LICENSE")},
-        ["results: found", "a folder"],
-    ),
-    "records missing": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
-    "images list": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
-    "image of unknown": ({"images": {"torch": "x"}}, ["found 'torch'", "pytorch"]),
-    "image without one": (
-        {"images": {"pytorch": {"python": "p"}}},
-        ["key images.pytorch.image is missing"],
-    ),
-    "two modules in one": (
+    "wildcard": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
+    "file for a folder": ({"results": str(ROOT / "LICENSE")}, ["results: found", "a folder"]),
+    "control character": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),
+    "home of nobody": ({"results": "~nosuchuser/x"}, ["results: found '~nosuchuser/x'", "~USER"]),
+    "name too long": ({"results": "r" * 300}, ["results: found 'rrr", "too long"]),
+    "no records": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
+    "no mapping": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
+    "wrong key of a mapping": ({"images": {"torch": "x"}}, ["images: found 'torch'", "pytorch"]),
+    "missing key": ({"images": {"jax": {"python": "p"}}}, ["key images.jax.image is missing"]),
+    "pattern of a text": (
         {"modules": {"pytorch": ["gcc pytorch"]}},
         ["modules.pytorch[0]: found 'gcc pytorch'", "module load NAME", "without blanks"],
     ),
-    "packages without a version": (
-        {"packages": {"pytorch": ["timm>=1.0"]}},
-        ["packages.pytorch", "found 'timm>=1.0'", "NAME==VERSION"],
+    "no version": ({"packages": {"jax": ["a>=1"]}}, ["packages.jax[0]: found 'a>=1'", "NAME==VER"]),
+    "no interpreter": (
+        {"interpreters": {"pytorch": "/no/python"}},
+        ["interpreters.pytorch: found '/no/python'", "a Python that exists"],
     ),
     "packages on each node": (
         {"packages": {"pytorch": ["timm==1.0"]}, "node_local": True},
@@ -82,68 +73,88 @@ BAD_CONFIG = {
     ),
     "node_local in the project": (
         {"node_local": True},
-        ["environments: found '.venvs'", "node_local", "absolute path"],
+        ["environments: found '.venvs'", "absolute"],
     ),
-    "time limit endless": ({"time_limit": INF}, ["time_limit: found inf", "up to a year"]),
     "unknown key of a cluster": (
-        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "gpus": 8}},
-        ["profiles/slurm/cluster.yaml", "unknown key cluster.gpus", "gpus_per_node"],
-    ),
-    "options of sbatch": (
-        {"cluster": {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "qos": "high"}},
-        ["profiles/slurm/cluster.yaml", "unknown key cluster.qos", "default-resources"],
-    ),
-    "results with NUL": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),
-    "results of nobody": (
-        {"results": "~nosuchuser/x"},
-        ["results: found '~nosuchuser/x'", "~USER"],
-    ),
-    "results with a long name": ({"results": "r" * 300}, ["results: found 'rrr", "too long"]),
-    "interpreter missing": (
-        {"interpreters": {"pytorch": "/no/python"}},
-        ["interpreters.pytorch: found '/no/python'", "a Python that exists"],
+        {"cluster": {**ON, "gpu": 8}},
+        ["profiles/slurm/cluster.yaml", "unknown key cluster.gpu;", "gpus_per_node", "slurm_extra"],
     ),
 }
-
+#: Suites, and parts of the message.
 BAD_SUITE = {
-    "variant of nothing known": (
+    "unknown key of a variant": (
         {**SUITE, "variants": {"b": {"flags": {}}}},
-        ["variants.b", "flags"],
+        ["unknown key variants.b.flags; allowed: environments"],
     ),
-    "variant with a missing environment": (
+    "name of a variant": ({**SUITE, "variants": {"a-b": {}}}, ["variants: found 'a-b'", "letters"]),
+    "variable of the harness": (
+        {**SUITE, "variants": {"b": {"variables": {"FRAMEBENCH_CORES": "0"}}}},
+        ["variants.b.variables: found FRAMEBENCH_CORES", "the harness sets"],
+    ),
+    "truth value of a variable": (
+        {**SUITE, "variants": {"b": {"variables": {"A": True}}}},
+        ["variants.b.variables.A: found True", "a text"],
+    ),
+    "no environment file": (
         {**SUITE, "variants": {"b": {"environments": {"pytorch": "/no/file.yaml"}}}},
         ["variants.b.environments.pytorch: found '/no/file.yaml'", "environment file"],
     ),
-    "repeats by another word": ({**SUITE, "repeats": "some"}, ["repeats: found 'some'"]),
-    "repeats' bounds exchanged": (
+    "two allocators": (
+        {**SUITE, "variants": {"b": {"preload": "jemalloc", "huge_pages": True}}},
+        ["variants.b.huge_pages: found true", "glibc's allocator alone"],
+    ),
+    "repeats as words": (
+        {**SUITE, "repeats": "some"},
+        ["repeats: found 'some'", "or auto, or a map"],
+    ),
+    "too many repeats": ({**SUITE, "repeats": 1001}, ["repeats: found 1001", "at most 1000"]),
+    "bounds exchanged": (
         {**SUITE, "repeats": {"at_least": 20, "at_most": 10}},
         ["repeats.at_most: found 10", "which is 20, or more"],
     ),
+    "no rule": ({**SUITE, "repeats": {"at_most": 9}}, ["repeats: found at_most", "or margin"]),
+    "two rules": (
+        {**SUITE, "repeats": {"at_least": 7, "margin": "5%"}},
+        ["repeats.at_least", "none beside margin"],
+    ),
+    "width of nothing": (
+        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "0%"}},
+        ["repeats.width: found '0%'", "above 0 and below 100 %"],
+    ),
+    "margin of one side": ({**SUITE, "repeats": {"margin": "5%"}}, ["variants: found none", "two"]),
     "warm-up without a bound": (
         {**SUITE, "steps": {"warmup": {"at_least": 20}, "timed": 5}},
-        ["steps.warmup", "at_most"],
+        ["key steps.warmup.at_most is missing"],
     ),
     "warm-up too short to settle": (
         {**SUITE, "steps": {"warmup": {"at_least": 1, "at_most": 9}, "timed": 5}},
-        ["steps.warmup", "found"],
+        ["steps.warmup.at_most: found 9"],
     ),
-    "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
-    "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),
-    "empty file": ("", ["my.yaml", "the file: found None", "a mapping"]),
-    "no axes": ({"repeats": 2}, ["key axes is missing"]),
-    "unknown axis": (changed(precison=["fp32"]), ["axes.precison", "did you mean precision"]),
-    "unknown precision": (changed(precision=["fp64"]), ["axes.precision[0]: found 'fp64'", "amp"]),
-    "empty axis": (changed(mode=[]), ["axes.mode: found []", "at least 1"]),
-    "zero batch": (changed(batch_per_device=[0]), ["axes.batch_per_device[0]: found 0"]),
-    "batch as text": (changed(batch_per_device=["32"]), ["found '32'", "a whole number"]),
-    "batch maximal": (changed(batch_per_device=["maximal"]), ["found 'maximal'", "max"]),
-    "largest batch below the smallest": (
+    "no batch fits": (
         {**SUITE, "largest_batch": {"multiple_of": 16, "at_most": 10}},
         ["largest_batch.at_most: found 10", "which is 16, or more"],
     ),
+    "budget without": ({**SUITE, "batch_check": 4}, ["batch_check: found", "without time_budget"]),
+    "budget beside a rule": (
+        {**SUITE, "time_budget": 60, "repeats": "auto"},
+        ["repeats: found a rule", "whole number beside time_budget"],
+    ),
+    "budget beside variants": (
+        {**SUITE, "time_budget": 60, "variants": {"a": {}}},
+        ["variants: found some", "none beside time_budget"],
+    ),
+    "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
+    "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),
+    "3,000 brackets": ("a: " + "[" * 3000 + "]" * 3000, ["within each other, too many"]),
+    "empty file": ("", ["my.yaml", "the file: found None", "a mapping"]),
+    "nothing to measure": ({"repeats": 2}, ["found neither axes nor measurements"]),
+    "no batch": ({"axes": {"mode": "train"}}, ["axes: found no batch", "batch_total"]),
+    "unknown axis": (changed(precison=["fp32"]), ["axes.precison", "did you mean precision"]),
+    "unknown value": (changed(precision=["fp64"]), ["axes.precision[0]: found 'fp64'", "amp"]),
+    "unknown mode": (changed(mode=["learn"]), ["axes.mode[0]: found 'learn'", "train, inference"]),
+    "zero": (changed(nodes=[0]), ["axes.nodes[0]: found 0", "at least 1"]),
+    "batch in words": (changed(batch_per_device=["maximal"]), ["found 'maximal'", "max"]),
     "batch of unknown model": (changed(batch_per_device={"vgg": [1]}), ["found 'vgg'"]),
-    "too many repeats": ({**SUITE, "repeats": 1001}, ["repeats: found 1001", "up to 1000"]),
-    "warm-up without steps": ({**SUITE, "steps": {"warmup": 5}}, ["key steps.timed is missing"]),
     "include no list": ({**SUITE, "include": {"precision": ["amp"]}}, ["include: found", "a list"]),
     "include empty": ({**SUITE, "include": [{}]}, ["include[0]: found {}", "at least 1"]),
     "include nothing": (
@@ -151,32 +162,15 @@ BAD_SUITE = {
         ["include[0].batch_total: found None", "a list"],
     ),
     "exclude unknown": ({**SUITE, "exclude": [{"mode": ["x"]}]}, ["exclude[0].mode[0]: found 'x'"]),
+    "unknown benchmark": (
+        {"measurements": {"matmull": {"framework": ["pytorch"]}}},
+        ["measurements.matmull: found 'matmull' (did you mean matmul?)"],
+    ),
+    "parameter of a benchmark": (
+        {"measurements": {"memory": {"size": [[1]]}}},
+        ["measurements.memory.size: found [[1]]", "or a list of these"],
+    ),
 }
-
-BAD_SUITE |= {
-    "width of nothing": (
-        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "0%"}},
-        ["repeats.width: found '0%'", "above 0 and below 100 %"],
-    ),
-    "width in words": (
-        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "one"}},
-        ["repeats.width: found 'one'", "a percentage like 5%"],
-    ),
-    "variant with a dash": (
-        {**SUITE, "variants": {"a-b": None}},
-        ["variants: found 'a-b'", "letters, digits, _ and ."],
-    ),
-    "variant with a long name": (
-        {**SUITE, "variants": {"v" * 300: None}},
-        ["variants: found 'vvv", "at most 100"],
-    ),
-    "variant with a variable of the harness": (
-        {**SUITE, "variants": {"b": {"variables": {"FRAMEBENCH_CORES": "0"}}}},
-        ["variants.b.variables: found FRAMEBENCH_CORES", "the harness sets"],
-    ),
-    "3,000 brackets": ("a: " + "[" * 3000 + "]" * 3000, ["within each other, too many"]),
-}
-
 BAD_MATRIX = {
     "exclude of nothing": ({**SUITE, "exclude": [{"mode": ["inference"]}]}, ["matches no case"]),
     "exclude everything": ({**SUITE, "exclude": [{"mode": ["train"]}]}, ["no case left"]),
@@ -193,10 +187,11 @@ BAD_MATRIX = {
 
 @pytest.mark.parametrize("name", BAD_CONFIG)
 def test_bad_config(name: str) -> None:
-    values, expected, *methods = BAD_CONFIG[name]
+    values, expected = BAD_CONFIG[name]
     with pytest.raises(ConfigError) as error:
-        load_settings({**CONFIG, **values}, CATALOG, methods)
+        load_settings({**CONFIG, **values}, CATALOG)
     assert_clear(error, ["config", *expected])
+    assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", BAD_SUITE)
@@ -205,6 +200,7 @@ def test_bad_suite(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, suite)
     assert_clear(error, ["my.yaml", *expected])
+    assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", BAD_MATRIX)
@@ -230,13 +226,13 @@ def test_every_fault_has_a_line_of_its_own() -> None:
         "seed: found -1",
         "time_limit: found '1h'",
         "cluster.nodes: found 0",
+        "key cluster.memory_gib is missing",
     ):
         assert sum(key in line for line in lines) == 1, lines
-    assert sum("key cluster.memory_gib is missing" in line for line in lines) == 1, lines
     assert len(lines) == 5
 
 
-ODD = [None, 3, True, NAN, "x\0", [], [None], {3: None}, {"a": {}}]
+ODD = [None, 3, True, float("nan"), "x\0", [], [None], {3: None}, {"a": {}}]
 
 
 def of_anything(data: Any) -> Iterator[Any]:
@@ -256,21 +252,20 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     steps = {"warmup": bounds, "timed": 2}
     parts = {"description": "", "steps": steps, "repeats": {**bounds, "width": 0.1}, "axes": axes}
     more = {"variants": sides, "largest_batch": {"at_most": 9}, "include": [axes]}
-    cluster = {"nodes": 1, "cores_per_node": 2, "memory_gib": 4, "time_limit": 5}
-    cluster |= {"node_kinds": {"a": {"gres": "gpu"}}}
+    cluster = {**ON, "time_limit": 5, "node_kinds": {"a": {"gres": "gpu"}}}
     images = {"pytorch": {"image": "x", "python": "p"}}
     modules = {"pytorch": {"load": ["x"], "python": "p"}}
     options = {"cluster": cluster, "images": images, "modules": modules, "records": "", "base": ""}
     options |= {"suite": str(tmp_path / "short.yaml")}
     (tmp_path / "short.yaml").write_text("axes: {batch_per_device: 1}")
-    context, refused = ValidationContext(CATALOG), 0
+    refused = 0
     for model, data in (
         (SuiteFile, {**parts, **more, "exclude": [{"mode": ["train"]}]}),
         (Configuration, {**CONFIG, **options}),
     ):
         for odd in of_anything(data):
             try:
-                validated(model, odd, context, "file")
+                validated(model, odd, "file", CATALOG)
             except ConfigError as error:
                 refused += 1
                 for line in str(error).splitlines():
@@ -298,7 +293,7 @@ def test_cases_are_kept_by_the_names_of_the_plan() -> None:
     assert kept(",".join(every[:2])) == every[:2]
     with pytest.raises(ConfigError, match=r"cases: found '.* typo' \(did you mean .*\); allowed: "):
         kept(f"{every[0]} typo")
-    with pytest.raises(ConfigError, match=r"cases: found .*each once"):
+    with pytest.raises(ConfigError, match=r"cases: found .*each value once"):
         kept([every[0], every[0]])
 
 
@@ -339,16 +334,9 @@ def test_lists_from_the_command_line(tmp_path: Path) -> None:
     assert loaded.retry == {"failed", "timeout"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("quick", "careful", "scaling", "dlperf", "tuned", "allocators"),
-        *("nvidia_settings", "dlperf_settings"),
-    ],
-)
-def test_shipped_suites_are_valid(name: str) -> None:
-    actual = cases(load_settings({**CONFIG, "suite": name}, CATALOG).suite, CATALOG)
-    assert len(actual) == len(set(actual)) > 0
+@pytest.mark.parametrize("path", sorted((ROOT / "config" / "suites").glob("*.yaml")))
+def test_shipped_suites_are_valid(path: Path) -> None:
+    assert cases(load_settings({**CONFIG, "suite": path.stem}, CATALOG).suite, CATALOG)
 
 
 def test_variants_bring_environments_of_their_own(tmp_path: Path) -> None:
@@ -365,29 +353,16 @@ def test_variants_bring_environments_of_their_own(tmp_path: Path) -> None:
     assert not set(usual.folders.values()) & set(made.folders.values())
 
 
-@pytest.mark.parametrize("text", ["", "dependencies:\n", "- python=3.11\n", "name: x\n"])
-def test_a_variants_environment_file_without_dependencies_is_refused(
-    text: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "older.yaml"
-    file.write_text(text)
-    with pytest.raises(ConfigError) as error:
-        plan(tmp_path, {**SUITE, "variants": {"a": {"environments": {"pytorch": str(file)}}}})
-    assert_clear(error, [str(file), "found", "allowed"])
-
-
-@pytest.mark.parametrize("name", ["runs", "logs"])
-def test_results_with_a_file_for_a_folder_are_refused(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text("")
+def test_results_with_a_file_for_a_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("")
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, results=str(tmp_path))
-    assert_clear(error, ["results: found", f"{name}'", "which is a file", "allowed: a folder"])
+    assert_clear(error, ["results: found", "logs'", "which is a file", "allowed: a folder"])
 
 
-@pytest.mark.parametrize("text", ["", "[a]", "quick"])
-def test_a_config_file_without_keys_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_config_file_without_keys_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(text)
+    path.write_text("[a]")
     with pytest.raises(ConfigError, match=r"config\.yaml: the file: found .*; allowed: a mapping"):
         read_mapping(path)
 
@@ -418,23 +393,11 @@ def test_a_key_from_the_command_line(entry: str, tmp_path: Path) -> None:
     assert getattr(settings(tmp_path, **parse_config([entry])), key) == value
 
 
-def test_a_variable_that_may_be_a_secret_is_refused(tmp_path: Path) -> None:
-    """Fail if a possible secret is accepted: it would show on command lines and in records."""
-    with pytest.raises(ConfigError) as error:
-        settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {"HF_TOKEN": "x"}}, "b": {}}})
-    assert "variants.a.variables: found HF_TOKEN, which may be a secret" in str(error.value)
-
-
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *((name, "hush") for name in ("GH_PAT", "WANDB_APIKEY", "DB_PWD", "MYSQL_PASS", "SAS")),
-        *(("X", value) for value in ("ghp_hush0123456789012", "https://me:hush@host/x")),
-    ],
+    ("name", "value"), [("HF_TOKEN", "hush"), ("X", "ghp_hush0123456789012")], ids=["name", "shape"]
 )
-def test_a_credential_is_refused_by_name_and_by_shape(
-    name: str, value: str, tmp_path: Path
-) -> None:
+def test_a_variable_that_may_be_a_secret_is_refused(name: str, value: str, tmp_path: Path) -> None:
+    """Fail if a possible secret is accepted: it would show on command lines and in records."""
     with pytest.raises(ConfigError) as error:
         settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {name: value}}, "b": {}}})
     assert f"variants.a.variables: found {name}" in str(error.value)
@@ -442,17 +405,15 @@ def test_a_credential_is_refused_by_name_and_by_shape(
     assert "hush" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["TOKENIZERS_PARALLELISM", "NCCL_IB_PKEY", "KMP_BLOCKTIME"])
-def test_what_only_sounds_like_a_credential_is_taken(name: str, tmp_path: Path) -> None:
-    settings(tmp_path, {**SUITE, "variants": {"a": {"variables": {name: "0"}}, "b": {}}})
+def test_what_only_sounds_like_a_credential_is_taken(tmp_path: Path) -> None:
+    variables = {"TOKENIZERS_PARALLELISM": "0", "NCCL_IB_PKEY": 1}
+    settings(tmp_path, {**SUITE, "variants": {"a": {"variables": variables}, "b": {}}})
 
 
 @pytest.mark.parametrize(
     ("key", "given"),
     [
         ("model", {"model": "https://me:hush@host/x.py"}),
-        ("facts.note", {"facts": {"note": "hf_hush0123456789abcdef"}}),
-        ("data", {"data": "/mnt/AKIAHUSHHUSHHUSH0123"}),
         ("cases", {"cases": ["ghp_hush0123456789012"]}),
     ],
 )
@@ -469,7 +430,7 @@ def test_variables_go_through_a_file_of_the_users_alone(tmp_path: Path) -> None:
     hidden = private_variables.hide(tmp_path, arguments)
     assert hidden[:-1] == ["--kind", "train", "--seed", "1", "--variables"]
     path = Path(hidden[-1])
-    assert secret.private_variables(str(path)) == (("A", "b=c"), ("D", "e"))
+    assert secret.private_variables(str(path)) == {"A": "b=c", "D": "e"}
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert private_variables.hide(tmp_path, arguments) == hidden, "the command of a job has changed"
     assert private_variables.hide(tmp_path, arguments[:2]) == arguments[:2]
@@ -493,7 +454,7 @@ def test_a_parameter_may_lie_below_the_results(tmp_path: Path) -> None:
     actual = settings(tmp_path, suite, results=str(tmp_path / "elsewhere"))
     (weights,) = actual.suite.measurements["converge"].parameters["weights"]
     assert weights == str(tmp_path / "elsewhere" / "weights" / "mine")
-    shipped = load_suite("pretrain_small_phase2", CATALOG, results=tmp_path)
+    shipped = load_suite("pretrain_small_phase2", CATALOG, Folders(results=tmp_path))
     (start,) = shipped.measurements["converge"].parameters["start"]
-    left = load_suite("pretrain_small", CATALOG, results=tmp_path).measurements["converge"]
+    left = load_suite("pretrain_small", CATALOG, Folders(results=tmp_path)).measurements["converge"]
     assert left.parameters["weights"] == (start,) == (str(tmp_path / "weights/pretrain_small"),)

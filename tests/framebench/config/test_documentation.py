@@ -8,21 +8,34 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from core import axes
 from framebench.config import documentation
 from framebench.config.cluster import Cluster
-from framebench.config.fields import Keys
+from framebench.config.keys import Keys
 from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile
-from framebench.config.suite_axes import AxesKeys
+from framebench.config.suite_axes import MatrixKeys
 from framebench.config.tuned import PublishedFlag, TunedFile, TunedSetting
 from framebench.tables import legend
 
 from ..settings import CONFIG, ROOT, SUITE
 
+WRITE = "in workflow/: ../.venv/bin/python -m framebench.config.documentation"
 SCHEMAS = {
     Path(name).name.partition(".")[0]: yaml.load((ROOT / name).read_text(), yaml.CSafeLoader)
     for name in documentation.SCHEMAS
 }
+
+
+@pytest.mark.parametrize("name", documentation.SCHEMAS)
+def test_the_committed_schema_is_what_models_and_documents_say(name: str) -> None:
+    expected = documentation.schema(documentation.SCHEMAS[name])
+    assert (ROOT / name).read_text() == expected, f"written anew by: {WRITE}"
+
+
+@pytest.mark.parametrize("name", sorted({*documentation.PAGES.values()}))
+def test_generated_tables_of_a_page_are_up_to_date(name: str) -> None:
+    assert (ROOT / name).read_text() == documentation.page(name), f"written anew by: {WRITE}"
 
 
 def nodes(value: Any) -> list[dict[str, Any]]:
@@ -34,12 +47,13 @@ def nodes(value: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "model",
-    [Configuration, SuiteFile, AxesKeys, Cluster, TunedFile, TunedSetting, PublishedFlag],
+    [Configuration, SuiteFile, MatrixKeys, Cluster, TunedFile, TunedSetting, PublishedFlag],
 )
 def test_every_key_has_one_text(model: type[Keys]) -> None:
     rows = documentation.key_tables()[model.__name__]
     explained = [key for row in rows for key in next(iter(row.values())).split(", ")]
-    assert sorted(explained) == sorted(model.key_names())
+    further = [axis.name for axis in axes.optional()] if model is MatrixKeys else []
+    assert sorted(explained) == sorted([*model.model_fields, *further])
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -28,8 +28,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        (["backwards"], ["axes.batch_order: found ['backwards']", "one of given, reversed"]),
-        ([OTHER, OTHER], ["axes.batch_order", "twice"]),
+        (["backwards"], ["axes.batch_order[0]: found 'backwards'", "one of given, reversed"]),
+        ([OTHER, OTHER], ["axes.batch_order", "each value once"]),
     ],
 )
 @pytest.mark.usefixtures("registered")

@@ -316,7 +316,7 @@ def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> No
         load_settings({**CONFIG, "suite": str(path), "model": sources["old"]}, CATALOG)
     variants["third"] = {}
     path.write_text(yaml.safe_dump({**SUITE, "variants": variants}))
-    with pytest.raises(ConfigError, match=r"variants: found .* third: none; allowed: a model"):
+    with pytest.raises(ConfigError, match=r"variants: found .* third: None; allowed: a model"):
         load_settings({**CONFIG, "suite": str(path)}, CATALOG)
 
 

@@ -59,8 +59,9 @@ def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
 
     def digest(first: bytes, last: bytes) -> str | None:
         path.write_bytes(first + bytes(4 * 2**20) + last)
-        actual = settings(tmp_path, methods=APPTAINER, images={"pytorch": str(path)})
-        return actual.images["pytorch"].digest
+        actual = plan(tmp_path, methods=APPTAINER, images={"pytorch": str(path)})
+        image = actual.software["pytorch"].image
+        return image and image.digest
 
     actual = [digest(b"a", b"b"), digest(b"c", b"b"), digest(b"a", b"c"), digest(b"a", b"bb")]
     assert len(set(actual)) == 4

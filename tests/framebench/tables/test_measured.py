@@ -88,7 +88,7 @@ def test_each_parameter_decides_the_folder(tmp_path: Path) -> None:
         ({"memory_copy": {}}, "memory_copy.size: found nothing; allowed: how much is copied"),
         ({"memory_copy": {"size": 1, "speed": 2}}, "memory_copy.speed: found an unknown key"),
         ({"memory_copy": {"size": 1, "precision": "fp32"}}, "an axis that memory_copy does not"),
-        ({}, "key axes is missing; allowed: this, or measurements"),
+        ({}, "found neither axes nor measurements; allowed: axes"),
     ],
 )
 def test_bad_measurements(tmp_path: Path, written: dict[str, Any], expected: str) -> None:

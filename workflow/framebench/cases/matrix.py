@@ -120,7 +120,7 @@ def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> lis
     asked, known = settings.each_node, machine.named
     if asked is None or not known:
         return cases
-    names = list(known) if asked == "all" else list(asked)
+    names = list(known) if asked == [ALL] else asked
     for name in names:
         if name not in known:
             raise ConfigError(

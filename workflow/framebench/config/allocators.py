@@ -8,30 +8,28 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import AfterValidator
+
 from ..files import json_files
-from .fields import AllowedValues, ReadAs, Text
 from .validation import NotAllowed
 
-FILE = Path(__file__).parents[3] / "scripts" / "allocators.json"
+_FILE = Path(__file__).parents[3] / "scripts" / "allocators.json"
 
 
 @cache
 def known() -> Mapping[str, Mapping[str, str]]:
     """Return ``library`` and Debian ``package`` of each allocator, by name."""
-    results: dict[str, dict[str, str]] = json_files.read(FILE)
+    results: dict[str, dict[str, str]] = json_files.read(_FILE)
     return results
-
-
-_ALLOWED = f"{', '.join(known())}, or the absolute path of a library"
 
 
 def _allocator(written: str) -> str:
     if written in known() or Path(written).is_absolute():
         return written
-    raise NotAllowed(_ALLOWED)
+    raise NotAllowed(f"{', '.join(known())}, or the absolute path of a library")
 
 
-Allocator = Annotated[str, ReadAs(Text, _allocator), AllowedValues(_ALLOWED)]
+Allocator = Annotated[str, AfterValidator(_allocator)]
 
 
 def missing(allocator: str) -> str:

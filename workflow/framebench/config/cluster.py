@@ -4,110 +4,66 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from core.gpus import Gpu, profile_bytes
-from pydantic import (
-    BeforeValidator,
-    Field,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from ..machine.local import Machine
-from .fields import (
-    MILLION,
-    AllowedValues,
-    FromText,
-    Keys,
-    OptionalText,
-    OrNull,
-    Switch,
-    Text,
-    Whole,
-    default,
-)
-from .validation import NotAllowed, did_you_mean, show
+from .keys import MILLION, Count, KeysFromTexts, Text, default, matching, read_as
+from .validation import NotAllowed, NotAmong, show
 
 #: Seconds of a job besides its run's time limit; half of them are for a clean end.
 _RESERVE_SECONDS = 300.0
 _YEAR = 525600  # minutes
 
-#: What Snakemake hands to ``sbatch``, by what a user may try as a key.
-_PROFILE = "default-resources in profiles/slurm/config.yaml"
-_OF_SBATCH = {
-    "account": f"slurm_account under {_PROFILE}",
-    "constraint": f"constraint under {_PROFILE}",
-    "qos": f"qos under {_PROFILE}",
-    "exclusive": f"--exclusive in slurm_extra under {_PROFILE}",
-    "extra": f"slurm_extra under {_PROFILE}",
-    **{
-        option.replace("-", "_"): f"--{option}=.. in slurm_extra under {_PROFILE}"
-        for option in (
-            *("reservation", "licenses", "nodelist", "exclude", "hint", "switches"),
-            *("mail-user", "mail-type"),
-        )
-    },
-}
-
 #: Characters of types of GPUs, as NVML names them, that Snakemake's plugin has no resource for.
 _NOT_IN_GRES = "+-"
 
-_MINUTES = AllowedValues("a whole number of minutes from 1 to 525600 (a year)")
 _Gres = Annotated[
     str,
-    StringConstraints(
-        pattern=r"^gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?$"
+    matching(
+        r"gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?",
+        "gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ . + and -",
     ),
-    AllowedValues("gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ . + and -"),
 ]
-_Gibibytes = Annotated[
-    float,
-    Field(gt=0, le=2**20),
-    FromText,
-    AllowedValues("a number of GiB above 0 and up to 1048576"),
-]
+_Gibibytes = Annotated[float, Field(gt=0, le=2**20)]
 _Version = Annotated[
     str,
-    BeforeValidator(lambda value: str(value) if isinstance(value, float) else value),
-    StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,2}$"),
-    AllowedValues("a version as nvidia-smi writes it, such as 550.54.15 or 9.0"),
+    matching(
+        r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}",
+        "a version as nvidia-smi writes it, such as 550.54.15 or 9.0",
+    ),
+    read_as(lambda value: str(value) if isinstance(value, float) else value, str | float),
 ]
 
 
-class Cluster(Keys):
+class Cluster(KeysFromTexts):
     """Nodes of a cluster, alike except for ``node_kinds``."""
 
-    elsewhere: ClassVar[Mapping[str, str]] = _OF_SBATCH
+    elsewhere: ClassVar[str] = (
+        "and, under default-resources in profiles/slurm/config.yaml, what sbatch alone takes: "
+        "slurm_account, qos, constraint, and any option in slurm_extra"
+    )
 
-    nodes: Annotated[int, Whole(1, MILLION), FromText]
-    gpus_per_node: Annotated[int, Whole(0, MILLION), FromText] = 0
-    cores_per_node: Annotated[int, Whole(1, MILLION), FromText]
+    nodes: Count
+    gpus_per_node: Annotated[int, Field(ge=0, le=MILLION)] = 0
+    cores_per_node: Count
     memory_gib: _Gibibytes
-    gpu_driver: Annotated[_Version | None, OrNull] = None
-    gpu_capability: Annotated[_Version | None, OrNull] = None
+    gpu_driver: _Version | None = None
+    gpu_capability: _Version | None = None
     gpu_memory_gib: _Gibibytes | None = None
-    partition: OptionalText = None
-    gres: Annotated[_Gres | None, OrNull] = None
-    time_limit: Annotated[Annotated[int, Field(ge=1, le=_YEAR)] | None, FromText, _MINUTES] = None
-    most_node_hours: Annotated[
-        Annotated[float, Field(gt=0, le=1e9)] | None,
-        FromText,
-        AllowedValues("a number of node hours above 0 and up to 1000000000"),
-    ] = None
-    runs_per_allocation: Annotated[int, Whole(1, MILLION), FromText] = 1
-    whole_rounds: Switch = False
-    node_kinds: Annotated[
-        dict[
-            Text,
-            Annotated[dict[Text, Any], AllowedValues("a mapping from keys of cluster to values")],
-        ],
-        AllowedValues("a mapping from the name of a kind of nodes to the keys that differ there"),
-    ] = default({})
-    node_kind: OptionalText = None
+    partition: Text | None = None
+    gres: _Gres | None = None
+    time_limit: Annotated[int, Field(ge=1, le=_YEAR)] | None = None
+    most_node_hours: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    runs_per_allocation: Count = 1
+    whole_rounds: bool = False
+    node_kinds: dict[Text, dict[Text, Any]] = default({})
+    node_kind: Text | None = None
 
     @model_validator(mode="after")
-    def _agreeing(self) -> Cluster:
+    def _agreeing(self) -> Self:
         count = (self.gres or "").rpartition(":")[2]
         for key in ("gpu_driver", "gpu_capability", "gpu_memory_gib"):
             if getattr(self, key) and not self.gpus_per_node:
@@ -121,9 +77,7 @@ class Cluster(Keys):
                 "gres",
             )
         if self.node_kind is not None and self.node_kind not in self.node_kinds:
-            hint = did_you_mean(self.node_kind, self.node_kinds)
-            allowed = ", ".join(self.node_kinds) or "none, because there are no node_kinds"
-            raise NotAllowed(allowed, show(self.node_kind) + hint, "node_kind")
+            raise NotAmong(self.node_kind, [*self.node_kinds], "node_kind")
         return self
 
     @property

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,35 +15,39 @@ from core import axes, bounded, precisions
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
+from .. import PROJECT
 from ..files import marked_block
 from .catalog import load_catalog
 from .gpu_environments import PTX_DRIVERS, load
 from .settings import Configuration
 from .suite import SuiteFile
 from .suite_axes import Axes
-from .tuned import PublishedFlag, TunedFile, TunedSetting, load_tuned
+from .tuned import PublishedFlag, TunedSetting, load_tuned
 
-PROJECT = Path(__file__).parents[3]
 SCHEMAS: dict[str, type[BaseModel]] = {
     "workflow/schemas/config.schema.yaml": Configuration,
     "workflow/schemas/suite.schema.yaml": SuiteFile,
-    "workflow/schemas/tuned.schema.yaml": TunedFile,
 }
-#: Pages with tables of keys, by names of pydantic models.
+#: Page of each generated table: by the name of a pydantic model, or of a function below.
 PAGES = {
-    "config/README.md": ("Configuration", "AxesKeys", "SuiteFile"),
-    "docs/cluster.md": ("Cluster",),
-    "docs/frameworks.md": ("TunedFile", "TunedSetting", "PublishedFlag"),
-    "docs/published-settings.md": (),
+    "Configuration": "config/README.md",
+    "MatrixKeys": "config/README.md",
+    "SuiteFile": "config/README.md",
+    "Cluster": "docs/cluster.md",
+    "TunedFile": "docs/frameworks.md",
+    "TunedSetting": "docs/frameworks.md",
+    "PublishedFlag": "docs/frameworks.md",
+    "gpu_environments": "docs/gpus.md",
+    "bounds": "docs/measuring.md",
+    "nvidia": "docs/published-settings.md",
+    "dlperf": "docs/published-settings.md",
 }
-#: Page with the largest errors that verification allows.
-BOUNDS = "docs/measuring.md"
-_KEY_TEXTS = Path(__file__).with_name("key_texts.yaml")
+_KEY_TEXTS = PROJECT / "workflow" / "framebench" / "config" / "key_texts.yaml"
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
 
 
 class _Schema(GenerateJsonSchema):
-    """Schema generator without default titles: a title states the allowed values."""
+    """Schema generator without titles, which repeat the names of keys."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -56,7 +59,7 @@ def key_tables() -> dict[str, list[dict[str, str]]]:
 
     The first cell of a row names its keys, separated by commas; the last is their description."""
     tables: dict[str, list[dict[str, str]]] = yaml.safe_load(bounded.read_text(_KEY_TEXTS))
-    tables["AxesKeys"] += [
+    tables["MatrixKeys"] += [
         {"axis": axis.name, "default": f"`[{axis.default}]`", "values": axis.values}
         for axis in axes.optional()
     ]
@@ -82,10 +85,9 @@ def page(name: str) -> str:
     Raises ValueError for a page without the comments around a table.
     """
     text = bounded.read_text(PROJECT / name)
-    for model in PAGES.get(name, ()):
-        text = marked_block.replaced(text, model, _key_table(model))
-    for block, (heading, table) in _TABLES.items():
-        text = marked_block.replaced(text, block, table()) if name == heading else text
+    for block in (block for block, where in PAGES.items() if where == name):
+        table = _TABLES[block]() if block in _TABLES else _key_table(block)
+        text = marked_block.replaced(text, block, table)
     return text
 
 
@@ -98,53 +100,49 @@ def _key_table(model: str) -> str:
     return _markdown([[*key_tables()[model][0]], *rows])
 
 
-def bounds() -> str:
+def _bounds() -> str:
     """Return a Markdown table of the largest relative errors, by quantity and precision."""
     known = precisions.known()
     quantities = dict.fromkeys(key for precision in known.values() for key in precision.bounds)
     rows = [("quantity", *known)]
     rows += [
-        (key, *(_error(precision.bounds, key) for precision in known.values()))
+        (key, *(_error(precision.bounds.get(key)) for precision in known.values()))
         for key in quantities
     ]
     return _markdown(rows)
 
 
-def gpu_environments() -> str:
+def _error(bound: float | None) -> str:
+    """Return a bound as text, empty for a quantity that is not compared."""
+    if bound is None:
+        return ""
+    return f"{bound:.0e}".replace("e-0", "e-") if bound < 0.01 else f"{bound:g}"
+
+
+def _gpu_environments() -> str:
     """Return a Markdown table of the environments for CUDA and the GPUs that they work on."""
     rows = [("environment", "version", "CUDA", "oldest driver", "machine code for", "PTX for")]
-    for environment in load(PROJECT):
-        ptx, driver = " ".join(environment.ptx), PTX_DRIVERS.get(environment.cuda)
-        ptx += f" (driver {driver})" if ptx and driver else ""
-        code = (" ".join(environment.machine_code) or _unread(environment.environment), ptx)
-        rows.append(
-            (
-                f"`{environment.environment}`",
-                environment.version,
-                environment.cuda,
-                environment.minimum_driver,
-                *code,
-            )
-        )
+    for own in load(PROJECT):
+        code, ptx = " ".join(own.machine_code), " ".join(own.ptx)
+        if not code:  # nobody has read its wheels, which have no hashes for the same reason
+            hashes = bounded.read_text(PROJECT / "envs" / f"{own.environment}.hashes.txt")
+            code = "unknown: " + hashes.partition("\n")[0].removeprefix("# exempt: ")
+        if ptx and own.cuda in PTX_DRIVERS:
+            ptx += f" (driver {PTX_DRIVERS[own.cuda]})"
+        rows.append((f"`{own.environment}`", own.version, own.cuda, own.minimum_driver, code, ptx))
     return _markdown(rows)
 
 
-def _unread(environment: str) -> str:
-    """Return why the GPU code of an environment is unknown: why its wheels have no hashes."""
-    hashes = bounded.read_text(PROJECT / "envs" / f"{environment}.hashes.txt")
-    return "unknown: " + hashes.partition("\n")[0].removeprefix("# exempt: ")
-
-
-def published(name: str) -> str:
+def _published(name: str) -> str:
     """Return a Markdown table of the settings and flags of a file of published settings."""
     catalog = load_catalog(PROJECT)
     file = load_tuned(catalog, name)
     rows = [("framework", "cases", "theirs", "here", "source")]
     for framework, about in catalog.frameworks.items():
         for entry in file.settings_and_flags(framework):
-            theirs, here = _counterparts(entry)
             link = f"[{entry.source.rpartition('/')[-1]}]({entry.source})"
-            rows.append((about["title"], _values(entry.cases or {}), theirs, here, link))
+            cases = _values(entry.cases.given) if entry.cases else ""
+            rows.append((about["title"], cases, *_counterparts(entry), link))
     return _markdown(rows)
 
 
@@ -155,7 +153,7 @@ def _counterparts(flag: TunedSetting | PublishedFlag) -> tuple[str, str]:
         named = " ".join(f"{name}={value}" for name, value in flag.variables.items())
         return f"`{named}`", f"the variant{compiled}: {flag.effect}"
     if flag.axes:
-        return f"`{flag.flag}`", f"`{_values(flag.axes)}`"
+        return f"`{flag.flag}`", f"`{_values(flag.axes.given)}`"
     return f"`{flag.flag}`", flag.always or f"none: {flag.lacking}"
 
 
@@ -170,24 +168,15 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in lines)
 
 
-def _error(bounds: Mapping[str, float], quantity: str) -> str:
-    """Return a bound as text, empty for a quantity that is not compared."""
-    if quantity not in bounds:
-        return ""
-    value = bounds[quantity]
-    return f"{value:.0e}".replace("e-0", "e-") if value < 0.01 else f"{value:g}"
-
-
-#: Further tables: their page, and their text.
-_TABLES: Mapping[str, tuple[str, Callable[[], str]]] = {
-    "bounds": (BOUNDS, bounds),
-    "gpu_environments": ("docs/gpus.md", gpu_environments),
-    "nvidia": ("docs/published-settings.md", lambda: published("tuned_nvidia")),
-    "dlperf": ("docs/published-settings.md", lambda: published("tuned_dlperf")),
+_TABLES: Mapping[str, Callable[[], str]] = {
+    "bounds": _bounds,
+    "gpu_environments": _gpu_environments,
+    "nvidia": lambda: _published("tuned_nvidia"),
+    "dlperf": lambda: _published("tuned_dlperf"),
 }
 
 if __name__ == "__main__":
     for file, described in SCHEMAS.items():
         (PROJECT / file).write_text(schema(described), encoding="utf-8")
-    for file in (*PAGES, BOUNDS):
+    for file in dict.fromkeys(PAGES.values()):
         (PROJECT / file).write_text(page(file), encoding="utf-8")

@@ -34,6 +34,26 @@ OTHERWISE = {
     "verification": "the target verification",
     "largest_batch": "batch_per_device: max",
 }
+#: Placeholder of the results folder in a parameter.
+RESULTS = "{results}"
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Folders that the configuration names for benchmarks.
+
+    ``kinds``: of the user's benchmarks; ``storage``: default of the benchmark ``storage``;
+    ``data``: default of tasks that read files; ``results``: value of {results}.
+    """
+
+    kinds: Path | None = None
+    storage: Path | None = None
+    data: Path | None = None
+    results: Path = Path("results")
+
+
+#: Of a configuration that names none.
+NO_FOLDERS = Folders()
 
 
 @dataclass(frozen=True)
@@ -55,9 +75,9 @@ def measurement(
     kind: str,
     chosen: Mapping[str, list[Any]],
     usual: Mapping[str, list[Any]],
-    texts: Mapping[str, list[str]],
+    written: Mapping[str, Any],
     catalog: Catalog,
-    folder: Path | None,
+    folders: Folders,
 ) -> Measurement:
     """Return a benchmark as the harness declares it.
 
@@ -66,15 +86,21 @@ def measurement(
     kind : name of the benchmark
     chosen : values of axes
     usual : values of axes that are not in ``chosen``
-    texts : values of parameters as texts
+    written : values of parameters
     catalog : of frameworks and models
-    folder : of the user's benchmarks
+    folders : of the configuration
 
     Raises :class:`NotAllowed` for unknown or missing axes and parameters.
     """
     if kind in OTHERWISE:
         raise NotAllowed(f"other kinds; this one is measured by {OTHERWISE[kind]}", show(kind))
-    about = _asked(kind, texts, catalog.root, folder)
+    texts = {name: _texts(name, value, folders.results) for name, value in written.items()}
+    if kind == STORAGE and folders.storage:
+        texts.setdefault("folder", [str(folders.storage)])
+    models = (catalog.models[model] for model in chosen.get("model", ()))
+    if kind == CONVERGE and folders.data and any(model.get("reads_files") for model in models):
+        texts.setdefault("data", [str(folders.data)])
+    about = _asked(kind, texts, catalog.root, folders.kinds)
     if "known" in about:
         raise NotAmong(kind, [name for name in about["known"] if name not in OTHERWISE])
     for fault in about["faults"]:
@@ -86,7 +112,8 @@ def measurement(
     axes = {axis: {**usual, **chosen}.get(axis, []) for axis in about["axes"]}
     for axis, values in axes.items():
         if not values or not isinstance(values, list) or "max" in values:
-            raise NotAllowed("a list of values, as the suite's axes have none for this", key=axis)
+            allowed = "a list of values, as the suite's axes have none for this"
+            raise NotAllowed(allowed, "nothing", axis)
     try:
         parameters = {
             name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
@@ -94,6 +121,16 @@ def measurement(
     except TypeError as error:
         raise NotAllowed("parameters whose values are texts and numbers", str(error)) from None
     return Measurement(kind, axes, about["counts_steps"], parameters, frozenset(texts))
+
+
+def _texts(name: str, written: Any, results: Path) -> list[str]:
+    """Return the values of a parameter as texts for the harness."""
+    values = written if isinstance(written, list) else [written]
+    if not values or not all(isinstance(value, str | int | float) for value in values):
+        allowed = "a text, a number, true or false, or a list of these"
+        raise NotAllowed(allowed, show(written), name)
+    texts = (str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+    return [text.replace(RESULTS, str(results)) for text in texts]
 
 
 @cache

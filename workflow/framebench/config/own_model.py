@@ -16,7 +16,7 @@ from pydantic import ValidationInfo
 
 from ..files import children
 from .catalog import Catalog
-from .fields import ReadAs, ValidationContext, text
+from .keys import read_as
 from .validation import NotAllowed
 
 #: Scale of its verification, which compares it with its own float64 run only.
@@ -53,11 +53,13 @@ class OwnModel:
         return replace(catalog, models={**catalog.models, self.name: dict(self.model_config)})
 
 
-def own_model(source: str, catalog: Catalog) -> OwnModel:
+def own_model(source: Any, catalog: Catalog) -> OwnModel:
     """Return the user's own model as the harness describes it.
 
     Raises :class:`NotAllowed` for an invalid model, or the name of a project's model.
     """
+    if not isinstance(source, str) or not source or {*source} & {*"{}"}:
+        raise NotAllowed(f"{_ALLOWED}, without {{ and }}")
     if source in catalog.models:
         raise NotAllowed(
             f"a model of your own; for one of the project's: models={source}", repr(source)
@@ -72,10 +74,9 @@ def own_model(source: str, catalog: Catalog) -> OwnModel:
     return OwnModel(source, about)
 
 
-def _described(source: str, info: ValidationInfo[ValidationContext]) -> OwnModel:
-    return own_model(source, info.context.catalog)
+def _described(source: Any, info: ValidationInfo[Catalog]) -> OwnModel:
+    return own_model(source, info.context)
 
 
-_SOURCE = text(f"{_ALLOWED}, without {{ and }}", r"^[^{}]*$")
 #: Key that names a user's own model.
-OwnModelKey = Annotated[OwnModel, ReadAs(_SOURCE, _described)]
+OwnModelKey = Annotated[OwnModel, read_as(_described)]

@@ -36,12 +36,6 @@ def of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     def replaced(block: Axes) -> Axes:
         return {axis: names.get(axis, _of_any_model(entry)) for axis, entry in block.items()}
 
-    measurements = {
-        kind: replace(one, axes={axis: names.get(axis, some) for axis, some in one.axes.items()})
-        for kind, one in suite.measurements.items()
-        if kind in (INDEPENDENT, *BANDWIDTHS)
-    }
-
     def kept(blocks: Sequence[Axes]) -> list[Axes]:
         of_framework = [own_model.framework]
         return [
@@ -50,16 +44,19 @@ def of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
             if own_model.framework in block.get("framework", of_framework)
         ]
 
-    return suite.model_copy(
-        update={
-            "axes": {**replaced(suite.axes), **names},
-            "include": kept([*suite.include, *suite.then]),
-            "then": [],  # each combination is tried before any is repeated
-            "exclude": [entry for entry in suite.exclude if "model" not in entry],
-            "measurements": measurements,
-            "own_model": own_model.name,
-            "gpu_suite": suite.gpu_suite and of_own_model(suite.gpu_suite, own_model),
-        }
+    return replace(
+        suite,
+        axes={**replaced(suite.axes), **names},
+        include=kept([*suite.include, *suite.then]),
+        then=[],  # each combination is tried before any is repeated
+        exclude=[entry for entry in suite.exclude if "model" not in entry],
+        measurements={
+            kind: replace(one, axes={name: names.get(name, own) for name, own in one.axes.items()})
+            for kind, one in suite.measurements.items()
+            if kind in (INDEPENDENT, *BANDWIDTHS)
+        },
+        own_model=own_model.name,
+        gpu_suite=suite.gpu_suite and of_own_model(suite.gpu_suite, own_model),
     )
 
 

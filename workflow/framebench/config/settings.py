@@ -4,46 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from core import own_axes
-from pydantic import AfterValidator, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from . import secrets, values
+from . import values
 from .catalog import Catalog
 from .cluster import Cluster, of_kind
-from .fields import (
+from .keys import (
     MILLION,
-    AllowedValues,
     Count,
-    Distinct,
     Folder,
     FrameworkName,
-    FromList,
-    FromText,
-    Keys,
-    MemoryLimit,
-    ModelName,
+    Frameworks,
+    KeysFromTexts,
+    Models,
     NodesNamed,
-    OrAll,
-    ReadAs,
-    Records,
     Seconds,
-    Switch,
     Text,
-    ValidationContext,
-    Whole,
+    as_list,
     default,
     each_once,
-    text,
+    read_as,
     validated,
 )
+from .kinds import Folders
 from .own_model import OwnModel, OwnModelKey
 from .own_suite import of_own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry, Pin
 from .statuses import FAILURES
 from .suite import Suite, load_suite
 from .validation import ConfigError, NotAllowed, show
+from .variables import check_credentials
 
 #: Source of the configuration, for messages.
 SOURCE = "config (config/config.yaml or --config)"
@@ -52,20 +45,22 @@ CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 FOLDERS = ("runs", "logs", "tables", "verification", "peak_flops", "reference", "largest_batch")
 
 
-def _kinds(text: str) -> Path:
-    folder = values.existing_folder(text)
+def _kinds(written: Any) -> Path:
+    folder = values.existing_folder(written)
     try:
         own_axes.load(str(folder))
     except Exception as error:
-        shown = f"{show(text)}: {type(error).__name__}: {error}"
+        shown = f"{show(written)}: {type(error).__name__}: {error}"
         raise NotAllowed("a folder whose axes.py can be imported", shown) from None
     return folder
 
 
-def _suite(name: str, info: ValidationInfo[ValidationContext]) -> Suite:
-    data = info.data
-    folders = (data.get(key) for key in ("kinds", "storage", "data", "results"))
-    return load_suite(name, info.context.catalog, *folders)
+def _suite(written: Any, info: ValidationInfo[Catalog]) -> Suite:
+    if not isinstance(written, str) or not written:
+        raise NotAllowed("a text: the name of a suite, or the path of a YAML file")
+    given = {key: info.data.get(key) for key in ("kinds", "storage", "data", "results")}
+    folders = {key: folder for key, folder in given.items() if folder}
+    return load_suite(written, info.context, Folders(**folders))
 
 
 def _results(folder: Path) -> Path:
@@ -77,93 +72,60 @@ def _results(folder: Path) -> Path:
     return folder
 
 
-_SUITE = text("a text: the name of a suite, or the path of a YAML file")
 if TYPE_CHECKING:
     _Status = str
 else:
     _Status = Literal[tuple(FAILURES)]
-_Statuses = Annotated[
-    list[_Status],
-    AfterValidator(each_once),
-    FromList,
-    AllowedValues(f"a list of {', '.join(FAILURES)}, each value once"),
-]
 
 
-class Configuration(Keys):
+class Configuration(KeysFromTexts):
     """Keys of the configuration."""
 
-    kinds: Annotated[Path, ReadAs(Text, _kinds)] | None = None
-    storage: Annotated[Path, ReadAs(Text, values.existing_folder)] | None = None
+    kinds: Annotated[Path, read_as(_kinds)] | None = None
+    storage: Annotated[Path, read_as(values.existing_folder)] | None = None
     data: Folder | None = None
     bad_images: Literal["refuse", "skip"] = "refuse"
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
-    suite: Annotated[Suite, ReadAs(_SUITE, _suite)] = default("quick")
-    records: Records | None = None
+    suite: Annotated[Suite, read_as(_suite)] = default("quick")
+    records: Annotated[Path, read_as(values.record_set)] | None = None
     nodes_named: NodesNamed | None = None
-    frameworks: Annotated[Distinct[FrameworkName], FromList, OrAll("frameworks")] = default("all")
-    models: Annotated[Distinct[ModelName], FromList, OrAll("models")] = default("all")
-    cases: Annotated[
-        list[Text],
-        AfterValidator(each_once),
-        FromList,
-        AllowedValues("a list of cases as the plan names them, each once"),
-    ] = default([])
+    frameworks: Frameworks = default("all")
+    models: Models = default("all")
+    cases: Annotated[list[Text], AfterValidator(each_once), read_as(as_list, Any)] = default([])
     model: OwnModelKey | None = None
-    retry: Annotated[frozenset[str], ReadAs(_Statuses, frozenset)] = default([])
-    rerun_disturbed: Annotated[int, Whole(0, 100), FromText] = 0
-    side_by_side: Switch = False
+    retry: Annotated[frozenset[_Status], read_as(as_list, Any)] = default([])
+    rerun_disturbed: Annotated[int, Field(ge=0, le=100)] = 0
+    side_by_side: bool = False
     emulated: Literal["skip", "measure"] = "skip"
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
-    cores_per_device: Annotated[
-        Count | Literal["auto"],
-        FromText,
-        AllowedValues(f"auto, or a whole number of at least 1 and at most {MILLION}"),
-    ] = "auto"
+    cores_per_device: Count | Literal["auto"] = "auto"
     time_budget: Seconds | None = None
     time_limit: Seconds = 1800
-    memory_limit: MemoryLimit = "auto"
-    seed: Annotated[int, Whole(0, MILLION), FromText] = 0
-    interpreters: Annotated[
-        dict[FrameworkName, Interpreter], AllowedValues("a mapping from framework to path")
-    ] = default({})
+    memory_limit: Annotated[str | None, read_as(values.memory_limit)] = "auto"
+    seed: Annotated[int, Field(ge=0, le=MILLION)] = 0
+    interpreters: dict[FrameworkName, Interpreter] = default({})
     cluster: Cluster | None = None
-    images: Annotated[
-        dict[FrameworkName, ImageEntry], AllowedValues("a mapping from framework to image")
-    ] = default({})
-    modules: Annotated[
-        dict[FrameworkName, ModulesEntry], AllowedValues("a mapping from framework to list")
-    ] = default({})
-    packages: Annotated[
-        dict[FrameworkName, list[Pin]], AllowedValues("a mapping from framework to list")
-    ] = default({})
+    images: dict[FrameworkName, ImageEntry] = default({})
+    modules: dict[FrameworkName, ModulesEntry] = default({})
+    packages: dict[FrameworkName, list[Pin]] = default({})
     environments: Folder = default(".venvs")
-    node_local: Switch = False
-    require_hashes: Switch = True
-    yes: Switch = False
+    node_local: bool = False
+    require_hashes: bool = True
+    yes: bool = False
 
     @model_validator(mode="after")
-    def _agreeing(self) -> Configuration:
-        if self.nodes_named and not self.suite.nodes_named:
-            raise NotAllowed(
-                f"nothing for suite {self.suite.name}; with one that measures each node, such as "
-                "node_health",
-                show(self.nodes_named),
-                "nodes_named",
-            )
-        if self.time_budget and not self.suite.time_budget:
-            raise NotAllowed(
-                f"nothing for suite {self.suite.name}; with one that has a time_budget, such as "
-                "quick",
-                show(self.time_budget),
-                "time_budget",
-            )
+    def _agreeing(self) -> Self:
+        name = self.suite.name
+        for key, example in (
+            ("nodes_named", "one that measures each node, such as node_health"),
+            ("time_budget", "one that has a time_budget, such as quick"),
+        ):
+            if getattr(self, key) and not getattr(self.suite, key):
+                allowed = f"nothing for suite {name}; with {example}"
+                raise NotAllowed(allowed, show(getattr(self, key)), key)
         if self.side_by_side and self.cluster:
-            raise NotAllowed(
-                "false, because the scheduler shares devices out",
-                "True beside cluster",
-                "side_by_side",
-            )
+            allowed = "false, because the scheduler shares devices out"
+            raise NotAllowed(allowed, "True beside cluster", "side_by_side")
         if self.node_local and self.packages:
             raise NotAllowed("none with node_local", show(dict(self.packages)), "packages")
         if self.node_local and not self.environments.is_absolute():
@@ -194,8 +156,8 @@ class Settings(Configuration):
         return self.time_budget or self.suite.time_budget
 
     @property
-    def each_node(self) -> str | list[str] | None:
-        """Nodes that are measured one by one: ``all``, names, or None for any node."""
+    def each_node(self) -> list[str] | None:
+        """Nodes that are measured one by one: ``["all"]``, names, or None for any node."""
         return self.nodes_named or self.suite.nodes_named
 
     @property
@@ -216,31 +178,12 @@ def load_settings(
             f"--sdm: found {' '.join(sorted(methods))}; allowed: one of apptainer, conda, "
             "env-modules"
         )
-    _check_credentials(config)
-    context = ValidationContext(catalog, "".join(methods))
-    sources = {"cluster": CLUSTER_SOURCE}
+    check_credentials(config, SOURCE)
     if "cluster" in config:
         config = {**config, "cluster": of_kind(config["cluster"])}
-    checked = validated(Configuration, config, context, SOURCE, sources)
+    checked = validated(Configuration, config, SOURCE, catalog, {"cluster": CLUSTER_SOURCE})
     given = {**dict(checked), **_with_own_models(checked, catalog)}
-    return Settings.model_construct(deployment=context.deployment, **given)
-
-
-def _check_credentials(part: Any, key: str = "") -> None:
-    """Raise :class:`ConfigError` for a text that looks like a credential, without showing it.
-
-    It would appear in command lines and records.
-    """
-    if isinstance(part, Mapping):
-        for name, value in part.items():
-            inner = f"{key}.{name}" if key else str(name)
-            _check_credentials(str(name), key)
-            _check_credentials(value, inner)
-    elif isinstance(part, list):
-        for value in part:
-            _check_credentials(value, key)
-    elif isinstance(part, str) and (kind := secrets.kind_of(part)):
-        raise ConfigError(f"{SOURCE}: {key}: found {kind}; allowed: {secrets.ADVICE}")
+    return Settings.model_construct(deployment="".join(methods), **given)
 
 
 def _with_own_models(checked: Configuration, catalog: Catalog) -> dict[str, Any]:

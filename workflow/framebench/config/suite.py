@@ -2,73 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Discriminator,
-    StringConstraints,
-    Tag,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from . import suite_files
+from . import kinds, suite_files
 from .allocators import Allocator
 from .catalog import Catalog
-from .fields import (
-    MILLION,
-    AllowedValues,
+from .keys import (
     Count,
-    EnvironmentPath,
     FrameworkName,
     Keys,
     NodesNamed,
-    ReadAs,
     Seconds,
     Share,
     SourceName,
-    Switch,
     Text,
-    ValidationContext,
-    Whole,
     default,
+    matching,
+    read_as,
     validated,
 )
-from .kinds import MODES, Measurement
+from .kinds import MODES, NO_FOLDERS, Folders, Measurement
 from .own_model import OwnModel, OwnModelKey
 from .provided import Interpreter
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
-from .suite_axes import (
-    Axes,
-    AxesKeys,
-    MeasurementKeys,
-    Pattern,
-    all_axes,
-    named_axes,
-    read_measurements,
-)
+from .suite_axes import Axes, AxesKeys, MatrixKeys, MeasurementKeys
 from .tuned import FileName, Tuned, load_tuned
-from .validation import ConfigError, MissingKey, NotAllowed, did_you_mean, show
+from .validation import ConfigError, NotAllowed, NotAmong, join, show
+from .values import environment_file
 from .variables import Variables
 from .yaml_files import read_yaml
 
-_WARMUP = "a whole number of at least 1, or {at_least: .., at_most: ..}, up to 1000000"
-_TIMED = (
-    "a whole number of at least 1, or {at_least: .., seconds: ..}: as many steps as take so long"
-)
-_REPEATS = (
-    "a whole number of at least 1, auto, {at_least: .., at_most: .., width: ..}, or {margin: .., "
-    "at_most: ..}, up to 1000"
-)
+_Number = Annotated[int, Field(ge=1, le=1000)]
 
 
-def _not_less(at_most: int, info: ValidationInfo[ValidationContext]) -> int:
+def _at_least(number: int | None, info: ValidationInfo) -> int | None:
     """Return ``at_most``. Raises NotAllowed if it is less than ``at_least``."""
-    if at_most < (at_least := info.data.get("at_least", 1)):
-        raise NotAllowed(f"at_least, which is {at_least}, or more")
-    return at_most
+    if number is not None and number < (least := info.data.get("at_least", 1)):
+        raise NotAllowed(f"at_least, which is {least}, or more")
+    return number
 
 
 class Warmup(Keys):
@@ -77,43 +53,9 @@ class Warmup(Keys):
 
     at_least: Count
     # Fewer steps cannot settle.
-    at_most: Annotated[int, Whole(10, MILLION), AfterValidator(_not_less)] | None
+    at_most: Annotated[int, Field(ge=10, le=1_000_000)] | None
 
-
-class _RepeatsKeys(Keys):
-    at_least: Annotated[int, Whole(1, 1000)]
-    at_most: Annotated[int, Whole(6, 1000), AfterValidator(_not_less)]  # fewer have no interval
-    width: Share = default(AUTO.width)
-
-
-class _PairsKeys(Keys):
-    """Pairs of two variants: until each case is slower by more than ``margin`` or not.
-
-    ``two_sided``: also faster or not.
-    """
-
-    margin: Share
-    two_sided: Switch = False
-    at_most: Annotated[int, Whole(1, 1000)] = PAIRS
-
-
-_UntilKnown = Annotated[
-    Annotated[_RepeatsKeys, Tag("until narrow")] | Annotated[_PairsKeys, Tag("until decided")],
-    Discriminator(
-        lambda keys: (
-            "until decided" if isinstance(keys, dict) and "margin" in keys else "until narrow"
-        )
-    ),
-]
-
-
-def _repeats(written: int | str | _RepeatsKeys | _PairsKeys) -> Repeats:
-    if isinstance(written, _PairsKeys):
-        at_least = min(written.at_most, FIRST_LOOK)
-        return Repeats(at_least, written.at_most, None, written.margin, written.two_sided)
-    if isinstance(written, _RepeatsKeys):
-        return Repeats(written.at_least, written.at_most, written.width)
-    return AUTO if isinstance(written, str) else Repeats(written, written, None)
+    _ordered = field_validator("at_most")(_at_least)
 
 
 class Timed(Keys):
@@ -124,38 +66,61 @@ class Timed(Keys):
     seconds: Count | None
 
 
-def _timed(written: int | Timed) -> Timed:
-    return Timed(at_least=written, seconds=None) if isinstance(written, int) else written
+def _or_number(further: str) -> Any:
+    """Return the reader of a number of steps, or a mapping with ``at_least`` and a ``further``
+    key."""
 
+    def read(written: Any) -> Any:
+        if isinstance(written, int):
+            return {"at_least": written, further: None}
+        if isinstance(written, dict) and written.get(further, 1) is None:
+            raise NotAllowed("a whole number", key=further)
+        return written
 
-def _warmup(written: int | Warmup) -> Warmup:
-    return Warmup(at_least=written, at_most=None) if isinstance(written, int) else written
+    return read_as(read, int | dict[str, int])
 
 
 class Steps(Keys):
     """Steps of a run."""
 
-    warmup: Annotated[
-        Warmup,
-        ReadAs(
-            Annotated[
-                Count | Warmup,
-                AllowedValues(_WARMUP),
-            ],
-            _warmup,
-        ),
-    ]
-    timed: Annotated[
-        Timed,
-        ReadAs(
-            Annotated[
-                Count | Timed,
-                AllowedValues(_TIMED),
-            ],
-            _timed,
-        ),
-    ]
-    breakdown: Switch = True
+    warmup: Annotated[Warmup, _or_number("at_most")]
+    timed: Annotated[Timed, _or_number("seconds")]
+    breakdown: bool = True
+
+
+class RepeatsKeys(Keys):
+    """Number of repeats: until the interval is at most ``width`` of the median; or with ``margin``
+    of two variants, until each case is slower by more than it or not, with ``two_sided`` also
+    faster or not."""
+
+    at_least: _Number = 1
+    at_most: _Number | None = None
+    width: Share = default(AUTO.width)
+    margin: Share | None = None
+    two_sided: bool = False
+
+    _ordered = field_validator("at_most")(_at_least)
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        given = self.model_fields_set
+        if self.margin is None and not {"at_least", "at_most"} <= given:
+            allowed = "at_least and at_most with an optional width, or margin with an optional "
+            raise NotAllowed(allowed + "at_most and two_sided", ", ".join(sorted(given)) or "none")
+        for key in {"at_least", "width"} & given if self.margin else {"two_sided"} & given:
+            allowed = "none beside margin" if self.margin else "none without margin"
+            raise NotAllowed(allowed, show(getattr(self, key)), key)
+        if self.margin is None and self.at_most and self.at_most < 6:
+            raise NotAllowed("6 or more: fewer have no interval", str(self.at_most), "at_most")
+        return self
+
+    @property
+    def repeats(self) -> Repeats:
+        if self.margin:
+            at_most = self.at_most or PAIRS
+            first = min(at_most, FIRST_LOOK)
+            return Repeats(first, at_most, None, self.margin, self.two_sided)
+        return Repeats(self.at_least, self.at_most or self.at_least, self.width)
 
 
 class BatchBounds(Keys):
@@ -171,7 +136,7 @@ class BatchBounds(Keys):
         return self.at_most // self.multiple_of * self.multiple_of
 
     @model_validator(mode="after")
-    def _some(self) -> BatchBounds:
+    def _some(self) -> Self:
         if not self.largest:
             allowed = f"multiple_of, which is {self.multiple_of}, or more"
             raise NotAllowed(allowed, show(self.at_most), "at_most")
@@ -181,149 +146,150 @@ class BatchBounds(Keys):
 class Variant(Keys):
     """Side of an A/B test: settings that replace the defaults."""
 
-    environments: dict[FrameworkName, EnvironmentPath] = default({})
+    environments: dict[FrameworkName, Annotated[Path, read_as(environment_file)]] = default({})
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
     tuned: FileName | None = None
     preload: Allocator | None = None
-    huge_pages: Switch = False
+    huge_pages: bool = False
     source: SourceName | None = None
     model: OwnModelKey | None = None
 
     @model_validator(mode="after")
-    def _one_allocator(self) -> Variant:
+    def _one_allocator(self) -> Self:
         if self.preload and self.huge_pages:
-            raise NotAllowed(
-                "of glibc's allocator alone, which preload replaces", "true", "huge_pages"
-            )
+            allowed = "of glibc's allocator alone, which preload replaces"
+            raise NotAllowed(allowed, "true", "huge_pages")
         return self
 
 
-_Side = Annotated[Variant, ReadAs(Variant | None, lambda side: side or Variant())]
 _VariantName = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9_.]{1,100}$"),
-    AllowedValues("a name of at most 100 letters, digits, _ and ."),
+    str, matching("[A-Za-z0-9_.]{1,100}", "a name of at most 100 letters, digits, _ and .")
 ]
+_Side = Annotated[Variant, read_as(lambda side: {} if side is None else side, Variant | None)]
 
 
 class SuiteFile(Keys):
     """Keys of a suite file."""
 
-    description: Annotated[str, AllowedValues("a text")] = ""
+    description: str = ""
     steps: Steps = default({"warmup": 20, "timed": 100})
-    repeats: Annotated[
-        Repeats,
-        ReadAs(
-            Annotated[
-                Annotated[int, Whole(1, 1000)] | Literal["auto"] | _UntilKnown,
-                AllowedValues(_REPEATS),
-            ],
-            _repeats,
-        ),
-    ] = default(7)
-    variants: Annotated[
-        dict[_VariantName, _Side],
-        AllowedValues(
-            "a mapping from name to nothing, or to environments, interpreters, variables, tuned, "
-            "preload, huge_pages, source and model"
-        ),
-    ] = default({})
+    repeats: _Number | Literal["auto"] | RepeatsKeys = default(7)
+    variants: dict[_VariantName, _Side] = default({})
     largest_batch: BatchBounds = default({})
     time_budget: Seconds | None = None
-    batch_check: Annotated[int, Whole(2, 1000)] | None = None
+    batch_check: Annotated[int, Field(ge=2, le=1000)] | None = None
     on_gpus: Text | None = None
-    axes: Annotated[Axes, ReadAs(AxesKeys, all_axes)] | None = None
-    include: list[Annotated[Axes, ReadAs(AxesKeys, named_axes)]] = default([])
-    then: list[Annotated[Axes, ReadAs(AxesKeys, named_axes)]] = default([])
-    exclude: list[Annotated[Axes, ReadAs(Pattern, named_axes)]] = default([])
-    measurements: Annotated[
-        dict[str, Measurement], ReadAs(dict[str, MeasurementKeys], read_measurements)
-    ] = default({})
+    axes: MatrixKeys | None = None
+    include: list[AxesKeys] = default([])
+    then: list[AxesKeys] = default([])
+    exclude: list[AxesKeys] = default([])
+    measurements: dict[str, MeasurementKeys] = default({})
     nodes_named: NodesNamed | None = None
 
-    @model_validator(mode="after")
-    def _something(self) -> SuiteFile:
-        if self.axes is None and not self.measurements:
-            raise MissingKey("axes", "measurements")
-        if self.axes is None and (self.include or self.then):
-            raise MissingKey("axes", "no include" if self.include else "no then")
-        return self
-
-    @model_validator(mode="after")
-    def _within_a_budget(self) -> SuiteFile:
-        """Check the keys that a time budget goes with."""
+    @property
+    def number_of_repeats(self) -> Repeats:
+        """Number of repeats; a time budget decides it, up to ``repeats``."""
+        written = self.repeats
+        if isinstance(written, RepeatsKeys):
+            return written.repeats
+        if isinstance(written, str):
+            return AUTO
         if self.time_budget is None:
-            for key in ("then", "batch_check"):
-                if getattr(self, key):
-                    raise MissingKey("time_budget", f"no {key}")
-            return self
-        for key in ("variants", "measurements"):
-            if getattr(self, key):
-                raise NotAllowed("nothing beside time_budget", "some", key)
-        if self.repeats.width is not None or self.repeats.margin is not None:
-            raise NotAllowed(
-                "a whole number beside time_budget: the most repeats", "a rule", "repeats"
-            )
+            return Repeats(written, written, None)
+        is_named = "repeats" in self.model_fields_set
+        return Repeats(1, written if is_named else MOST_WITHIN_BUDGET, None)
+
+    @property
+    def _blocks(self) -> Iterator[tuple[str, AxesKeys]]:
+        """All blocks of axes, by their keys."""
+        if self.axes:
+            yield "axes", self.axes
+        for key in ("include", "then", "exclude"):
+            yield from ((f"{key}[{n}]", block) for n, block in enumerate(getattr(self, key)))
+        yield from ((f"measurements.{kind}", block) for kind, block in self.measurements.items())
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.axes is None and not self.measurements:
+            raise NotAllowed("axes, measurements, or both", "neither axes nor measurements")
+        for key in ("include", "then"):
+            if self.axes is None and getattr(self, key):
+                raise NotAllowed("none without axes", "some", key)
+        if self.axes and self.axes.batch_per_device is None and self.axes.batch_total is None:
+            allowed = "batch_per_device, or batch_total"
+            raise NotAllowed(allowed, "no batch", "axes")
         return self
 
     @model_validator(mode="after")
-    def _two_sides(self) -> SuiteFile:
-        if self.repeats.margin is not None and len(self.variants) != 2:
-            raise NotAllowed(
-                "two, of which the first is the base",
-                ", ".join(self.variants) or "none",
-                "variants",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _models_of_one_framework(self) -> SuiteFile:
-        own = {name: variant.model for name, variant in self.variants.items()}
-        frameworks = {model.framework if model else None for model in own.values()}
-        if len(frameworks) > 1:
-            shown = ", ".join(
-                f"{name}: {own_model.source if own_model else 'none'}"
-                for name, own_model in own.items()
-            )
-            raise NotAllowed("a model of the same framework in each, or in none", shown, "variants")
-        return self
-
-    @model_validator(mode="after")
-    def _one_node_a_run(self) -> SuiteFile:
-        blocks = [self.axes or {}, *self.include, *self.then]
-        blocks += [dict(measurement.axes) for measurement in self.measurements.values()]
-        most = max((count for block in blocks for count in block.get("nodes", ())), default=1)
-        if self.nodes_named and most > 1:
-            raise NotAllowed("1 beside nodes_named: each run is of one node", str(most), "nodes")
-        return self
-
-    @model_validator(mode="after")
-    def _excluding_what_there_is(self) -> SuiteFile:
-        known = [*MODES, *self.measurements]
-        for number, pattern in enumerate(self.exclude):
-            for index, mode in enumerate(pattern.get("mode", ())):
+    def _blocks_of_values(self) -> Self:
+        """Check that blocks name axes, modes that there are, and one node beside nodes_named."""
+        for key, block in self._blocks:
+            if not block.given and not key.startswith(("axes", "measurements")):
+                raise NotAllowed("at least 1 axis", "{}", key)
+            known = [*MODES, *self.measurements] if key.startswith("exclude") else MODES
+            for number, mode in enumerate(block.given.get("mode", ())):
                 if mode not in known:
-                    shown = show(mode) + did_you_mean(mode, known)
-                    key = f"exclude[{number}].mode[{index}]"
-                    raise NotAllowed(", ".join(known), shown, key)
+                    raise NotAmong(mode, known, f"{key}.mode[{number}]")
+            if self.nodes_named and (most := max(block.given.get("nodes", [1]))) > 1:
+                allowed = "1 beside nodes_named: each run is of one node"
+                raise NotAllowed(allowed, str(most), f"{key}.nodes")
+        return self
+
+    @model_validator(mode="after")
+    def _within_a_budget(self) -> Self:
+        """Check the keys that a time budget goes with."""
+        keys = ("then", "batch_check") if self.time_budget is None else ("variants", "measurements")
+        for key in keys:
+            if getattr(self, key):
+                with_or_without = "none without" if self.time_budget is None else "none beside"
+                raise NotAllowed(f"{with_or_without} time_budget", "some", key)
+        if self.time_budget and not isinstance(self.repeats, int):
+            allowed = "a whole number beside time_budget: the most repeats"
+            raise NotAllowed(allowed, "a rule", "repeats")
+        return self
+
+    @model_validator(mode="after")
+    def _sides_that_compare(self) -> Self:
+        if self.number_of_repeats.margin is not None and len(self.variants) != 2:
+            allowed = "two, of which the first is the base"
+            raise NotAllowed(allowed, ", ".join(self.variants) or "none", "variants")
+        own = {name: variant.model for name, variant in self.variants.items()}
+        if len({model.framework if model else None for model in own.values()}) > 1:
+            sources = (f"{name}: {model.source if model else None}" for name, model in own.items())
+            allowed = "a model of the same framework in each, or in none"
+            raise NotAllowed(allowed, ", ".join(sources), "variants")
         return self
 
 
-class Suite(SuiteFile):
+@dataclass(frozen=True)
+class Suite:
     """A named matrix and its file.
 
     ``path``: the file in messages, relative to the project for a shipped suite; ``file``: its
-    absolute path; ``tuned``: files of settings that variants use, by name; ``own_model``: name of
-    the user's model that replaces those of the suite, or of the first variant's; ``gpu_suite``: the
-    suite that replaces it on GPUs.
+    absolute path; ``gpu_suite``: the suite that replaces it on GPUs; ``tuned``: files of settings
+    that variants use, by name; ``own_model``: name of the user's model that replaces those of the
+    suite, or of the first variant's. Others: as :class:`SuiteFile` has them.
     """
 
     path: Path
     file: Path
-    tuned: Tuned = default({})
+    description: str
+    steps: Steps
+    repeats: Repeats
+    variants: Mapping[str, Variant]
+    largest_batch: BatchBounds
+    time_budget: float | None
+    batch_check: int | None
+    nodes_named: list[str] | None
+    axes: Axes | None
+    include: list[Axes]
+    then: list[Axes]
+    exclude: list[Axes]
+    measurements: Mapping[str, Measurement]
+    gpu_suite: Suite | None
+    tuned: Tuned = field(default_factory=dict)
     own_model: str = ""
-    gpu_suite: Suite | None = None
 
     @property
     def name(self) -> str:
@@ -352,46 +318,58 @@ class Suite(SuiteFile):
         return self.steps.timed.seconds
 
 
-def load_suite(
-    name: str,
-    catalog: Catalog,
-    kinds: Path | None = None,
-    storage: Path | None = None,
-    data: Path | None = None,
-    results: Path | None = None,
-) -> Suite:
+def load_suite(name: str, catalog: Catalog, folders: Folders = NO_FOLDERS) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
-
-    ``kinds``: folder of the user's benchmarks; ``storage``: default folder of the benchmark
-    ``storage``; ``data``: default folder of tasks that read files; ``results``: value of {results}.
 
     Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
     """
-    path = suite_files.find(name, catalog.root)
-    shown = path.relative_to(catalog.root) if path.is_relative_to(catalog.root) else path
-    checked = validated(
-        SuiteFile,
-        read_yaml(path),
-        ValidationContext(catalog, kinds=kinds, storage=storage, data=data, results=results),
-        str(shown),
-    )
+    file = suite_files.find(name, catalog.root)
+    shown = file.relative_to(catalog.root) if file.is_relative_to(catalog.root) else file
+    written = validated(SuiteFile, read_yaml(file), str(shown), catalog)
     gpu_suite = None
-    if checked.on_gpus:
+    if written.on_gpus:
         try:
-            gpu_suite = load_suite(checked.on_gpus, catalog, kinds, storage, data, results)
+            gpu_suite = load_suite(written.on_gpus, catalog, folders)
         except NotAllowed as error:
-            raise ConfigError(f"{shown}: {error.line('on_gpus', checked.on_gpus)}") from None
-    files = {variant.tuned for variant in checked.variants.values() if variant.tuned}
-    settings = {name: load_tuned(catalog, name) for name in files}
-    keys = {**dict(checked), "repeats": _repeats_of(checked)}
-    return Suite.model_construct(
-        path=shown, file=path.absolute(), tuned=settings, own_model="", gpu_suite=gpu_suite, **keys
+            raise ConfigError(f"{shown}: {error.line('on_gpus', written.on_gpus)}") from None
+    tuned = {variant.tuned for variant in written.variants.values() if variant.tuned}
+    return Suite(
+        shown,
+        file.absolute(),
+        written.description,
+        written.steps,
+        written.number_of_repeats,
+        written.variants,
+        written.largest_batch,
+        written.time_budget,
+        written.batch_check,
+        written.nodes_named,
+        written.axes.every if written.axes else None,
+        [block.given for block in written.include],
+        [block.given for block in written.then],
+        [block.given for block in written.exclude],
+        _measurements(written, catalog, folders, str(shown)),
+        gpu_suite,
+        {name: load_tuned(catalog, name) for name in tuned},
     )
 
 
-def _repeats_of(suite: SuiteFile) -> Repeats:
-    """Return the number of repeats; a time budget decides it, up to ``repeats``."""
-    if suite.time_budget is None:
-        return suite.repeats
-    is_named = "repeats" in suite.model_fields_set
-    return Repeats(1, suite.repeats.at_most if is_named else MOST_WITHIN_BUDGET, None)
+def _measurements(
+    written: SuiteFile, catalog: Catalog, folders: Folders, source: str
+) -> dict[str, Measurement]:
+    """Return the benchmarks of a suite. Raises ConfigError."""
+    usual = MatrixKeys.model_validate({}, context=catalog).every
+    if written.axes:
+        usual = written.axes.every
+    results = {}
+    for kind, keys in written.measurements.items():
+        axes = {axis: values for axis, values in keys.given.items() if axis in keys.names()}
+        others = {name: value for name, value in keys.given.items() if name not in axes}
+        try:
+            results[kind] = kinds.measurement(kind, axes, usual, others, catalog, folders)
+        except NotAllowed as error:
+            key = f"{join('measurements', kind)}.{error.key}".rstrip(".")
+            raise ConfigError(
+                f"{source}: {key}: found {error.shown or 'nothing'}; allowed: {error.allowed}"
+            ) from None
+    return results

@@ -5,58 +5,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from core.case import Case
-from pydantic import StringConstraints, model_validator
+from pydantic import model_validator
 
 from .catalog import Catalog
-from .fields import (
-    AllowedValues,
-    CompilerName,
-    FrameworkName,
-    Keys,
-    ReadAs,
-    Switch,
-    Text,
-    ValidationContext,
-    default,
-    validated,
-)
-from .suite_axes import Axes, Pattern, named_axes
+from .keys import CompilerName, FrameworkName, Keys, Text, default, matching, read_as, validated
+from .suite_axes import AxesKeys
 from .validation import NotAllowed
 from .variables import Variables
 from .yaml_files import read_yaml
 
 FOLDER = Path("config")
-#: File of a variant with ``tuned: true``, without ``.yaml``.
-RECOMMENDED = "tuned"
-#: Name of a file without ``.yaml``, from the value of a variant's key; "" for ``false``.
-FileName = Annotated[
-    str,
-    ReadAs(
-        Annotated[
-            Switch | Literal["nvidia", "dlperf"], AllowedValues("true, false, nvidia, dlperf")
-        ],
-        lambda value: f"tuned_{value}" if isinstance(value, str) else RECOMMENDED * value,
-    ),
-]
-
-_Address = Annotated[
-    str,
-    StringConstraints(pattern=r"^https?://\S+$"),
-    AllowedValues("the address of a page that recommends it"),
-]
+#: Files of published settings.
+_PUBLISHED = ("nvidia", "dlperf")
 
 
-_Cases = Annotated[Axes, ReadAs(Pattern, named_axes)]
+def _file_name(written: Any) -> str:
+    """Return the name of a file without ``.yaml``; "" for none."""
+    if isinstance(written, bool):
+        return "tuned" * written
+    if written in _PUBLISHED:
+        return f"tuned_{written}"
+    raise NotAllowed(f"true, false, {', '.join(_PUBLISHED)}")
+
+
+FileName = Annotated[str, read_as(_file_name, bool | Literal["nvidia", "dlperf"])]
+_Address = Annotated[str, matching(r"https?://\S+", "the address of a page that recommends it")]
 
 
 class TunedSetting(Keys):
     """Setting by environment variables. ``effect``: a sentence on what it changes."""
 
     variables: Variables
-    cases: _Cases | None = None
+    cases: AxesKeys | None = None
     accelerators: list[Literal["cpu", "cuda"]] = default(["cpu", "cuda"])
     processors: list[Text] = default([])
     compiler: CompilerName | None = None
@@ -68,19 +51,18 @@ class PublishedFlag(Keys):
     """Flag of a published benchmark that no environment variable sets."""
 
     flag: Text
-    cases: _Cases | None = None
-    axes: _Cases | None = None
+    cases: AxesKeys | None = None
+    axes: AxesKeys | None = None
     always: Text | None = None
     lacking: Text | None = None
     source: _Address
 
     @model_validator(mode="after")
-    def _one_counterpart(self) -> PublishedFlag:
+    def _one_counterpart(self) -> Self:
         given = [key for key in ("axes", "always", "lacking") if getattr(self, key)]
         if len(given) != 1:
-            raise NotAllowed(
-                "one of axes, always and lacking", ", ".join(given) or "none", self.flag
-            )
+            found = ", ".join(given) or "none"
+            raise NotAllowed("one of axes, always and lacking", found, self.flag)
         return self
 
 
@@ -115,16 +97,16 @@ class TunedFile(Keys):
 Tuned = dict[str, TunedFile]
 
 
-def load_tuned(catalog: Catalog, name: str = RECOMMENDED) -> TunedFile:
+def load_tuned(catalog: Catalog, name: str) -> TunedFile:
     """Return a file of settings. Raises ConfigError for a missing or invalid file."""
     file = FOLDER / f"{name}.yaml"
-    written = read_yaml(catalog.root / file)
-    return validated(TunedFile, written, ValidationContext(catalog), str(file))
+    return validated(TunedFile, read_yaml(catalog.root / file), str(file), catalog)
 
 
-def applies(cases: Axes | None, case: Case) -> bool:
+def applies(cases: AxesKeys | None, case: Case) -> bool:
     """Return whether a case has one of the values of each axis in ``cases``."""
-    return all(getattr(case, axis) in values for axis, values in (cases or {}).items())
+    given = cases.given if cases else {}
+    return all(getattr(case, axis) in values for axis, values in given.items())
 
 
 def variables(

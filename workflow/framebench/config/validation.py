@@ -7,30 +7,37 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from core.text import shorten
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
-#: Allowed values by pydantic's kind of error, for types without their own text.
+#: Allowed values by pydantic's type of error; braces: values of its context.
 _ALLOWED = {
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "list_type": "a list",
-    "string_type": "a text",
+    "bool_parsing": "true or false",
     "bool_type": "true or false",
-    "int_type": "a whole number",
+    "dict_type": "a mapping",
+    "finite_number": "a finite number",
+    "float_parsing": "a number",
     "float_type": "a number",
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "less_than_equal": "a number of at most {le:.15g}",
+    "list_type": "a list",
+    "frozen_set_type": "a list",
+    "model_type": "a mapping",
+    "string_too_short": "a text that is not empty",
+    "string_type": "a text",
+    "too_short": "at least {min_length} value",
 }
-
-
-class ConfigError(Exception):
-    """Invalid input; the message is for the user and names file, key, found and allowed values."""
-
-
 #: Most lines of a message.
 _MOST_FAULTS = 20
 #: Names that other programs use, and ours.
@@ -44,6 +51,10 @@ OTHER_WORDS = {
     "float32": "fp32",
     "mixed": "amp",
 }
+
+
+class ConfigError(Exception):
+    """Invalid input; the message is for the user and names file, key, found and allowed values."""
 
 
 class NotAllowed(ValueError):
@@ -63,93 +74,124 @@ class NotAllowed(ValueError):
 class NotAmong(NotAllowed):
     """A name that is not one of ``names``."""
 
-    def __init__(self, value: Any, names: Sequence[str]) -> None:
+    def __init__(self, value: Any, names: Sequence[str], key: str = "") -> None:
         allowed = ", ".join(names) or "nothing (none is installed)"
-        super().__init__(allowed, show(value) + did_you_mean(value, names))
+        super().__init__(allowed, show(value) + did_you_mean(value, names), key)
 
 
 class UnknownKey(NotAllowed):
     """A key that a mapping may not have."""
 
-    def __init__(self, key: Any, keys: Sequence[str], elsewhere: str = "") -> None:
-        """``elsewhere``: where the key belongs; "" for nowhere known."""
+    def __init__(self, key: Any, keys: Sequence[str]) -> None:
         super().__init__(", ".join(keys), key=str(key)[:80])
-        self.hint = f" (did you mean {elsewhere}?)" if elsewhere else did_you_mean(key, keys)
+        self.hint = did_you_mean(key, keys)
 
     def line(self, key: str, value: Any) -> str:
         return f"unknown key {join(key, self.key)}{self.hint}; allowed: {self.allowed}"
 
 
-class MissingKey(NotAllowed):
-    """A required key that is missing, unless the mapping has the ``other`` one."""
-
-    def __init__(self, key: str, other: str) -> None:
-        super().__init__(other, key=key)
-
-    def line(self, key: str, value: Any) -> str:
-        missing = f"key {join(key, self.key)} is missing"
-        return f"{missing}; allowed: this, or {join(key, self.allowed)}"
-
-
 def explain(
-    errors: Sequence[ErrorDetails], data: Any, source: str, sources: Mapping[str, str]
+    invalid: ValidationError,
+    model: type[BaseModel],
+    data: Any,
+    source: str,
+    sources: Mapping[str, str] = {},
 ) -> str:
-    """Return a line for each of pydantic's errors about ``data``, read from ``source``.
+    """Return a line for each fault that pydantic found in ``data``, read from ``source``.
 
-    ``sources``: origin of keys from elsewhere.
+    ``sources``: origin of top-level keys from elsewhere. Where a value fits no branch of a union,
+    the line has the allowed values of all branches, or, if some branch got deeper into the data,
+    what is wrong there.
     """
-    reaches = [reach(error, data) for error in errors]
+    faults: dict[tuple[Any, ...], list[ErrorDetails]] = defaultdict(list)
+    for error in invalid.errors(include_url=False):
+        faults[_path(error, data)].append(error)
     lines = []
-    for error, own in zip(errors, reaches, strict=True):
-        # For a union, report the branch that got deepest: it was most likely meant.
-        if not any(len(other) > len(own) and other[: len(own)] == own for other in reaches):
-            lines.append(f"{sources.get(str((*own, '')[0]), source)}: {_line(error, data)}")
-    faults = [*dict.fromkeys(lines)]
-    more = [f"and {len(faults) - _MOST_FAULTS} more"] if len(faults) > _MOST_FAULTS else []
-    return "\n".join([*faults[:_MOST_FAULTS], *more])
-
-
-def reach(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """Return the path that an error leads to in the data; one about a key is deeper than the
-    mapping."""
-    about_key = error["type"] == "missing" or error["loc"][-1:] == ("[key]",)
-    unknown = isinstance(_cause(error), (UnknownKey, MissingKey))
-    return (*_path(error, data), "") if about_key or unknown else _path(error, data)
+    for path, errors in faults.items():
+        if any(len(other) > len(path) and other[: len(path)] == path for other in faults):
+            continue
+        origin = sources.get(str((*path, "")[0]), source)
+        lines += [f"{origin}: {line}" for line in _lines(path, errors, model)]
+    more = [f"and {len(lines) - _MOST_FAULTS} more"] if len(lines) > _MOST_FAULTS else []
+    return "\n".join([*lines[:_MOST_FAULTS], *more])
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """Return the keys and positions of an error's value.
+    """Return the keys and positions that lead to an error's value, and to a missing or unknown key.
 
     Pydantic's location also has the names of union branches.
     """
-    location = error["loc"][:-2] if error["loc"][-1:] == ("[key]",) else error["loc"]
     path = []
-    for part in location:
+    for part in error["loc"]:
+        if part == "[key]":
+            break
         if isinstance(data, Mapping) and part in data:
             data = data[part]
             path.append(part)
         elif isinstance(part, int):
             data = data[part] if isinstance(data, list) and part < len(data) else None
             path.append(part)
-    return tuple(path)
+    return (*path, error["loc"][-1]) if error["type"] == "missing" else tuple(path)
 
 
-def _cause(error: ErrorDetails) -> Any:
-    return error.get("ctx", {}).get("error")
+def _lines(
+    path: tuple[Any, ...], errors: Sequence[ErrorDetails], model: type[BaseModel]
+) -> list[str]:
+    """Return a line for each fault of one value, and one for all that only name its type."""
+    value, lines, allowed = errors[0]["input"], [], []
+    for error in errors:
+        cause = error.get("ctx", {}).get("error")
+        above = _key(path[:-1])
+        if error["type"] == "missing":
+            lines.append(f"key {_key(path)} is missing")
+        elif error["type"] == "extra_forbidden":
+            lines.append(UnknownKey(path[-1], _keys_at(model, path[:-1])).line(above, value))
+        elif error["loc"][-1:] == ("[key]",):  # the mapping's key is wrong
+            lines.append(_fault(cause, error).line(above, error["input"]))
+        elif isinstance(cause, NotAllowed):
+            lines.append(cause.line(_key(path), value))
+        else:
+            allowed.append(_fault(cause, error))
+    if allowed and not lines:  # else a branch of a union got further than to the type
+        shown = next((fault.shown for fault in allowed if fault.shown), "")
+        words = ", or ".join(dict.fromkeys(fault.allowed for fault in allowed))
+        lines.append(NotAllowed(words, shown).line(_key(path), value))
+    return [*dict.fromkeys(lines)]
 
 
-def _line(error: ErrorDetails, data: Any) -> str:
-    key = ""
-    for part in _path(error, data):
-        key = f"{key}[{part}]" if isinstance(part, int) else join(key, part)
-    if error["type"] == "missing":
-        return f"key {join(key, error['loc'][-1])} is missing"
-    cause = _cause(error)
-    if error["type"] == "literal_error":
-        cause = NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
+def _fault(cause: Any, error: ErrorDetails) -> NotAllowed:
     if isinstance(cause, NotAllowed):
-        return cause.line(key, error["input"])
-    return NotAllowed(_ALLOWED.get(error["type"], error["msg"])).line(key, error["input"])
+        return cause
+    if error["type"] == "literal_error":
+        return NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
+    text = _ALLOWED.get(error["type"], error["msg"])
+    return NotAllowed(text.format(**error.get("ctx", {})) if error["type"] in _ALLOWED else text)
+
+
+def _key(path: Iterable[Any]) -> str:
+    key = ""
+    for part in path:
+        key = f"{key}[{part}]" if isinstance(part, int) else join(key, part)
+    return key
+
+
+def _keys_at(model: type[BaseModel], path: Iterable[Any]) -> list[str]:
+    """Return the keys of the mapping at ``path`` below a model."""
+    models = [model]
+    for part in path:
+        fields = [
+            field for known in models for name, field in known.model_fields.items() if name == part
+        ]
+        if fields:  # else an item of a list or a mapping
+            models = [found for field in fields for found in _models_in(field.annotation)]
+    keys = [name for known in models for name in known.model_fields]
+    return [*keys, *filter(None, (getattr(known, "elsewhere", "") for known in models))]
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if hasattr(annotation, "model_fields"):
+        return [annotation]
+    return [found for part in get_args(annotation) for found in _models_in(part)]
 
 
 def join(key: str, name: Any) -> str:

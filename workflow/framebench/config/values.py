@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import PROJECT
 from .validation import NotAllowed, show
@@ -19,32 +21,29 @@ _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LARGEST_MEMORY = 1024 * 2**40
 
 
-def share(value: float | str) -> float:
-    """Return a fraction, written as ``5%`` or ``0.05``.
-
-    Raises :class:`NotAllowed` unless it is between 0 and 1, ValueError for other text.
-    """
-    text = str(value)
-    part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+def share(written: Any) -> float:
+    """Return a fraction, written as ``5%`` or ``0.05``. Raises :class:`NotAllowed`."""
+    text = str(written)
+    try:
+        part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        part = 0.0
     if not 0 < part < 1:
         raise NotAllowed(SHARE)
     return part
 
 
-def memory_limit(text: str) -> str | None:
-    """Return a size or share in the harness's form; None for ``auto``.
-
-    Raises :class:`NotAllowed` for 0 and for more than the largest limit.
-    """
-    if text == "auto":
+def memory_limit(written: Any) -> str | None:
+    """Return a size or share in the harness's form; None for ``auto``. Raises
+    :class:`NotAllowed`."""
+    if written == "auto":
         return None
-    if text.endswith("%"):
-        fits = 0 < float(text[:-1]) <= 100
-    else:
-        fits = 1 <= float(text[:-3]) * _UNITS[text[-3:]] <= _LARGEST_MEMORY
-    if not fits:
+    match = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)", str(written))
+    number, unit = (float(match[1]), match[2]) if match else (0.0, "")
+    fits = number <= 100 if unit == "%" else number * _UNITS.get(unit, 0) <= _LARGEST_MEMORY
+    if not (match and number > 0 and fits):
         raise NotAllowed(MEMORY)
-    return text
+    return match[0]
 
 
 def bytes_of(limit: str | None, total: int) -> int:
@@ -57,23 +56,25 @@ def bytes_of(limit: str | None, total: int) -> int:
     return min(total, int(float(limit[:-3]) * _UNITS[limit[-3:]]))
 
 
-def path(text: str) -> Path:
-    """Return the path in ``text`` with ``~`` expanded, existing or not.
+def path(written: Any) -> Path:
+    """Return a path with ``~`` expanded, existing or not.
 
     Raises :class:`NotAllowed` for a path that cannot be accessed.
     """
-    if any(ord(character) < 32 or ord(character) == 127 for character in text):
-        raise NotAllowed("a path without control characters (line breaks, tabs)", show(text))
+    if not isinstance(written, str) or not written:
+        raise NotAllowed("a text that is not empty")
+    if re.search(r"[\x00-\x1f\x7f]", written):
+        raise NotAllowed("a path without control characters (line breaks, tabs)")
     try:
-        named = Path(text).expanduser()
+        named = Path(written).expanduser()
         os.stat(named)
     except (FileNotFoundError, NotADirectoryError):
         return named
     except RuntimeError:
-        raise NotAllowed("~ or ~USER of a user who has a home folder", show(text)) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise NotAllowed("a path that can be looked at", f"{show(text)} ({reason})") from None
+        raise NotAllowed("~ or ~USER of a user who has a home folder") from None
+    except OSError as error:
+        reason = f"{show(written)} ({error.strerror})"
+        raise NotAllowed("a path that can be looked at", reason) from None
     return named
 
 
@@ -86,41 +87,44 @@ def from_here(named: Path) -> Path:
     return named.relative_to(here) if named.is_relative_to(here) else named
 
 
-def folder(text: str) -> Path:
-    """Return the path of a folder, existing or not. Raises :class:`NotAllowed` for a file's."""
-    named = path(text)
+def folder(written: Any) -> Path:
+    """Return the path of a folder, existing or not. Raises :class:`NotAllowed` for a file's, and
+    for signs that Snakemake reads as wildcards and shells as redirections."""
+    named = path(written)
+    if re.search("[{}<>]", str(written)):
+        raise NotAllowed("a path without { } < >")
     if any(part.exists() and not part.is_dir() for part in (named, *named.parents)):
         raise NotAllowed("a folder")
     return named
 
 
-def existing_folder(text: str) -> Path:
+def existing_folder(written: Any) -> Path:
     """Return the path of a folder. Raises :class:`NotAllowed` if there is none."""
-    named = path(text)
+    named = path(written)
     if not named.is_dir():
         raise NotAllowed("the path of a folder that exists")
     return named
 
 
-def environment_file(text: str) -> Path:
+def environment_file(written: Any) -> Path:
     """Return the path of an environment file, or of the one with this name in ``envs``.
 
     Raises :class:`NotAllowed` if there is none.
     """
-    named, ours = path(text), PROJECT / "envs" / text
-    if not named.is_file() and "/" not in text and ours.is_file():
+    named, ours = path(written), PROJECT / "envs" / str(written)
+    if not named.is_file() and "/" not in written and ours.is_file():
         return ours
     if not named.is_file():
         raise NotAllowed("the path of an environment file, or the name of one in envs/")
     return named
 
 
-def record_set(text: str) -> Path:
+def record_set(written: Any) -> Path:
     """Return the path of a record set; for a results folder that of its runs.
 
     Raises :class:`NotAllowed` if there is none.
     """
-    named = path(text)
+    named = path(written)
     if not named.exists():
         raise NotAllowed(
             "a folder of records or a CSV of runs", f"{show(str(named))}, which does not exist"

@@ -41,7 +41,7 @@ def lock(environment_file: EnvironmentFile, pins: Sequence[str], environments: P
 
     All of its pins stay. Raises :class:`ConfigError` for packages without a version, and with
     uv's message where that is impossible."""
-    if loose := [pin for pin in pins if not re.match(PIN, pin)]:
+    if loose := [pin for pin in pins if not re.fullmatch(PIN, pin)]:
         raise ConfigError(f"--with: found {show(loose[0])}; allowed: NAME==VERSION")
     target = file_of(environment_file, pins, environments)
     environments.mkdir(parents=True, exist_ok=True)

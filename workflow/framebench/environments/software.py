@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from core import bounded
 from core.gpus import Gpu
 
+from ..config import provided, values
 from ..config.catalog import Catalog
-from ..config.provided import Image, Modules
 from ..config.settings import SOURCE, Settings
-from ..config.validation import ConfigError, show
+from ..config.validation import ConfigError, NotAllowed, show
 from . import added_packages
 from .soundness import damaged_file, interpreter_fault, is_sound
 from .venvs import MARKER, EnvironmentFile, read_environment_file
@@ -26,6 +30,21 @@ PROVIDED = {
     "apptainer": ("images", "/images/pytorch.sif or docker://pytorch/pytorch:2.7.1-cuda12.6"),
     "env-modules": ("modules", "[pytorch/2.7]"),
 }
+
+
+#: URI schemes from which Apptainer can pull an image.
+_SCHEMES = ("docker", "library", "oras", "shub", "http", "https")
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class ContainerImage:
+    """A container image. ``name``: URI, or absolute path without links; ``digest``: of a file, else
+    None; ``python``: command of Python inside."""
+
+    name: str
+    digest: str | None
+    python: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +59,7 @@ class Software:
     identity: Any
     file: EnvironmentFile | None = None
     folder: Path | None = None
-    image: Image | None = None
+    image: ContainerImage | None = None
     modules: tuple[str, ...] = ()
 
     @property
@@ -75,12 +94,45 @@ def from_interpreter(path: str) -> Software:
     return Software("interpreter", (path,), path)
 
 
-def from_image(image: Image) -> Software:
-    """Return an image, in which Snakemake starts a container."""
+def from_image(entry: provided.Image, key: str) -> Software:
+    """Return an image, in which Snakemake starts a container. Raises :class:`ConfigError`, with the
+    ``key`` that names it, for one that is missing."""
+    try:
+        image = _image(entry)
+    except NotAllowed as error:
+        raise ConfigError(f"{SOURCE}: {error.line(key, entry.image)}") from None
     return Software("container", (image.python,), asdict(image), image=image)
 
 
-def from_modules(modules: Modules) -> Software:
+def _image(entry: provided.Image) -> ContainerImage:
+    scheme, is_uri, _ = entry.image.partition("://")
+    path = Path(entry.image) if is_uri else values.path(entry.image)
+    if scheme not in _SCHEMES if is_uri else not path.exists():
+        schemes = ", ".join(f"{scheme}://" for scheme in _SCHEMES)
+        raise NotAllowed(f"the path of an image that exists, or a URI that begins with {schemes}")
+    name = entry.image if is_uri else str(path.resolve())
+    if name.split() != [name]:
+        raise NotAllowed("a name without blanks, which Snakemake cannot take", show(name))
+    return ContainerImage(name, None if is_uri or path.is_dir() else _digest(path), entry.python)
+
+
+def _digest(path: Path) -> str:
+    """Return twelve hexadecimal digits that identify the build of an image file.
+
+    They cover its size, and its first and last MiB. The header has an id and the time of the build
+    (SIF), or time and size (SquashFS), the end has the tables of all files. Reading the whole file
+    would take half a minute whenever Snakemake starts.
+    """
+    with closing(bounded.open_to_read(path)) as file:
+        size = os.fstat(file.fileno()).st_size
+        digest = hashlib.sha256(str(size).encode())
+        digest.update(file.read(_MIB))
+        file.seek(max(0, size - _MIB), os.SEEK_SET)
+        digest.update(file.read(_MIB))
+    return digest.hexdigest()[:12]
+
+
+def from_modules(modules: provided.Modules) -> Software:
     """Return environment modules, loaded only for the run.
     Snakemake's own directive has no wildcards: it would load the same for all frameworks."""
     python = ("bash", str(WITH_MODULES), " ".join(modules.load), modules.python)
@@ -192,7 +244,7 @@ def _software(
             "own"
         )
     if settings.deployment == "apptainer" and framework in settings.images:
-        return from_image(settings.images[framework])
+        return from_image(settings.images[framework], f"images.{framework}")
     if settings.deployment == "env-modules" and framework in settings.modules:
         return from_modules(settings.modules[framework])
     if framework in settings.interpreters:

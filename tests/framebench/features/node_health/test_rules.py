@@ -74,7 +74,7 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
     ours = '{"format": "framebench-node-baseline-1", "figures": '
     for text, message in (
-        ("[1]", "key format is missing"),
+        ("[1]", r"the file: found \[1\]; allowed: a mapping"),
         ('{"a": 1, "format": "x"}', "unknown key a; allowed: format, figures"),
         ('{"format": "other", "figures": {}}', "format: found 'other'; allowed: framebench-node"),
         (ours + '{"a": {}}}', r"key figures\.a\.unit is missing"),

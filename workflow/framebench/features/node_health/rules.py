@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ... import PROJECT
-from ...config.fields import (
-    AllowedValues,
-    Keys,
-    ReadAs,
-    Share,
-    Text,
-    Values,
-    default,
-)
-from ...config.validation import ConfigError, NotAllowed, compile_pattern, explain, show
+from ...config.keys import Keys, Share, Text, Values, default, read_as, validated
+from ...config.validation import ConfigError, NotAllowed, compile_pattern
 from ...config.yaml_files import read_mapping
 from ...files import json_files
 from ...statistics.verdicts import FALSE_ALARMS, SIDES
@@ -29,16 +21,16 @@ SHIPPED = PROJECT / "config" / "node_rules.yaml"
 FORMAT = "framebench-node-baseline-1"
 
 
-def _checked_pattern(text: str) -> re.Pattern[str]:
+def _checked_pattern(text: Any) -> re.Pattern[str]:
     try:
-        return compile_pattern(text)
+        return compile_pattern(str(text))
     except ValueError as error:
-        raise NotAllowed(f"a regular expression ({error})", show(text)) from None
+        raise NotAllowed(f"a regular expression ({error})") from None
 
 
-_Pattern = Annotated[re.Pattern[str], ReadAs(Text, _checked_pattern)]
+_Pattern = Annotated[re.Pattern[str], read_as(_checked_pattern)]
 _Side = Literal["others", "baseline"]
-_Numbers = Annotated[list[float], Field(min_length=1), AllowedValues("a list of numbers")]
+_Numbers = Annotated[list[float], Field(min_length=1)]
 
 
 class NodeRule(Keys):
@@ -95,17 +87,6 @@ def health_of(rules: Path | None, baseline: Path | None) -> Health:
             content = json_files.read(baseline)
         except (OSError, ValueError) as error:
             raise ConfigError(f"{baseline}: cannot be read as JSON: {error}") from None
-        known = _checked(Baseline, content if isinstance(content, dict) else {}, baseline)
+        known = validated(Baseline, content, str(baseline))
     path = rules or SHIPPED
-    return Health(_checked(NodeRules, read_mapping(path), path), known.figures)
-
-
-_M = TypeVar("_M", bound=Keys)
-
-
-def _checked(model: type[_M], content: Mapping[str, Any], path: Path) -> _M:
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        raise ConfigError(explain(errors, content, str(path), {})) from None
+    return Health(validated(NodeRules, read_mapping(path), str(path)), known.figures)

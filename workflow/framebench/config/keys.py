@@ -1,0 +1,173 @@
+"""Types of the keys of configuration files, as pydantic models and annotations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic import GetCoreSchemaHandler as Handler
+from pydantic import GetJsonSchemaHandler as JsonHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from . import values
+from .catalog import Catalog
+from .validation import ConfigError, NotAllowed, NotAmong, explain
+
+T = TypeVar("T")
+M = TypeVar("M", bound="Keys")
+MILLION = 1_000_000
+
+
+class Keys(BaseModel):
+    """Mapping with these keys and no others.
+
+    Types are strict: 2.0 and true are no whole numbers. Defaults are validated like written values.
+    """
+
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )
+    #: Where other keys that users try belong, as text; "" if there is no such place.
+    elsewhere: ClassVar[str] = ""
+
+
+class KeysFromTexts(Keys):
+    """Mapping whose numbers, truth values and null may be texts, as on the command line."""
+
+    model_config = ConfigDict(strict=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _null(cls, value: Any) -> Any:
+        return None if value == "null" else value
+
+
+def default(written: Any) -> Any:
+    """Return a field with a default, given in its written form."""
+    return Field(default=written)
+
+
+def validated(
+    model: type[M],
+    data: Any,
+    source: str,
+    catalog: Catalog | None = None,
+    sources: Mapping[str, str] = {},
+) -> M:
+    """Return the data as a model. Raises :class:`ConfigError` with a line for each fault.
+
+    ``source`` names the file, ``sources`` the files of top-level keys from elsewhere.
+    """
+    try:
+        return model.model_validate(data, context=catalog)
+    except ValidationError as error:
+        raise ConfigError(explain(error, model, data, source, sources)) from None
+
+
+def read_as(convert: Callable[..., Any], form: Any = str) -> BeforeValidator:
+    """Return a conversion from a value written as ``form``, which schemas show."""
+    return BeforeValidator(convert, json_schema_input_type=form)
+
+
+def matching(pattern: str, description: str) -> AfterValidator:
+    """Return a check that a whole text matches a regular expression."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise NotAllowed(description)
+        return text
+
+    return AfterValidator(check)
+
+
+def in_catalog(kind: str) -> AfterValidator:
+    """Return a check for the catalog's names of a kind.
+
+    ``kind``: ``frameworks``, ``models``, ``compilers`` or ``sources``.
+    """
+
+    def check(name: str, info: ValidationInfo[Catalog]) -> str:
+        catalog = info.context
+        if kind == "frameworks" and name in catalog.unfinished:
+            missing = f"scripts/frameworks/{name}/{catalog.unfinished[name]}"
+            allowed = ", ".join(catalog.frameworks)
+            raise NotAllowed(allowed, f"{name!r}, which has no {missing} yet")
+        if name not in (names := list(getattr(catalog, kind))):
+            raise NotAmong(name, names)
+        return name
+
+    return AfterValidator(check)
+
+
+def or_all(kind: str) -> BeforeValidator:
+    """Return a reader of ``all``, which stands for every name of a kind in the catalog."""
+
+    def expand(value: Any, info: ValidationInfo[Catalog]) -> Any:
+        return list(getattr(info.context, kind)) if value == "all" else value
+
+    return read_as(expand, str | list[str])
+
+
+def as_list(value: Any) -> Any:
+    """Return the list [a, b] for the text ``a,b``, and a list of one for a number."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return [value] if isinstance(value, (int, float)) else value
+
+
+def each_once(items: list[T]) -> list[T]:
+    """Return the list. Raises NotAllowed if a value occurs twice."""
+    if len(set(items)) < len(items):
+        raise NotAllowed("each value once")
+    return items
+
+
+class _OrScalar:
+    """List, or a single value that stands for a list of one (``mode: train``)."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(as_list, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: JsonHandler
+    ) -> JsonSchemaValue:
+        several = handler(schema)
+        return {"anyOf": [several, several["items"]]} if "items" in several else several
+
+
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=MILLION)]
+Seconds = Annotated[float, Field(gt=0, le=31_536_000)]  # at most a year
+Share = Annotated[float, read_as(values.share, str | float)]
+FrameworkName = Annotated[str, in_catalog("frameworks")]
+ModelName = Annotated[str, in_catalog("models")]
+CompilerName = Annotated[str, in_catalog("compilers")]
+SourceName = Annotated[str, in_catalog("sources")]
+#: Non-empty list of distinct values, or a single value.
+Values = Annotated[list[T], Field(min_length=1), AfterValidator(each_once), _OrScalar()]
+Frameworks = Annotated[Values[FrameworkName], or_all("frameworks")]
+Models = Annotated[Values[ModelName], or_all("models")]
+
+_NodeName = Annotated[
+    str,
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}",
+        "the name of a node: letters, digits, '_', '.' and '-', at most 253",
+    ),
+]
+#: Nodes that are measured one by one: ``all``, or their names.
+NodesNamed = Values[_NodeName]
+Folder = Annotated[Path, read_as(values.folder)]
