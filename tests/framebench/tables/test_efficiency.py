@@ -102,13 +102,19 @@ def test_the_datasheet_stands_next_to_the_measured_peak_and_is_not_used() -> Non
     ("name", "fp32", "amp"),
     [
         ("NVIDIA H200", 67, 989.5),
-        ("NVIDIA GH200 480GB", None, None),
+        ("NVIDIA GH200 480GB", 67, 989.5),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, None),
+        ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", None, None),
+        ("NVIDIA H20", 44, 148),
+        ("Tesla V100S-PCIE-32GB", 16.4, 130),
+        ("NVIDIA GeForce RTX 4090", 82.6, 165.2),
+        ("NVIDIA GeForce RTX 4090 D", None, None),
         ("NVIDIA H100 80GB HBM3", 67, 989.5),
         ("NVIDIA A100-SXM4-80GB", 19.5, 312),
         ("A100-PCIE-40GB", 19.5, 312),
         ("NVIDIA A10", 31.2, 125),
         ("Tesla V100-SXM2-32GB", 15.7, 125),
-        ("NVIDIA L40", None, None),
+        ("NVIDIA L40", 90.5, 181),
         ("NVIDIA B200", 75, 2250),
         ("NVIDIA GB200", 80, 2500),
         ("NVIDIA B300 SXM6 AC", 75, 2250),
@@ -119,7 +125,7 @@ def test_a_device_is_found_by_its_whole_name(
     name: str, fp32: float | None, amp: float | None
 ) -> None:
     sheets = datasheets.load_datasheets()
-    for precision, expected in (("fp32", fp32), ("amp", amp), ("amp_fp16", amp)):
+    for precision, expected in (("fp32", fp32), ("amp", amp), ("amp_fp16", amp), ("bf16", amp)):
         made = run(precision=precision, **{**GPU, "hardware": f"{name}, Example CPU"})
         assert datasheets.datasheet_tflops(sheets, made) == expected
 

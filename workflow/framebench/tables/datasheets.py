@@ -39,16 +39,17 @@ def load_datasheets(path: Path = DATASHEETS) -> list[Datasheet]:
 def datasheet_tflops(datasheets: Sequence[Datasheet], run: Run) -> float | None:
     """Return the data-sheet TFLOP/s of a run's device.
 
-    None for CPUs, and unless exactly one value matches the machine's GPUs."""
+    None for CPUs, for instances of MIG, and unless exactly one value matches the machine's GPUs."""
     if run.conditions.accelerator == "cpu":
         return None
     names = run.hardware.split(", ")
-    mixed = run.case.precision.startswith("amp")  # bfloat16 and float16 are equally fast
-    precision = "amp" if mixed else run.case.precision
+    precision = run.case.precision.partition("_")[0]
+    if precision in ("amp", "bf16", "fp16"):
+        precision = "amp"  # bfloat16 and float16 are equally fast
     stated = {
         sheet.tflops
         for sheet in datasheets
         if sheet.precision == precision
-        if any(fnmatchcase(name, sheet.device) for name in names)
+        if any(fnmatchcase(name, sheet.device) and " MIG " not in name for name in names)
     }
     return stated.pop() if len(stated) == 1 else None
