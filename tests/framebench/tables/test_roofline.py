@@ -1,4 +1,4 @@
-"""Cases under measured roofs, by hand-computed numbers; worked example of docs/micro-benchmarks.md."""
+"""Cases under measured roofs, by hand-computed numbers of docs/micro-benchmarks.md."""
 
 from __future__ import annotations
 
