@@ -29,7 +29,7 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     sys.path.insert(0, str(ROOT / "scripts"))
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     from harness.adapter import Case, RankContext
-    from harness.measuring import step_timing, synthetic, window
+    from harness.measuring import after_window, synthetic, window
     from harness.measuring.loading import load_adapter
 
     model_config = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
@@ -72,7 +72,7 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
 
     def breakdown_loop(count: int) -> list[float]:
         seconds = window.measure(adapter, count, window.run_ahead(adapter)).step_seconds
-        step_timing.measure(adapter, 1, 0.0)
+        after_window.time_parts(adapter, 1, 0.0)
         return seconds
 
     loops = {"harness": harness_loop, "bare": bare_loop, "step breakdown": breakdown_loop}

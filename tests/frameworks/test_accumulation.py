@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness.adapter import ExecutedMatmul, Mismatch
-from harness.measuring.verification.micro_steps import check_micro_steps
+from harness.measuring.verification.shared_steps import check_micro_steps
 
 from .comparing import beyond
 from .fork_server import ForkServer, ForkServers, served

@@ -160,12 +160,6 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     assert not {name: own for name, own in wrong.items() if own and "good.py" in name}
     quantities = {entry["quantity"] for entry in actual["errors"]["good.py, train, fp32"][1]}
     assert quantities >= {"outputs", "gradients", "loss", "first update"}
-    outputs = next(
-        entry
-        for entry in actual["errors"]["good.py, train, fp32"][1]
-        if entry["quantity"] == "outputs"
-    )
-    assert 0 < outputs["rounding"] <= outputs["error"] < 1e-4, "the raw error is not shown"
     found_in = {name.partition(",")[0]: {entry[1] for entry in own} for name, own in wrong.items()}
     if framework == "pytorch":
         assert "outputs" in found_in["cast.py"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from framebench.records.fields import step_parts
-from harness.measuring import step_timing
+from harness.measuring import after_window
 from harness.messages import report
 
 from ..bench import Bench
@@ -54,7 +54,7 @@ def test_parts_of_a_step_take_a_small_part_of_the_run(toy: Bench) -> None:
     parts = [part["seconds"] for part in record["ranks"][0]["step_breakdown"]["parts"]]
     steps = [sum(step) for step in zip(*parts, strict=True)]
     assert steps
-    assert sum(steps[:-1]) < step_timing.SHARE * record["wall_seconds"], (
+    assert sum(steps[:-1]) < after_window.PARTS_SHARE * record["wall_seconds"], (
         "more than a tenth and one step"
     )
 

@@ -101,41 +101,27 @@ class Converge(Kind):
             "mixup", _alpha, "", "of Beta(mixup, mixup), by which images are mixed; 0: none", 0.0
         ),
         Parameter(
-            "checkpoints",
-            _folder,
-            "",
+            "checkpoints", _folder, "",
             f"a folder for what each epoch leaves, so that a killed training goes on, or {NONE}",
             NONE,
         ),
         Parameter(
-            "data",
-            _folder,
-            "",
-            f"the folder of the files of a task that reads some, or {NONE}",
+            "data", _folder, "", f"the folder of the files of a task that reads some, or {NONE}",
             NONE,
         ),
         Parameter(
-            "bad_answers",
-            one_of(REFUSE, SKIP),
-            "",
-            "what becomes of a question whose answers are not where its file says",
-            REFUSE,
+            "bad_answers", one_of(REFUSE, SKIP), "",
+            "what becomes of a question whose answers are not where its file says", REFUSE,
         ),
         Parameter(
-            "start",
-            _folder,
-            "",
+            "start", _folder, "",
             "a safetensors file of weights to start from, a folder with those that a training of "
-            f"the same model, framework, precision and seed has left, or {NONE}: drawn ones",
-            NONE,
+            f"the same model, framework, precision and seed has left, or {NONE}: drawn ones", NONE,
         ),
         Parameter(
-            "weights",
-            _folder,
-            "",
+            "weights", _folder, "",
             "a folder for the weights that were learned, a file that any framework can start "
-            f"from, or {NONE}",
-            NONE,
+            f"from, or {NONE}", NONE,
         ),
     )  # fmt: skip
     needs = LearningRateSchedule

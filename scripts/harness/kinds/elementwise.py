@@ -7,54 +7,44 @@ written once. Standard library and numpy.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from typing import Dict, Iterator, List
 
-from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
+from harness.kind import Context, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro.elementwise import check_elements, exact
+from harness.measuring.micro.samples import check_elements, exact_elements
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, bandwidth
 from harness.operations import ADD, EXP, SCALE, TRIAD, SingleOperations
 
 #: Number of arrays that each operation reads.
 READ = {ADD: 2, EXP: 1, SCALE: 1, TRIAD: 2}
 
 
-class Elementwise(Kind):
+class Elementwise(Sweep):
     """Elementwise operations: bytes per second of each, in the dtype of the case's precision."""
 
     needs = SingleOperations
-    independent_ranks = True
+    names_points = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("elements", at_least(1), "", "of each array", 16 * 2**20),
         *blocks.parameters("each operation"),
     )
 
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        def bandwidth(name: str) -> Metric:
-            return Metric("GB/s", "higher", "sum", lambda rank: _bandwidth(rank, name))
+    def grid(self, workload: Workload) -> List[GridPoint]:
+        return [GridPoint({"operation": name}, name) for name in READ]
 
-        return {name: bandwidth(name) for name in READ}
+    def figures(self, workload: Workload, subject: str) -> Dict[str, PointFigure]:
+        return {subject: PointFigure("GB/s", "higher", "sum", bandwidth)}
 
-    def measure(self, context: Context) -> None:
+    def run(self, context: Context, subject: str) -> Iterator[Block]:
         import numpy as np
 
-        adapter, parameters = context.adapter, context.workload.parameters
+        adapter, elements = context.adapter, context.workload.parameters["elements"]
         random = np.random.RandomState(adapter.rank_context.seed)
-        with blocks.recorded_blocks(context) as timed:
-            for name, reads in READ.items():
-                context.report.enter(name)
-                shape = (reads, parameters["elements"])
-                arrays = list(random.uniform(-1, 1, shape).astype(np.float32))
-                ran = adapter.operation(name, arrays)
-                taken = blocks.measure(context, ran)
-                result = np.asarray(ran.result())
-                check_elements(name, result, exact(name, *arrays), ran.dtype)
-                size = np.dtype(np.float32).itemsize if ran.dtype == "float32" else 2
-                moved = (reads + 1) * size * parameters["elements"]
-                timed.append({"at": {"operation": name}, **taken, "bytes": moved})
-
-
-def _bandwidth(rank: Mapping[str, Any], name: str) -> float:
-    at = {"operation": name}
-    moved = next(block["bytes"] for block in rank["blocks"] if block["at"] == at)
-    return float(1e-9 * moved / blocks.operation_seconds(rank, at))
+        arrays = list(random.uniform(-1, 1, (READ[subject], elements)).astype(np.float32))
+        ran = adapter.operation(subject, arrays)
+        taken = blocks.measure(context, ran)
+        exact = exact_elements(subject, *arrays)
+        check_elements(subject, np.asarray(ran.result()), exact, ran.dtype)
+        moved = (READ[subject] + 1) * (4 if ran.dtype == "float32" else 2) * elements
+        yield {**taken, "bytes": moved}

@@ -13,9 +13,7 @@ from core.matmuls import MatmulShape
 
 from harness.kind import Context, Parameter, Workload, one_of
 from harness.measuring import blocks
-from harness.measuring.checks import check_matmuls
-from harness.measuring.micro.matmuls import check_matmul, operands
-from harness.measuring.micro.shapes import shapes, shapes_of
+from harness.measuring.micro.matmuls import check_matmul, operands, shapes, shapes_of
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL, SingleOperations, Transposed
@@ -60,8 +58,7 @@ class Matmul(Sweep):
         )
         laid_out = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
         product = adapter.operation(MATMUL, laid_out, transposed)
-        dtype = rounding.ran_in(context, product.dtype)
-        context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+        dtype = rounding.check_ran_in(context, product.dtype)
         timing = blocks.measure(context, product)
         error = check_matmul(product.result(), first, second, dtype, random)
         yield {**timing, "error": error}

@@ -6,14 +6,15 @@ own arrays, started together. No framework. Standard library and numpy.
 
 from __future__ import annotations
 
-import statistics
-import time
-from typing import Any, Dict, List, Mapping, Optional
+from functools import partial
+from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
+from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
+from harness.measuring import blocks
 from harness.measuring.checks import check_cores
-from harness.measuring.micro import stream
+from harness.measuring.micro import host_memory
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, bandwidth
 
 #: Size of all arrays of one name relative to the last-level cache, as STREAM's rules demand.
 TIMES_CACHE = 4
@@ -22,11 +23,12 @@ _ARRAYS = 3  # of a device
 ROUNDING = 1e-13
 
 
-class Memory(Kind):
+class Memory(Sweep):
     """Host memory: bytes per second of copy, scale, add and triad, summed over all devices."""
 
     needs = None
-    independent_ranks = True
+    names_points = False
+    axes = TOPOLOGY
     parameters = (
         Parameter(
             "array_bytes", at_least(0), "bytes",
@@ -37,48 +39,41 @@ class Memory(Kind):
         Parameter("rounds", at_least(2), "", "of the four kernels; the first is not counted", 11),
     )  # fmt: skip
 
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        def bandwidth(kernel: str) -> Metric:
-            return Metric("GB/s", "higher", "sum", lambda rank: _bandwidth(rank, kernel))
+    def grid(self, workload: Workload) -> List[GridPoint]:
+        return [GridPoint({}, None)]  # the kernels take turns
 
-        return {kernel: bandwidth(kernel) for kernel in ("triad", "copy", "scale", "add")}
+    def figures(self, workload: Workload, subject: None) -> Dict[str, PointFigure]:
+        return {
+            kernel: PointFigure("GB/s", "higher", "sum", bandwidth, {"kernel": kernel})
+            for kernel in ("triad", "copy", "scale", "add")
+        }
 
     def measure(self, context: Context) -> None:
         fields, parameters = context.fields, context.workload.parameters
-        cache = fields["last_cache_bytes"] = stream.largest_cache()
-        size = parameters["array_bytes"] or default_bytes(
-            cache, context.workload.case.devices_per_node
+        cache = fields["last_cache_bytes"] = host_memory.largest_cache()
+        devices = context.workload.case.devices_per_node
+        elements = max(1, (parameters["array_bytes"] or default_bytes(cache, devices)) // 8)
+        threads = fields["threads"] = max(1, len(check_cores(context.cores)))
+        kernels = context.phase("compile", host_memory.compiled)
+        seed = context.rank_context.seed
+        self._held: host_memory.Stream = context.phase(
+            "arrays", lambda: host_memory.Stream(kernels, elements, threads, seed)
         )
-        threads = max(1, len(check_cores(context.cores)))
-        kernels = context.phase("compile", stream.compiled)
-        held = context.phase(
-            "arrays",
-            lambda: stream.Stream(kernels, max(1, size // 8), threads, context.rank_context.seed),
-        )
+        super().measure(context)
+
+    def run(self, context: Context, subject: None) -> Iterator[Block]:
+        held = self._held
         before = held.a.copy()
-        seconds: Dict[str, List[float]] = {kernel: [] for kernel in stream.MOVED}
-        context.report.enter("timed window")
+        seconds: Dict[str, List[float]] = {kernel: [] for kernel in host_memory.MOVED}
         context.barrier()
-        start = time.perf_counter()
-        for number in range(parameters["rounds"]):
+        for _ in range(context.workload.parameters["rounds"]):
             for kernel, durations in seconds.items():
-                begin = time.perf_counter()
-                held.run(kernel)
-                if number:
-                    durations.append(time.perf_counter() - begin)
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["threads"] = threads
-        fields["blocks"] = [
-            {
-                "at": {"kernel": kernel},
-                "operations": 1,
-                "seconds": durations,
-                "bytes": stream.MOVED[kernel] * held.a.nbytes,
-            }
-            for kernel, durations in seconds.items()
-        ]
-        fields["cores"] = check_cores(context.cores)
+                durations.append(blocks.elapsed(partial(held.run, kernel)))
         check(held, before)
+        for kernel, durations in seconds.items():
+            moved = host_memory.MOVED[kernel] * held.a.nbytes
+            timed = {"operations": 1, "seconds": durations[1:], "bytes": moved}
+            yield {"part": {"kernel": kernel}, **timed}
 
 
 def default_bytes(cache: int, devices: int) -> int:
@@ -86,26 +81,14 @@ def default_bytes(cache: int, devices: int) -> int:
     of the last-level ``cache`` is unknown."""
     if not cache:
         raise Mismatch("the kernel does not report the size of the caches: set array_bytes")
-    return min(TIMES_CACHE * cache, stream.most_bytes() // _ARRAYS) // devices
+    return min(TIMES_CACHE * cache, host_memory.most_bytes() // _ARRAYS) // devices
 
 
-def check(held: stream.Stream, before: Any) -> None:
+def check(held: host_memory.Stream, before: Any) -> None:
     """Raise Mismatch where the arrays are not what the kernels compute. ``before``: initial values
     of the first array."""
-    scalar = stream.SCALAR
-    for name, expected in (
-        ("a", before),
-        ("b", scalar * before),
-        ("c", (1 + scalar) * before),
-    ):
-        actual = getattr(held, name)
+    for name, factor in {"a": 1, "b": host_memory.SCALAR, "c": 1 + host_memory.SCALAR}.items():
+        actual, expected = getattr(held, name), factor * before
         wrong = ~(abs(actual - expected) <= 100 * ROUNDING * expected)
         if wrong.any():
             raise Mismatch(f"{int(wrong.sum())} of {actual.size} elements of {name} are wrong")
-
-
-def _bandwidth(rank: Mapping[str, Any], kernel: str) -> Optional[float]:
-    for block in rank["blocks"]:
-        if block["at"] == {"kernel": kernel}:
-            return float(1e-9 * block["bytes"] / statistics.median(block["seconds"]))
-    return None

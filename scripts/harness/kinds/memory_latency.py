@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List
 from harness.adapter import Mismatch
 from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro import chase, stream
+from harness.measuring.micro import host_memory
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, scaled
 
 #: Default size of the largest working set, relative to the last-level cache.
@@ -38,31 +38,31 @@ class MemoryLatency(Sweep):
     summaries = (("memory_latency", "latency", last),)  # of the largest: what no cache hides
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        largest = workload.parameters["largest_bytes"] or TIMES_CACHE * stream.largest_cache()
-        return [GridPoint({"bytes": size}, size) for size in chase.sizes(largest)]
+        largest = workload.parameters["largest_bytes"] or TIMES_CACHE * host_memory.largest_cache()
+        return [GridPoint({"bytes": size}, size) for size in host_memory.working_sets(largest)]
 
     def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
         return {"latency": PointFigure("ns", "lower", "max", scaled(1e9))}
 
     def measure(self, context: Context) -> None:
         largest = context.workload.parameters["largest_bytes"]
-        cache = context.fields["last_cache_bytes"] = stream.largest_cache()
+        cache = context.fields["last_cache_bytes"] = host_memory.largest_cache()
         if not (cache or largest):
             raise Mismatch("the kernel does not report the size of the caches: set largest_bytes")
         size = self.grid(context.workload)[-1].subject
-        most = stream.most_bytes() // context.workload.case.devices_per_node
+        most = host_memory.most_bytes() // context.workload.case.devices_per_node
         if not largest and size > most:
             raise Mismatch(
                 f"{TIMES_CACHE} times the last cache is more than an eighth of the free memory: "
                 f"set largest_bytes to at most {most}"
             )
-        self._kernels: Any = context.phase("compile", chase.kernels)
-        self._room: Any = stream.aligned(size // 8)
+        self._kernels: Any = context.phase("compile", host_memory.compiled)
+        self._room: Any = host_memory.aligned(size // 8)
         super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:
         parameters = context.workload.parameters
-        chain = chase.Chain(self._kernels, self._room, subject, context.rank_context.seed)
+        chain = host_memory.Chain(self._kernels, self._room, subject, context.rank_context.seed)
         steps = _steps(chain, parameters["block_seconds"])
         context.barrier()
         work = functools.partial(chain.run, steps)
@@ -71,7 +71,7 @@ class MemoryLatency(Sweep):
         yield {"operations": steps, "seconds": taken}
 
 
-def _steps(chain: chase.Chain, seconds: float) -> int:
+def _steps(chain: host_memory.Chain, seconds: float) -> int:
     """Return how many steps take ``seconds``, from a pass that is not counted."""
     count = max(_FEWEST, min(chain.lines, _WARM))
     taken = blocks.elapsed(lambda: chain.run(count))

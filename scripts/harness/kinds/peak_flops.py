@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from functools import partial
+from typing import Any, Callable, Dict, List, Mapping
 
 from core import precisions
 
-from harness.adapter import ChainedMatmul, Collectives, PeakMatmul, Unsupported, require
-from harness.kind import USUAL_AXES, Context, Kind, Metric, Parameter, Workload, above_zero
+from harness.adapter import Collectives, PeakMatmul, Unsupported, require
+from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
 from harness.measuring import math_library
 from harness.measuring.blocks import time_together
-from harness.measuring.checks import check_cores, check_matmuls
+from harness.measuring.checks import check_cores
+from harness.measuring.micro.matmuls import chained_matmul
 from harness.measuring.verification import rounding
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
-BLOCKS = 3  # of products that are timed together; the fastest counts, for disturbances only slow
-BLOCK_SECONDS = 0.1  # at least, so that neither the clock nor the waiting for the device counts
+#: Blocks of matmuls that are timed together, each of at least so many seconds, so that neither the
+#: clock nor the waiting for the device counts. The fastest counts, for disturbances only slow.
+BLOCKS, BLOCK_SECONDS = 3, 0.1
 #: Seconds for all sizes. A size is tried if its time, predicted from the size before, still fits.
 SECONDS = 3.0
 #: Default seconds to multiply the fastest size.
@@ -42,23 +45,18 @@ class PeakFlopsKind(Kind):
         ),
     )  # fmt: skip
 
-    @property
-    def axes(self) -> Sequence[str]:
-        # The dtype of a precision may depend on the matmuls of the model.
-        return [axis for axis in USUAL_AXES if axis not in ("batch_per_device", "compiler")]
+    # The dtype of a precision may depend on the matmuls of the model.
+    axes = ("framework", "model", "nodes", "devices_per_node", "precision", "sequence_length")
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {"peak": Metric("TFLOP/s", "higher", "min", _tflops)}
+        return {
+            "peak": Metric("TFLOP/s", "higher", "min", lambda rank: tflops_of(rank["sustained"]))
+        }
 
     def measure(self, context: Context) -> None:
         fields = context.fields
         context.report.enter("matmuls")
-
-        def check(dtype: str) -> None:
-            products = {rounding.ran_in(context, dtype): 1}
-            fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, products)
-
-        fields["matmuls"] = measure(context.adapter, check)
+        fields["matmuls"] = measure(context.adapter, partial(rounding.check_ran_in, context))
         fastest = max(fields["matmuls"], key=tflops_of)
         if context.rank_context.world_size > 1:
             require(context.adapter, Collectives)
@@ -73,14 +71,9 @@ class PeakFlopsKind(Kind):
         case, here = context.workload.case, context.rank_context
         is_full = precisions.baseline(case.precision) is None
         if here.accelerator == "cpu" and here.world_size == 1 and is_full:
-            size = context.fields["sustained"]["size"]
-            library = math_library.ask(context.workload, here, size)
+            library = math_library.ask(context.workload, here, context.fields["sustained"]["size"])
             if library:
                 context.fields["library"] = library
-
-
-def _tflops(rank: Mapping[str, Any]) -> float:
-    return tflops_of(rank["sustained"])
 
 
 def tflops_of(block: Mapping[str, Any]) -> float:
@@ -93,15 +86,14 @@ def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, 
     """Time blocks of matmuls for at least two sizes.
 
     Returns for each ``{"size": rows of a matrix, "count": per block, "seconds": of each
-    block}``. ``check`` is called with the dtype of each size's matmuls before they are timed, and
-    raises where it is wrong. Raises Unsupported where there is no time for a second size, because
-    the rate may still grow with the size then."""
+    block}``. ``check``: raises where a dtype is wrong. Raises Unsupported where there is no time
+    for a second size, because the rate may still grow with the size then."""
     points: List[Dict[str, Any]] = []
     left, once = SECONDS, 0.0
     for size in SIZES:
         if points and 8 * once * (BLOCKS + 2) > left:  # twice the rows are 8 times the work
             break
-        product = _product(adapter, size)
+        product = chained_matmul(adapter, size)
         check(product.dtype)
         time_together(adapter, product.multiply, 1)  # compiles, and makes room for the result
         once = time_together(adapter, product.multiply, 1)
@@ -123,7 +115,7 @@ def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> 
 
     Returns such a block, with the whole time as its only one. Each block is synchronized, so that
     no queue grows."""
-    product = _product(adapter, fastest["size"])
+    product = chained_matmul(adapter, fastest["size"])
     time_together(adapter, product.multiply, 1)
     start, count = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
@@ -131,28 +123,3 @@ def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> 
         count += fastest["count"]
     taken = time.perf_counter() - start
     return {"size": fastest["size"], "count": count, "seconds": [taken]}
-
-
-def _product(adapter: PeakMatmul, size: int) -> ChainedMatmul:
-    """Return the matmul of two matrices with ``size`` rows, of which the one that is multiplied
-    repeatedly is random."""
-    import numpy as np
-
-    random = np.random.RandomState(adapter.rank_context.seed)
-    second = random.standard_normal((size, size)).astype(np.float32)
-    return adapter.matmul(orthogonal(size, random), second)
-
-
-def orthogonal(size: int, random: Any) -> Any:
-    """Return a dense orthogonal float32 matrix (size, size), so that long chains of matmuls neither
-    overflow nor vanish.
-
-    It is the discrete Hartley transform with random signs, because orthogonalizing random numbers
-    takes longer than the benchmark. ``random``: a numpy generator."""
-    import numpy as np
-
-    angles = 2 * np.pi * np.arange(size) / size
-    table = ((np.cos(angles) + np.sin(angles)) / math.sqrt(size)).astype(np.float32)
-    rows = np.arange(size, dtype=np.int32)
-    signs = random.choice([-1.0, 1.0], size).astype(np.float32)
-    return table[np.outer(rows, rows) % size] * signs

@@ -14,20 +14,12 @@ from typing import Any, Dict, Iterator, List
 from core.matmuls import MatmulShape
 
 from harness.adapter import Mismatch, Unsupported
-from harness.communication import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    CollectiveOperation,
-    MatmulCollective,
-    ShardedMatmuls,
-)
+from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation, ShardedMatmuls
 from harness.kind import Context, Parameter, Workload, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import collectives
-from harness.measuring.micro.matmuls import check_matmul, operands
-from harness.measuring.micro.shapes import plain_shapes, shapes_of
+from harness.measuring.micro.matmuls import check_matmul, operands, plain_shapes, shapes_of
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
 
@@ -63,40 +55,28 @@ class ShardedMatmul(Sweep):
         ]
 
     def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
-        # of the whole matmul, which all ranks compute together
-        rate = per_second(1e-12 * subject.operations)
-        of_parts = {part: {"part": part} for part in PARTS}
+        rate = per_second(1e-12 * subject.operations)  # of all ranks together
+        rates, times = ("TFLOP/s", "higher", "min", rate), ("ms", "lower", "max", scaled(1e3))
         return {
-            "rate": PointFigure("TFLOP/s", "higher", "min", rate, of_parts[BOTH]),
-            "matmul_rate": PointFigure("TFLOP/s", "higher", "min", rate, of_parts[MATMUL]),
-            **{
-                f"{part}_time": PointFigure("ms", "lower", "max", scaled(1e3), named)
-                for part, named in of_parts.items()
-            },
+            "rate": PointFigure(*rates, {"part": BOTH}),
+            "matmul_rate": PointFigure(*rates, {"part": MATMUL}),
+            **{f"{part}_time": PointFigure(*times, {"part": part}) for part in PARTS},
         }
-
-    def measure(self, context: Context) -> None:
-        ranks = context.rank_context.world_size
-        if ranks == 1:
-            raise Unsupported("one device has no other to share a matmul with")
-        for _, shape in self.grid(context.workload):
-            share_of(shape, context.workload.parameters["sharded"], 0, ranks)
-        super().measure(context)
 
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         import numpy as np
 
         adapter, here = context.adapter, context.rank_context
         sharded, ranks = context.workload.parameters["sharded"], here.world_size
+        if ranks == 1:
+            raise Unsupported("one device has no other to share a matmul with")
         random = np.random.RandomState(here.seed)
         left, right = operands(subject, random)
         share = share_of(subject, sharded, here.rank, ranks)
         parts = (left[:, share], right[share]) if sharded == INNER else (left, right[:, share])
         operation = COLLECTIVES[sharded]
-        arrays = [np.ascontiguousarray(array) for array in parts]
-        matmul: MatmulCollective = adapter.sharded_matmul(*arrays, operation)
-        dtype = rounding.ran_in(context, matmul.dtype)
-        context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+        matmul = adapter.sharded_matmul(*map(np.ascontiguousarray, parts), operation)
+        dtype = rounding.check_ran_in(context, matmul.dtype)
 
         def check(when: str) -> None:
             matmul.both()
@@ -107,20 +87,18 @@ class ShardedMatmul(Sweep):
                 raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
 
         check("before")
+        # A matmul overwrites its result; only repeated collectives add up.
+        most = {COMMUNICATION: collectives.most_in_a_row(operation, matmul.dtype, ranks)}
         seconds = {}
         for part, run in zip(PARTS, (matmul.matmul, matmul.collective, matmul.both)):
-            # A matmul overwrites its result; only repeated collectives add up.
-            grows = part == COMMUNICATION
-            in_a_row = collectives.most_in_a_row(operation, matmul.dtype, ranks) if grows else None
             timed = CollectiveOperation(matmul.matmul, run, matmul.result)
-            taken = collectives.measure(context, timed, in_a_row)
+            taken = collectives.measure(context, timed, most.get(part))
             seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
             yield {"part": {"part": part}, **taken}
         check_longer(seconds, 1)
         check("after")
 
     def check(self, workload: Workload, ranks: Any) -> None:
-        """Check that all ranks ran the same number of operations."""
         blocks.check_same_counts(ranks, "operations")
 
 
@@ -142,7 +120,7 @@ def check_whole(
     Samples are taken of the whole result and of the columns of each rank."""
     check_matmul(result, left, right, dtype, random)
     if sharded == COLUMNS:
-        shape = MatmulShape(1, len(left), len(right), right.shape[1])
-        for rank in range(ranks):
-            share = share_of(shape, sharded, rank, ranks)
-            check_matmul(result[:, share], left, right[:, share], dtype, random)
+        size = right.shape[1] // ranks
+        for first in range(0, size * ranks, size):
+            own = slice(first, first + size)
+            check_matmul(result[:, own], left, right[:, own], dtype, random)

@@ -9,12 +9,12 @@ fio).
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from functools import partial
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from core import programs
 
@@ -24,42 +24,26 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero,
 PROGRAM = "fio"
 READ, WRITE = "read", "write"
 SMALL_FILES = "small_files"
-
-
-class FioJob(NamedTuple):
-    """Job of fio.
-
-    ``mode``: fio's name of it. ``block``: parameter with the request size. ``sides``: directions
-    that fio reports."""
-
-    mode: str
-    block: str
-    sides: Tuple[str, ...]
-
-
-JOBS = {
-    "sequential_read": FioJob("read", "sequential_bytes", (READ,)),
-    "sequential_write": FioJob("write", "sequential_bytes", (WRITE,)),
-    "sequential_mixed": FioJob("readwrite", "sequential_bytes", (READ, WRITE)),
-    "random_read": FioJob("randread", "random_bytes", (READ,)),
-    "random_write": FioJob("randwrite", "random_bytes", (WRITE,)),
-    "random_mixed": FioJob("randrw", "random_bytes", (READ, WRITE)),
-    SMALL_FILES: FioJob("randread", "small_file_bytes", (READ,)),
+#: Of each job: fio's name of its mode, and the directions that fio reports.
+JOBS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
+    "sequential_read": ("read", (READ,)),
+    "sequential_write": ("write", (WRITE,)),
+    "sequential_mixed": ("readwrite", (READ, WRITE)),
+    "random_read": ("randread", (READ,)),
+    "random_write": ("randwrite", (WRITE,)),
+    "random_mixed": ("randrw", (READ, WRITE)),
+    SMALL_FILES: ("randread", (READ,)),
 }
 #: Reads among the requests of a mixed job, in percent.
 READS = 80
 #: Percentiles of the completion latency; SuperBench reports the last three.
 PERCENTILES = (50, 95, 99, 99.9)
-_NO_DIRECT = "O_DIRECT"
+#: Factors from fio's units to those of the metrics.
+_UNITS = {"bw_bytes": 1e-9, "iops": 1.0, **{f"p{percent}": 1e-3 for percent in PERCENTILES}}
 _PIECE = 2**20  # bytes that are written at once
 #: Largest block size of disks; direct access takes whole blocks.
 _WHOLE = 4096
 _LOOPS = 1000000  # more than time allows
-
-
-def folder(text: str) -> str:
-    """Return the absolute path of a folder, or "" where none is named: the type of a parameter."""
-    return os.path.abspath(text) if text else ""
 
 
 def request(text: str) -> int:
@@ -72,7 +56,7 @@ def request(text: str) -> int:
 
 def named(job: str) -> Dict[str, str]:
     """Return the metric names of a job, with the direction of each."""
-    sides = JOBS[job].sides
+    _, sides = JOBS[job]
     return {job: sides[0]} if len(sides) == 1 else {f"{job}_{side}": side for side in sides}
 
 
@@ -82,7 +66,10 @@ class Storage(Kind):
     needs = None
     axes = ("nodes", "devices_per_node")
     parameters = (
-        Parameter("folder", folder, "", "where the file is made, as storage=DIR says it", ""),
+        Parameter(
+            "folder", lambda text: os.path.abspath(text) if text else "", "",
+            "where the file is made, as storage=DIR says it", "",
+        ),
         Parameter("file_bytes", at_least(_WHOLE), "bytes", "of the file", 256 * 2**20),
         Parameter("seconds", above_zero, "s", "how long each job runs", 5.0),
         Parameter("depth", at_least(1), "", "requests under way at once", 16),
@@ -91,16 +78,16 @@ class Storage(Kind):
         Parameter(SMALL_FILES, at_least(1), "", "how many small files there are", 1000),
         # An image of ImageNet has 110 KB.
         Parameter("small_file_bytes", request, "bytes", "of each of them", 112 * 1024),
-    )
+    )  # fmt: skip
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         metrics = {}
         for name in (name for job in JOBS for name in named(job)):
-            bandwidth = Metric("GB/s", "higher", "first", _figure(name, "bw_bytes"))
-            metrics[f"{name}_bandwidth"] = bandwidth
-            metrics[f"{name}_iops"] = Metric("1/s", "higher", "first", _figure(name, "iops"))
+            of_rank = partial(partial, _figure, name)
+            metrics[f"{name}_bandwidth"] = Metric("GB/s", "higher", "first", of_rank("bw_bytes"))
+            metrics[f"{name}_iops"] = Metric("1/s", "higher", "first", of_rank("iops"))
             for percent in PERCENTILES:
-                metric = Metric("us", "lower", "first", _figure(name, f"p{percent}"), optional=True)
+                metric = Metric("us", "lower", "first", of_rank(f"p{percent}"), optional=True)
                 metrics[f"{name}_latency_p{percent}"] = metric
         return metrics
 
@@ -119,8 +106,7 @@ class Storage(Kind):
         start = time.perf_counter()
         with StorageFiles(folder, parameters) as files:
             for job in JOBS:
-                work = functools.partial(run, files, job, parameters)
-                fields["fio"].update(context.phase(job, work))
+                fields["fio"].update(context.phase(job, partial(run, files, job, parameters)))
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
 
 
@@ -132,20 +118,20 @@ class StorageFiles:
 
     def __init__(self, folder: str, parameters: Mapping[str, Any]) -> None:
         self._folder = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
-        self._sizes = {self.LARGE: parameters["file_bytes"]}
+        self._sizes = {os.path.join(self._folder, self.LARGE): parameters["file_bytes"]}
         for number in range(parameters[SMALL_FILES]):
-            self._sizes[f"{SMALL_FILES}.0.{number}"] = parameters["small_file_bytes"]
+            path = os.path.join(self._folder, f"{SMALL_FILES}.0.{number}")
+            self._sizes[path] = parameters["small_file_bytes"]
 
     def __enter__(self) -> str:
         """Return the folder. Raises Mismatch where files cannot be made."""
-        paths = {os.path.join(self._folder, name): size for name, size in self._sizes.items()}
         try:
             os.mkdir(self._folder)
-            for path, size in paths.items():
+            for path, size in self._sizes.items():
                 with open(path, "xb") as file:
                     for start in range(0, size, _PIECE):
                         file.write(os.urandom(min(_PIECE, size - start)))
-            for path in paths:  # all at once: one by one each would be waited for
+            for path in self._sizes:  # all at once: one by one each would be waited for
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())
         except OSError as error:
@@ -157,20 +143,22 @@ class StorageFiles:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _on(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
+def _options(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
     """Return fio's options for files and requests in flight: a loader opens a file when it has read
     the one before."""
     if job != SMALL_FILES:
+        size = parameters["random_bytes" if job.startswith("random") else "sequential_bytes"]
         return [
-            f"--filename={os.path.join(files, StorageFiles.LARGE)}",
+            f"--filename={os.path.join(files, StorageFiles.LARGE)}", f"--bs={size}",
             f"--size={parameters['file_bytes']}", "--time_based", "--ioengine=libaio",
             f"--iodepth={parameters['depth']}",
         ]  # fmt: skip
     # Loop over all files: time_based stays with the first and never closes it.
+    size = parameters["small_file_bytes"]
     return [
-        f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}",
-        f"--filesize={parameters['small_file_bytes']}", "--openfiles=1",
-        f"--loops={_LOOPS}", "--file_service_type=random", "--ioengine=psync", "--iodepth=1",
+        f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}", f"--filesize={size}",
+        f"--bs={size}", "--openfiles=1", f"--loops={_LOOPS}", "--file_service_type=random",
+        "--ioengine=psync", "--iodepth=1",
     ]  # fmt: skip
 
 
@@ -180,19 +168,17 @@ def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[s
 
     Raises Unsupported where the file system has no direct access, Mismatch where fio fails or did
     nothing."""
-    mode, block, _ = JOBS[job]
     command = [
-        PROGRAM, f"--name={job}", *_on(files, job, parameters), f"--rw={mode}",
-        f"--bs={parameters[block]}", f"--rwmixread={READS}",
-        f"--runtime={max(1, round(1000 * parameters['seconds']))}ms", "--direct=1", "--numjobs=1",
-        "--randrepeat=1", "--allow_file_create=0", "--output-format=json",
-        f"--percentile_list={':'.join(map(str, PERCENTILES))}",
+        PROGRAM, f"--name={job}", *_options(files, job, parameters), f"--rw={JOBS[job][0]}",
+        f"--rwmixread={READS}", f"--runtime={max(1, round(1000 * parameters['seconds']))}ms",
+        "--direct=1", "--numjobs=1", "--randrepeat=1", "--allow_file_create=0",
+        "--output-format=json", f"--percentile_list={':'.join(map(str, PERCENTILES))}",
     ]  # fmt: skip
     done = programs.run(command)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         why = lines[0] if lines else f"exit status {done.returncode}"
-        if _NO_DIRECT in done.stderr or "Invalid argument" in done.stderr:
+        if "O_DIRECT" in done.stderr or "Invalid argument" in done.stderr:
             raise Unsupported(f"the file system knows no access past the page cache: {why}")
         raise Mismatch(f"fio failed: {why}")
     return {name: figures(done.stdout, side) for name, side in named(job).items()}
@@ -202,15 +188,12 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
     """Return the results of one ``direction``, READ or WRITE, from fio's JSON of a single job.
     Raises Mismatch where it has none, or nothing was done."""
     try:
-        # before the object there may be warnings
-        answer = json.loads(text[text.index("{") :])
+        answer = json.loads(text[text.index("{") :])  # before the object there may be warnings
         (job,) = answer["jobs"]
         side = job[direction]
-        figures = {
-            "version": answer["fio version"],
-            "error": job["error"],
-            **{name: side[name] for name in ("bw_bytes", "iops", "total_ios", "runtime")},
-        }
+        figures = {"version": answer["fio version"], "error": job["error"]}
+        for name in ("bw_bytes", "iops", "total_ios", "runtime"):
+            figures[name] = side[name]
         for percent in PERCENTILES:
             figures[f"p{percent}"] = side["clat_ns"].get("percentile", {}).get(f"{percent:.6f}")
     except (ValueError, KeyError, TypeError) as error:
@@ -222,13 +205,6 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
     return figures
 
 
-#: Factors from fio's units to those of the metrics.
-_UNITS = {"bw_bytes": 1e-9, "iops": 1.0, **{f"p{percent}": 1e-3 for percent in PERCENTILES}}
-
-
-def _figure(job: str, name: str) -> Any:
-    def of_rank(rank: Mapping[str, Any]) -> Optional[float]:
-        value = rank["fio"][job][name]
-        return None if value is None else _UNITS[name] * value
-
-    return of_rank
+def _figure(job: str, name: str, rank: Mapping[str, Any]) -> Optional[float]:
+    value = rank["fio"][job][name]
+    return None if value is None else _UNITS[name] * value

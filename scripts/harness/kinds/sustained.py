@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from core.matmuls import MatmulShape
 
 from harness.adapter import Unsupported
-from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least
-from harness.measuring import blocks, libraries
-from harness.measuring.checks import check_cores, check_matmuls
+from harness.kind import Context, Metric, Parameter, Workload, above_zero, at_least
+from harness.measuring import blocks
 from harness.measuring.micro.matmuls import check_matmul, operands
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep
 from harness.measuring.verification import rounding
 from harness.measuring.window import all_ready
 from harness.operations import MATMUL, SingleOperations
@@ -26,11 +26,11 @@ from harness.telemetry import meters, nvml
 from harness.telemetry.meters import CLOCK, ENERGY
 
 
-class Sustained(Kind):
+class Sustained(Sweep):
     """Sustained matmul: TFLOP/s over all seconds, MHz and W, on the worst device."""
 
     needs = SingleOperations
-    independent_ranks = True
+    names_points = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("seconds", above_zero, "s", "how long products run", 10.0),
@@ -40,35 +40,36 @@ class Sustained(Kind):
         ),
     )
 
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+    def grid(self, workload: Workload) -> List[GridPoint]:
         size = workload.parameters["size"]
-        operations = MatmulShape(1, size, size, size).operations
+        return [GridPoint({}, MatmulShape(1, size, size, size))]
 
-        def rate(rank: Mapping[str, Any]) -> float:
-            (block,) = rank["blocks"]
+    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
+        def rate(block: Block) -> float:
             done = block["operations"] * len(block["seconds"])
-            return float(1e-12 * operations * done / sum(block["seconds"]))
+            return float(1e-12 * subject.operations * done / sum(block["seconds"]))
 
+        return {"rate": PointFigure("TFLOP/s", "higher", "min", rate)}
+
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
         return {
-            "rate": Metric("TFLOP/s", "higher", "min", rate),
+            **super().metrics(workload),
             "clock": Metric("MHz", "higher", "min", clock, optional=True),
             "power": Metric("W", "lower", "max", power, optional=True),
         }
 
-    def measure(self, context: Context) -> None:
+    def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         import numpy as np
 
         adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
         meter = device_meter(context)
         fields["absent"] = meter.absent
-        random, size = np.random.RandomState(adapter.rank_context.seed), parameters["size"]
-        first, second = operands(MatmulShape(1, size, size, size), random)
+        random = np.random.RandomState(adapter.rank_context.seed)
+        first, second = operands(subject, random)
         product = adapter.operation(MATMUL, [first, second])
-        dtype = rounding.ran_in(context, product.dtype)
-        fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {dtype: 1})
+        dtype = rounding.check_ran_in(context, product.dtype)
         count = blocks.runs_of_block(adapter, product.run, parameters["block_seconds"])
         product.result()  # compiles, in some frameworks
-        context.report.enter("timed window")
         taken: List[float] = []
         readings = fields["readings"] = []
         with all_ready(adapter, context.barrier):
@@ -79,13 +80,9 @@ class Sustained(Kind):
                 reading = meter.read()
                 readings.append({"seconds": time.perf_counter() - start, **reading})
             late = blocks.elapsed(product.result)
-        fields["window_start"], fields["window_seconds"] = start, readings[-1]["seconds"]
-        meter.close()
         blocks.check_complete(late, taken[-1], product.result)
         error = check_matmul(product.result(), first, second, dtype, random)
-        fields["blocks"] = [{"at": {}, "operations": count, "seconds": taken, "error": error}]
-        fields["cores"] = check_cores(context.cores)
-        fields["libraries"] = libraries.in_use()
+        yield {"operations": count, "seconds": taken, "error": error}
 
 
 def device_meter(context: Context) -> meters.Meter:

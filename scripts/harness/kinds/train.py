@@ -6,9 +6,9 @@ from typing import Any, Dict, Mapping, Sequence
 
 from harness.adapter import MatmulTrace
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Workload, at_least
-from harness.measuring import gradient_all_reduce, step_timing, steps
+from harness.measuring import after_window, steps
 from harness.measuring.checks import check_same_weights
-from harness.measuring.verification import micro_steps, sharding
+from harness.measuring.verification import shared_steps
 
 
 class Train(Kind):
@@ -35,16 +35,16 @@ class Train(Kind):
 
     def measure(self, context: Context) -> None:
         steps.run(context)
-        micro_steps.check_all_reduces(context)
-        sharding.observe(context)
+        shared_steps.check_all_reduces(context)
+        shared_steps.observe(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:
         count = context.workload.parameters["breakdown_steps"]
         if count:
-            step_timing.time_step_parts(context.adapter, count, seconds, context.report)
+            after_window.note_parts(context.adapter, count, seconds, context.report)
         if context.rank_context.world_size > 1:
-            gradient_all_reduce.time_all_reduce(context.adapter, seconds, context.report)
+            after_window.note_all_reduce(context.adapter, seconds, context.report)
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         check_same_weights(ranks)
-        sharding.check(workload, ranks)
+        shared_steps.check(workload, ranks)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, ContextManager, Dict, List, Mapping, Tuple
+from functools import partial
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from harness.adapter import Mismatch
-from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of, point
+from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.machine import cores
 from harness.measuring import blocks
-from harness.telemetry import links
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, per_second
+from harness.telemetry import nvml
 from harness.transfers import DIRECTIONS, HOST_TO_DEVICE, Transfers
 
 SMALLEST, TIMES = 2**16, 4
@@ -33,14 +35,13 @@ def host_node(text: str) -> str:
     return str(int(text))
 
 
-class Transfer(Kind):
+class Transfer(Sweep):
     """Copies of host and device: GB/s each way, at the largest size and at each; link to the host.
 
     Several devices copy at the same time, and the slowest counts."""
 
     needs = Transfers
     unsupported_on_host = "the device is the host"
-    independent_ranks = True
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (
         Parameter("pinned", one_of("yes", "no"), "", "whether the host's memory is locked", "yes"),
@@ -51,61 +52,59 @@ class Transfer(Kind):
         Parameter("largest_bytes", at_least(SMALLEST), "bytes", "the largest size", 2**28),
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
+    summaries = tuple((direction, f"{direction}_bandwidth", last) for direction in DIRECTIONS)
 
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        sizes = sizes_to(workload.parameters["largest_bytes"])
+    def grid(self, workload: Workload) -> List[GridPoint]:
+        largest, sizes = workload.parameters["largest_bytes"], [SMALLEST]
+        while TIMES * sizes[-1] <= largest:
+            sizes.append(TIMES * sizes[-1])
+        sizes = sorted({*sizes, largest // _ITEM * _ITEM})  # whole numbers of float32
+        return [GridPoint({"bytes": size}, size) for size in sizes]
 
-        def bandwidth(direction: str, size: int) -> Metric:
-            return Metric("GB/s", "higher", "min", lambda rank: _bandwidth(rank, direction, size))
-
-        def at(direction: str, size: int) -> Tuple[str, Metric]:
-            return point(f"{direction}_bandwidth", {"bytes": size}, bandwidth(direction, size))
-
-        def of_link(name: str) -> Metric:
-            return Metric(links.UNITS[name], "higher", "min", lambda rank: rank["link"][name])
-
-        largest = {direction: bandwidth(direction, sizes[-1]) for direction in DIRECTIONS}
+    def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
+        rate = per_second(1e-9 * subject)
         return {
-            **largest,
-            **{name: of_link(name) for name in links.UNITS},
-            **dict(at(direction, size) for direction in DIRECTIONS for size in sizes),
+            f"{way}_bandwidth": PointFigure("GB/s", "higher", "min", rate, {"direction": way})
+            for way in DIRECTIONS
         }
 
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        links = {
+            name: Metric(unit, "higher", "min", partial(_of_link, name))
+            for name, unit in nvml.LINK_UNITS.items()
+        }
+        return {**super().metrics(workload), **links}
+
     def measure(self, context: Context) -> None:
+        node, fields = context.workload.parameters["host_node"], context.fields
+        index = context.rank_context.local_rank
+        self._gpus: Optional[nvml.Gpus] = None
+        try:
+            self._gpus = nvml.find(os.environ, index + 1)
+            fields["absent"] = self._gpus.absent
+        except nvml.Unwatchable as error:
+            fields["absent"] = {f"gpu-{index} {name}": str(error) for name in nvml.LINK_UNITS}
+        with contextlib.nullcontext() if node == NEAR else cores.on_numa_node(int(node)):
+            fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
+            super().measure(context)
+
+    def run(self, context: Context, subject: int) -> Iterator[Block]:
         import numpy as np
 
         adapter, fields = context.adapter, context.fields
-        parameters = context.workload.parameters
         random = np.random.RandomState(adapter.rank_context.seed)
-        rank = context.rank_context.local_rank
-        link = links.HostLink(os.environ, rank)
-        with blocks.recorded_blocks(context) as points, _host_memory(parameters["host_node"]):
-            fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
-            for size in sizes_to(parameters["largest_bytes"]):
-                array = random.standard_normal(size // _ITEM).astype(np.float32)
-                for direction in DIRECTIONS:
-                    context.report.enter(f"{direction} of {size} bytes")
-                    copied = adapter.transfer(direction, array, parameters["pinned"] == "yes")
-                    taken = blocks.measure(context, copied)
-                    if direction == HOST_TO_DEVICE:  # idle, a link may be slower
-                        fields["link"] = link.read()
-                    check(copied.result(), array, f"{direction} of {size} bytes")
-                    points.append({"at": {"direction": direction, "bytes": size}, **taken})
-        fields["absent"] = link.absent
-        link.close()
-
-
-def _host_memory(node: str) -> ContextManager[None]:
-    return contextlib.nullcontext() if node == NEAR else cores.on_numa_node(int(node))
-
-
-def sizes_to(largest: int) -> List[int]:
-    """Return the sizes in bytes, from SMALLEST to ``largest``, each TIMES the one before; all are
-    whole numbers of float32."""
-    sizes = [SMALLEST]
-    while TIMES * sizes[-1] <= largest:
-        sizes.append(TIMES * sizes[-1])
-    return sorted({*sizes, largest // _ITEM * _ITEM})
+        array = random.standard_normal(subject // _ITEM).astype(np.float32)
+        is_pinned = context.workload.parameters["pinned"] == "yes"
+        for direction in DIRECTIONS:
+            context.report.enter(f"{direction} of {subject} bytes")
+            copied = adapter.transfer(direction, array, is_pinned)
+            taken = blocks.measure(context, copied)
+            if direction == HOST_TO_DEVICE:  # idle, a link may be slower
+                fields["link"] = (
+                    self._gpus.read_link() if self._gpus else dict.fromkeys(nvml.LINK_UNITS)
+                )
+            check(copied.result(), array, f"{direction} of {subject} bytes")
+            yield {"part": {"direction": direction}, **taken}
 
 
 def check(arrived: Any, sent: Any, description: str) -> None:
@@ -120,5 +119,5 @@ def check(arrived: Any, sent: Any, description: str) -> None:
         raise Mismatch(f"{description}: {wrong} of {sent.size} numbers arrived as others")
 
 
-def _bandwidth(rank: Mapping[str, Any], direction: str, size: int) -> float:
-    return 1e-9 * size / blocks.operation_seconds(rank, {"direction": direction, "bytes": size})
+def _of_link(name: str, rank: Mapping[str, Any]) -> Any:
+    return rank["link"][name]

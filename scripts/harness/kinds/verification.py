@@ -6,7 +6,6 @@ own float64 run. Standard library and numpy.
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
 
@@ -25,7 +24,7 @@ from harness.batch_input import LearningRateSchedule
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
-from harness.measuring.verification import dropout, float64_run, generation, sharding
+from harness.measuring.verification import dropout, float64_run, generation, shared_steps
 from harness.measuring.verification.errors import (
     OF_TOKEN,
     compare_arrays,
@@ -51,7 +50,7 @@ OTHER_DTYPES = "other dtypes"
 
 #: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
 #: of a few numbers of half precision has no more.
-LOSS_BITS = 16
+HALF_BITS = 16
 
 
 class Compared(MatmulTrace, Numerics):
@@ -82,40 +81,33 @@ class ReferenceVerification(Kind):
         return axes.TRAIN if parameters["mode"] == axes.TRAIN else axes.INFERENCE
 
     def measure(self, context: Context) -> None:
-        adapter, fields = context.adapter, context.fields
+        adapter, fields, enter = context.adapter, context.fields, context.report.enter
         if context.workload.parameters["mode"] == axes.GENERATE:
-            fields["verification"] = self._generation(context)
+            require(adapter, Generation)
+            generation.check_supported(adapter, context.workload, generation.FEWEST)
+            fields["verification"] = compare_generation(adapter, _built(context), enter)
         elif "own" in context.workload.model_config:
             fields["verification"] = float64_run.compare(context)
         else:
-            fields["verification"] = self._with_reference(context)
+            fields["verification"] = compare(adapter, _built(context), enter)
         fields["compiled"] = compiler_evidence(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
-        sharding.observe(context)
-
-    def _built(self, context: Context) -> ReferenceFolder:
-        """Build the model with a batch of the reference, which is returned."""
-        folder = context.workload.parameters["reference"]
-        if not folder:
-            raise ValueError(
-                "--kind verification needs --parameter reference=..: what to compare with"
-            )
-        reference = ReferenceFolder(folder)
-        model.build(context, reference.prepare(context.adapter))
-        return reference
-
-    def _with_reference(self, context: Context) -> List[Dict[str, Any]]:
-        return compare(context.adapter, self._built(context), context.report.enter)
-
-    def _generation(self, context: Context) -> List[Dict[str, Any]]:
-        require(context.adapter, Generation)
-        generation.check_supported(context.adapter, context.workload, generation.FEWEST)
-        return compare_generation(context.adapter, self._built(context), context.report.enter)
+        shared_steps.observe(context)
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         if workload.parameters["mode"] == "train":
             check_same_weights(ranks)
-            sharding.check(workload, ranks)
+            shared_steps.check(workload, ranks)
+
+
+def _built(context: Context) -> ReferenceFolder:
+    """Build the model with a batch of the reference, which is returned."""
+    folder = context.workload.parameters["reference"]
+    if not folder:
+        raise ValueError("--kind verification needs --parameter reference=..: what to compare with")
+    reference = ReferenceFolder(folder)
+    model.build(context, reference.prepare(context.adapter))
+    return reference
 
 
 class ReferenceFolder:
@@ -264,13 +256,13 @@ def compare_training(adapter: Compared, reference: ReferenceFolder) -> List[Dict
         adapter.load_weights(dict(start))
 
     exact = _expected_losses(adapter, reference)
-    losses, differences, bits = [], [], []
+    losses, differences, every = [], [], []
     for step in range(len(exact) if precision.updates else 1):
         rates = RATES[max(step - 1, 0) : step + 1]
         if len({*rates}) > 1 and not _set_rate(adapter, rates[-1]):
             break
         loss = adapter.read(adapter.step())
-        bits.append(_significant_bits(loss))
+        every.append(loss)
         error = float(abs(loss - exact[step]) / abs(exact[step]))
         if step == 0:
             differences.append(measured("loss", error))
@@ -284,7 +276,8 @@ def compare_training(adapter: Compared, reference: ReferenceFolder) -> List[Dict
             differences += compare_arrays(UPDATES[step], change, update, precision.gradient_floor)
     if precision.updates:
         differences.append(worst(losses))
-        differences.append(measured("losses in half precision", float(max(bits) <= LOSS_BITS)))
+        in_half = not (significant_bits(every) > HALF_BITS).any()
+        differences.append(measured("losses in half precision", float(in_half)))
     return differences
 
 
@@ -299,12 +292,13 @@ def _set_rate(adapter: Compared, part: float) -> bool:
     return True
 
 
-def _significant_bits(value: float) -> int:
-    """Return the number of bits from the first 1 to the last; 0 unless finite."""
-    if not math.isfinite(value):
-        return 0
-    mantissa, _ = math.frexp(value)
-    return len(f"{int(abs(mantissa) * 2**53):b}".rstrip("0"))
+def significant_bits(values: Any) -> Any:
+    """Return the number of bits from the first 1 to the last of each number but 0 in float32."""
+    import numpy as np
+
+    values = np.asarray(values, np.float32)
+    mantissas = values[values != 0].view(np.int32) & 0x7FFFFF | 0x800000
+    return (24 - np.log2(mantissas & -mantissas)).astype(int)
 
 
 def reduction(gradients: Mapping[str, Any]) -> Dict[str, Any]:
@@ -313,20 +307,13 @@ def reduction(gradients: Mapping[str, Any]) -> Dict[str, Any]:
     The sum of a few numbers of half precision has little more than their significant bits. Mixed
     precision computes some gradients in float32, such as those of normalizations, which have all of
     its bits unless they were rounded."""
-    bits = max(_median_bits(array) for array in gradients.values())
-    return measured(
-        "gradients reduced in half precision", float(bits <= LOSS_BITS), f"{bits} significant bits"
-    )
-
-
-def _median_bits(array: Any) -> int:
-    """Return how many significant bits the median of the numbers but 0 has in float32."""
     import numpy as np
 
-    values = np.asarray(array, np.float32)
-    mantissas = values[values != 0].view(np.int32) & 0x7FFFFF | 0x800000
-    bits = 24 - np.log2(mantissas & -mantissas)
-    return int(np.median(bits)) if bits.size else 0
+    found = (significant_bits(array) for array in gradients.values())
+    bits = max(int(np.median(own)) if own.size else 0 for own in found)
+    return measured(
+        "gradients reduced in half precision", float(bits <= HALF_BITS), f"{bits} significant bits"
+    )
 
 
 def _expected_losses(adapter: Compared, reference: ReferenceFolder) -> List[float]:

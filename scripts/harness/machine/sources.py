@@ -21,6 +21,14 @@ def file_line(path: str) -> Optional[str]:
     return text.strip() if text else None
 
 
+def file_number(path: str) -> Optional[float]:
+    """Return the number in a file; None where it holds none or cannot be read."""
+    try:
+        return float(file_text(path) or "")
+    except ValueError:
+        return None
+
+
 def file_entry(path: str, key: str) -> Optional[str]:
     """Return the first value of ``key`` in a file of lines ``key: value``; None where there is
     none."""

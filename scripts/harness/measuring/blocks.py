@@ -146,14 +146,17 @@ def check_same_counts(ranks: Sequence[Mapping[str, Any]], *names: str) -> None:
         raise Mismatch(f"ranks differ in {' and '.join(names)} of a block: {sorted(numbers)}")
 
 
-def operation_seconds(rank: Mapping[str, Any], at: Mapping[str, Any]) -> float:
-    """Return the seconds of one operation in the median block at a point.
-
-    ``rank``: its report, with ``blocks``. Raises KeyError where it has none at ``at``."""
+def block_at(rank: Mapping[str, Any], at: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the block of a rank at a point. Raises KeyError where it has none."""
     for block in rank["blocks"]:
         if block["at"] == at:
-            return float(statistics.median(block["seconds"]) / block["operations"])
+            return dict(block)
     raise KeyError(f"no blocks at {dict(at)}")
+
+
+def median_seconds(block: Mapping[str, Any]) -> float:
+    """Return the seconds of one operation in the median block."""
+    return float(statistics.median(block["seconds"]) / block["operations"])
 
 
 def elapsed(work: Callable[[], Any]) -> float:

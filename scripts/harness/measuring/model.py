@@ -7,14 +7,11 @@ import math
 import operator
 from typing import Any, Dict, Iterable, Mapping, Sequence
 
-from core.parallelism import DATA
-
 from harness.adapter import MatmulTrace, Mismatch, OwnModels, require
 from harness.kind import Context
 from harness.measuring import synthetic
 from harness.measuring.checks import batch_checksum, check_matmuls, check_parameters
-from harness.measuring.verification import micro_steps, rounding
-from harness.sharded import Sharded
+from harness.measuring.verification import rounding, shared_steps
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
@@ -62,9 +59,8 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     Raises what the adapter raises, Mismatch where size, precision or number of micro-steps differ
     from the request, and Unsupported where they cannot be observed."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
-    own, shares = "own" in workload.model_config, workload.case.parallelism != DATA
-    needed = [*[OwnModels] * own, *micro_steps.needed(workload.case), *[Sharded] * shares]
-    require(adapter, MatmulTrace, *needed)
+    own = "own" in workload.model_config
+    require(adapter, MatmulTrace, *[OwnModels] * own, *shared_steps.needed(workload.case))
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
@@ -79,7 +75,7 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     if own:
         fields["sample_work"] = sample_work(adapter, arrays, workload.case.batch_per_device)
     check_matmuls(workload.case.precision, fields["matmul_dtypes"])
-    micro_steps.check(context)
+    shared_steps.check_steps(context)
 
 
 def sample_work(adapter: Any, arrays: Sequence[Any], batch: int) -> Dict[str, Any]:

@@ -24,24 +24,29 @@ class GridPoint(NamedTuple):
 
 
 class PointFigure(NamedTuple):
-    """Figure of a point. ``value``: function of the seconds of an operation in the median block;
-    ``part``: names the block among those of the point."""
+    """Figure of a point. ``value``: function of a rank's block; ``part``: names the block among
+    those of the point."""
 
     unit: str
     better: str
     combine: str
-    value: Callable[[float], float]
+    value: Callable[[Block], float]
     part: Mapping[str, str] = {}
 
 
-def per_second(amount: float) -> Callable[[float], float]:
-    """Return the function from the seconds of an ``amount`` to its rate."""
-    return lambda seconds: amount / seconds
+def per_second(amount: float) -> Callable[[Block], float]:
+    """Return the function from a block of operations of an ``amount`` to its rate."""
+    return lambda block: amount / blocks.median_seconds(block)
 
 
-def scaled(factor: float) -> Callable[[float], float]:
-    """Return the function from seconds to another unit of time."""
-    return lambda seconds: factor * seconds
+def scaled(factor: float) -> Callable[[Block], float]:
+    """Return the function from a block to the time of an operation in another unit."""
+    return lambda block: factor * blocks.median_seconds(block)
+
+
+def bandwidth(block: Block) -> float:
+    """Return the GB/s of a block that says its ``bytes``, of 10^9 bytes."""
+    return float(1e-9 * block["bytes"] / blocks.median_seconds(block))
 
 
 def mean(values: Sequence[float]) -> float:
@@ -62,6 +67,8 @@ class Sweep(Kind):
     #: Figures of a whole run: name, name of a figure of the points, and function of a rank's values
     #: at all of them.
     summaries: Sequence[Tuple[str, str, Callable[[List[float]], float]]] = ()
+    #: False where each figure is of one point alone, and has its name without the point's.
+    names_points = True
 
     @abstractmethod
     def grid(self, workload: Workload) -> Sequence[GridPoint]:
@@ -84,7 +91,7 @@ class Sweep(Kind):
                 of_rank = partial(_value, {**at, **figure.part}, figure.value)
                 metric = Metric(figure.unit, figure.better, figure.combine, of_rank)
                 of_name.setdefault(name, []).append(metric)
-                named.update([point(name, at, metric)])
+                named.update([point(name, at, metric) if self.names_points else (name, metric)])
         whole = {
             name: of_name[of][0]._replace(of_rank=partial(_over_points, of_name[of], total))
             for name, of, total in self.summaries
@@ -94,15 +101,16 @@ class Sweep(Kind):
     def measure(self, context: Context) -> None:
         with blocks.recorded_blocks(context) as timed:
             for at, subject in self.grid(context.workload):
-                context.report.enter(", ".join(f"{name} {value}" for name, value in at.items()))
+                where = ", ".join(f"{name} {value}" for name, value in at.items())
+                context.report.enter(where or "timed window")
                 for block in self.run(context, subject):
                     timed.append({"at": {**at, **block.pop("part", {})}, **block})
 
 
 def _value(
-    at: Mapping[str, Any], value: Callable[[float], float], rank: Mapping[str, Any]
+    at: Mapping[str, Any], value: Callable[[Block], float], rank: Mapping[str, Any]
 ) -> float:
-    return value(blocks.operation_seconds(rank, at))
+    return value(blocks.block_at(rank, at))
 
 
 def _over_points(

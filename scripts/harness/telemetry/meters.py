@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from harness.machine.sources import file_text
 from harness.telemetry import nvml
@@ -17,24 +17,14 @@ QUANTITIES = (CLOCK, ENERGY)
 Reading = Dict[str, Optional[float]]
 
 
-class Meter:
-    """Readings of QUANTITIES: the current clock, and the energy since some moment.
+class CpuMeter:
+    """Readings of QUANTITIES of a CPU: the current clock, and the energy since some moment.
 
     A quantity is None where it is ``absent``, which has the reason, or gave no answer."""
 
-    absent: Dict[str, str]
-
-    def read(self) -> Reading:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-
-class CpuMeter(Meter):
     def __init__(self, cores: Sequence[int], proc: str = "/proc", sys: str = "/sys") -> None:
         self._sensors = Sensors(cores, proc, sys)
-        self._cores, self._proc = frozenset(cores), proc
+        self._cores, self._cpuinfo = frozenset(cores), f"{proc}/cpuinfo"
         absent = self._sensors.absent
         reasons = {CLOCK: absent.get("frequency", ""), ENERGY: absent.get("processor energy", "")}
         self.absent = {name: reasons[name] for name, value in self.read().items() if value is None}
@@ -50,19 +40,14 @@ class CpuMeter(Meter):
 
     def _clock_of_cpuinfo(self) -> Optional[float]:
         """Return the clock of /proc/cpuinfo, for kernels that do not scale frequency."""
-        text = file_text(f"{self._proc}/cpuinfo") or ""
-        entries = re.findall(
-            r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$", text, re.M | re.S
-        )
+        entry = r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$"
+        entries = re.findall(entry, file_text(self._cpuinfo) or "", re.M | re.S)
         clocks = [float(mhz) for core, mhz in entries if int(core) in self._cores]
         return statistics.median(clocks) if clocks else None
 
-    def close(self) -> None:
-        self._sensors.close()
 
-
-class GpuMeter(Meter):
-    """Meter of GPU number ``index`` of a run. Raises
+class GpuMeter:
+    """As :class:`CpuMeter`, of GPU number ``index`` of a run. Raises
     :class:`harness.telemetry.nvml.Unwatchable`."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], index: int) -> None:
@@ -76,5 +61,5 @@ class GpuMeter(Meter):
         sample = self._gpus.read(set())
         return {name: sample[own] for name, own in self._names.items()}
 
-    def close(self) -> None:
-        self._gpus.close()
+
+Meter = Union[CpuMeter, GpuMeter]

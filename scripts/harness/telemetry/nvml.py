@@ -6,9 +6,8 @@ missing, in a user's interpreter, GPUs are not watched and the record says so.
 
 from __future__ import annotations
 
-import contextlib
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set
 
 #: Every bit of nvmlDeviceGetCurrentClocksThrottleReasons, by NVIDIA's names.
 THROTTLE_REASONS = {
@@ -24,6 +23,9 @@ THROTTLE_REASONS = {
     0x200: "board_limit",
     0x400: "reliability",
 }
+
+#: Units of a GPU's link to the host: the generation of PCI Express in use, and its lanes.
+LINK_UNITS = {"pcie_generation": "generation", "pcie_lanes": "lanes"}
 
 
 class Unwatchable(Exception):
@@ -77,8 +79,6 @@ class Gpus:
         except library.NVMLError as error:
             raise Unwatchable(f"NVML: {error}") from error
         self._before: List[Optional[Set[int]]] = [None] * len(self.handles)
-        self._dropped: Set[Tuple[int, str]] = set()
-        self._first = True
 
     def _handle(self, name: str) -> Any:
         if name.isdigit():
@@ -117,20 +117,23 @@ class Gpus:
             sample[f"gpu-{index}_other_processes"] = self._asked(
                 index, "other_processes", partial(self._others, index, device, ours)
             )
-        self._first = False
         return sample
 
+    def read_link(self) -> Dict[str, Any]:
+        """Return each quantity of LINK_UNITS of the last device; None for one that is absent."""
+        index, n = len(self.handles) - 1, self.library
+        asked = (n.nvmlDeviceGetCurrPcieLinkGeneration, n.nvmlDeviceGetCurrPcieLinkWidth)
+        return {
+            name: self._asked(index, name, partial(ask, self.handles[-1]))
+            for name, ask in zip(LINK_UNITS, asked)
+        }
+
     def _asked(self, index: int, name: str, ask: Callable[[], Any]) -> Any:
-        """Return a quantity; None where the device gives no answer. A quantity that fails the first
-        time is not read again."""
-        if (index, name) in self._dropped:
-            return None
+        """Return a quantity; None where the device gives no answer."""
         try:
             return ask()
         except self.library.NVMLError as error:
-            if self._first:
-                self._dropped.add((index, name))
-                self.absent[f"gpu-{index} {name}"] = str(error)
+            self.absent[f"gpu-{index} {name}"] = str(error)
             return None
 
     def _others(self, index: int, device: Any, ours: Set[int]) -> List[int]:
@@ -145,11 +148,6 @@ class Gpus:
         if before is None:
             before = self._before[index] = processes - ours
         return sorted(processes - ours if processes & ours else processes & before)
-
-    def close(self) -> None:
-        """Close the library."""
-        with contextlib.suppress(self.library.NVMLError):
-            self.library.nvmlShutdown()
 
 
 def text(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import statistics
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -11,7 +10,7 @@ from harness.telemetry import nvml
 from harness.telemetry.watcher import Sample, Sources, Watcher
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_JOULES = re.compile(r"^(.+)_joules$")
+_JOULES = "_joules"
 
 Window = Tuple[float, float]
 
@@ -48,7 +47,7 @@ def at(samples: Sequence[Sample], name: str, moment: float) -> Optional[float]:
 
 def growth(samples: Sequence[Sample], name: str, window: Window) -> Optional[float]:
     """Return the growth of a counter in the window."""
-    low, high = at(samples, name, window[0]), at(samples, name, window[1])
+    low, high = (at(samples, name, moment) for moment in window)
     return None if low is None or high is None else high - low
 
 
@@ -82,9 +81,7 @@ def summarize(
         "machine_foreign_load": _foreign(samples, "machine_", window),
         "steal": per_second("stolen_seconds"),
         "waiting": per_second("waiting_seconds"),
-        "frequency_mhz": _range(
-            _values(inside, "mhz_min"), _values(inside, "mhz_median"), _values(inside, "mhz_max")
-        ),
+        "frequency_mhz": _range(inside, "mhz_min", "mhz_median", "mhz_max"),
         "temperature_celsius_max": max(_values(inside, "temperature_celsius"), default=None),
         "throttle_events": _difference(_values(samples, "throttle_events")),
         "throttled_periods": _difference(_values(samples, "throttled_periods")),
@@ -115,10 +112,13 @@ def _values(samples: Sequence[Sample], name: str) -> List[Any]:
 
 
 def _range(
-    lows: Sequence[float], middles: Sequence[float], highs: Sequence[float]
+    samples: Sequence[Sample], low: str, middle: str, high: str
 ) -> Optional[Dict[str, float]]:
+    """Return the least, median and highest value of all samples, by their names."""
+    middles = _values(samples, middle)
     if not middles:
         return None
+    lows, highs = _values(samples, low), _values(samples, high)
     return {"min": min(lows), "median": statistics.median(middles), "max": max(highs)}
 
 
@@ -150,13 +150,9 @@ def _foreign(samples: Sequence[Sample], prefix: str, window: Window) -> Optional
 def _energy(samples: Sequence[Sample], window: Window) -> Dict[str, float]:
     """Return the joules of the window by counter: ``package-0``, ``dram-0``, ``gpu-0``; {} without
     any."""
-    by_counter = {}
-    for name in samples[0] if samples else ():
-        counter = _JOULES.match(name)
-        joules = growth(samples, name, window) if counter else None
-        if counter and joules is not None:
-            by_counter[counter.group(1)] = joules
-    return by_counter
+    names = [name for name in (samples[0] if samples else ()) if name.endswith(_JOULES)]
+    grown = {name[: -len(_JOULES)]: growth(samples, name, window) for name in names}
+    return {name: joules for name, joules in grown.items() if joules is not None}
 
 
 def _gpu(
@@ -166,7 +162,7 @@ def _gpu(
         return _values(inside, prefix + name)
 
     def clocks(name: str) -> Optional[Dict[str, float]]:
-        return _range(values(name), values(name), values(name))
+        return _range(inside, *[prefix + name] * 3)
 
     def mean(name: str) -> Optional[float]:
         readings = values(name)

@@ -12,8 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from harness.machine.cores import siblings
 from harness.processes.own_time import OwnTime
@@ -23,9 +22,8 @@ from harness.telemetry.sensors import Sensors
 INTERVAL_SECONDS = 0.5
 
 #: Beyond this many samples every other one is dropped and the interval doubles. This bounds the
-#: record of a long run to RAW_BYTES, and as much again for each device.
+#: record of a long run to 400 kB, and as much again for each device.
 MOST_SAMPLES = 1000
-RAW_BYTES = 20 * 20 * MOST_SAMPLES
 
 #: Seconds that ranks wait for the first sample, and the record for the last.
 PATIENCE_SECONDS = 10.0
@@ -61,12 +59,7 @@ class Watcher:
         self._started.wait(PATIENCE_SECONDS)
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._end.set()
         self._thread.join(PATIENCE_SECONDS)
         if self._thread.is_alive():
@@ -83,7 +76,6 @@ class Watcher:
                     del self.samples[1::2]
                     self.interval *= 2
             self.samples.append(self.sources.take())
-            self.sources.close()
         except Exception as error:
             self.sources.absent["watcher"] = f"{type(error).__name__}: {error}"
         finally:
@@ -140,9 +132,3 @@ class Sources:
             self.absent.update(self._gpus.absent)
         sample["watching_seconds"] = time.thread_time()
         return sample
-
-    def close(self) -> None:
-        """Close what :meth:`open` opened."""
-        self._sensors.close()
-        if self._gpus:
-            self._gpus.close()

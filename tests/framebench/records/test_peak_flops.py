@@ -16,7 +16,7 @@ from framebench.plan.planning import make_plan
 from framebench.records import device_peaks
 from framebench.records.run import Problem
 from framebench.runs import peak_flops
-from harness.kinds.peak_flops import orthogonal
+from harness.measuring.micro.matmuls import orthogonal
 from harness.request.command_line import parse
 
 from ...conftest import ROOT

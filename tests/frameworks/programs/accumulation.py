@@ -7,7 +7,7 @@ import inspect
 from harness.adapter import Mismatch
 from harness.kinds.verification import ReferenceFolder, compare
 from harness.measuring.verification.errors import compare_arrays
-from harness.measuring.verification.micro_steps import check_micro_steps
+from harness.measuring.verification.shared_steps import check_micro_steps
 
 from .prelude import RANK, batch_of, load_model_config, raised, started
 from .small import small_bert

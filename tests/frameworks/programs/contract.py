@@ -20,7 +20,7 @@ from harness.adapter import (
 from harness.kind import Context, Workload
 from harness.kinds import peak_flops
 from harness.kinds.verification import ReferenceVerification
-from harness.measuring import gradient_all_reduce, step_timing, window
+from harness.measuring import after_window, window
 from harness.measuring.checks import check_value, compiler_evidence
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter
@@ -209,10 +209,10 @@ def train_together(compiler, steps):
     adapter.build(batch_of(model_config, rank=RANK))
     values = [adapter.read(adapter.step()) for _ in range(steps)]
     before = adapter.weights_checksum()
-    parts = step_timing.measure(adapter, 2, 1e9)
+    parts = after_window.time_parts(adapter, 2, 1e9)
     adapter.synchronize()
     after = adapter.weights_checksum()
-    messages = gradient_all_reduce.measure(adapter, 1e9)
+    messages = after_window.time_all_reduce(adapter, 1e9)
     operations = single_operations(adapter)
     answers = {
         "values": values,
@@ -269,7 +269,7 @@ def train_alone(compiler, split):
     waited, breakdowns = list(calls), []
     for _ in range(3 if split else 0):
         steps = window.measure(adapter, 4, 0).step_seconds
-        breakdowns.append({"steps": steps, "parts": step_timing.measure(adapter, 3, 1e9)})
+        breakdowns.append({"steps": steps, "parts": after_window.time_parts(adapter, 3, 1e9)})
     answers = {
         "first": first,
         "ahead": ahead,

@@ -3,8 +3,7 @@
 import numpy as np
 from harness.adapter import Mismatch, RankContext, Unsupported
 from harness.measuring.verification.errors import compare_arrays
-from harness.measuring.verification.micro_steps import check_micro_steps
-from harness.measuring.verification.sharding import check_collectives
+from harness.measuring.verification.shared_steps import check_collectives, check_micro_steps
 
 from . import prelude
 from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, planted, raised

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from harness.adapter import AllReduce
-from harness.measuring import gradient_all_reduce
+from harness.measuring import after_window
 
 from ...bench import Bench
 from ..numpy_adapter import Numpy
@@ -55,12 +55,12 @@ class Wire(Numpy):
         return 2 * value
 
 
-@pytest.mark.parametrize(("seconds", "rounds"), [(1e6, gradient_all_reduce.ROUNDS), (0.0, 1)])
+@pytest.mark.parametrize(("seconds", "rounds"), [(1e6, after_window.ROUNDS), (0.0, 1)])
 def test_rounds_send_every_message_and_end_with_their_share_of_the_run(
     seconds: float, rounds: int
 ) -> None:
     wire = Wire()
-    actual = gradient_all_reduce.measure(wire, seconds)
+    actual = after_window.time_all_reduce(wire, seconds)
     assert actual["bytes"] == [400, 10, 400]
     assert len(actual["seconds"]) == rounds
     assert wire.sent == [400, 12, 400] * (1 + rounds), "a first round compiles and connects"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch, Unsupported
 from harness.kinds import memory, memory_latency
-from harness.measuring.micro import stream
+from harness.measuring.micro import host_memory
 
 from ...bench import Bench
 from ..bare import WITHOUT_FRAMEWORK
@@ -61,16 +61,16 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Mon
     broken.write_text("#!/bin/sh\necho 'no such option' >&2\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setenv("CC", str(broken))
-    with pytest.raises(Unsupported, match="does not compile STREAM: no such option"):
-        stream.compiled()
+    with pytest.raises(Unsupported, match="does not compile the kernels: no such option"):
+        host_memory.compiled()
 
 
 def streamed(elements: int = 5000, threads: int = 2) -> tuple[Any, Any]:
     """Return a STREAM after three rounds, and its initial array a."""
-    held = stream.Stream(stream.compiled(), elements, threads, seed=1)
+    held = host_memory.Stream(host_memory.compiled(), elements, threads, seed=1)
     before = held.a.copy()
     for _ in range(3):
-        for kernel in stream.MOVED:
+        for kernel in host_memory.MOVED:
             held.run(kernel)
     return held, before
 
@@ -100,10 +100,10 @@ def test_no_default_size_takes_more_than_an_eighth_of_the_free_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Fail for a virtual machine that reports the caches of its host."""
-    monkeypatch.setattr(stream.memory, "available_bytes", lambda: 96 << 20)
+    monkeypatch.setattr(host_memory.memory, "available_bytes", lambda: 96 << 20)
     for devices in (1, 2):
         assert 3 * devices * memory.default_bytes(480 << 20, devices) <= 12 << 20
-    monkeypatch.setattr(stream, "largest_cache", lambda: 480 << 20)
+    monkeypatch.setattr(host_memory, "largest_cache", lambda: 480 << 20)
     case = SimpleNamespace(devices_per_node=1)
     workload = SimpleNamespace(parameters={"largest_bytes": 0}, case=case)
     context: Any = SimpleNamespace(fields={}, workload=workload)

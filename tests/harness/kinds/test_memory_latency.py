@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.measuring.micro import chase, stream
+from harness.measuring.micro import host_memory
 
 from ...bench import Bench
 from ..bare import WITHOUT_FRAMEWORK
@@ -38,8 +38,8 @@ def test_each_working_set_has_a_latency_and_the_slowest_device_s_counts(toy: Ben
 
 
 def chain(lines: int = 64) -> tuple[Any, Any]:
-    room = stream.aligned(8 * lines)
-    return chase.Chain(chase.kernels(), room, 64 * lines, seed=1), room
+    room = host_memory.aligned(8 * lines)
+    return host_memory.Chain(host_memory.compiled(), room, 64 * lines, seed=1), room
 
 
 def test_a_chain_leads_once_through_every_line() -> None:
@@ -71,7 +71,7 @@ def test_a_step_that_was_left_out_is_found() -> None:
 
 
 def test_working_sets_double_up_to_the_largest() -> None:
-    assert chase.sizes(4096) == [4096]
-    assert chase.sizes(16384) == [4096, 8192, 16384]
-    assert chase.sizes(20000) == [4096, 8192, 16384, 19968]
-    assert chase.sizes(10) == [4096]
+    assert host_memory.working_sets(4096) == [4096]
+    assert host_memory.working_sets(16384) == [4096, 8192, 16384]
+    assert host_memory.working_sets(20000) == [4096, 8192, 16384, 19968]
+    assert host_memory.working_sets(10) == [4096]

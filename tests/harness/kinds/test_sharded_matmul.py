@@ -9,8 +9,7 @@ import pytest
 from core.matmuls import MatmulShape
 from harness.adapter import Mismatch, Unsupported
 from harness.kinds import sharded_matmul
-from harness.measuring.micro.matmuls import operands
-from harness.measuring.micro.shapes import plain_shapes, shapes_of
+from harness.measuring.micro.matmuls import operands, plain_shapes, shapes_of
 
 from ...bench import Bench, Finished
 from ..bare import BARE, LATE, values

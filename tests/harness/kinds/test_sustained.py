@@ -23,7 +23,6 @@ def test_a_cpu_tells_its_clock_and_its_energy(tmp_path: Path) -> None:
     meter = CpuMeter([1], *machine(tmp_path))
     assert not meter.absent
     assert meter.read() == {CLOCK: 3000, ENERGY: 6}
-    meter.close()
 
 
 def test_what_a_cpu_does_not_tell_is_absent_with_the_reason(tmp_path: Path) -> None:
@@ -61,7 +60,7 @@ def test_power_is_energy_over_time_and_the_clock_is_that_under_products() -> Non
     assert sustained.power(untold) is None, "not told is no zero"
     workload: Any = type("Workload", (), {"parameters": {"size": 10}})
     metrics = sustained.Sustained().metrics(workload)
-    blocks = {"blocks": [{"operations": 5, "seconds": [1.0, 3.0]}]}
+    blocks = {"blocks": [{"at": {}, "operations": 5, "seconds": [1.0, 3.0]}]}
     assert metrics["rate"].of_rank(blocks) == pytest.approx(1e-12 * 2000 * 10 / 4)
 
 

@@ -59,7 +59,8 @@ class ModelKernels(Sweep):
 
         def seconds(*directions: str, rank: Mapping[str, Any]) -> float:
             each = (
-                at["times"] * blocks.operation_seconds(rank, {**at, "pass": direction})
+                at["times"]
+                * blocks.median_seconds(blocks.block_at(rank, {**at, "pass": direction}))
                 for at, _ in points
                 for direction in directions
             )

@@ -1,22 +1,54 @@
-"""Operands of a matmul, and the check of a framework's result.
+"""Matmuls: their shapes as suites write them, operands, and the check of a framework's result.
 
-Standard library and numpy.
+``1024x512x256`` is (m, k, n) = (1024, 512, 256); ``8x1024x512x256`` is a batch of eight; several
+are separated by blanks. Standard library and numpy.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import Any, List, Sequence
 
 from core.matmuls import MatmulShape
 
-from harness.adapter import Mismatch
+from harness.adapter import ChainedMatmul, PeakMatmul
+from harness.measuring.micro import samples
 
-#: Elements of a result that are recomputed in float64.
-SAMPLE = 64
-#: Largest relative error, by norm. Rounding alone is a tenth of it: in float32, with the 11 bits of
-#: TF32, and with the eight bits of half-precision operands; see the precisions.
-ROUNDING, HALF_ROUNDING = {"float32": 1e-4, "tf32": 4e-3}, 3e-2
+#: Largest relative error, by norm and dtype; "" is half precision. Rounding alone is a tenth of it:
+#: in float32, with the 11 bits of TF32, and with the eight bits of half-precision operands.
+ROUNDING = {"float32": 1e-4, "tf32": 4e-3, "": 3e-2}
+
+
+def shape(text: str) -> MatmulShape:
+    """Return the shape that ``text`` says. Raises ValueError."""
+    try:
+        extents = [int(word) for word in text.split("x")]
+    except ValueError:
+        extents = []
+    if len(extents) not in (3, 4) or min(extents) < 1:
+        raise ValueError(
+            "must be shapes like 1024x512x256 (m, k, n) or 8x1024x512x256 (batch, m, k, n), with "
+            "blanks between several"
+        )
+    return MatmulShape(*extents) if len(extents) == 4 else MatmulShape(1, *extents)
+
+
+def shapes_of(text: str) -> List[MatmulShape]:
+    """Return the distinct shapes in ``text``, in order. Raises ValueError for an invalid one, or
+    for none."""
+    return [shape(word) for word in dict.fromkeys(text.split())] or [shape("")]
+
+
+def shapes(text: str) -> str:
+    """Return the canonical text of shapes, as the type of a parameter."""
+    return " ".join(dict.fromkeys(str(shape) for shape in shapes_of(text)))
+
+
+def plain_shapes(text: str) -> str:
+    """Return the canonical text of shapes without a batch, as the type of a parameter."""
+    if any(shape.batch > 1 for shape in shapes_of(text)):
+        raise ValueError("must be shapes like 640x1024x1880 (m, k, n), without a batch")
+    return shapes(text)
 
 
 def operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
@@ -26,10 +58,34 @@ def operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
     import numpy as np
 
     batch = (shape.batch,) if shape.batch > 1 else ()
-    scale = 1 / math.sqrt(shape.k)
-    left = scale * random.standard_normal((*batch, shape.m, shape.k))
+    left = random.standard_normal((*batch, shape.m, shape.k)) / math.sqrt(shape.k)
     right = random.standard_normal((*batch, shape.k, shape.n))
     return left.astype(np.float32), right.astype(np.float32)
+
+
+def orthogonal(size: int, random: Any) -> Any:
+    """Return a dense orthogonal float32 matrix (size, size), so that long chains of matmuls neither
+    overflow nor vanish.
+
+    It is the discrete Hartley transform with random signs, because orthogonalizing random numbers
+    takes longer than the benchmark. ``random``: a numpy generator."""
+    import numpy as np
+
+    angles = 2 * np.pi * np.arange(size) / size
+    table = ((np.cos(angles) + np.sin(angles)) / math.sqrt(size)).astype(np.float32)
+    rows = np.arange(size, dtype=np.int32)
+    signs = random.choice([-1.0, 1.0], size).astype(np.float32)
+    return table[np.outer(rows, rows) % size] * signs
+
+
+def chained_matmul(adapter: PeakMatmul, size: int) -> ChainedMatmul:
+    """Return the matmul of two matrices with ``size`` rows, of which the one that is multiplied
+    repeatedly is random."""
+    import numpy as np
+
+    random = np.random.RandomState(adapter.rank_context.seed)
+    second = random.standard_normal((size, size)).astype(np.float32)
+    return adapter.matmul(orthogonal(size, random), second)
 
 
 def check_matmul(result: Any, first: Any, second: Any, dtype: str, random: Any) -> float:
@@ -38,21 +94,11 @@ def check_matmul(result: Any, first: Any, second: Any, dtype: str, random: Any) 
     import numpy as np
 
     shape = (*first.shape[:-1], second.shape[-1])
+    name = f"a matmul of the shape {shape}"
     actual = np.asarray(result)
-    if actual.shape != shape:
-        raise Mismatch(f"a matmul of the shape {shape} has the shape {actual.shape}")
-    places = [random.randint(0, extent, SAMPLE) for extent in shape]
+    samples.check_shape(actual, shape, name)
+    places = [random.randint(0, extent, samples.SAMPLE) for extent in shape]
     *batch, rows, columns = places
     left = first[(*batch, rows)].astype(np.float64)
     right = np.swapaxes(second, -1, -2)[(*batch, columns)].astype(np.float64)
-    exact = (left * right).sum(-1)
-    with np.errstate(invalid="ignore", over="ignore"):
-        difference = actual[tuple(places)].astype(np.float64) - exact
-        error = float(np.linalg.norm(difference) / np.linalg.norm(exact))
-    bound = ROUNDING.get(dtype, HALF_ROUNDING)
-    if not error <= bound:
-        raise Mismatch(
-            f"{SAMPLE} elements of a matmul of the shape {shape} are {error:.2g} off those in "
-            f"float64, more than {bound:g}"
-        )
-    return error
+    return samples.check(actual[tuple(places)], (left * right).sum(-1), dtype, name, ROUNDING)

@@ -48,36 +48,19 @@ def largest(errors: Iterable[Tuple[float, str]]) -> Tuple[float, str]:
     return max(errors, key=lambda pair: (pair[0] != pair[0], pair))
 
 
-def measured(quantity: str, error: float, where: str = "", rounding: float = 0.0) -> Dict[str, Any]:
-    """Return an error as an entry of the record. ``rounding``: as much as rounding explains."""
-    explained = {"rounding": min(rounding, error)} if rounding else {}
-    return {"quantity": quantity, "error": error, "where": where, **explained}
+def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
+    """Return an error as an entry of the record."""
+    return {"quantity": quantity, "error": error, "where": where}
 
 
 def worst(entries: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
-    """Return the entry with the largest error beyond rounding; a NaN is the largest of all."""
-
-    def beyond(entry: Dict[str, Any]) -> Tuple[bool, float]:
-        error = entry["error"] - entry.get("rounding", 0.0)
-        return error != error, error
-
-    return max(entries, key=beyond)
+    """Return the entry with the largest error; a NaN is the largest of all."""
+    return max(entries, key=lambda entry: (entry["error"] != entry["error"], entry["error"]))
 
 
 def counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
     """Return the relative error of a number that must be exact, as an entry of the record."""
     return measured(quantity, abs(count - expected) / expected, str(count))
-
-
-class _Group:
-    """Arrays together: the sum of their squares, and the number of their elements."""
-
-    def __init__(self) -> None:
-        self.squares, self.elements = 0.0, 0
-
-    def share(self, elements: int) -> float:
-        """Return the share of the norm that so many elements have."""
-        return float((self.squares * elements / max(self.elements, 1)) ** 0.5)
 
 
 #: Part of its share of its layer's norm below which an exact array is zero but for the rounding of
@@ -105,27 +88,28 @@ def compare_arrays(
     if set(actual) != set(expected):
         differing = sorted(set(actual) ^ set(expected))
         raise KeyError(f"{quantity}: of the shared names differ {differing[:5]}")
-    differences = 0.0
-    norms: Dict[str, float] = {}
-    groups: Dict[str, _Group] = {"": _Group()}
-    for name in actual:
-        exact = np.asarray(expected[name], np.float64)
-        norms[name] = float(np.linalg.norm(exact.ravel()))
-        for group in (groups[""], groups.setdefault(_layer(name), _Group())):
-            group.squares += norms[name] ** 2
-            group.elements += exact.size
-    squares = groups[""].squares
-    errors = [measured(quantity, 0.0)]
+    norms, sizes = {}, {}
+    squares: Dict[str, float] = {}  # of a layer, and of all layers as ""
+    elements: Dict[str, int] = {}
+    for name, array in expected.items():
+        exact = np.asarray(array, np.float64)
+        norms[name], sizes[name] = float(np.linalg.norm(exact.ravel())), exact.size
+        for group in {"", _layer(name)}:
+            squares[group] = squares.get(group, 0.0) + norms[name] ** 2
+            elements[group] = elements.get(group, 0) + exact.size
+
+    def share(group: str, name: str) -> float:
+        """Return the share of a group's norm that an array has by its number of elements."""
+        return float((squares[group] * sizes[name] / max(elements[group], 1)) ** 0.5)
+
+    errors, differences = [measured(quantity, 0.0)], 0.0
     for name, array in actual.items():
-        share = floor * groups[""].share(array.size)
-        of_layer = groups[_layer(name)].share(array.size)
+        least, of_layer = floor * share("", name), share(_layer(name), name)
         if norms[name] < _CANCELLED * of_layer:
-            share = max(share, of_layer)
-        error = relative(array, expected[name], share)
-        size = max(norms[name], share, 1e-300)
-        differences += (error * size) ** 2
-        errors.append(measured(quantity, error, name))
-    total = (differences / max(squares, 1e-300)) ** 0.5
+            least = max(least, of_layer)
+        errors.append(measured(quantity, relative(array, expected[name], least), name))
+        differences += (errors[-1]["error"] * max(norms[name], least, 1e-300)) ** 2
+    total = (differences / max(squares.get("", 0.0), 1e-300)) ** 0.5
     return [worst(errors), measured(quantity + ", total", total)]
 
 

@@ -12,6 +12,7 @@ from core import precisions
 
 from harness.adapter import Adapter, Rounding
 from harness.kind import Context
+from harness.measuring.checks import check_matmuls
 
 FLOAT32, TF32 = "float32", "tf32"
 #: Formats that replace float32, by their significant bits.
@@ -67,6 +68,14 @@ def ran_in(context: Context, dtype: str) -> str:
     if bits:
         context.fields["significant_bits"] = bits
     (name,) = named({dtype: 1}, bits)
+    return name
+
+
+def check_ran_in(context: Context, dtype: str, count: int = 1) -> str:
+    """Store that ``count`` matmuls without a model ran in ``dtype``, or in the format that float32
+    is rounded to, which is returned. Raises Mismatch where it is not one of the precision's."""
+    name = ran_in(context, dtype)
+    context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {name: count})
     return name
 
 

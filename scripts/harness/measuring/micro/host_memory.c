@@ -1,5 +1,15 @@
-/* The four kernels of STREAM over n doubles from where the pointers begin. */
+/* Kernels over the memory of the host. */
 
+/* A chain of pointers: no load can begin before the one before it has brought its address. */
+void *chase(void *from, long steps)
+{
+    void **place = from;
+    for (long i = 0; i < steps; i++)
+        place = *place;
+    return place;
+}
+
+/* The four kernels of STREAM over n doubles from where the pointers begin. */
 #define KERNEL(name, statement)                                                            \
     void name(double *restrict a, double *restrict b, double *restrict c, double scalar,   \
               long n)                                                                      \

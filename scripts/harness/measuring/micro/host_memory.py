@@ -1,9 +1,15 @@
-"""The four kernels of STREAM (McCalpin, "Memory Bandwidth and Machine Balance in Current High
-Performance Computers", 1995), counted as STREAM does: each array that a kernel names is moved once.
+"""Kernels over the host's memory, in C (`host_memory.c` next to this file), and what they work on.
 
-`stream.c` next to this file is compiled when it is needed, because NumPy has no triad in one pass.
-The arrays come from the C library's allocator, as STREAM's do. NumPy's own would lie in huge pages
-wherever the kernel has some.
+The four kernels of STREAM (McCalpin, "Memory Bandwidth and Machine Balance in Current High
+Performance Computers", 1995) are counted as STREAM does: each array that a kernel names is moved
+once. A chain of pointers has the latency of loads: each cache line of a working set holds the
+address of another, in a random cycle through all of them, so that neither order nor prefetching
+predicts the next (as lat_mem_rd of lmbench; McVoy and Staelin, "lmbench: Portable Tools for
+Performance Analysis", 1996).
+
+They are compiled when needed: Python has no loops over memory that are as fast, or that wait for
+each load. Arrays come from the C library's allocator, as STREAM's do. NumPy's own would lie in huge
+pages wherever the kernel has some.
 """
 
 from __future__ import annotations
@@ -11,21 +17,25 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
+import shutil
+import tempfile
 import threading
 from typing import Any, Dict, List
 
-from core import control_groups
+from core import control_groups, programs
 
+from harness.adapter import Mismatch, Unsupported
 from harness.machine.sources import file_line
-from harness.measuring.micro.compiled import library
 from harness.processes import memory
 
-#: Arrays that each kernel moves.
+#: Arrays that each kernel of STREAM moves.
 MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 #: Scalar with which the four kernels leave the arrays as they were. STREAM's own 3 multiplies them
 #: by 15 each time, until they overflow.
 SCALAR = 2**0.5 - 1
-_SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "stream.c")
+#: Bytes of the smallest working set of a chain.
+SMALLEST = 4096
+_OPTIONS = ("-O3", "-march=native", "-fPIC", "-shared")
 _CACHES = "/sys/devices/system/cpu/cpu*/cache/index*"
 LINE = 64  # bytes of a cache line, which no two threads share
 _ITEM = 8  # bytes of a double
@@ -34,11 +44,28 @@ _ITEM = 8  # bytes of a double
 def compiled() -> ctypes.CDLL:
     """Return the kernels as a library. Raises Unsupported without a C compiler, or where it
     fails."""
-    kernels = library(_SOURCE, "STREAM")
+    compiler = os.environ.get("CC") or "cc"
+    if shutil.which(compiler) is None:
+        raise Unsupported(
+            f"no C compiler {compiler!r} for the kernels: install one (Debian: apt-get install gcc "
+            "libc6-dev), or name one in CC"
+        )
+    source = os.path.splitext(os.path.realpath(__file__))[0] + ".c"
+    with tempfile.TemporaryDirectory(prefix="framebench-kernels-") as folder:
+        target = os.path.join(folder, "kernels.so")
+        done = programs.run([compiler, *_OPTIONS, "-o", target, source])
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[0]
+            raise Unsupported(f"the C compiler {compiler!r} does not compile the kernels: {reason}")
+        kernels = ctypes.CDLL(target)
     for name in MOVED:
         function = getattr(kernels, name)
         function.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_double, ctypes.c_long]
         function.restype = None
+    kernels.chase.argtypes, kernels.chase.restype = (
+        [ctypes.c_void_p, ctypes.c_long],
+        ctypes.c_void_p,
+    )
     return kernels
 
 
@@ -86,6 +113,50 @@ class Stream:
         work(*self._parts[0])
         for thread in others:
             thread.join()
+
+
+class Chain:
+    """Cycle through the first ``size`` bytes of ``room``, a float64 array of :func:`aligned`.
+
+    ``lines``: number of its cache lines."""
+
+    def __init__(self, kernels: ctypes.CDLL, room: Any, size: int, seed: int) -> None:
+        import numpy as np
+
+        self.lines = size // LINE
+        self._chase = kernels.chase
+        self._base = room.ctypes.data
+        self._order = np.random.RandomState(seed).permutation(self.lines)
+        lines = room[: size // room.itemsize].view(np.int64).reshape(self.lines, -1)
+        lines[self._order, 0] = self._base + LINE * np.roll(self._order, -1)
+        self._steps = 0
+        self._place = self._address(0)
+
+    def _address(self, step: int) -> int:
+        return int(self._base + LINE * self._order[step % self.lines])
+
+    def run(self, steps: int) -> None:
+        """Follow ``steps`` pointers, from where the last run ended."""
+        self._place = self._chase(self._place, steps)
+        self._steps += steps
+
+    def check(self) -> None:
+        """Raise Mismatch where the chain is not at the expected line."""
+        expected = self._address(self._steps)
+        if self._place != expected:
+            raise Mismatch(
+                f"{self._steps} steps through {self.lines} lines ended {self._place - expected} "
+                "bytes from where they lead"
+            )
+
+
+def working_sets(largest: int) -> List[int]:
+    """Return the sizes of a chain's working sets in bytes, whole cache lines: each twice the one
+    before, and last ``largest``."""
+    doubled = [SMALLEST]
+    while 2 * doubled[-1] <= largest:
+        doubled.append(2 * doubled[-1])
+    return sorted({*doubled, max(SMALLEST, largest // LINE * LINE)})
 
 
 def aligned(elements: int) -> Any:
