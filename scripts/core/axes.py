@@ -169,9 +169,10 @@ _OPTIONAL = (
         "where the samples of a step come from",
         choice(*inputs.NAMES),
         default=inputs.SYNTHETIC,
-        values="[where samples come from](../docs/training.md#input): `synthetic` (a batch on the "
-        "device), `synthetic_host` (copied from the host before each step), `data` (images or tokens "
-        "in `data=DIR`), `dali` (images there, read by DALI), `dali_gpu` (decoded by it on the GPU)",
+        values="[where samples come from](../docs/training.md#input): `synthetic` (a batch on "
+        "the device), `synthetic_host` (copied from the host before each step), `data` (images "
+        "or tokens in `data=DIR`), `dali` (images there, read by DALI), "
+        "`dali_gpu` (decoded by it on the GPU)",
         allowed=inputs.NAMES,
         of_own_model=False,
     ),
