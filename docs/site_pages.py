@@ -22,7 +22,8 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)")
 
 def on_files(files: Files, config: Any) -> Files:
     """Return the site's files, replacing those in the docs folder; called by MkDocs."""
-    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "config" / "README.md"]
+    names = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "config/README.md")
+    pages = [ROOT / name for name in names]
     pages += sorted((ROOT / "docs").glob("*.md"))
     linked = {target for page in pages for target in _targets(page)} - {*pages}
     linked.add(ROOT / "docs" / "site.css")
