@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framebench.tables.columns import CASE_COLUMNS, COUNT, Column, shared
-from framebench.tables.table import Drawing, Table
+from framebench.tables.table import Table
 
 WARMTH = Column("warmth", COUNT, "how warm it was", "K", title="warmth K", flagged=True)
 TABLES = (
@@ -14,7 +14,7 @@ TABLES = (
         columns=(*CASE_COLUMNS, WARMTH, *shared("flags")),
         rows=lambda inputs: ({**key.row, "warmth": 293, "flags": ""} for key in inputs.cases),
         group="Outside",
-        drawings=(Drawing("throughput"),),
+        drawing="throughput",
         always=True,
     ),
 )

@@ -1,29 +1,16 @@
-"""Every column of every table is declared once; the page of columns is generated from that."""
+"""What the declaration of a table names is among its columns."""
 
 from __future__ import annotations
 
-from itertools import chain
-
-import pytest
 from framebench.comparison import compare
-from framebench.tables import measured, registry
-from framebench.tables.table import Table
-
-TABLES = (*registry.known().values(), compare.TABLE)
+from framebench.tables import registry
 
 
-def test_a_name_means_the_same_in_every_table() -> None:
-    meant: dict[str, set[str]] = {}
-    ours = [table.columns for table in (*registry.known().values(), compare.TABLE)]
-    for column in chain(*ours, [measured.METRIC], measured.FIGURES):
-        meant.setdefault(column.name, set()).add(column.explanation)
-    assert [name for name, meanings in meant.items() if len(meanings) > 1] == []
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_what_a_declaration_names_is_there(table: Table) -> None:
-    assert len(set(table.names)) == len(table.names)
-    for column in table.columns:
-        named = {column.to, column.share, *({column.follows} & set(table.names))} - {""}
-        assert named <= set(table.names), column.name
-    assert table.needs in {"", *table.names}
+def test_what_a_declaration_names_is_there() -> None:
+    for table in (*registry.known().values(), compare.TABLE):
+        assert table.answering or table.crosstabs, table.name
+        columns = table.overview.columns if table.overview else table.columns
+        names = {column.name for column in columns}
+        assert len(names) == len(columns), table.name
+        needed = {column.of for column in columns} | {table.needs, table.order.removeprefix("-")}
+        assert needed | {*table.answers} <= {"", *names}, table.name

@@ -235,9 +235,8 @@ def test_a_record_reports_the_last_cache(tmp_path: Path) -> None:
         assert (read.last_cache, problems) == (number, [])
 
 
-def test_without_any_bandwidth_there_are_no_rows_and_the_page_says_what_to_run() -> None:
+def test_without_any_bandwidth_there_are_no_rows() -> None:
     assert not len(table(run(10.0, **CPU), peaks=(peak_flops(0.2),)))
-    assert "suite roofline" in ROOFLINE.absent
 
 
 def test_a_failed_case_says_why_and_has_no_figure() -> None:

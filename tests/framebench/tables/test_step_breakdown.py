@@ -14,7 +14,9 @@ from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import in_markdown, run
-from ..table_rows import only
+from ..table_rows import only, shown
+
+PARTS = ("forward", "backward", "all-reduce", "optimizer")
 
 
 def part(name: str, *seconds: float, contains: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -144,7 +146,8 @@ def test_inference_has_no_row() -> None:
 def test_markdown_shows_milliseconds_shares_and_how() -> None:
     one = run(2.0, step_seconds=(1.0,), waited_apart=(1.0,), step_breakdown=breakdown(*CUT))
     runs = [one, run(2.0, batch_per_device=64)]
-    text = in_markdown("step_breakdown", table(*runs))
-    parts = "300.0 (27) | 500.0 (45) | 200.0 (18) | 100.0 (9)"
-    assert f"| 1000.0 | {DATA} | {parts} | 1.10 [" in text
-    assert "no step breakdown in these records" in text
+    first, second = shown(in_markdown("step_breakdown", table(*runs)))
+    assert [first[f"{part} ms"] for part in PARTS] == ["300.0", "500.0", "200.0", "100.0"]
+    assert [first[f"{part} %"] for part in PARTS] == ["27.3", "45.5", "18.2", "9.1"]
+    assert (first["data"], first["sum / step"]) == (DATA, "1.10")
+    assert second["reason"] == "no step breakdown in these records"

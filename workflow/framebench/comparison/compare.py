@@ -27,7 +27,7 @@ import pandas as pd
 from ..cases.conditions import MODES, Key, series_of_model
 from ..cases.names import columns_with_size, topology_of
 from ..records import pairs
-from ..statistics import descriptive, signed_rank, verdicts
+from ..statistics import descriptive, intervals, signed_rank, verdicts
 from ..statistics.verdicts import FASTER, SLOWER
 from ..tables import formatting, frames, measured, view
 from ..tables.columns import (
@@ -42,7 +42,6 @@ from ..tables.columns import (
     interval,
     interval_cells,
     shared,
-    why_no_ratio_interval,
 )
 from ..tables.matched import Estimate, Judged, Matched, judge
 from ..tables.results import CaseResults, flags_of
@@ -58,7 +57,7 @@ SIDES = (
         "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
         form=THOUSANDTHS, flagged=True,
     ),
-    *interval("ratio", "the ratio", form=THOUSANDTHS, why=why_no_ratio_interval("ratio")),
+    *interval("ratio", "the ratio", intervals.repeats_for_ratio(), form=THOUSANDTHS),
 )  # fmt: skip
 TABLE = Table(
     name="compare",
@@ -79,15 +78,14 @@ TABLE = Table(
         Column("base_repeats", WHOLE, "ok repeats of the base"),
         Column("candidate_repeats", WHOLE, "ok repeats of the candidate"),
         Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
-        Column("order", TEXT, "in which both sides were measured", hoisted=True),
+        Column("order", TEXT, "in which both sides were measured"),
         *shared("reason"),
-        Column("differences", TEXT, "what besides is not the same on both sides", note=True),
+        Column("differences", TEXT, "what besides is not the same on both sides"),
         *shared("flags"),
     ),
     answers=("verdict", "ratio", "ratio_ci_low"),
     order="-ratio",
     empty="Neither set has a case.",
-    sectioned=True,
 )  # fmt: skip
 
 

@@ -29,8 +29,7 @@ DRAWERS: Mapping[str, Drawer] = {
 
 
 def of_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> list[Plot]:
-    """Return the plots of a table, in the order of its declaration."""
-    drawn: list[Plot] = []
-    for drawing in table.drawings:
-        drawn += DRAWERS[drawing.name](table, frame, inputs, look, drawing.words)
-    return drawn
+    """Return the plots of a table, as its declaration names them."""
+    if not table.drawing:
+        return []
+    return [*DRAWERS[table.drawing](table, frame, inputs, look, table.drawing_of)]

@@ -11,12 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..tables import arrangement, view
-from ..tables.arrangement import Arrangement, Shown
+from ..tables import view
 from ..tables.columns import NUMBER, TEXT, Column
 from ..tables.formatting import DASH, Cell
 from ..tables.table import Crosstab, Table
-from ..tables.view import Field, TableView
+from ..tables.view import Arrangement, Field, Shown, TableView
 
 #: Column of tables of ratios.
 RATIO = "speedup"
@@ -44,9 +43,8 @@ def of_frame(table: Table, frame: pd.DataFrame) -> PageTable:
     """Return a table as the page shows it: of ratios, the rows that have one."""
     with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
     seen = view.view_table(table, with_ratio)
-    arranged = _crossed(seen) if seen.crosstabs else arrangement.arrange(seen)
-    keys = table.overview.keys if table.overview else table.keys
-    ids = _ids([[row.get(name) for name in keys] for row in arranged.view.rows])
+    arranged = _crossed(seen) if seen.crosstabs else view.arrange(seen)
+    ids = _ids([[row.get(name) for name in table.keys] for row in arranged.view.rows])
     has_records = table.has_records and not seen.crosstabs
     return PageTable(arranged, has_records, ids, len(frame) - len(with_ratio))
 
@@ -86,7 +84,7 @@ def _crossed(seen: TableView) -> Arrangement:
         for name in names
     ]
     by_figures = sorted(fields, key=lambda field: sum(cell.is_missing for cell in field.cells))
-    room = arrangement.MOST - 2
+    room = view.MOST - 2
     kept = [field for field in fields if field in by_figures[:room]]
     texts = {
         "measured": [crosstab.title for crosstab, _ in places],

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import fill
 
 from . import measured
-from .columns import COLUMNS, COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column
+from .columns import COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column
 from .table import Table
 
 _TYPES = {
-    TEXT: "text",
-    WHOLE: "whole number",
-    COUNT: "whole number",
-    NUMBER: "number",
-    YES_NO: "yes or no",
-    YES_NO_OR_NEITHER: "yes or no",
+    **{TEXT: "text", NUMBER: "number"},
+    **dict.fromkeys((WHOLE, COUNT), "whole number"),
+    **dict.fromkeys((YES_NO, YES_NO_OR_NEITHER), "yes or no"),
 }
 
 
 def text(tables: Sequence[Table]) -> str:
-    """Return the page.
-
-    Shared columns come first, those of benchmarks other than steps last."""
+    """Return the page: columns of several tables, then those of each, then of micro-benchmarks."""
+    count = Counter(name for table in tables for name in table.names)
+    several = {column.name: column for table in tables for column in table.columns
+               if count[column.name] > 1}  # fmt: skip
     lines = [
         "# Columns of the tables",
         "",
@@ -32,26 +31,19 @@ def text(tables: Sequence[Table]) -> str:
         "",
         "## Of several tables",
         "",
-        *_rows(COLUMNS.values()),
+        *_rows(several.values()),
     ]
-    explained = set(COLUMNS)
     for table in tables:
-        own = [column for column in table.columns if column.name not in explained]
-        explained.update(column.name for column in own)
+        own = [column for column in table.columns if column.name not in several]
         if own:
             lines += ["", f"## {table.name}", "", fill(table.explanation, 100), "", *_rows(own)]
-    figures = [column for column in measured.FIGURES if column.name not in COLUMNS]
-    lines += [
-        "",
-        "## Parameters and figures of other benchmarks",
-        "",
-        *_rows([measured.METRIC, *figures]),
-    ]
+    figures = [column for column in measured.FIGURES if not count[column.name]]
+    lines += ["", "## Figures of other benchmarks", "", *_rows(figures)]
     return "\n".join(lines) + "\n"
 
 
-def _rows(columns: Iterable[Column]) -> Iterator[str]:
+def _rows(some: Iterable[Column]) -> Iterator[str]:
     yield "| column | type | unit | meaning |"
     yield "|---|---|---|---|"
-    for column in columns:
+    for column in some:
         yield f"| {column.name} | {_TYPES[column.type]} | {column.unit} | {column.explanation} |"

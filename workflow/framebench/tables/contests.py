@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core import inputs as inputs_
 from core import precisions
 from core.case import Case
 
-from ..cases.conditions import KEYS, OF_VARIANT, Conditions, Key
+from ..cases.conditions import Conditions, Key
 from ..config import catalog
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
@@ -22,23 +21,12 @@ from ..records.record_sets import machine_label
 from ..records.sidecars.expected import unmeasured
 from ..statistics.verdicts import FALSE_WINNERS
 from . import formatting
-from .columns import TEXT, Column, Row
+from .columns import OWN, Row
 from .results import CaseResult, CaseResults
 from .table import Inputs
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-#: Fields in which cases of one setting may differ; a framework's fastest case counts.
-OWN = (
-    "framework", "framework_version", "source", "compiler", *OF_VARIANT, "environment",
-)  # fmt: skip
-#: Fields that make up a setting; the machine belongs to it too.
-SETTING = tuple(name for name in KEYS if name not in OWN)
-ON_MACHINE = Column(
-    "on_machine", TEXT, "label of the machine, where the set has several", title="on machine",
-    hoisted=True,
-)  # fmt: skip
+#: Column of the machine's label, where the set has several.
+ON_MACHINE = "on_machine"
 
 
 @dataclass(frozen=True)
@@ -87,46 +75,45 @@ def find_contests(inputs: Inputs) -> list[Contest]:
 
     Controls of scaling series are left out, and users' own models, which one framework runs. Order:
     by model, training first, then inference, then other benchmarks."""
-    cases = _cases(inputs)
-    by_framework = ["contest", "framework"]
-    ranked_ = cases.dropna(subset=["speed"]).sort_values("speed", kind="stable")
-    entrants = ranked_.groupby(by_framework, sort=False)["result"].agg(["first", "size"])
-    has_figure = cases.groupby(by_framework)["speed"].transform("count") > 0
-    without = cases[~has_figure].drop_duplicates(by_framework)
-    sides = {
-        "results": _tuples(cases, "result"),
-        "entrants": _tuples(entrants, "first"),
-        "figures": _tuples(entrants, "size"),
-        "without": _tuples(without, "result"),
-    }
-    several = cases["machine"].nunique() > 1
-    missing = _missing(inputs, cases["result"])
+    settings: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
+    for result in principal_results(inputs.cases, inputs.others):
+        case = result.case
+        # A roof of the machine has no framework, and is no contest of a user's own model.
+        if case.model not in inputs.own_models and (case.framework or not inputs.own_models):
+            settings[_setting(result.key), result.runs[0].machine].append(result)
+    several = len({machine for _, machine in settings}) > 1
+    missing = _missing(inputs, [result for some in settings.values() for result in some])
     left_out: dict[tuple[Case, Conditions], dict[str, str]] = defaultdict(dict)
     for lacking in inputs.left_out:
         asked = _asked(lacking.case, lacking.conditions)
         left_out[asked][lacking.case.framework] = lacking.left_out
     known_cases = inputs.expected
     budgeted = {_asked(case.case, case.conditions) for case in known_cases if case.is_budgeted}
-    settings = cases.drop_duplicates("contest")[["setting", "machine", "contest"]]
-    results = []
-    for key, machine, at in sorted(settings.itertuples(index=False, name=None), key=_place):
-        own = {name: values.get(at, ()) for name, values in sides.items()}
+    found = []
+    for key, machine in sorted(settings, key=_place):
+        results = settings[key, machine]
         asked = _asked(key.case, key.conditions)
+        entrants = _first_of_each(ranked(results))
+        figures = Counter(result.case.framework for result in ranked(results))
+        first = _first_of_each(results)
         # Within a time budget one case of a framework is enough: others, with a compiler, follow.
-        present = {result.case.framework for result in own["results"]}
+        present = {result.case.framework for result in results}
         enough = present if asked in budgeted else set()
-        label = machine_label(machine) if several and machine.hardware else ""
-        error = FALSE_WINNERS / len(budgeted) if asked in budgeted else None
         not_yet = sorted(missing.get(asked, set()) - enough)
         known = present.union(not_yet)
-        gone = {name: why for name, why in left_out.get(asked, {}).items() if name not in known}
-        results.append(
-            Contest(
-                key, label, own["results"], own["entrants"], own["figures"], own["without"],
-                not_yet, error, gone,
-            )
-        )  # fmt: skip
-    return _with_batch_checks(results, {_asked(case.case, case.conditions) for case in known_cases})
+        contest = Contest(
+            key,
+            machine_label(machine) if several and machine.hardware else "",
+            results,
+            [*entrants.values()],
+            [figures[name] for name in entrants],
+            [result for name, result in first.items() if name not in entrants],
+            not_yet,
+            FALSE_WINNERS / len(budgeted) if asked in budgeted else None,
+            {name: why for name, why in left_out.get(asked, {}).items() if name not in known},
+        )
+        found.append(contest)
+    return _with_batch_checks(found, {_asked(case.case, case.conditions) for case in known_cases})
 
 
 def _with_batch_checks(
@@ -174,33 +161,6 @@ def _changed(contest: Contest, check: Contest | None) -> str:
     )
 
 
-def _cases(inputs: Inputs) -> pd.DataFrame:
-    """Return a row per case, with the number of its contest. ``speed``: lowest of the fastest."""
-    import pandas as pd  # slow to import, and plans make no rows
-
-    listed = [
-        (
-            result,
-            _setting(result.key),
-            result.runs[0].machine,
-            result.case.framework,
-            _speed(result),
-        )
-        for result in principal_results(inputs.cases, inputs.others)
-        if result.case.model not in inputs.own_models
-        if result.case.framework or not inputs.own_models  # a roof of the machine is its own alone
-    ]
-    names = ["result", "setting", "machine", "framework", "speed"]
-    cases = pd.DataFrame(listed, columns=names, dtype=object).astype({"speed": "float64"})
-    cases["contest"] = cases.groupby(["setting", "machine"], sort=False).ngroup()
-    return cases
-
-
-def _tuples(rows: pd.DataFrame, column: str) -> dict[Any, tuple[Any, ...]]:
-    """Return the values of a column by contest, in the order of the rows."""
-    return rows.groupby("contest", sort=False)[column].agg(tuple).to_dict()
-
-
 def _missing(
     inputs: Inputs, results: Iterable[CaseResult]
 ) -> dict[tuple[Case, Conditions], set[str]]:
@@ -231,8 +191,8 @@ def _asked(case: Case, conditions: Conditions) -> tuple[Case, Conditions]:
     return case.setting, replace(conditions.without_variant.unlabelled, input=source)
 
 
-def _place(contest: tuple[Key, Identity, int]) -> tuple[Any, ...]:
-    key, machine, _ = contest
+def _place(contest: tuple[Key, Identity]) -> tuple[Any, ...]:
+    key, machine = contest
     case = key.case
     mode = (not case.is_step, case.mode != "train", case.mode)
     return (case.model, mode, precisions.baseline(case.precision) is not None, *key.order, machine)
@@ -241,6 +201,14 @@ def _place(contest: tuple[Key, Identity, int]) -> tuple[Any, ...]:
 def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return results with a figure that is not excluded, fastest first."""
     return sorted((result for result in results if result.compared is not None), key=_speed)
+
+
+def _first_of_each(results: Sequence[CaseResult]) -> dict[str, CaseResult]:
+    """Return the first case of each framework, by framework."""
+    first: dict[str, CaseResult] = {}
+    for result in results:
+        first.setdefault(result.case.framework, result)
+    return first
 
 
 def exclusion(result: CaseResult) -> str:
@@ -252,11 +220,11 @@ def exclusion(result: CaseResult) -> str:
 
 
 def _speed(result: CaseResult) -> float:
-    """Return a sort key that puts the fastest first; NaN without a figure to compare."""
-    value = math.nan if result.compared is None else result.compared
+    """Return a sort key that puts the fastest of cases with figures first."""
+    value = result.compared or 0.0
     return -value if result.better == "higher" else value
 
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
     """Return a function that gives a row's ``name`` and what distinguishes its setting."""
-    return formatting.distinct_names(rows, name, (*OWN, "machine"), (ON_MACHINE.name,))
+    return formatting.distinct_names(rows, name, (*OWN, "machine"), (ON_MACHINE,))

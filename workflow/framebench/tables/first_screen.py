@@ -345,7 +345,7 @@ def _variants(rows: Sequence[Row]) -> Iterator[SettingAnswer]:
         return ", ".join(filter(None, parts))
 
     apart = (*OF_VARIANT, "framework_version", "environment", "machine")
-    name = formatting.distinct_names(rows, name_of, apart, (contests.ON_MACHINE.name,))
+    name = formatting.distinct_names(rows, name_of, apart, (contests.ON_MACHINE,))
     cases: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         cases[name(row)].append(row)

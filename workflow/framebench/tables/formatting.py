@@ -1,4 +1,4 @@
-"""Values as text for people: numbers, conditions, formatted cells, footnotes.
+"""Values as text for people: numbers, conditions, formatted cells.
 
 Values are rounded and formatted here, for Markdown, page and terminal; CSV files have full
 precision. Numbers of a column have equal decimals. A missing number is a dash with its reason,
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,18 +17,12 @@ from core.text import counted as counted
 
 from ..cases.conditions import CONDITIONS, COUNTS
 from ..cases.names import topology
-from .columns import (
-    NUMBERS,
-    PRINTED,
-    TOPOLOGY,
-    YES_NO,
-    YES_NO_OR_NEITHER,
-    Column,
-    Row,
-)
+from .columns import NUMBER, PRINTED, TOPOLOGY, Column, Row
 
 #: Missing figures on the page and in plain text.
 DASH, MISSING = "\N{EN DASH}", "-"
+#: Columns with the reason for a missing figure.
+REASONS = ("reason", "note")
 LONG = 28  # characters from which on a cell may wrap
 LONG_NOTE = 160  # characters from which on a note gets more width
 _EXPONENT_FROM = 1e7
@@ -147,33 +141,21 @@ def distinct_names(
     return full
 
 
-def common_parameters(rows: Sequence[Row], name: str = "parameters") -> dict[str, str]:
-    """Return, by mode, the parameters that all ``rows`` of that mode share; "" for none.
+def own_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[Row], str]:
+    """Return a function that gives a row's parameters that are not common to its mode.
 
     ``name``: column with a list of parameters."""
-    texts: dict[str, dict[str, None]] = {}
+    common: dict[str, set[str]] = {}
     for row in rows:
-        texts.setdefault(_mode(row), {})[plain(row[name])] = None
-    lists = {mode: [text.split(", ") for text in some] for mode, some in texts.items()}
-    return {
-        mode: ", ".join(text for text in some[0] if all(text in own for own in some))
-        for mode, some in lists.items()
-    }
-
-
-def own_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[Row], str]:
-    """Return a function that gives a row's parameters that are not common to its mode."""
-    shared = {mode: {*text.split(", ")} for mode, text in common_parameters(rows, name).items()}
+        own = {*plain(row[name]).split(", ")}
+        mode = str(row.get("mode", ""))
+        common[mode] = common.get(mode, own) & own
 
     def text_of(row: Row) -> str:
-        own = plain(row[name]).split(", ")
-        return ", ".join(text for text in own if text not in shared[_mode(row)])
+        shared = common[str(row.get("mode", ""))]
+        return ", ".join(text for text in plain(row[name]).split(", ") if text not in shared)
 
     return text_of
-
-
-def _mode(row: Row) -> str:
-    return str(row.get("mode", ""))
 
 
 # ---- cells --------------------------------------------------------------------------------------
@@ -184,51 +166,36 @@ def plain(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def cell_text(column: Column, row: Row) -> str:
-    """Return a cell's text, with its detail in brackets."""
-    value = row[column.name]
-    text = condition_text(column.name, value) if column.name in CONDITIONS else plain(value)
-    detail = row.get(column.detail)
-    return f"{text} ({detail})" if detail else text
+def cell_text(column: Column, value: Any) -> str:
+    """Return a value that is no figure as text."""
+    if column.name in CONDITIONS:
+        return condition_text(column.name, value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return plain(value)
 
 
-def cells(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Cell]:
-    """Yield the formatted cells of a column. ``notes``: columns with notes on a row."""
-    values = [row[column.name] for row in rows]
+def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
+    """Return the formatted cells of a column."""
     if column.form is TOPOLOGY:
-        return map(_topology, rows)
-    if column.note:
-        return (
-            Cell(text, "note" + " long" * (len(text) > LONG_NOTE)) for text in map(plain, values)
-        )
+        return [_topology(row) for row in rows]
     if column.is_number:
-        return _numbers(column, rows, notes)
+        return _numbers(column, rows)
+    texts = [cell_text(column, row[column.name]) for row in rows]
     if column.form is PRINTED:  # as printed, even if it is no number
-        return (_printed(column, row) for row in rows)
-    if column.type in NUMBERS:  # numeric conditions, where the default is blank
-        texts = [plain(value) for value in values]
-    elif column.type in (YES_NO, YES_NO_OR_NEITHER) and column.name not in CONDITIONS:
-        texts = ["" if value is None else "yes" if value else "no" for value in values]
-    elif column.listed:
-        texts = [*map(own_parameters(rows, column.name), rows)]
-    else:
-        texts = [cell_text(column, row) for row in rows]
+        return [
+            Cell(text, "number", _sort_key(text), flags=_flags(column, row))
+            for text, row in zip(texts, rows, strict=True)
+        ]
     if looks := column.form.looks:
-        return (Cell(text or DASH, _status(looks.get(text, ""))) for text in texts)
-    kind = "case" if max(map(len, texts), default=0) > LONG else ""
-    return (Cell(text, kind) for text in texts)
+        return [Cell(text or DASH, f"status {looks.get(text, '')}".strip()) for text in texts]
+    longest = max(map(len, texts), default=0)
+    kind = "note long" if longest > LONG_NOTE else "case" if longest > LONG else ""
+    return [Cell(text, kind) for text in texts]
 
 
-def _printed(column: Column, row: Row) -> Cell:
-    text = plain(row[column.name])
-    if not text and column.why:
-        return Cell(DASH, "number missing", "", column.why(row))
-    flags = plain(row.get("flags")).split() if column.flagged else []
-    return Cell(text, "number", _sort_key(text), flags=" ".join(flags))
-
-
-def _status(look: str) -> str:
-    return f"status {look}" if look else ""
+def _flags(column: Column, row: Row) -> str:
+    return plain(row.get("flags")) if column.flagged else ""
 
 
 def _topology(row: Row) -> Cell:
@@ -239,33 +206,26 @@ def _topology(row: Row) -> Cell:
     return Cell(topology(nodes, devices), "number", str(order))
 
 
-def _numbers(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Cell]:
-    """Yield cells of numbers, ranges, or numbers with a share."""
+def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
     values = [row[column.name] for row in rows]
-    ends = [row[column.to] for row in rows] if column.to else []
-    write = _writer(column, [*values, *ends])
-    is_whole = column.type != "float64" and column.form.factor == 1
-    for number, (row, value) in enumerate(zip(rows, values, strict=True)):
+    write = _writer(column, values)
+    is_whole = column.type != NUMBER and column.form.factor == 1
+    made = []
+    for row, value in zip(rows, values, strict=True):
         # Counts of 0 are unknown: imported figures and benchmarks without a model have none.
-        is_unknown = value is None or (value == 0 and column.name in COUNTS)
-        if is_unknown or (ends and ends[number] is None):
-            yield Cell(DASH, "number missing", "", _why(column, row, notes))
-            continue
-        text = write(value)
-        if ends:
-            text += f" {DASH} {write(ends[number])}"
-        elif column.share and row[column.share] is not None:
-            text += f" ({100 * row[column.share]:.0f})"
-        flags = row.get("flags", "") if column.flagged else ""
-        sort = None if is_whole and not ends else repr(value)
-        yield Cell(text, "number", sort, flags=flags)
+        if value is None or (value == 0 and column.name in COUNTS):
+            made.append(Cell(DASH, "number missing", "", _why(column, row)))
+        else:
+            sort = None if is_whole else repr(value)
+            made.append(Cell(write(value), "number", sort, flags=_flags(column, row)))
+    return made
 
 
 def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:
     form = column.form
     if form.spec:
         return lambda value: rounded(value * form.factor, form.spec)
-    if column.type != "float64":
+    if column.type != NUMBER:
         return str
     digits = _digits(values)
     return lambda value: f"{value:.{digits}f}"
@@ -279,12 +239,13 @@ def _digits(values: Sequence[Any]) -> int:
     return min(6, 2 - math.floor(math.log10(smallest)))
 
 
-def _why(column: Column, row: Row, notes: Sequence[str]) -> str:
-    """Return why a figure is missing; "" if the status or a note of the row says so."""
-    if column.why:
-        return column.why(row)
-    is_explained = row.get("status", "ok") != "ok" or any(row[name] for name in notes)
-    return "" if is_explained else "not known"
+def _why(column: Column, row: Row) -> str:
+    """Return why a figure is missing; "" if the row says so."""
+    if row.get("status", "ok") != "ok":
+        return ""
+    if column.missing is not None:
+        return column.missing if not column.of or row[column.of] else ""
+    return "" if any(row.get(name) for name in REASONS) else "not known"
 
 
 def _sort_key(value: str) -> str:
@@ -294,33 +255,9 @@ def _sort_key(value: str) -> str:
         return ""
 
 
-# ---- Markdown -----------------------------------------------------------------------------------
-
-
-class Footnotes:
-    """Footnotes with reasons, numbered by first use, each once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def mark(self, text: str) -> str:
-        """Return the footnote mark of a reason, " [3]"; "" for no text."""
-        if not text:
-            return ""
-        return f" [{self._numbers.setdefault(text, len(self._numbers) + 1)}]"
-
-    def numbered(self) -> list[tuple[int, str]]:
-        """Return each reason with its number."""
-        return [(number, text) for text, number in self._numbers.items()]
-
-    def lines(self) -> list[str]:
-        # An escaped bracket, because "[3]:" would be a hidden link definition.
-        return [f"\\[{number}]: {escape(text)}" for text, number in self._numbers.items()]
-
-
 @lru_cache(maxsize=4096)  # cells repeat each other
 def escape(text: str) -> str:
-    """Return text safe for one cell: one line, without links, images or code.
+    """Return text safe for one cell of Markdown: one line, without links, images or code.
 
     Reasons come from foreign programs."""
     plain = re.sub(r"([\\`*\[\]|])", r"\\\1", " ".join(text.split()))

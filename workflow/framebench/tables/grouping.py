@@ -10,7 +10,6 @@ from ..config.statuses import FAILURES
 from ..records.run import Flag, Run, order
 from ..records.verified import VerificationFlags, can_be_verified, why_excluded
 from ..statistics import descriptive, intervals, shape, steady
-from .case_frame import figure_frame
 from .results import CaseResult, CaseResults
 
 #: Widest interval of a median that is not noisy, end to end, as a fraction of it. Without an
@@ -25,29 +24,20 @@ def group(runs: Sequence[Run], verified: VerificationFlags | None) -> CaseResult
     """Return the cases of ``runs``, in the order of their runs.
 
     ``verified``: flags of unverified runs; None to skip these flags."""
-    figures = figure_frame(sorted(runs, key=order))
-    by_case = figures.groupby("key", sort=False)
-    repeats, medians = by_case["run"].agg(tuple), by_case["value"].median()
-    values = (
-        figures.dropna(subset=["value"]).groupby("key", sort=False)["value"].agg(tuple).to_dict()
-    )
-    return {
-        key: _judged(key, some, values.get(key, ()), middle, verified)
-        for key, some, middle in zip(repeats.index, repeats, medians, strict=True)
-    }
+    repeats: dict[Key, list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=order):
+        for key in run.keys:
+            repeats[key].append(run)
+    return {key: _judged(key, tuple(some), verified) for key, some in repeats.items()}
 
 
-def _judged(
-    key: Key,
-    runs: tuple[Run, ...],
-    values: tuple[float, ...],
-    middle: float,
-    verified: VerificationFlags | None,
-) -> CaseResult:
-    """Return a case. ``values``: figures of its successful repeats; ``middle``: their median."""
+def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None) -> CaseResult:
     ok = [run for run in runs if run.status == "ok"]
+    figures = (run.value(key.metric, key.point) for run in ok)
+    values = tuple(figure for figure in figures if figure is not None)
     failures = [run for run in runs if run.status != "ok"]
     if values:
+        middle = descriptive.median(values)
         reason = ""
         if failures:
             reason = f"{_failure_text(failures, len(runs))}; median of the other {len(values)}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
 from typing import Any
 
 from core.case import Case
@@ -15,63 +14,23 @@ from ..cases.conditions import CONDITIONS, Parameters
 from ..cases.names import topology_of
 from . import formatting
 from .columns import (
-    COLUMNS,
     COUNT,
+    GROUPS,
     NUMBER,
-    PERCENT,
     TEXT,
     WHOLE,
     Column,
-    Form,
-    Value,
-    interval,
+    Row,
+    interval_cells,
     shared,
-    why_no_interval,
-    why_no_spread,
 )
-from .results import CaseResult, CaseResults, maximum, minimum, spread
-from .table import Drawing, Table
+from .results import CaseResult, CaseResults, flags_of
+from .table import Table
 
-#: Axes of a case that a table may have, before parameters and conditions.
-AXES = ("framework", "framework_version", "source", "model", "precision", "compiler", "nodes",
-         "devices_per_node", "batch_per_device")  # fmt: skip
-#: Format for metrics of any unit.
-_FOUR_DIGITS = Form(spec=".4g")
-METRIC = Column("metric", TEXT, "what is measured", value=attrgetter("key.metric"))
-PARAMETERS = Column(
-    "parameters",
-    TEXT,
-    "parameters of a benchmark other than steps",
-    listed=True,
-    value=lambda case: parameters_text(case.case),
-)
-MEDIAN = Column(
-    "median",
-    NUMBER,
-    "median over repeats, in `unit`",
-    form=_FOUR_DIGITS,
-    flagged=True,
-    figure=True,
-    value=attrgetter("throughput"),
-)
-FIGURES = (
-    MEDIAN,
-    *shared("unit"),
-    Column(
-        "minimum", NUMBER, "least of a repeat", title="min \N{EN DASH} max", form=_FOUR_DIGITS,
-        to="maximum", value=minimum,
-    ),
-    Column("maximum", NUMBER, "most of a repeat", value=maximum),
-    *interval(
-        "median", "the median", value=attrgetter("interval"), form=_FOUR_DIGITS,
-        why=why_no_interval(),
-    ),
-    Column(
-        "spread", NUMBER, "(maximum - minimum) / median", title="spread %", form=PERCENT,
-        why=why_no_spread, value=spread,
-    ),
-    Column("better", TEXT, "`higher` or `lower`", value=attrgetter("better")),
-    *shared("repeats", "status", "reason", "remarks", "flags"),
+PARAMETERS, METRIC, MEDIAN = shared("parameters", "metric", "median")
+FIGURES = shared(
+    "median", "unit", "minimum", "maximum", "median_ci_low", "median_ci_high", "spread", "better",
+    "repeats", "status", "reason", "remarks", "flags",
 )  # fmt: skip
 #: Label of cases without a framework.
 NO_FRAMEWORK = "no framework"
@@ -134,31 +93,40 @@ def tables(cases: CaseResults) -> list[Table]:
 
 
 def _table(kind: str, results: Sequence[CaseResult]) -> Table:
-    axes = [axis for axis in AXES if any(getattr(result.case, axis) for result in results)]
+    axes = [axis for axis in GROUPS["trained"]
+            if any(getattr(result.case, axis) for result in results)]  # fmt: skip
     # Names of table columns keep their meaning.
-    taken = {*COLUMNS, METRIC.name, *(column.name for column in FIGURES)}
+    taken = {*GROUPS["result"], METRIC.name, *(column.name for column in FIGURES)}
     parameters = _types((result.case.parameters for result in results), index=len(results))
-    own = [
-        Column(
-            f"parameter_{name}" if name in taken else name, type_, "parameter of the kind",
-            value=_named_value("case.parameters", name, type_), hoisted=True,
-        )
-        for name, type_ in parameters.items()
-    ]  # fmt: skip
-    taken |= {column.name for column in own}
+    own = {name: f"parameter_{name}" if name in taken else name for name in parameters}
     points = _types((result.key.point for result in results), index=None)
-    where = [
-        Column(
-            f"at_{name}" if name in taken else name, type_, "where it was measured",
-            value=_named_value("key.point", name, type_), title=name,
-        )
-        for name, type_ in points.items()
-    ]  # fmt: skip
-    keys = (*shared(*axes), *own, *shared(*CONDITIONS), METRIC, *where)
+    taken |= {*own.values()}
+    where = {name: f"at_{name}" if name in taken else name for name in points}
+    keys = (
+        *shared(*axes),
+        *(Column(own[name], type_, "parameter of the kind") for name, type_ in parameters.items()),
+        *shared(*CONDITIONS),
+        METRIC,
+        *(
+            Column(where[name], type_, "where it was measured", title=name)
+            for name, type_ in points.items()
+        ),
+    )
     names = tuple(column.name for column in keys)
-    identity = {column.name: column.value for column in (*keys, *shared("unit")) if column.value}
+
+    def values(result: CaseResult) -> Row:
+        given = {own[name]: value for name, value in result.case.parameters}
+        given |= {where[name]: value for name, value in result.key.point}
+        found = {column.name: given.get(column.name) for column in keys
+                 if column.name in (*own.values(), *where.values())}  # fmt: skip
+        texts = {column.name for column in keys if column.type == TEXT}
+        return {name: _text(value) if name in texts else value for name, value in found.items()}
+
+    rows = [{**result.key.row, **values(result), **_figures(result)} for result in _shown(results)]
+    identity = (*names, "unit")
     by_key = {
-        tuple(value(result) for value in identity.values()): result for result in _shown(results)
+        tuple(row[name] for name in identity): result.runs
+        for row, result in zip(rows, _shown(results), strict=True)
     }
     title = kind.replace("_", " ")
     return Table(
@@ -167,24 +135,35 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         explanation="A row for each metric of each case: the median over repeats, its extremes, "
         "and a distribution-free 95 % interval of the median.",
         columns=(*keys, *FIGURES),
-        rows=lambda inputs: ({"result": result} for result in by_key.values()),
+        rows=lambda inputs: rows,
         keys=names,
         group="Other measurements",
-        drawings=(Drawing("metrics", kind),),
+        drawing="metrics",
+        drawing_of=kind,
         answers=("median", "unit"),
-        runs=lambda row: by_key[tuple(row[name] for name in identity)].runs,
+        runs=lambda row: by_key[tuple(row[name] for name in identity)],
     )
 
 
-def _named_value(path: str, name: str, type_: str) -> Value:
-    """Return the function of a case that gives a value by name among those at ``path``."""
-    named = attrgetter(path)
+def _figures(result: CaseResult) -> Row:
+    """Return the metric of a case, and the values of the columns FIGURES."""
+    from ..statistics import shape  # slow to import, and plans make no rows
 
-    def value(result: CaseResult) -> Any:
-        found = dict(named(result)).get(name)
-        return _text(found) if type_ == TEXT else found
-
-    return value
+    return {
+        "metric": result.key.metric,
+        "median": result.throughput,
+        "unit": result.unit,
+        "minimum": min(result.values, default=None),
+        "maximum": max(result.values, default=None),
+        **interval_cells("median", result.interval),
+        "spread": shape.spread(result.values),
+        "better": result.better,
+        "repeats": len(result.values) or len(result.runs),
+        "status": result.status,
+        "reason": result.reason,
+        "remarks": "; ".join(result.remarks),
+        "flags": flags_of(result),
+    }
 
 
 def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..cases.conditions import Key
-from .columns import COLUMNS
+from .columns import Row, interval_cells
 from .results import CaseResult, flags_of
+from .table import Inputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,22 +24,9 @@ class Sides(NamedTuple):
     choices: int = 1
 
 
-VERDICT_RULE = (
-    "The interval is that of one ratio; of many, some exclude 1 by chance. The verdict is adjusted "
-    "for all ratios of the table, so that 5 % of all differences it calls are false on average "
-    "(rank sum tests; Benjamini and Hochberg). Of scaling it is that of the efficiency: against as "
-    "many single devices. No difference is shown where the interval excludes "
-    "every one above 5 %. Both hold for this machine and this session: what differs on another day "
-    "is not in them."
-)
-
-
-VERDICT = replace(COLUMNS["verdict"], about=VERDICT_RULE)
-
-
 def ratio_table(
     cases: pd.DataFrame,
-    every: pd.DataFrame,
+    inputs: Inputs,
     base: Callable[[Key], Key],
     name: str | Sequence[str],
     at: str | Sequence[str] = "",
@@ -50,7 +37,7 @@ def ratio_table(
 
     Parameters
     ----------
-    cases, every : the compared cases, and those with their baselines; see :mod:`case_frame`.
+    cases : some of ``inputs.frame``.
     base : returns the key of the baseline of a case.
     name, at : name of the baseline, and setting at which it is expected, for reasons.
     times : factor of the baseline's figures for verdicts.
@@ -58,41 +45,45 @@ def ratio_table(
 
     Returns
     -------
-    ``cases`` with the columns ``base`` (CaseResult or None), ``throughput_baseline``, ``speedup``
-    and its interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all rows.
+    ``cases`` with the columns ``throughput_baseline``, ``baseline_runs``, ``speedup`` and its
+    interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all rows.
     """
     import pandas as pd  # slow to import, and plans make no rows
 
     from ..statistics import intervals  # as above
 
-    names = {"result": "base", "throughput_median": "throughput_baseline"}
-    found = every[["key", *names]].rename(columns=names)
-    sought = cases["key"].map(base).to_frame().assign(name=name, at=at, times=times)
-    pairs = sought.merge(found, on="key", how="left", validate="many_to_one")
-    pairs = pairs.set_index(cases.index)
-    pairs["base"] = pairs["base"].astype(object).where(pairs["base"].notna(), None)
-    sides = [*zip(cases["result"], pairs["base"], strict=True)]
-    pairs["reason"] = [
-        _why_no_ratio(*both, expected, setting, refused)
-        for both, expected, setting in zip(sides, pairs["name"], pairs["at"], strict=True)
-    ]
-    ratio = cases["throughput_median"] / pairs["throughput_baseline"]
-    pairs["speedup"] = ratio.where(pairs["reason"] == "")
-    figures: list[Sides | None] = [None] * len(sides)
-    ends: list[tuple[float | None, float | None]] = [(None, None)] * len(sides)
-    columns = zip(sides, pairs["times"], pairs["speedup"], pairs["reason"], strict=True)
-    for row, ((case, other), factor, speedup, reason) in enumerate(columns):
-        if other is case:
-            ends[row] = speedup, speedup
-        elif other and not reason:
-            figures[row] = Sides([factor * value for value in other.values], case.values)
-            ends[row] = intervals.ratio_interval(other.values, case.values) or (None, None)
-    return cases.assign(
-        **pairs[["base", "throughput_baseline", "speedup", "reason"]],
-        **pd.DataFrame(ends, cases.index, ["speedup_ci_low", "speedup_ci_high"], dtype="float64"),
-        flags=[flags_of(*both) for both in sides],
-        verdict=verdicts(figures),
-    )
+    expected = pd.DataFrame({"name": name, "at": at, "times": times}, index=cases.index)
+    rows: list[Row] = []
+    sides: list[Sides | None] = []
+    for number, (named, setting, factor) in zip(
+        cases.index, expected.itertuples(index=False, name=None), strict=True
+    ):
+        case = inputs.results[number]
+        other = inputs.cases.get(base(case.key))
+        reason = _why_no_ratio(case, other, named, setting, refused)
+        speedup, ends = None, None
+        if other and case.throughput is not None and other.throughput and not reason:
+            speedup = case.throughput / other.throughput
+            is_itself = other is case
+            ends = (
+                (speedup, speedup)
+                if is_itself
+                else intervals.ratio_interval(other.values, case.values)
+            )
+        scaled = [factor * value for value in other.values] if other else []
+        is_compared = other is not case and not reason
+        sides.append(Sides(scaled, case.values) if is_compared else None)
+        rows.append({
+            "throughput_baseline": other and other.throughput,
+            "baseline_runs": other.uncompiled if other else "",
+            "speedup": speedup,
+            **interval_cells("speedup", ends),
+            "reason": reason,
+            "flags": flags_of(case, other),
+        })  # fmt: skip
+    names = ["throughput_baseline", "speedup", *interval_cells("speedup", None)]
+    made = pd.DataFrame(rows, cases.index, [*names, "baseline_runs", "reason", "flags"])
+    return cases.assign(**made.astype(dict.fromkeys(names, "float64")), verdict=verdicts(sides))
 
 
 def _why_no_ratio(

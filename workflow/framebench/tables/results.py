@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -196,14 +196,3 @@ def spread(case: CaseResult) -> float | None:
 def flags_of(*cases: CaseResult | None) -> str:
     """Return the flags of the given cases as text, without duplicates."""
     return " ".join(sorted(frozenset().union(*(case.flags for case in cases if case))))
-
-
-def flags_of_all(figures: Iterable[str]) -> list[str]:
-    """Return the flags that all of several figures have; [] for a single figure."""
-    flags = [set(figure.split()) for figure in figures]
-    return sorted(set.intersection(*flags)) if len(flags) > 1 else []
-
-
-def other_flags(figure: str, everywhere: Collection[str]) -> str:
-    """Return the flags of a figure except those in ``everywhere``."""
-    return " ".join(flag for flag in figure.split() if flag not in everywhere)

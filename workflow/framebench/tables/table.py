@@ -1,24 +1,27 @@
 """Declaration of a table: its columns, its rows as a function of the inputs, its place on the page.
 
-This module needs no pandas, because plans use only names and titles."""
+Tables made from records are declared in tables.yaml, each with a function in ``declared``. This
+module needs no pandas, because plans use only names and titles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from core import axes
 
 from ..cases.conditions import KEYS
+from ..config.yaml_files import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.fields.flags import OWN
 from ..records.run import Run
 from ..records.searches import Result
 from ..records.sidecars.expected import ExpectedCase
 from ..records.verifications import VerificationResult
-from .columns import Column, Row
+from .columns import COLUMNS, Column, Row, names_in, with_settings
 from .datasheets import Datasheet
 from .formatting import Cell
 from .results import CaseResult, CaseResults
@@ -58,27 +61,28 @@ class Inputs:
         )
 
     @cached_property
-    def runs(self) -> pd.DataFrame:
-        """The runs of all cases as a data frame, once each regardless of their metrics."""
-        from .case_frame import run_frame  # slow to import, and plans make no rows
-
+    def runs(self) -> list[Run]:
+        """The runs of all cases, once each regardless of their metrics."""
         cases = (*self.cases.values(), *self.others.values())
-        return run_frame({id(run): run for result in cases for run in result.runs}.values())
+        return [*{id(run): run for result in cases for run in result.runs}.values()]
+
+    @cached_property
+    def results(self) -> list[CaseResult]:
+        """The cases of steps. Data frames of cases have the number of each as index."""
+        return [*self.cases.values()]
 
     @cached_property
     def frame(self) -> pd.DataFrame:
         """The cases of steps as a data frame."""
-        from .case_frame import case_frame  # as above
+        from .case_frame import case_frame  # slow to import, and plans make no rows
 
-        return case_frame(self.cases.values())
+        return case_frame(self.results)
 
     def cases_with(self, cells: Callable[[CaseResult], Row | None]) -> pd.DataFrame:
         """Return the cases of steps with further columns, without those whose cells are None."""
         from .case_frame import with_cells  # as above
 
-        found = {at: cells(result) for at, result in self.frame["result"].items()}
-        kept = {at: row for at, row in found.items() if row is not None}
-        return with_cells(self.frame.loc[[*kept]], kept.values())
+        return with_cells(self.frame, map(cells, self.results))
 
     @cached_property
     def _made(self) -> dict[Any, Any]:
@@ -107,19 +111,6 @@ class Overview:
 
     columns: tuple[Column, ...]
     rows: Callable[[Sequence[Row]], Iterable[Row]]
-    #: Columns that identify a row.
-    keys: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Pivot:
-    """Tables of nodes and devices by framework, in Markdown before the rows.
-
-    There is one per model, mode, precision and batch. ``batch``: column of the batch; ``heading``:
-    its name in headings."""
-
-    batch: str
-    heading: str
 
 
 @dataclass(frozen=True)
@@ -133,17 +124,6 @@ class Crosstab:
     settings: Mapping[str, Row]
     rows: Mapping[str, Mapping[str, Cell | None]]
     down: str = "framework"
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A plot before the rows on the page.
-
-    ``name``: key of ``report.drawings.DRAWERS``. ``words``: subject of the plot, if the name does
-    not determine it."""
-
-    name: str
-    words: str = ""
 
 
 #: Axes that readers can filter by; ``devices`` is nodes and devices per node.
@@ -164,26 +144,26 @@ class Table:
     title: str
     explanation: str
     columns: tuple[Column, ...]
-    #: Data frame or rows with the values that columns do not compute from a row's ``result``.
-    #: Tables that need more than records have none here.
+    #: Data frame or rows, of which the columns are taken. Tables that need more than records have
+    #: none here.
     rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]] = lambda inputs: ()
     group: str = ""
     heading: str = ""
     always: bool = False  # written even without rows
     needs: str = ""  # shown on the page if this column has a value
-    absent: str = ""  # text of the page without rows; "" for no section
     empty: str = "There is no such case among these runs."  # text of the file without rows
-    sectioned: bool = False  # Markdown has a section per model and mode
     overview: Overview | None = None
     #: Crosstabs that readers see in place of the rows.
     crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
     #: Crosstabs of the page, where readers filter rows; by default ``crosstabs``.
     of_page: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
-    pivot: Pivot | None = None
-    drawings: tuple[Drawing, ...] = ()
+    #: Plot before the rows on the page: key of ``report.drawings.DRAWERS``; and its subject, if the
+    #: name does not determine it.
+    drawing: str = ""
+    drawing_of: str = ""
     #: Paragraphs about all rows, above them.
     lead: Callable[[Sequence[Row]], Iterable[str]] | None = None
-    #: Columns that identify a row.
+    #: Columns that identify a row, as readers see it.
     keys: tuple[str, ...] = (*KEYS, "unit")
     #: First columns of the page; by default the verdict and columns with flags.
     answers: tuple[str, ...] = ()
@@ -202,10 +182,6 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     @cached_property
-    def by_name(self) -> Mapping[str, Column]:
-        return {column.name: column for column in self.columns}
-
-    @cached_property
     def has_records(self) -> bool:
         """Return whether rows have records behind them."""
         return self.runs is not None or {*KEYS, "flags"} <= {*self.names}
@@ -221,3 +197,36 @@ class Table:
     def anchor(self) -> str:
         """Anchor of the table's section on the page."""
         return (self.heading or self.title).lower().replace(" ", "-")
+
+
+@cache
+def _declarations() -> Mapping[str, Mapping[str, Any]]:
+    return read_mapping(Path(__file__).with_name("tables.yaml"))
+
+
+def declared_table(
+    name: str,
+    rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]],
+    overview: Callable[[Sequence[Row]], Iterable[Row]] | None = None,
+    **functions: Any,
+) -> Table:
+    """Return a table of tables.yaml, with its functions."""
+    settings = dict(_declarations()[name])
+    for key in ("keys", "answers", "axes"):
+        if key in settings:
+            settings[key] = tuple(names_in(settings[key]))
+    columns = _columns(settings.pop("columns"))
+    if overview:
+        settings["overview"] = Overview(_columns(settings["overview"]), overview)
+    return Table(name, columns=columns, rows=rows, **settings, **functions)
+
+
+def _columns(listed: Iterable[str | Mapping[str, Mapping[str, Any]]]) -> tuple[Column, ...]:
+    """Return columns by their names, each with changed settings if there are any."""
+    columns: list[Column] = []
+    for entry in listed:
+        if isinstance(entry, str):
+            columns += [COLUMNS[name] for name in names_in([entry])]
+        else:
+            columns += [with_settings(COLUMNS[name], entry[name]) for name in entry]
+    return tuple(columns)

@@ -1,25 +1,29 @@
-"""Formatted tables for Markdown and HTML: visible columns, headers, cells, shared values."""
+"""Formatted tables for Markdown and the page: visible columns, cells, shared values, order of rows.
+
+At most MOST columns are visible on the page. All follows from the declaration of the table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import chain
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import CASE, CONDITIONS
+from ..cases.conditions import CONDITIONS, KEYS
 from . import formatting
-from .columns import PRINTED, Column, Row
-from .formatting import Cell, plain
-from .results import flags_of_all, other_flags
+from .columns import PRINTED, TOPOLOGY, Column, Row
+from .formatting import REASONS, Cell, plain
 from .table import Crosstab, Table
 
-#: Columns of the case that stay in rows if there is room.
-STAYING = {*CASE, "total_batch", "unit", "status"} - {"source"}
+#: Most columns that fit on the page.
+MOST = 9
+#: Text of a missing figure whose reason is among the unfolded columns.
+UNFOLDED = "unfold for why"
+#: Key columns that describe the figure, not the case.
+_NOT_OF_THE_CASE = {"unit", "status"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Field:
 class TableView:
     """A formatted table.
 
-    ``fields``: in display order, notes last. ``shared``: title and value pairs that hold for every
+    ``fields``: in the order of the columns. ``shared``: title and value pairs that hold for every
     row, including flags of all figures. ``rows``: values of the rows."""
 
     table: Table
@@ -47,24 +51,6 @@ class TableView:
     shared: Sequence[tuple[str, str]]
     lead: Sequence[str]
     rows: Sequence[Row]
-
-    @cached_property
-    def columns(self) -> list[tuple[str, str]]:
-        """Title and kind of each field."""
-        return [(field.title, field.kind) for field in self.fields]
-
-    @cached_property
-    def cells(self) -> list[dict[str, Cell]]:
-        """Cells of each row by column name."""
-        return [
-            {field.column.name: field.cells[at] for field in self.fields}
-            for at in range(len(self.rows))
-        ]
-
-    @property
-    def notes(self) -> int:
-        """Number of columns that are notes."""
-        return sum(field.column.note for field in self.fields)
 
     @cached_property
     def crosstabs(self) -> Sequence[Crosstab]:
@@ -78,36 +64,26 @@ class TableView:
 
     @property
     def about(self) -> list[str]:
-        """Explanations of columns, without duplicates."""
-        return list(
-            dict.fromkeys(field.column.about for field in self.fields if field.column.about)
-        )
+        """Explanations of columns."""
+        return [field.column.about for field in self.fields if field.column.about]
 
 
-def view_table(table: Table, frame: pd.DataFrame, narrow: bool = True) -> TableView:
-    """Return the formatted table.
-
-    ``narrow``: move all shared values to the caption; otherwise only source and conditions move,
-    and the case stays in its row."""
+def view_table(table: Table, frame: pd.DataFrame) -> TableView:
+    """Return the formatted table. Values of the case that all rows share move to the caption."""
     columns: Sequence[Column] = table.columns
     rows = records(frame)
     lead = list(table.lead(rows)) if table.lead else []
     if table.overview:
         columns = table.overview.columns
         rows = list(table.overview.rows(rows))
-    shared, dropped = _shared(columns, rows, narrow)
-    if everywhere := _marks_of_all(columns, rows):
-        shared.append(("every figure has the flag", " ".join(everywhere)))
-        rows = [{**row, "flags": other_flags(plain(row["flags"]), everywhere)} for row in rows]
-    visible = [
-        column
-        for column in columns
-        if column.name not in dropped | _absorbed(columns) and not _is_blank(column, rows)
-    ]
-    ordered = sorted(visible, key=lambda column: column.note)
-    notes = [column.name for column in columns if column.note]
-    fields = [_field(column, rows, notes) for column in ordered]
-    return TableView(table, fields, shared, lead, rows)
+    shown = [column for column in columns if _is_shown(column, rows)]
+    shared = {column.name: text for column in shown if (text := _shared(table, column, rows))}
+    caption = [(column.header, shared[column.name]) for column in shown if column.name in shared]
+    if everywhere := _flags_of_all(columns, rows):
+        caption.append(("every figure has the flag", " ".join(everywhere)))
+        rows = [{**row, "flags": _without(row["flags"], everywhere)} for row in rows]
+    fields = [_field(column, rows) for column in shown if column.name not in shared]
+    return TableView(table, fields, caption, lead, rows)
 
 
 def records(frame: pd.DataFrame) -> list[Row]:
@@ -134,65 +110,164 @@ def _values(series: pd.Series[Any]) -> list[Any]:
 # ---- which columns ------------------------------------------------------------------------------
 
 
-def _absorbed(columns: Sequence[Column]) -> set[str]:
-    """Return the names of columns that are hidden or shown within others."""
-    hidden = (column.name for column in columns if column.hidden)
-    inside = ((column.to, column.share, column.detail) for column in columns)
-    return {*hidden, *chain.from_iterable(inside)}
-
-
-def _shared(
-    columns: Sequence[Column], rows: Sequence[Row], narrow: bool
-) -> tuple[list[tuple[str, str]], set[str]]:
-    """Return values shared by all rows, and the columns that this makes unnecessary."""
-    shared: list[tuple[str, str]] = []
-    dropped: set[str] = set()
-    names = {column.name for column in columns}
-    for column in columns if rows else ():
-        if column.listed:
-            lists = formatting.common_parameters(rows, column.name)
-            shared += [(f"{column.header} of {mode}", text) for mode, text in lists.items() if text]
-            if not any(map(formatting.own_parameters(rows, column.name), rows)):
-                dropped.add(column.name)
-            continue
-        is_condition = column.name in CONDITIONS
-        moves = column.hoisted and (narrow or column.name not in STAYING)
-        if not is_condition and (len(rows) < 2 or not moves):
-            continue
-        text = partial(formatting.cell_text, column)
-        # Equal values have equal texts: most columns have few.
-        distinct = {(row[column.name], row.get(column.detail)): row for row in rows}
-        values = set(map(text, distinct.values()))
-        if len(values) == 1:
-            (value,) = values
-            if is_condition or value:
-                dropped.add(column.name)
-                shared += [(column.header, value)] * bool(value)
-        elif narrow and len(rows) > 1 and column.follows in names:
-            pairs = {(str(row[column.follows]), text(row)): None for row in rows}
-            if len(pairs) == len({name for name, _ in pairs}):
-                named = ", ".join(f"{name} {value}" for name, value in pairs if value)
-                shared.append((f"{column.header} of each {column.follows}", named))
-                dropped.add(column.name)
-    return shared, dropped
-
-
-def _marks_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
-    marked = [column.name for column in columns if column.flagged]
-    figures = (row for row in rows if any(row[name] is not None for name in marked))
-    return flags_of_all(plain(row.get("flags")) for row in figures)
-
-
-def _is_blank(column: Column, rows: Sequence[Row]) -> bool:
-    """Return whether a column is left out because it has no value.
-
-    Number columns without values are kept unless optional, because their cells give the reason."""
+def _is_shown(column: Column, rows: Sequence[Row]) -> bool:
+    """Return whether readers see a column: numbers, whose cells say why a figure is missing, and
+    texts of which any is not blank."""
+    if column.hidden:
+        return False
+    values = {row[column.name] for row in rows}
     if column.is_number:
-        return column.optional and all(row[column.name] is None for row in rows)
-    return not any(row[column.name] not in (None, "") for row in rows)
+        return not column.optional or values != {None}
+    return any(formatting.cell_text(column, value) for value in values)
 
 
-def _field(column: Column, rows: Sequence[Row], notes: Sequence[str]) -> Field:
-    kind = "number" if column.is_number or column.form is PRINTED else ""
-    cells = list(formatting.cells(column, rows, notes))
-    return Field(column, "note" if column.note else kind, cells)
+def _shared(table: Table, column: Column, rows: Sequence[Row]) -> str:
+    """Return the text that all rows have in a column of texts or of the case; "" if they differ,
+    and for a single row unless it is a condition."""
+    is_of_case = column.name in KEYS and column.form is not TOPOLOGY
+    is_text = not column.is_number and column.form is not PRINTED
+    if column.name in table.answering or not (is_of_case or is_text):
+        return ""
+    if len(rows) < 2 and column.name not in CONDITIONS:
+        return ""
+    texts = {formatting.cell_text(column, value) for value in {row[column.name] for row in rows}}
+    return texts.pop() if len(texts) == 1 else ""
+
+
+def _flags_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
+    """Return the flags that all of several figures have."""
+    marked = [column.name for column in columns if column.flagged]
+    flags = [
+        {*plain(row.get("flags")).split()}
+        for row in rows
+        if any(row[name] is not None for name in marked)
+    ]
+    return sorted(set.intersection(*flags)) if len(flags) > 1 else []
+
+
+def _without(flags: str | None, everywhere: Sequence[str]) -> str:
+    return " ".join(flag for flag in plain(flags).split() if flag not in everywhere)
+
+
+def _field(column: Column, rows: Sequence[Row]) -> Field:
+    cells = formatting.cells(column, rows)
+    is_note = any(cell.kind == "note long" for cell in cells)
+    is_number = column.is_number or column.form is PRINTED
+    return Field(column, "number" if is_number else "note" * is_note, cells)
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of the page: one field, or several joined if there are too many keys."""
+
+    fields: Sequence[Field]
+    is_answer: bool
+
+    @property
+    def title(self) -> str:
+        return ", ".join(field.title for field in self.fields)
+
+    @property
+    def kind(self) -> str:
+        return self.fields[0].kind if len(self.fields) == 1 else ""
+
+    def cell(self, row: int) -> Cell:
+        """Return the cell in row number ``row``."""
+        cells = [field.cells[row] for field in self.fields]
+        if len(cells) == 1:
+            return cells[0]
+        return Cell(", ".join(cell.text for cell in cells if cell.text))
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Visible and unfolded columns of a table, and the order of its rows.
+
+    ``shown``: answers, then keys. ``unfolded``: all other fields. ``order``: row numbers as
+    initially shown."""
+
+    view: TableView
+    shown: Sequence[Shown]
+    unfolded: Sequence[Field]
+    order: Sequence[int]
+
+    @property
+    def falls(self) -> bool:
+        """Return whether rows are sorted in descending order."""
+        return _falls(self.view)
+
+    @property
+    def table(self) -> Table:
+        return self.view.table
+
+
+def arrange(view: TableView) -> Arrangement:
+    """Return the arrangement of a table.
+
+    Raises KeyError if the declared order names no column."""
+    by_name = {field.column.name: field for field in view.fields}
+    answers = [
+        _with_status(by_name[name], view) for name in view.table.answering if name in by_name
+    ]
+    names = {field.column.name for field in answers}
+    others = [field for field in view.fields if field.column.name not in names]
+    keys = [field for field in others if _is_key(view, field)]
+    room = MOST - len(answers)
+    if len(keys) > room:
+        keys, rest = keys[: room - 1], keys[room - 1 :]
+    else:
+        rest = []
+    names |= {field.column.name for field in (*keys, *rest)}
+    return Arrangement(
+        view,
+        [
+            *(Shown([field], is_answer=True) for field in answers),
+            *(Shown([field], is_answer=False) for field in keys),
+            *([Shown(rest, is_answer=False)] if rest else []),
+        ],
+        [field for field in others if field.column.name not in names],
+        ordered(view),
+    )
+
+
+def _with_status(field: Field, view: TableView) -> Field:
+    """Return a figure's field whose missing cells have a status or refer to the reason."""
+    if field.kind != "number":
+        return field
+    cells = [
+        cell._replace(why=_why(row)) if cell.is_missing and not cell.why else cell
+        for cell, row in zip(field.cells, view.rows, strict=True)
+    ]
+    return replace(field, cells=cells)
+
+
+def _why(row: Row) -> str:
+    status = str(row.get("status") or "ok")
+    if status != "ok":
+        return status
+    return UNFOLDED if any(row.get(name) for name in REASONS) else ""
+
+
+def _is_key(view: TableView, field: Field) -> bool:
+    name = field.column.name
+    is_key = name in view.table.keys and name not in _NOT_OF_THE_CASE
+    return is_key or name in ("total_batch", *CONDITIONS)
+
+
+def _falls(view: TableView) -> bool:
+    """Return whether the sort is descending: for numbers, or for text with "-" declared."""
+    name = view.table.order.removeprefix("-")
+    is_number = any(isinstance(row.get(name), (int, float)) for row in view.rows)
+    return is_number != view.table.order.startswith("-")
+
+
+def ordered(view: TableView) -> list[int]:
+    """Return row numbers in sorted order; rows without a sort value come last."""
+    name = view.table.order.removeprefix("-")
+    values = [row[name] for row in view.rows] if name else []
+    there = [at for at, value in enumerate(values) if value is not None]
+    there.sort(key=lambda at: values[at], reverse=_falls(view))
+    return [*there, *(at for at in range(len(view.rows)) if not name or values[at] is None)]

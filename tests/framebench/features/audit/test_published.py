@@ -14,10 +14,10 @@ from framebench.features.audit.published import CELL, KEYS, compare_published, h
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, Run
 from framebench.tables import frames
-from framebench.tables.arrangement import UNFOLDED
 from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
 from framebench.tables.results import CaseResults
+from framebench.tables.view import UNFOLDED
 
 from ....csv_rows import read_rows
 from ...browser import Browser, make

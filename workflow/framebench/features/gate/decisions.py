@@ -76,7 +76,7 @@ TABLE = Table(
         measured.PARAMETERS,
         measured.METRIC,
         *compare.SIDES,
-        Column("limit", NUMBER, "1 - margin", form=THOUSANDTHS, hoisted=True),
+        Column("limit", NUMBER, "1 - margin", form=THOUSANDTHS),
         Column(
             "ratio_upper", NUMBER, "upper bound of the ratio at 97.5 %, adjusted for the number of "
             "cases: below `limit` the case is a regression", form=THOUSANDTHS,
@@ -93,13 +93,12 @@ TABLE = Table(
             "pairs_needed", COUNT, "of a case that cannot be told: pairs in all that decide it "
             "with a chance of 80 %, if the ratio is what it seems to be; the first look with fewer",
         ),
-        Column("order", TEXT, "in which both sides were measured", hoisted=True),
+        Column("order", TEXT, "in which both sides were measured"),
         *shared("reason"),
-        Column("differences", TEXT, "what besides is not the same on both sides", note=True),
+        Column("differences", TEXT, "what besides is not the same on both sides"),
         *shared("flags"),
     ),
     empty="Neither side has a case.",
-    sectioned=True,
 )  # fmt: skip
 
 

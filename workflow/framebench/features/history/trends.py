@@ -35,7 +35,6 @@ from ...tables.columns import (
     interval,
     interval_cells,
     shared,
-    why_no_interval,
 )
 from ...tables.formatting import counted
 from ...tables.table import Table
@@ -64,14 +63,13 @@ POINTS = Table(
         Column("model_version", TEXT, "of a model of your own: digits of its content's SHA-256"),
         Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, flagged=True),
         *shared("unit"),
-        *interval("median", "the median", form=_FOUR_DIGITS, why=why_no_interval()),
+        *interval("median", "the median", intervals.repeats_for_interval(), form=_FOUR_DIGITS),
         *shared("repeats", "status", "reason"),
         Column("change", TEXT, "that begins here: `jump` or `drift`"),
         *shared("flags"),
     ),
     empty="No set has a case.",
     answers=("median", "set", "started", "framework_version"),
-    sectioned=True,
 )  # fmt: skip
 CHANGES = Table(
     name="changes",
@@ -101,12 +99,11 @@ CHANGES = Table(
             "p_adjusted", NUMBER, "p-value that a series without a change looks so, times the "
             "number of series", form=P_VALUE,
         ),
-        Column("differences", TEXT, "what else is not the same in these two sets", note=True),
+        Column("differences", TEXT, "what else is not the same in these two sets"),
         *shared("flags"),
     ),
     empty=f"No change is shown. A series needs {change_points.FEWEST} sets with a figure.",
     answers=("direction", "kind", "ratio", "before", "at", "differences"),
-    sectioned=True,
 )  # fmt: skip
 
 

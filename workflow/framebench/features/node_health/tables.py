@@ -81,7 +81,6 @@ _NODE = (
     *shared("node"),
     Column(
         "hardware", TEXT, "label of its kind of machine, where nodes are of several",
-        hoisted=True,
     ),
 )  # fmt: skip
 _FIGURE = (

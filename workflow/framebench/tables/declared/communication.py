@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from core.parallelism import DATA
 
 from ...statistics import descriptive
-from ..columns import (
-    COLUMNS,
-    COUNT,
-    NUMBER,
-    RESULT_COLUMNS,
-    THREE_DIGITS,
-    Column,
-    Row,
-    interval,
-    interval_cells,
-    shared,
-    why_no_interval,
-)
+from ..columns import Row, interval_cells
 from ..expectation import collectives
 from ..expectation.collectives import AllReduceLookup
 from ..results import CaseResult, flags_of, median_interval
-from ..table import Table
-from .scaling import WEAK
+from ..table import Inputs, declared_table
 
-#: Without flags, because the row's flags include those of other figures.
-THROUGHPUT = replace(COLUMNS["throughput_median"], flagged=False)
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return the training cases with gradient all-reduce; none if no collective was measured."""
+    lookup = AllReduceLookup(inputs.others)
+    return inputs.cases_with(lambda result: _cells(lookup, result) if lookup else None)
 
 
 def _cells(lookup: AllReduceLookup, result: CaseResult) -> Row | None:
-    """Return the figures of a training case with gradient all-reduce.
-
-    None for other cases, and if no collective was measured.
+    """Return the figures of a training case with gradient all-reduce; None for other cases.
 
     1. expected: sum over the run's gradient messages of the time that an all-reduce of that size
        takes alone (see :mod:`..expectation.collectives`); median over the collective's repeats.
     2. alone: all-reduce of these messages after the timed region, all enqueued before the last is
        waited for; median over rounds, then over repeats."""
     case = result.case
-    if not (lookup and case.mode == "train" and case.devices > 1 and case.parallelism == DATA):
+    if not (case.mode == "train" and case.devices > 1 and case.parallelism == DATA):
         return None
     run = (result.ok or result.runs)[0]
     measured = lookup.for_run(run)
@@ -56,6 +45,7 @@ def _cells(lookup: AllReduceLookup, result: CaseResult) -> Row | None:
     wanted = _expected(measured, sizes)
     used = [measured] if measured and wanted else []
     return {
+        "step_time_ms": step_milliseconds(result),
         "gradient_messages": len(sizes) or None,
         "gradient_bytes": sum(sizes) or None,
         "largest_message_bytes": max(sizes, default=None),
@@ -106,59 +96,5 @@ def step_milliseconds(result: CaseResult) -> float | None:
     return 1000 * samples / result.throughput if result.throughput else None
 
 
-def _milliseconds(name: str, meaning: str, title: str, **shown: Any) -> Column:
-    return Column(
-        f"{name}_ms", NUMBER, meaning, "ms", title=f"{title} ms", form=THREE_DIGITS, **shown
-    )
-
-
-def _interval(name: str) -> list[Column]:
-    name = f"{name}_ms"
-    why = why_no_interval(name)
-    return interval(name, "that", "ms", form=THREE_DIGITS, why=why, title="interval ms")
-
-
-STEP_TIME = _milliseconds(
-    "step_time", "samples of a step over the throughput", "step", value=step_milliseconds
-)
-COMMUNICATION = Table(
-    name="communication",
-    title="Communication of the gradients: expected and measured",
-    explanation="Milliseconds of a training step. Expected: sum over the step's gradient messages "
-    "of the time of a stand-alone all-reduce of that size, interpolated between the sizes that "
-    "kind collective measured in the same framework on as many devices. Alone: all-reduce of "
-    "these messages after the timed region, all in flight at once. Alone above expected: "
-    "communication costs more than its collectives.",
-    columns=(
-        *RESULT_COLUMNS,
-        THROUGHPUT,
-        *shared("unit", "devices"),
-        STEP_TIME,
-        WEAK.by_name["gradient_messages"],
-        Column(
-            "gradient_bytes", COUNT, "of all of them", "bytes", title="bytes",
-        ),
-        Column(
-            "largest_message_bytes", COUNT, "of the largest of them", "bytes",
-            title="largest message, bytes",
-        ),
-        _milliseconds(
-            "expected_all_reduce", "sum of the all-reduces of these sizes, each measured alone",
-            "expected",
-        ),
-        *_interval("expected_all_reduce"),
-        _milliseconds(
-            "all_reduce_alone", "all-reduce of the gradients with nothing else running", "alone",
-            flagged=True, figure=True,
-        ),
-        *_interval("all_reduce_alone"),
-        *shared("flags", "reason"),
-    ),
-    rows=lambda inputs: inputs.cases_with(partial(_cells, AllReduceLookup(inputs.others))),
-    group="Scaling",
-    heading="Expected communication",
-    sectioned=True,
-    answers=("expected_all_reduce_ms", "all_reduce_alone_ms"),
-    order="all_reduce_alone_ms",
-)  # fmt: skip
+COMMUNICATION = declared_table("communication", rows)
 TABLES = (COMMUNICATION,)

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from operator import attrgetter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ...cases.conditions import CONDITIONS, Key
+from core.case import Case
+
+from ...cases.conditions import Key
 from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
-from .. import training
-from ..columns import NUMBER, TEXT, WHOLE, Column, Form, Row, Value, interval, shared
-from ..measured import AXES
+from ..columns import Row, interval_cells
 from ..results import CaseResult, over_runs
-from ..table import Drawing, Inputs, Table
+from ..table import Inputs, declared_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Margin within which scores are equivalent: one percentage point.
 MARGIN = 0.01
-#: Fields in which compared cases agree, besides their settings and conditions.
-_IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
-_SCORE = Form(spec=".4f")
-_POINTS = Form(spec="+.4f")
-_SECONDS = Form(spec=".3g")
+#: Numeric parameters of a training, and the value of each that means none of it.
+_NUMBERS = {
+    "target": NO_TARGET,
+    "epochs": None,
+    "epoch_steps": 0,
+    "warmup": None,
+    "learning_rate_batch": 0,
+    "label_smoothing": 0,
+    "mixup": 0,
+}
+_TEXTS = ("schedule", "learning_rate", "weight_decay", "momentum")
+#: Value of ``start`` for randomly initialised weights, and of file and folder parameters for none.
+SCRATCH, NO_FILE = "scratch", "none"
 
 
 def results(inputs: Inputs) -> list[CaseResult]:
@@ -46,26 +55,14 @@ def curves(result: CaseResult) -> list[LearningCurve]:
     return [curve for curve in found if curve is not None and curve.last is not None]
 
 
-def scores(result: CaseResult) -> list[float]:
-    """Return the score of each repeat after its last epoch."""
-    return list(scores_of(result).values())
-
-
-def scores_of(result: CaseResult) -> dict[int, float]:
-    """Return the score after the last epoch by number of the repeat."""
-    return {
-        run.repeat: run.curve.last
-        for run in result.runs
-        if run.status in ("ok", "not_converged") and run.curve and run.curve.last is not None
-    }
-
-
 def rows(inputs: Inputs) -> pd.DataFrame:
     """Return a row per case."""
     from ..case_frame import case_frame, with_cells  # slow to import, and plans make no rows
 
     found = results(inputs)
-    return with_cells(case_frame(found), training.paths([result.case for result in found]))
+    recipes = _recipes([result.case for result in found])
+    cells = [{**recipe, **_cells(result)} for result, recipe in zip(found, recipes, strict=True)]
+    return with_cells(case_frame(found), cells)
 
 
 def by_case(inputs: Inputs) -> dict[Key, Row]:
@@ -76,51 +73,47 @@ def by_case(inputs: Inputs) -> dict[Key, Row]:
     return {result.key: row for result, row in zip(results(inputs), made, strict=True)}
 
 
-def _of_curves(
-    figure: Callable[[LearningCurve], Any], reduce: Callable[[Sequence[Any]], Any]
-) -> Value:
-    """Return a function of a case that reduces a figure of its repeats with a score.
-
-    Repeats without the figure are left out; the function returns None if all are."""
-
-    def value(result: CaseResult) -> Any:
-        found = [value for curve in curves(result) if (value := figure(curve)) is not None]
-        return reduce(found) if found else None
-
-    return value
-
-
-def _of_scores(reduce: Callable[[Sequence[float]], Any]) -> Value:
-    return _of_curves(attrgetter("last"), reduce)
-
-
-def _of_first(name: str) -> Value:
-    """Return a function of a case that gives a text of its first repeat; "" without one."""
-    return lambda result: getattr(trained[0], name) if (trained := curves(result)) else ""
-
-
-def _other_score(result: CaseResult) -> str:
+def _cells(result: CaseResult) -> Row:
+    """Return scores over the repeats that have one, and medians over successful repeats."""
     trained = curves(result)
-    return trained[0].others[0][0] if trained and trained[0].others else ""
+    scores = [curve.last for curve in trained if curve.last is not None]
+    others = [dict(curve.others) for curve in trained]
+    other = next(iter(others[0]), "") if others else ""
+    best = [curve.best for curve in trained if curve.best is not None]
+    before = [curve.before for curve in trained if curve.before is not None]
+    is_started = dict(result.case.parameters).get("start", NO_FILE) != NO_FILE
+    energy = {run.energy_sources for run in result.ok if run.joules}
+    return {
+        "task": trained[0].task if trained else "",
+        "score": trained[0].score if trained else "",
+        "seeds": len(scores),
+        "converged": len(result.ok),
+        "score_mean": _reduced(descriptive.mean, scores),
+        "score_deviation": equivalence.deviation(scores),
+        "score_minimum": _reduced(min, scores),
+        "score_maximum": _reduced(max, scores),
+        **interval_cells("score_mean", _mean_interval(scores)),
+        "score_best": _reduced(max, best),
+        "other_score": other,
+        "other_score_mean": _reduced(
+            descriptive.mean, [score for some in others if (score := some.get(other)) is not None]
+        ),
+        "score_before": _reduced(descriptive.mean, before) if is_started else None,
+        **{name: _median(name)(result) for name in ("time_to_target", "samples_to_target")},
+        "time_to_train": _median("time_to_train")(result),
+        "energy_joules": over_runs(_joules)(result),
+        "energy_sources": " or ".join(sorted(energy)),
+        "resumed": sum(curve.resumed_after > 0 for curve in trained),
+    }
 
 
-def _other_score_mean(result: CaseResult) -> float | None:
-    """Return the mean of the second score after the last epoch, over repeats that have it."""
-    name = _other_score(result)
-    mean = _of_curves(lambda curve: dict(curve.others).get(name), descriptive.mean)
-    found: float | None = mean(result)
-    return found
+def _reduced(reduce: Callable[[Sequence[float]], float], values: Sequence[float]) -> float | None:
+    return reduce(values) if values else None
 
 
-def _score_before(result: CaseResult) -> float | None:
-    if not training.is_started(result.case):
-        return None
-    found: float | None = _of_curves(attrgetter("before"), descriptive.mean)(result)
-    return found
-
-
-def _energy_sources(result: CaseResult) -> str:
-    return " or ".join(sorted({run.energy_sources for run in result.ok if run.joules}))
+def _median(metric: str) -> Callable[[CaseResult], Any]:
+    """Return a function of a case that gives a metric's median over its successful repeats."""
+    return over_runs(lambda run: run.value(metric))
 
 
 def _joules(run: Run) -> float | None:
@@ -130,46 +123,51 @@ def _joules(run: Run) -> float | None:
     return None if run.curve is None or run.curve.resumed_after else run.joules
 
 
-def median(metric: str) -> Value:
-    """Return a function of a case that gives a metric's median over its successful repeats."""
-    return over_runs(lambda run: run.value(metric))
-
-
-def _interval(result: CaseResult) -> tuple[float, float] | None:
+def _mean_interval(scores: Sequence[float]) -> tuple[float, float] | None:
     """Return the interval of the mean score, limited to 0 .. 1."""
-    found = equivalence.mean_interval(scores(result))
+    found = equivalence.mean_interval(scores)
     return found and (max(found[0], 0.0), min(found[1], 1.0))
 
 
-def pairs(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per pair of cases that should learn the same.
+def _recipes(cases: Sequence[Case]) -> list[Row]:
+    """Return the settings of the trainings, which are all cases of a table.
 
-    The cases have no target, so that they train to the end. They differ in the framework, with any
-    compilers, or only in precision or compiler."""
-    known = [result for result in results(inputs) if _without_target(result) and scores(result)]
-    paths = training.paths([result.case for result in known])
-    path_of = {id(result): path for result, path in zip(known, paths, strict=True)}
-    for first, second in combinations(known, 2):
-        if not _comparable(first, second):
-            continue
-        compared = equivalence.compare(scores(first), scores(second), MARGIN)
-        mean, (low, high), verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
-        other = second.key.row
-        yield {
-            "result": first,
-            **path_of[id(first)],
-            **{f"other_{name}": other[name] for name in _APART},
-            "score": curves(first)[0].score,
-            "fewest_seeds": min(len(scores(first)), len(scores(second))),
-            "difference": mean,
-            "difference_low": low,
-            "difference_high": high,
-            "margin": MARGIN,
-            "equivalence": verdict,
-        }
+    Paths are shortened to their ends as far as they stay distinct."""
+    given = [dict(case.parameters) for case in cases]
+    starts = {NO_FILE: SCRATCH} | _tails(one.get("start", NO_FILE) for one in given)
+    folders = {NO_FILE: ""} | _tails(one.get("data", NO_FILE) for one in given)
+    made: list[Row] = []
+    for one in given:
+        row: dict[str, Any] = {name: str(one.get(name, "")) for name in _TEXTS}
+        for name, nothing in _NUMBERS.items():
+            row[name] = None if one.get(name) == nothing else one.get(name)
+        row["start"] = starts[one.get("start", NO_FILE)]
+        folder = one.get("data", NO_FILE)
+        row["data_folder"] = folders[folder]
+        row["bad_answers"] = str(one.get("bad_answers", "")) if folder != NO_FILE else ""
+        made.append(row)
+    return made
 
 
+def _tails(paths: Iterator[str]) -> dict[str, str]:
+    """Return the last parts of each path, as many as distinguish it from the others."""
+    parts = {path: PurePath(path).parts for path in paths if path != NO_FILE}
+
+    def tail(path: str) -> str:
+        own = parts[path]
+        for count in range(1, len(own)):
+            if sum(other[-count:] == own[-count:] for other in parts.values()) == 1:
+                return "/".join(own[-count:])
+        return path
+
+    return {path: tail(path) for path in parts}
+
+
+# ---- equivalence --------------------------------------------------------------------------------
+
+#: Fields in which compared cases may differ, and in which they agree.
 _APART = ("framework", "framework_version", "precision", "compiler")
+_IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
 #: Allowed differences. Another framework has another version and compiler.
 _COMPARED = (
     {"framework", "framework_version"},
@@ -179,199 +177,62 @@ _COMPARED = (
 )
 
 
-def _without_target(result: CaseResult) -> bool:
+def pairs(inputs: Inputs) -> Iterator[Row]:
+    """Yield a row per pair of cases that should learn the same.
+
+    The cases have no target, so that they train to the end. They differ in the framework, with any
+    compilers, or only in precision or compiler."""
+    known = [result for result in results(inputs) if _is_whole(result) and curves(result)]
+    recipes = dict(zip(map(id, known), _recipes([one.case for one in known]), strict=True))
+    for first, second in combinations(known, 2):
+        if not _comparable(first, second):
+            continue
+        scores = [[curve.last or 0.0 for curve in curves(result)] for result in (first, second)]
+        compared = equivalence.compare(scores[0], scores[1], MARGIN)
+        mean, (low, high), verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
+        other = second.key.row
+        yield {
+            **first.key.row,
+            **recipes[id(first)],
+            **{f"other_{name}": other[name] for name in _APART},
+            "score": curves(first)[0].score,
+            "fewest_seeds": min(map(len, scores)),
+            "difference": mean,
+            "difference_low": low,
+            "difference_high": high,
+            "margin": MARGIN,
+            "equivalence": verdict,
+        }
+
+
+def _is_whole(result: CaseResult) -> bool:
+    """Return whether a training has no target."""
     return bool(dict(result.case.parameters).get("target", NO_TARGET) == NO_TARGET)
 
 
 def _comparable(first: CaseResult, second: CaseResult) -> bool:
-    apart = {axis for axis in _APART if _differ(first, second, axis)}
+    def differ(axis: str) -> bool:
+        return bool(getattr(first.case, axis) != getattr(second.case, axis))
+
+    apart = {axis for axis in _APART if differ(axis)}
     if "framework" in apart:
         apart.add("framework_version")  # two frameworks may have equal version numbers
     return bool(
         apart in _COMPARED
-        and not any(_differ(first, second, axis) for axis in _IN_COMMON)
+        and not any(map(differ, _IN_COMMON))
         and first.case.parameters == second.case.parameters
         and first.conditions == second.conditions
     )
 
 
-def _differ(first: CaseResult, second: CaseResult, axis: str) -> bool:
-    return bool(getattr(first.case, axis) != getattr(second.case, axis))
-
-
 def lead(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a sentence that counts the verdicts of the pairs."""
-    counted: Mapping[str, int] = {
-        verdict: sum(row["equivalence"] == verdict for row in rows)
-        for verdict in dict.fromkeys(row["equivalence"] for row in rows)
-    }
+    counted: Mapping[str, int] = Counter(row["equivalence"] for row in rows)
     if rows:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
         yield f"Of {len(rows)} pairs: {counts}. The margin is {rows[0]['margin']:g}."
 
 
-def _needs_two(row: Row) -> str:
-    return "needs 2 seeds" if row["seeds"] else ""
-
-
-def _why_no_interval(row: Row) -> str:
-    return "all seeds have the same" if row["seeds"] > 1 else _needs_two(row)
-
-
-def _why_no_energy(row: Row) -> str:
-    if not row["converged"]:
-        return "none converged"
-    return "resumed" if row["resumed"] else "no energy could be read"
-
-
-def _needs_two_each(row: Row) -> str:
-    return "needs 2 seeds of each" if row["fewest_seeds"] < 2 else ""
-
-
-def _of_target(row: Row) -> str:
-    return "no target" if row["target"] is None else ""
-
-
-CONVERGE = Table(
-    name="converge",
-    title="Training to a target",
-    explanation="Scores of trainings over seeds; each repeat has its own seed. A score is that of "
-    "held-out data after the last epoch. A case with a target ends when it reaches the target; "
-    "one without trains for all its epochs. Repeats that missed their target count in the scores, "
-    "but not in the times, which are medians. The interval is Student's, of the mean.",
-    columns=(
-        *shared(*AXES),
-        *shared(*CONDITIONS),
-        *training.COLUMNS,
-        Column("task", TEXT, "what is learned", value=_of_first("task"), hoisted=True),
-        Column("score", TEXT, "score of the task", value=_of_first("score"), hoisted=True),
-        Column(
-            "seeds", WHOLE, "repeats that trained and have a score",
-            value=lambda case: len(scores(case)),
-        ),
-        Column(
-            "converged", WHOLE, "of them, those that did not miss a target",
-            value=lambda case: len(case.ok),
-        ),
-        Column(
-            "score_mean", NUMBER, "mean of the scores",
-            value=_of_scores(descriptive.mean), title="mean", form=_SCORE, figure=True
-        ),
-        Column(
-            "score_deviation", NUMBER, "their standard deviation",
-            value=_of_scores(equivalence.deviation), title="deviation", form=_SCORE,
-            why=_needs_two,
-        ),
-        Column(
-            "score_minimum", NUMBER, "the least of them",
-            value=_of_scores(min), title="min \N{EN DASH} max", form=_SCORE,
-            to="score_maximum",
-        ),
-        Column("score_maximum", NUMBER, "the highest of them", value=_of_scores(max)),
-        *interval(
-            "score_mean", "the mean score", value=_interval, form=_SCORE, why=_why_no_interval,
-        ),
-        Column(
-            "score_best", NUMBER, "highest score of any epoch",
-            value=_of_curves(attrgetter("best"), max), title="best", form=_SCORE,
-        ),
-        Column("other_score", TEXT, "the second score", value=_other_score, hoisted=True),
-        Column(
-            "other_score_mean", NUMBER, "its mean after the last epoch",
-            value=_other_score_mean, form=_SCORE,
-            optional=True,
-        ),
-        Column(
-            "score_before", NUMBER, "mean score before training, of weights that it starts from",
-            value=_score_before,
-            title="before training", form=_SCORE, optional=True, why=training.why_not_started,
-        ),
-        Column(
-            "time_to_target", NUMBER,
-            "median over repeats that reached it: training steps with their input pipeline", "s",
-            value=median("time_to_target"),
-            title="time to target s", form=_SECONDS, why=_of_target,
-        ),
-        Column(
-            "samples_to_target", NUMBER, "median over the same", "samples",
-            value=median("samples_to_target"), form=Form(spec=".0f"),
-            why=_of_target,
-        ),
-        Column(
-            "time_to_train", NUMBER, "median over converged repeats, with evaluations", "s",
-            value=median("time_to_train"),
-            title="time to train s", form=_SECONDS,
-        ),
-        Column(
-            "energy_joules", NUMBER, "median over converged repeats that were not resumed, from "
-            "the first step to the end of the last evaluation", "J",
-            value=over_runs(_joules), title="energy", form=_SECONDS,
-            why=_why_no_energy,
-        ),
-        Column(
-            "energy_sources", TEXT,
-            "what was read: processors (`package`), memory (`dram`), `gpu`; a "
-            "package counts idle cores too", value=_energy_sources, title="energy of", hoisted=True,
-        ),
-        Column(
-            "resumed", WHOLE, "of the seeds, those that went on from a checkpoint",
-            value=lambda case: sum(curve.resumed_after > 0 for curve in curves(case)), optional=True
-        ),
-        *shared("status", "reason"),
-    ),
-    rows=rows,
-    group="Other measurements",
-    heading="Training to a target",
-    drawings=(Drawing("learning"),),
-    answers=("score_mean", "time_to_target", "status"),
-    keys=(*AXES, *CONDITIONS, *training.NAMES),
-    axes=("framework", "model", "precision", "devices", "compiler"),
-)  # fmt: skip
-_OTHER = tuple(
-    Column(f"other_{name}", TEXT, f"{name} of the second case", title=f"other {name}")
-    for name in _APART
-)
-EQUIVALENCE = Table(
-    name="converge_equivalence",
-    title="Do they learn the same?",
-    explanation="Two cases that trained for the same epochs with the same recipe: mean score of "
-    "the second minus that of the first, with its 90 % interval (Welch). The same within the "
-    "margin: the whole interval lies within the margin (two one-sided tests at 5 %). The margin "
-    "is one percentage point. A missing difference alone would "
-    "show nothing. The claim is about the held-out samples.",
-    columns=(
-        *shared(*_IN_COMMON),
-        *shared(*CONDITIONS),
-        *training.RECIPE,
-        *shared(*_APART),
-        *_OTHER,
-        Column("score", TEXT, "score of the task", hoisted=True),
-        Column("fewest_seeds", WHOLE, "seeds of the case with fewer of them", title="seeds"),
-        Column(
-            "difference", NUMBER, "mean score of the second case minus that of the first",
-            form=_POINTS, why=_needs_two_each,
-        ),
-        Column(
-            "difference_low", NUMBER, "lower end of its 90 % interval", title="90 % interval",
-            form=_POINTS, to="difference_high", why=_needs_two_each,
-        ),
-        Column("difference_high", NUMBER, "upper end of its 90 % interval"),
-        Column(
-            "margin", NUMBER, "that scores may be apart and be the same", hoisted=True,
-            form=Form(spec="g"),
-        ),
-        Column(
-            "equivalence", TEXT, "`same within the margin`, `apart by more`, or `cannot tell`",
-            form=Form(looks={equivalence.SAME: "ok", equivalence.ANOTHER: "failed"}),
-        ),
-    ),
-    rows=pairs,
-    group="Other measurements",
-    heading="Training to a target",
-    lead=lead,
-    keys=(*_IN_COMMON, *CONDITIONS, *training.NAMES[1:], *_APART,
-          *(column.name for column in _OTHER)),
-    answers=("equivalence", "difference"),
-    axes=("framework", "model", "precision", "devices", "compiler"),
-)  # fmt: skip
+CONVERGE = declared_table("converge", rows)
+EQUIVALENCE = declared_table("converge_equivalence", pairs, lead=lead)
 TABLES = (CONVERGE, EQUIVALENCE)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ...config.catalog import forward_multiply_adds
 from ...records.device_peaks import PeakFlops
 from ...records.run import Run
-from ..columns import NUMBER, PERCENT, RESULT_COLUMNS, TEXT, THREE_DIGITS, Column, Row, shared
+from ..columns import Row
 from ..datasheets import datasheet_tflops
 from ..results import CaseResult, over_runs
-from ..table import Inputs, Table
+from ..table import Inputs, Table, declared_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,19 +77,23 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     present = operations_per_sample(run, inputs.models) is not None
     return {
-        ACHIEVED.name: achieved,
+        "tflops_per_device": achieved,
         "peak_tflops": peak and peak.tflops,
         "peak_by": peak.by if peak else "",
         "of_own_peak": _part(achieved, own),
         "own_peak_tflops": own and own.tflops,
         "own_peak_library": "; ".join(filter(None, (own.library, own.remedy))) if own else "",
-        OWN_PEAK_SHARE.name: _part(own.tflops if own else None, peak),
+        "own_peak_share": _part(own.tflops if own else None, peak),
         "datasheet_tflops": datasheet_tflops(inputs.datasheets, run),
         "mfu": mfu,
+        "energy_joules_per_sample": _joules(result),
         "energy_sources": " or ".join(sorted(sources)),
         "flags": _flags(result, mfu),
         "reason": _reason(result, present, peak is not None),
     }
+
+
+_joules = over_runs("joules_per_sample")
 
 
 def _part(tflops: float | None, peak: PeakFlops | None) -> float | None:
@@ -135,7 +139,7 @@ def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
 
     sentences = []
     for row in view.rows_of(tables, EFFICIENCY):
-        if (row[OWN_PEAK_SHARE.name] or 1) >= SLOW or row["devices_per_node"] > 1:
+        if (row["own_peak_share"] or 1) >= SLOW or row["devices_per_node"] > 1:
             continue
         own, best = (f"{row[name]:.3g}" for name in ("own_peak_tflops", "peak_tflops"))
         text = f"{row['framework']} has a slow matmul library here: {own} TFLOP/s "
@@ -145,109 +149,7 @@ def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     return [*dict.fromkeys(sentences)]
 
 
-def tflops(name: str, meaning: str, title: str, **shown: Any) -> Column:
-    """Return a column in TFLOP/s."""
-    return Column(name, NUMBER, meaning, "TFLOP/s", title=title, form=THREE_DIGITS, **shown)
-
-
-ACHIEVED = tflops(
-    "tflops_per_device",
-    "operations of the model on each device",
-    "TFLOP/s per device",
-    figure=True,
+EFFICIENCY = declared_table(
+    "efficiency", lambda inputs: inputs.cases_with(lambda result: _cells(result, inputs))
 )
-
-OWN_PEAK_SHARE = Column(
-    "own_peak_share",
-    NUMBER,
-    "this framework's own peak over the highest of any framework on such a device",
-    title="own peak, % of the best",
-    form=PERCENT,
-    optional=True,
-)
-
-EFFICIENCY = Table(
-    name="efficiency",
-    title="Efficiency",
-    explanation="TFLOP/s of one device: throughput times the operations of the model. These are "
-    "two per multiply-add of the forward pass, three times that in training, without "
-    "recomputation. MFU is TFLOP/s over the peak measured on this device: the fastest matmul in "
-    "this precision that any framework sustained for seconds, on one device with idle neighbours. "
-    "A framework's own peak is that of its own matmul: where it is far below the best, its library "
-    "is slow here, or does not know this processor. "
-    "The vendor's value stands next to it, where there is one. Energy counts the sources that the "
-    "row names; other sources do not compare. Memory is that of the rank with the most.",
-    columns=(
-        *RESULT_COLUMNS,
-        *shared("throughput_median", "unit"),
-        ACHIEVED,
-        tflops("peak_tflops", "fastest matmuls that any framework reached", "peak TFLOP/s"),
-        Column(
-            "peak_by",
-            TEXT,
-            "framework, version, dtype and size of these matmuls, and for how long they went on; "
-            "those of older records, without it, for 0.1 s",
-            title="peak reached by",
-            hoisted=True,
-            follows="precision",
-        ),
-        tflops("datasheet_tflops", "what the vendor states", "datasheet TFLOP/s", optional=True),
-        Column(
-            "mfu",
-            NUMBER,
-            "model FLOPs utilization: operations over the peak",
-            title="MFU %",
-            form=PERCENT,
-            flagged=True,
-        ),
-        Column(
-            "of_own_peak",
-            NUMBER,
-            "operations over the peak that this framework itself reached",
-            title="% of own peak",
-            form=PERCENT,
-            optional=True,
-        ),
-        tflops(
-            "own_peak_tflops", "fastest matmuls of this framework", "own peak TFLOP/s",
-            optional=True,
-        ),
-        OWN_PEAK_SHARE,
-        Column(
-            "own_peak_library",
-            TEXT,
-            "library and code path of these matmuls, or kernels of the build for a GPU, and the "
-            "build that has machine code for it",
-            title="library",
-            optional=True,
-            note=True,
-        ),
-        Column(
-            "energy_joules_per_sample",
-            NUMBER,
-            "energy of all sources that could be read, over all samples",
-            "J",
-            over_runs("joules_per_sample"),
-            title="J per sample",
-            form=THREE_DIGITS,
-            optional=True,
-            figure=True,
-        ),
-        Column(
-            "energy_sources",
-            TEXT,
-            "what was read: processors (`package`), memory (`dram`), `gpu`; a package counts idle "
-            "cores too",
-            title="energy of",
-            hoisted=True,
-        ),
-        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "flags", "reason"),
-    ),
-    rows=lambda inputs: inputs.cases_with(lambda result: _cells(result, inputs)),
-    group="Where the time goes",
-    always=True,
-    sectioned=True,
-    answers=("mfu", "of_own_peak", "own_peak_share", "tflops_per_device"),
-    order="mfu",
-)  # fmt: skip
 TABLES = (EFFICIENCY,)

@@ -5,33 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from core.text import duration
 
-from ...cases.conditions import KEYS
 from ...records.fields import disturbance
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
-from ..columns import (
-    COLUMNS,
-    COUNT,
-    NUMBER,
-    TEXT,
-    THOUSANDTHS,
-    WHOLE,
-    Column,
-    Row,
-    interval,
-    interval_cells,
-    shared,
-    why_no_ratio_interval,
-)
-from ..contests import ON_MACHINE, OWN, SETTING, Contest
-from ..ratios import VERDICT, Sides, possible, verdicts
+from ..columns import COLUMNS, OWN, Row, interval_cells
+from ..contests import ON_MACHINE, Contest
+from ..ratios import Sides, possible, verdicts
 from ..results import CaseResult, flags_of
-from ..table import Fields, Inputs, Table
+from ..table import Fields, Inputs, declared_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,6 +269,9 @@ def _sides_of(first: CaseResult, second: CaseResult, choices: int) -> Sides:
     return Sides(sides[0].values, sides[1].values, choices)
 
 
+_MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
+
+
 def _figures(contest: Contest, count: int) -> Row:
     """Return a row without its verdict. ``count``: number of settings with a comparison."""
     from ...statistics import descriptive, intervals  # slow to import
@@ -298,10 +286,10 @@ def _figures(contest: Contest, count: int) -> Row:
         needed = intervals.repeats_for_comparison(1 - LEVEL / (count * both.choices))
     return {
         **cells,
-        ON_MACHINE.name: contest.machine,
-        measured.PARAMETERS.name: measured.parameters_text(key.case),
-        measured.METRIC.name: key.metric,
-        measured.MEDIAN.name: first and first.throughput,
+        ON_MACHINE: contest.machine,
+        "parameters": measured.parameters_text(key.case),
+        "metric": key.metric,
+        "median": first and first.throughput,
         "unit": contest.setting.unit,
         "repeats": len(first.values) if first else 0,
         **{f"next_{name}": own[name] if own[name] is not None else _MISSING[name] for name in OWN},
@@ -367,97 +355,5 @@ def _behind(row: Row) -> list[tuple[str, Fields]]:
     return [(label, {name: cells[name] for name in OWN}) for label, cells in names]
 
 
-def _own(name: str) -> Column:
-    """Return a column of the fastest framework."""
-    titles = {"framework": "fastest"}
-    return replace(
-        COLUMNS[name],
-        title=titles.get(name, COLUMNS[name].title),
-        hoisted=name not in ("framework", "compiler"),
-        detail="",
-    )
-
-
-def _of_next(name: str) -> Column:
-    """Return a column of the runner-up."""
-    titles = {"framework": "runner-up", "compiler": "its compiler"}
-    return Column(
-        f"next_{name}",
-        COLUMNS[name].type,
-        f"`{name}` of the runner-up",
-        title=titles.get(name, f"its {COLUMNS[name].header}"),
-        hidden=name not in titles,
-    )
-
-
-_MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
-FASTEST = Table(
-    name="fastest",
-    title="Fastest framework",
-    explanation="The fastest framework at each setting, and its lead over the runner-up: the ratio "
-    "of their medians. The fastest case of each framework counts; its cases may differ in "
-    "compiler, variant and version. The lead is significant where the verdict is faster. The "
-    "verdict is adjusted for the choice among cases of one framework. The choice among frameworks "
-    "needs no adjustment, because the others are further behind than the runner-up.",
-    columns=(
-        *(replace(COLUMNS[name], detail="") for name in SETTING),
-        ON_MACHINE,
-        measured.PARAMETERS,
-        replace(measured.METRIC, hoisted=True),
-        *map(_own, OWN),
-        measured.MEDIAN,
-        *shared("unit", "repeats"),
-        *map(_of_next, OWN),
-        Column(
-            "next_median", NUMBER, "median of the runner-up, in `unit`", title="its median",
-            form=measured.MEDIAN.form, why=lambda row: "",
-        ),
-        Column("next_repeats", WHOLE, "repeats of the runner-up", hidden=True),
-        Column(
-            "lead", NUMBER, "ratio of the fastest to the runner-up, above 1 also where less is "
-            "better", form=THOUSANDTHS, flagged=True, why=lambda row: "",
-        ),
-        *interval(
-            "lead", "the lead", form=THOUSANDTHS,
-            why=why_no_ratio_interval("lead"),
-        ),
-        Column(
-            "repeats_to_show", COUNT, "fewest repeats of each side with which a lead can be "
-            "significant, as the only comparison of the table", title="needs repeats",
-            why=lambda row: "",
-        ),
-        Column(
-            "within", NUMBER, "where a time budget has not settled the order: largest difference "
-            "from a contender to the fastest that its 95 % interval leaves, as a fraction; each "
-            "interval is that of one ratio", hidden=True, form=THOUSANDTHS, why=lambda row: "",
-        ),
-        Column("compared", WHOLE, "frameworks with a figure", title="frameworks"),
-        Column("tried", WHOLE, "frameworks that were tried"),
-        Column(
-            "missing", TEXT, "frameworks of the suite that are not measured yet; until then no "
-            "framework is called the fastest", title="not measured yet",
-        ),
-        VERDICT,
-        Column(
-            "certainty", TEXT, f"`{SURE}`: order and size of the lead are shown; `{ORDER_SURE}`: "
-            "the order alone, as the fastest cases have too few repeats, or are disturbed or "
-            f"noisy; `{OPEN}`: neither",
-        ),
-        Column(
-            "other_batch", TEXT, "where another framework is faster with a multiple of the batch: "
-            "it, its lead, and the repeats of each (`batch_check` of the suite)",
-            title="with another batch", optional=True,
-        ),
-        *shared("reason", "excluded", "flags"),
-    ),
-    rows=rows,
-    lead=excluded_sentences,
-    group="Answers",
-    always=True,
-    keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
-    answers=("verdict", "framework", "median", "lead", "next_framework"),
-    order="lead",
-    axes=("model", "mode", "precision", "devices"),
-    behind=_behind,
-)  # fmt: skip
+FASTEST = declared_table("fastest", rows, lead=excluded_sentences, behind=_behind)
 TABLES = (FASTEST,)

@@ -5,24 +5,12 @@ A step is one batch on every device."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, starmap
 
 from ...cases.conditions import Key
 from ...statistics import descriptive
-from ..columns import (
-    NUMBER,
-    RESULT_COLUMNS,
-    TEXT,
-    WHOLE,
-    Column,
-    Row,
-    interval,
-    interval_cells,
-    shared,
-    why_no_interval,
-)
+from ..columns import Row, interval_cells
 from ..results import CaseResult, median_interval
-from ..table import Inputs, Table
+from ..table import Inputs, declared_table
 
 #: Fraction of the steps at or below each percentile.
 PERCENTILES = {
@@ -32,8 +20,6 @@ PERCENTILES = {
     "p99_ms": 0.99,
     "p99_9_ms": 0.999,
 }
-#: Highest percentile that is shown even if no case has enough steps.
-_USUAL = 0.99
 
 
 def cells(result: CaseResult) -> Row:
@@ -87,67 +73,11 @@ def _short(name: str) -> str:
     return name.removesuffix("_ms").replace("_", ".")
 
 
-def _percentile(name: str, part: float) -> list[Column]:
-    short = _short(name)
-    meaning = (
-        f"{100 * part:g}th percentile of the steps of a repeat, by nearest rank, as the median "
-        f"over repeats; it needs {descriptive.samples_needed(part)} steps in each"
-    )
-    return [
-        Column(
-            name, NUMBER, meaning, "ms", title=f"{short} ms", flagged=True, figure=True,
-            optional=part > _USUAL,
-        ),
-        *interval(
-            name, f"the {short}", "ms", title="95 % interval", optional=True,
-            why=why_no_interval(name),
-        ),
-    ]  # fmt: skip
-
-
-STEP_TIME = Table(
-    name="inference_step_time",
-    title="Step time of inference",
-    explanation="Milliseconds of one inference step, that is of one batch on every device. It is "
-    "no latency of a service: the inputs lie on the device, and the next step is asked for when "
-    "the one before is complete, so nothing waits for a request, or in a queue. Each figure is the "
-    "median over repeats of that of one repeat, and its interval that of repeats: steps of one "
-    "repeat resemble each other. Percentiles are nearest-rank (definition 1 of Hyndman and Fan), a "
-    "step time that occurred. They need so many steps in every repeat that two or more lie above "
-    "the true percentile with a confidence of 99 %; samples are the steps of all repeats.",
-    columns=(
-        *RESULT_COLUMNS,
-        *shared("status"),
-        Column("samples", WHOLE, "such steps of all repeats"),
-        Column(
-            "mean_ms",
-            NUMBER,
-            "mean time of a step of a repeat, as the median over repeats",
-            "ms",
-            title="mean ms",
-            flagged=True,
-            figure=True,
-        ),
-        *chain.from_iterable(starmap(_percentile, PERCENTILES.items())),
-        Column(
-            "waited_in",
-            TEXT,
-            "where these steps were timed, each complete before the next began: in a window of "
-            "their own behind that of the throughput, or in that one, where a step returns "
-            "complete; older records do not tell, and on GPUs their steps of PyTorch overlapped",
-            title="timed in",
-            hoisted=True,
-        ),
-        *shared("note", "flags"),
-    ),
-    rows=lambda inputs: inputs.cases_with(
+STEP_TIME = declared_table(
+    "inference_step_time",
+    lambda inputs: inputs.cases_with(
         lambda result: cells(result) if result.case.mode == "inference" else None
     ),
-    group="Where the time goes",
-    always=True,
-    sectioned=True,
-    answers=("p50_ms", "p99_ms", "mean_ms"),
-    order="-p50_ms",
 )
 TABLES = (STEP_TIME,)
 

@@ -3,56 +3,60 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
-from ...cases.conditions import KEYS
 from ...cases.names import topology
 from ...config import catalog
 from ...records.fields import curves
 from .. import contests, measured
-from ..columns import CASE_COLUMNS, NUMBER, TEXT, THOUSANDTHS, Column, Row, shared
+from ..columns import Row
 from ..contests import ON_MACHINE
 from ..formatting import Cell, own_parameters
-from ..results import UNCOMPILED, CaseResult
-from ..table import Crosstab, Inputs, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ..results import UNCOMPILED, CaseResult, flags_of
+from ..table import Crosstab, Inputs, declared_table
 
 DEFAULT, COMPILED = "default", "compiled"
 #: Modes with training.
 TRAINING = ("train", curves.KIND)
 
 
-def rows(inputs: Inputs) -> pd.DataFrame:
-    """Return a row per case.
+def rows(inputs: Inputs) -> Iterator[Row]:
+    """Yield a row per case.
 
     The best is determined per setting, separately for compiled and other cases. There is none while
     a framework of the suite is unmeasured at that setting."""
-    import pandas as pd  # slow to import, and plans make no rows
+    for contest in inputs.once(contests.find_contests):
+        results = sorted(contest.results, key=_compilation, reverse=True)
+        best = {}
+        for compilation in (DEFAULT, COMPILED):
+            some = [result for result in results if _compilation(result) == compilation]
+            best[compilation] = next(iter(contests.ranked(some)), None)
+        for result in results:
+            compilation = _compilation(result)
+            first = None if contest.missing else best[compilation]
+            yield {
+                **result.key.row,
+                ON_MACHINE: contest.machine,
+                "parameters": measured.parameters_text(result.case),
+                "metric": result.key.metric,
+                "compilation": compilation,
+                "median": result.throughput,
+                "unit": result.unit,
+                "part_of_best": _part(result, first),
+                "status": result.status,
+                "reason": result.reason,
+                "flags": flags_of(result),
+            }
 
-    listed = [
-        (
-            result,
-            contest.machine,
-            _compilation(result),
-            at,
-            bool(contest.missing),
-            result.better,
-            result.compared,
-        )
-        for at, contest in enumerate(inputs.once(contests.find_contests))
-        for result in sorted(contest.results, key=_compilation, reverse=True)
-    ]
-    names = ["result", ON_MACHINE.name, "compilation", "contest", "lacks", "better", "figure"]
-    cases = pd.DataFrame(listed, columns=names).astype({"figure": "float64"})
-    figures = cases.groupby(["contest", "compilation"])["figure"]
-    is_higher = cases["better"] == "higher"
-    best = figures.transform("max").where(is_higher, figures.transform("min"))
-    part = cases["figure"] / best.where((best != 0) & ~cases["lacks"])
-    cases["part_of_best"] = part.where(is_higher, 1 / part)
-    return cases[["result", ON_MACHINE.name, "compilation", "part_of_best"]]
+
+def _part(result: CaseResult, best: CaseResult | None) -> float | None:
+    """Return a figure over the best one, or its inverse where less is better."""
+    value, of = result.compared, best and best.compared
+    if value is None or not of:
+        return None
+    if result.better == "higher":
+        return value / of
+    return of / value if value else None
 
 
 def usual_compiler(framework: str, mode: str) -> str:
@@ -145,35 +149,5 @@ def _cell(row: Row | None, compares: bool) -> Cell | None:
     return Cell(f"{row['median']:.4g}{part}", "number", repr(row["median"]), flags=row["flags"])
 
 
-OVERVIEW = Table(
-    name="overview",
-    title="All frameworks side by side",
-    explanation="The median of each framework at each setting and, in brackets, its part of the "
-    "best at that setting. What ran with a compiler is apart from what did not, but for the one "
-    "that nobody trains a framework without. Of several variants of a framework the fastest stands "
-    "here; all are in the CSV. Of several models in a single framework, files have a table "
-    "for each mode, with the models down.",
-    columns=(
-        *CASE_COLUMNS,
-        ON_MACHINE,
-        measured.PARAMETERS,
-        measured.METRIC,
-        Column("compilation", TEXT, "`compiled`, or `default`: without a compiler, or with "
-               "the one that nobody trains without"),
-        measured.MEDIAN,
-        *shared("unit"),
-        Column(
-            "part_of_best", NUMBER, "the figure over that of the best framework here, or its "
-            "inverse where less is better", form=THOUSANDTHS, title="part of the best",
-        ),
-        *shared("status", "reason", "flags"),
-    ),
-    rows=rows,
-    group="Answers",
-    always=True,
-    keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
-    crosstabs=crosstabs,
-    of_page=by_model,
-    axes=("model", "mode", "precision", "devices"),
-)  # fmt: skip
+OVERVIEW = declared_table("overview", rows, crosstabs=crosstabs, of_page=by_model)
 TABLES = (OVERVIEW,)

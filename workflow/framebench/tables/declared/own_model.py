@@ -14,17 +14,15 @@ from ...records.fields.step_parts import PARTS
 from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
 from .. import contests, formatting
-from ..columns import RESULT_COLUMNS, TEXT, Column, Row, shared
-from ..columns import VERDICT as LOOK
+from ..columns import Row
 from ..results import UNCOMPILED, CaseResult
-from ..table import Inputs, Table
+from ..table import Inputs, Table, declared_table
 from .efficiency import EFFICIENCY
-from .inference_step_time import STEP_TIME
 from .inference_step_time import cells as step_times
 from .largest_batch import LARGEST
 from .roofline import ROOFLINE
 from .step_breakdown import STEP_BREAKDOWN
-from .summary import TOKENS
+from .summary import tokens_per_second
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +48,7 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
         "verification": _OUTCOMES.get(result.standing, outcome) if result.ok else "",
         "excluded": contests.exclusion(result) if result.excluded else "",
         **{name: timed[name] for name in _PERCENTILES},
+        "tokens_per_second": tokens_per_second(result),
     }
 
 
@@ -162,30 +161,5 @@ def _largest(searches: Sequence[Row], names: Collection[str]) -> Iterator[str]:
             yield f"{how}: the largest batch that fits is {row['largest_batch']}"
 
 
-OWN_MODEL = Table(
-    name="own_model",
-    title="Your model",
-    explanation="Each combination of batch, precision and compiler of your own model. Step times "
-    "are of steps that were waited for one by one, and percentiles are medians over repeats of "
-    "those of one repeat; they need many steps. Verification compares it with its own run in "
-    "float64. Tokens count every place of a sequence. What a compiler or a precision brings is "
-    "in the tables of speed-ups.",
-    columns=(
-        *RESULT_COLUMNS,
-        *shared("throughput_median", "unit"),
-        TOKENS,
-        *(STEP_TIME.by_name[name] for name in _PERCENTILES),
-        Column(
-            "verification", TEXT, "`passed`, `failed`, `partly_fp32` or `unverified`; \"\" without "
-            "a figure",
-            form=LOOK,
-        ),
-        *shared("peak_device_memory_bytes", "peak_host_memory_bytes", "flags", "status", "reason"),
-        *shared("excluded"),
-    ),
-    rows=rows,
-    group="Answers",
-    answers=("throughput_median", "p50_ms", "verification"),
-    order="throughput_median",
-)  # fmt: skip
+OWN_MODEL = declared_table("own_model", rows)
 TABLES = (OWN_MODEL,)

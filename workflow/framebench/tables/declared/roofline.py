@@ -6,31 +6,22 @@ are upper bounds."""
 
 from __future__ import annotations
 
-from functools import partial
+from typing import TYPE_CHECKING
 
 from .. import formatting
-from ..columns import (
-    NUMBER,
-    PERCENT,
-    RESULT_COLUMNS,
-    TEXT,
-    THREE_DIGITS,
-    Column,
-    Form,
-    Row,
-    shared,
-)
+from ..columns import Row
 from ..expectation import roofs, traffic
 from ..expectation.roofs import Roof, RoofLookup
 from ..results import CaseResult, flags_of
-from ..table import Drawing, Inputs, Table
-from .communication import THROUGHPUT
-from .efficiency import DOUBTED, EFFICIENCY, HIGHEST_MFU, operations_per_sample, tflops_per_device
+from ..table import Inputs, declared_table
+from .efficiency import DOUBTED, HIGHEST_MFU, operations_per_sample, tflops_per_device
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COMPUTE, MEMORY = "compute", "memory"
 #: Flag for a memory roof that may not be a bound.
 LOW = "roof"
-_GIGABYTES = Form(1e-9, ".3g")
 #: Benchmark of memory bandwidth by accelerator.
 _MEASURE = {
     "cpu": "kind memory",
@@ -38,14 +29,20 @@ _MEASURE = {
 }
 
 
-def _cells(inputs: Inputs, lookup: RoofLookup, result: CaseResult) -> Row | None:
-    """Return the figures of a case; None if no memory bandwidth was measured.
+def rows(inputs: Inputs) -> pd.DataFrame:
+    """Return a row per case; none if no memory bandwidth was measured."""
+    lookup = RoofLookup(inputs.peaks, inputs.others)
+    return inputs.cases_with(
+        lambda result: _cells(inputs, lookup, result) if lookup.has_memory else None
+    )
+
+
+def _cells(inputs: Inputs, lookup: RoofLookup, result: CaseResult) -> Row:
+    """Return the figures of a case.
 
     1. intensity: model FLOPs of a step on a device / least bytes that it moves.
     2. bound: lower one of peak and bandwidth x intensity.
     3. reached: FLOP/s of a device / bound."""
-    if not lookup.has_memory:
-        return None
     run = (result.ok or result.runs)[0]  # all runs share model, precision and device
     moved = traffic.of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
@@ -130,75 +127,5 @@ def _reason(
     return f"no peak of {devices} in {case.precision}: kind peak_flops or matmul on as many"
 
 
-_SHARED = EFFICIENCY.by_name
-ROOFLINE = Table(
-    name="roofline",
-    title="Roofline",
-    explanation="Each case compared with the roofs of its device; figures of one device. The "
-    "roofs were measured on this machine, on as many devices at once with as many cores each: the "
-    "fastest matmul in this precision of any framework (kinds peak_flops, matmul), and memory "
-    "bandwidth (kind memory, STREAM's triad; on a GPU kind elementwise). Intensity is the model's "
-    "operations per byte that a step must move at least. Training reads and writes each "
-    "parameter, each optimizer value and each gradient once; inference reads each parameter once. "
-    "Real traffic is higher, above all by activations. So intensity and bound are upper bounds. "
-    "The bound is the lower one of the peak, and of intensity times bandwidth. How to read it: "
-    "docs/micro-benchmarks.md.",
-    columns=(
-        *RESULT_COLUMNS,
-        THROUGHPUT,
-        *shared("unit"),
-        Column(
-            "bytes_moved", NUMBER,
-            "that a step of a device has to move to and from its memory, at least", "bytes",
-            title="moved GB, at least", form=_GIGABYTES,
-        ),
-        Column(
-            "intensity", NUMBER, "operations of the model for each of these bytes, at most",
-            "FLOP/byte", title="FLOP per byte, at most", form=THREE_DIGITS,
-        ),
-        _SHARED["tflops_per_device"],
-        Column(
-            "compute_roof_tflops", NUMBER,
-            "fastest matmuls on as many devices at once, of one of them", "TFLOP/s",
-            title="peak TFLOP/s", form=THREE_DIGITS,
-        ),
-        Column(
-            "compute_roof_by", TEXT, "whose matmuls these are", title="peak by", hoisted=True,
-            follows="precision",
-        ),
-        Column(
-            "memory_roof_gbytes_per_second", NUMBER,
-            "bandwidth of the memory on as many devices at once, for one of them", "GB/s",
-            title="memory GB/s", form=THREE_DIGITS,
-        ),
-        Column(
-            "memory_roof_by", TEXT, "which figure that is", title="memory by", hoisted=True,
-        ),
-        Column(
-            "ridge", NUMBER, "intensity from which on the peak is the lower roof", "FLOP/byte",
-            title="ridge FLOP per byte", form=THREE_DIGITS,
-        ),
-        Column(
-            "bound_tflops", NUMBER, "what the lower roof allows at this intensity", "TFLOP/s",
-            title="bound TFLOP/s", form=THREE_DIGITS,
-        ),
-        Column("lower_roof", TEXT, "`compute` or `memory`", title="limited by"),
-        Column(
-            "reached", NUMBER, "TFLOP/s per device over the bound", title="of the bound %",
-            form=PERCENT, flagged=True,
-        ),
-        *shared("flags", "reason"),
-    ),
-    rows=lambda inputs: inputs.cases_with(
-        partial(_cells, inputs, RoofLookup(inputs.peaks, inputs.others))
-    ),
-    group="Where the time goes",
-    absent="Not measured: a roofline needs the peak and the bandwidth of the memory on as many "
-    "devices as a case has. The suite roofline measures them with two models; in a suite of your "
-    "own: measurements: {memory: {devices_per_node: [1]}}.",
-    sectioned=True,
-    drawings=(Drawing("roofline"),),
-    answers=("reached", "tflops_per_device", "bound_tflops"),
-    order="reached",
-)  # fmt: skip
+ROOFLINE = declared_table("roofline", rows)
 TABLES = (ROOFLINE,)

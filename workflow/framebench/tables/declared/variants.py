@@ -7,29 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...cases.conditions import KEYS, OF_VARIANT
+from ...cases.conditions import OF_VARIANT
 from ...records.fields.flags import OWN
 from .. import measured
-from ..columns import (
-    CASE_COLUMNS,
-    COLUMNS,
-    NUMBER,
-    TEXT,
-    THOUSANDTHS,
-    WHOLE,
-    Column,
-    Row,
-    interval_cells,
-    shared,
-)
+from ..columns import COLUMNS, OWN_OF_VARIANT, Row, interval_cells
 from ..contests import ON_MACHINE, principal_results
 from ..matched import Judged, Matched, judge
-from ..ratios import VERDICT
 from ..results import CaseResult, flags_of
-from ..table import Drawing, Fields, Inputs, Table
-
-#: Fields in which the variants of one case may differ.
-_OWN = ("framework_version", *OF_VARIANT, "environment")
+from ..table import Fields, Inputs, declared_table
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
@@ -106,10 +91,14 @@ def _row(case: CaseResult, judged: Judged, base_name: str) -> Row:
     base, estimate = judged.matched.base, judged.estimate
     own = base.key.row if base else {**case.key.row, **_NOTHING, "suite_variant": base_name}
     return {
-        "result": case,
-        ON_MACHINE.name: case.conditions.machine,
-        measured.PARAMETERS.name: measured.parameters_text(case.case, case.key.point),
-        **{f"base_{name}": own[name] for name in _OWN},
+        **case.key.row,
+        ON_MACHINE: case.conditions.machine,
+        "parameters": measured.parameters_text(case.case, case.key.point),
+        "metric": case.key.metric,
+        "median": case.throughput,
+        "unit": case.unit,
+        "repeats": len(case.values) or len(case.runs),
+        **{f"base_{name}": own[name] for name in OWN_OF_VARIANT},
         "base_median": base and base.throughput,
         "speedup": estimate and estimate.ratio,
         **interval_cells("speedup", estimate.interval if estimate else None),
@@ -122,51 +111,10 @@ def _row(case: CaseResult, judged: Judged, base_name: str) -> Row:
 
 
 def _behind(row: Row) -> list[tuple[str, Fields]]:
-    base = {name: row[f"base_{name}"] for name in _OWN}
+    base = {name: row[f"base_{name}"] for name in OWN_OF_VARIANT}
     return [(base["suite_variant"], base), (row["suite_variant"], {})]
 
 
-_RATIO = ("speedup", "speedup_ci_low", "speedup_ci_high")
-_NOTHING: Row = {name: False if COLUMNS[name].type == "bool" else "" for name in _OWN}
-VARIANTS = Table(
-    name="variants",
-    title="Variants",
-    explanation="Each variant of a suite against its first one, everything else equal: the ratio, "
-    "above 1 where the variant is better, also of metrics of which less is better. Where there "
-    "are enough pairs of runs close in time, ratio, interval and verdict come from the signed "
-    "ranks of their ratios, else from the medians and the ranks of all repeats.",
-    columns=(
-        *CASE_COLUMNS,
-        ON_MACHINE,
-        measured.PARAMETERS,
-        replace(measured.METRIC, hoisted=True),
-        Column(
-            "base_suite_variant", TEXT, "first variant of the suite", title="against", hoisted=True
-        ),
-        *(
-            replace(COLUMNS[name], name=f"base_{name}", explanation=f"`{name}` of the first "
-                    "variant", value=None, hidden=True, follows="", hoisted=False)
-            for name in _OWN if name != "suite_variant"
-        ),
-        Column(
-            "base_median", NUMBER, "median of the base, in `unit`",
-            form=measured.MEDIAN.form, why=lambda row: "",
-        ),
-        replace(measured.MEDIAN, flagged=False, why=lambda row: ""),
-        *shared("unit"),
-        *(replace(COLUMNS[name], form=THOUSANDTHS) for name in _RATIO),
-        VERDICT,
-        Column("base_repeats", WHOLE, "ok repeats of the base"),
-        *shared("repeats"),
-        Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
-        *shared("reason", "flags"),
-    ),
-    rows=rows,
-    group="Answers",
-    keys=(*KEYS, ON_MACHINE.name, "parameters", "metric", "unit"),
-    drawings=(Drawing("ratios", "Variants against the first"),),
-    answers=("verdict", "speedup", "speedup_ci_low"),
-    order="speedup",
-    behind=_behind,
-)  # fmt: skip
+_NOTHING: Row = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN_OF_VARIANT}
+VARIANTS = declared_table("variants", rows, behind=_behind)
 TABLES = (VARIANTS,)

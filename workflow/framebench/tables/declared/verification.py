@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...cases.names import columns
@@ -21,20 +20,17 @@ from ...records.verifications import (
     bound,
     latest,
 )
-from ..columns import (
-    AXIS_COLUMNS,
-    COLUMNS,
-    NUMBER,
-    SCIENTIFIC,
-    TEXT,
-    VERDICT,
-    YES_NO_OR_NEITHER,
-    Column,
-    Row,
-    shared,
-)
-from ..table import Inputs, Overview, Table
+from ..columns import GROUPS, Row
+from ..table import Inputs, declared_table
 
+#: Columns of a verified case.
+_SUBJECT = (
+    *("framework", "framework_version", "model", "mode", "precision", "compiler"),
+    *GROUPS["axes"],
+    "devices",
+)
+#: Columns that identify a verification.
+_KEYS = (*_SUBJECT, "suite_variant", "variables", "scale")
 SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
 
 
@@ -48,16 +44,12 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 def _rows(verification: VerificationResult) -> Iterator[Row]:
     case = verification.case
-    names = (*(column.name for column in _SUBJECT), "devices")
     subject = {
-        **{
-            name: getattr(case, name)
-            for name in (*names, *(column.name for column in AXIS_COLUMNS))
-        },
+        **{name: getattr(case, name) for name in _SUBJECT},
         "accelerator": verification.accelerator,
         "suite_variant": case.variant,
-        _VARIABLES.name: verification.variables_text,
-        _SCALE.name: verification.scale + (", soft labels" if verification.labels != HARD else ""),
+        "variables": verification.variables_text,
+        "scale": verification.scale + (", soft labels" if verification.labels != HARD else ""),
         "status": verification.status,
         "reason": verification.reason,
     }
@@ -69,31 +61,13 @@ def _rows(verification: VerificationResult) -> Iterator[Row]:
         yield {**subject, **error._asdict(), "bound": limit, "passed": error.is_within(limit)}
 
 
-_SUBJECT = shared("framework", "framework_version", "model", "mode", "precision", "compiler")
-_VARIABLES = Column("variables", TEXT, "environment variables that change the arithmetic")
-_SCALE = Column(
-    "scale",
-    TEXT,
-    "`full`: the model itself; `small`: made small, as its model config says; `own float64 run`: "
-    "a user's own model, against itself in float64 in the same framework; else what made it fit; "
-    "`soft labels`: smoothed and mixed ones",
-)
-_CONDITIONS = (
-    *AXIS_COLUMNS,
-    *shared("suite_variant"),
-    *(_VARIABLES, _SCALE),
-)
-_DEVICES = replace(COLUMNS["devices"], hidden=False)
-
-
 def overview(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield a row per verification with its errors, verdict and reason.
 
     Runs of one case, with and without dropout, share a row."""
-    names = [column.name for column in (*_SUBJECT, *_CONDITIONS, _DEVICES)]
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        parts.setdefault(tuple(row[name] for name in names), []).append(row)
+        parts.setdefault(tuple(row[name] for name in _KEYS), []).append(row)
     for part in parts.values():
         errors = {row["quantity"]: row["error"] for row in part}
         failed = [row for row in part if row["passed"] is False]
@@ -106,7 +80,7 @@ def overview(rows: Sequence[Row]) -> Iterator[Row]:
             verdict, failed = UNSUPPORTED, part
         reason = "; ".join(map(_why, failed))
         yield {
-            **{name: part[0][name] for name in names},
+            **{name: part[0][name] for name in _KEYS},
             **{name: errors.get(name) for name in SHOWN},
             "verdict": verdict,
             "reason": reason,
@@ -159,60 +133,5 @@ def _verdict(verification: VerificationResult) -> str:
     return f"{ended}: {'; '.join(failed)}" if failed else ended
 
 
-VERIFICATION = Table(
-    name="verification",
-    title="Verification",
-    explanation="Each framework started from the same weights and the same batch. Figures are its "
-    "relative errors against a float64 reference that uses no framework: outputs, loss and "
-    "gradients before any step, losses over six optimizer steps. Outputs of generated text are "
-    "the logits of 32 new tokens. Counts must agree exactly. A user's own model is compared with "
-    "itself in float64 in its own framework, which the scale states. All quantities and "
-    "their bounds are in verification.csv.",
-    columns=(
-        *shared("framework", "model", "mode", "precision", "compiler", "devices", "quantity"),
-        Column("error", NUMBER, "relative error against the reference"),
-        Column(
-            "rounding",
-            NUMBER,
-            "the part of the error that rounding explains: of a user's own model what float64 runs "
-            "with slightly moved weights differ by; else 0",
-        ),
-        Column("bound", NUMBER, "largest rest of the error that counts as the same"),
-        Column("passed", YES_NO_OR_NEITHER, "whether the error is within it"),
-        Column("where", TEXT, "the parameter or layer of the largest error"),
-        *shared("framework_version", "accelerator"),
-        *AXIS_COLUMNS,
-        *shared("suite_variant"),
-        _VARIABLES,
-        _SCALE,
-        *shared("status", "reason"),
-    ),
-    rows=rows,
-    group="Verification",
-    heading="Verification",
-    absent="Not verified: these records have no verification results. Make them with: snakemake "
-    "--cores all verification",
-    overview=Overview(
-        (
-            *_SUBJECT,
-            *_CONDITIONS,
-            _DEVICES,
-            *(
-                Column(name, NUMBER, f"error of the {name}", form=SCIENTIFIC, why=lambda row: "")
-                for name in SHOWN
-            ),
-            Column(
-                "verdict",
-                TEXT,
-                "`passed`, `failed`, `partly_fp32`, `unsupported` or `not made`",
-                form=VERDICT,
-            ),
-            *shared("reason"),
-        ),
-        overview,
-        tuple(column.name for column in (*_SUBJECT, *_CONDITIONS, _DEVICES)),
-    ),
-    answers=("verdict", "outputs", "gradients"),
-    order="verdict",
-)
+VERIFICATION = declared_table("verification", rows, overview)
 TABLES = (VERIFICATION,)
