@@ -399,11 +399,18 @@ def test_what_a_device_computes_is_that_of_the_reference(
     assert quantities > expected
 
 
-def test_a_training_step_of_two_devices_is_that_of_the_reference(runs: Runs) -> None:
+@pytest.mark.parametrize("compiled", [False, True], ids=["default", "native"])
+def test_a_training_step_of_two_devices_is_that_of_the_reference(
+    runs: Runs, compiled: bool
+) -> None:
     """Fail if two devices compute another mean of their gradients than the reference.
     The mean is taken in the same way for all models; BERT has sparse gradients, too."""
     runs.require("Collectives")
-    first, second = answers = runs.verified(EMBEDDING, "train", ranks=2)
+    native = runs.declared["native_compiler"]
+    if compiled and native in (None, runs.compiler):
+        pytest.skip("it has no other compiler")
+    compiler = native if compiled else runs.compiler
+    first, second = answers = runs.verified(EMBEDDING, "train", ranks=2, compiler=compiler)
     assert first["checksum"] == pytest.approx(second["checksum"], rel=1e-12)
     for answer in answers:
         assert not beyond(answer["errors"])

@@ -94,23 +94,6 @@ def test_a_step_is_complete_when_synchronize_returns(run: ForkServer) -> None:
     assert actual["pending"] == 0
 
 
-def test_dropout_differs_between_steps_and_ranks_and_repeats_with_the_seed(
-    run: ForkServer,
-) -> None:
-    (actual,) = run("jax.drop_elements")
-    assert len(set(actual["first"])) == 3, "two steps drew the same masks"
-    assert actual["first"] == actual["start"]
-    assert not set(actual["first"]) & set(actual["other"]), "two ranks drew the same masks"
-
-
-def test_optimizers_follow_torch(run: ForkServer) -> None:
-    """Fail if three optimizer steps differ from torch.optim's rules in numpy.
-    AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
-    (actual,) = run("jax.follow_torch")
-    assert actual["sgd"] < 1e-5, "SGD's weight decay is not coupled"
-    assert actual["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
-
-
 def test_ranks_average_gradients_and_keep_their_own_statistics(run: ForkServer) -> None:
     """Fail if ranks do not average gradients, or share their batch statistics.
     In one compiled program, JAX would by default use statistics of the global batch."""
@@ -139,8 +122,3 @@ def test_a_nan_in_the_input_reaches_the_loss(run: ForkServer) -> None:
 def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (actual,) = run("jax.run_out_of_memory")
     assert actual == {"allocation": True, "host": True, "device": True, "shapes": False}
-
-
-def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (actual,) = run("common.refuse_gpu")
-    assert "cuda" in str(actual["reason"])

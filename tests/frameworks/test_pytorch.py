@@ -6,59 +6,10 @@ from typing import Any
 
 import pytest
 
-from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, distance, norm, served
+from .fork_server import BERT_PRODUCTS, RESNET_PRODUCTS, ForkServer, served
 from .programs.small import small_bert, small_images
 
 run = served("pytorch")
-
-
-def test_resnet50_is_version_1_5(run: ForkServer) -> None:
-    (actual,) = run("pytorch.describe_resnet")
-    assert actual["layers"] == 53
-    assert actual["biases"] == 0, "a convolution before a batch normalisation has a bias"
-    strided = actual["strided"]
-    shortcuts = [kernel for name, kernel in strided.items() if "downsample" in name]
-    others = sorted(kernel for name, kernel in strided.items() if "downsample" not in name)
-    assert shortcuts == [1, 1, 1]
-    assert others == [3, 3, 3, 7], "v1.5 strides in the 3x3 convolution, v1 in the first 1x1"
-    assert actual["norms"] == [[1e-05, 0.1]]
-    assert actual["channels_last"]
-
-
-def test_bert_has_a_tied_decoder(run: ForkServer) -> None:
-    (actual,) = run("pytorch.tie_decoder")
-    assert actual["embeddings"] == 1, "the decoder has a weight of its own"
-    assert actual["decoder_biases"] == 1
-    assert actual["epsilons"] == [1e-12]
-    assert actual["tied"], "the decoder does not use the token embedding"
-
-
-def test_bert_layer_equals_pytorchs_own_and_honours_the_mask(run: ForkServer) -> None:
-    (actual,) = run("pytorch.compare_layer")
-    assert actual["difference"] < 1e-5, "a layer computes something else than BERT's encoder layer"
-    assert actual["hidden"] == 0.0, "a token outside the attention mask changes the outputs"
-    assert actual["seen"] > 0.0, "no token is attended to"
-
-
-def test_two_ranks_average_their_gradients(run: ForkServer) -> None:
-    (alone,) = run("pytorch.average", clip=1e9, halves=[0, 1])
-    first, second = run("pytorch.average", ranks=2, clip=1e9)
-    assert first["group"] == "gloo"
-    assert first["total"] == second["total"] == 3.0
-    assert first["loss"] != second["loss"], "both ranks saw the same batch"
-    assert first["gradients"] == second["gradients"], "the ranks' gradients differ"
-    assert distance(first["gradients"], alone["gradients"]) < 1e-5 * norm(alone["gradients"]), (
-        "the gradients of two ranks are not those of one process with both batches"
-    )
-    assert first["checksum"] == second["checksum"]
-    assert first["checksum"] == pytest.approx(alone["checksum"], rel=1e-5)
-
-
-def test_gradients_are_clipped_after_the_all_reduce(run: ForkServer) -> None:
-    first, second = run("pytorch.average", ranks=2, clip=0.01)
-    # the average of two clipped gradients would be shorter than the limit
-    assert norm(first["gradients"]) == pytest.approx(0.01, rel=1e-3)
-    assert first["gradients"] == second["gradients"]
 
 
 @pytest.mark.parametrize(
@@ -148,13 +99,6 @@ def test_a_residual_is_added_where_its_block_put_out(run: ForkServer) -> None:
     assert actual["names"] == ["aten::add_"] * 3
 
 
-def test_inference_gives_logits_without_gradient(run: ForkServer) -> None:
-    (actual,) = run("pytorch.infer")
-    assert actual["shapes"] == [[2, 2, 50], [2, 2]]
-    assert actual["read"] == pytest.approx(actual["mean"], rel=1e-9)
-    assert not actual["gradient"]
-
-
 def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (actual,) = run("pytorch.run_out_of_memory")
     assert actual == {"shape": False, "device": True}
@@ -166,8 +110,3 @@ def test_what_is_copied_to_another_device_arrives(run: ForkServer) -> None:
     assert (actual["before"], actual["after"]) == ([0] * 5, [*range(5)]), "it is the array itself"
     assert actual["dtype"] == "float32"
     assert re.search("CUDA|NVIDIA driver", actual["asked"]), "it was no copy between two GPUs"
-
-
-def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (actual,) = run("common.refuse_gpu")
-    assert "CUDA" in str(actual["reason"])

@@ -9,23 +9,11 @@ from .fork_server import (
     LAYER_PRODUCTS,
     RESNET_PRODUCTS,
     ForkServer,
-    distance,
-    norm,
     served,
 )
 from .programs.small import small_bert, small_images
 
 run = served("tensorflow1")
-
-
-def test_resnet50_strides_pads_and_normalizes_as_version_1_5(run: ForkServer) -> None:
-    (actual,) = run("tensorflow1.describe_resnet")
-    assert actual["layers"] == RESNET_PRODUCTS - 1
-    assert actual["strided"] == [1, 1, 1, 3, 3, 3, 7], "v1.5 strides in the 3x3 convolution"
-    assert actual["symmetric"], "a convolution pads one side more than the other"
-    # tf.nn.fused_batch_norm would make it 1.001e-5.
-    assert actual["epsilons"] == [pytest.approx(1e-7)]
-    assert actual["fed"] == 0, "data are copied to the device in every step"
 
 
 def test_only_a_step_moves_running_statistics(run: ForkServer) -> None:
@@ -39,35 +27,6 @@ def test_only_a_step_moves_running_statistics(run: ForkServer) -> None:
     assert actual["moved"] == actual["statistics"] == 2 * convolutions
     assert actual["trainable"] == 3 * convolutions + 2
     assert not actual["running"]
-
-
-def test_optimizers_follow_torch(run: ForkServer) -> None:
-    """Fail if three optimizer steps differ from torch.optim's rules in numpy.
-    AdamW's gradients are as small as epsilon, which shows an epsilon inside the bias correction."""
-    (actual,) = run("tensorflow1.follow_torch")
-    assert actual["sgd"] < 1e-5, "SGD's weight decay is not coupled"
-    assert actual["adamw"] < 1e-4, "AdamW's epsilon is not outside the bias correction"
-
-
-def test_a_step_clips_the_average_and_decays_last(run: ForkServer) -> None:
-    """Fail if a step does not clip the average, or does not decay last.
-    Unordered operations of a graph run in any order: decay before the forward pass changed
-    gradients."""
-    first, second = run("tensorflow1.clip_and_decay", ranks=2)
-    assert first["reached"] == second["reached"] == 3.0
-    assert first["gradients"] == second["gradients"], "the ranks' gradients differ"
-    assert first["seen"] == second["seen"]
-    # The average of two clipped gradients would be shorter than the limit.
-    length = norm(first["gradients"])
-    assert norm(first["seen"]) == pytest.approx(0.01, rel=1e-3)
-    clipped = [value * 0.01 / length for value in first["gradients"]]
-    assert distance(first["seen"], clipped) < 1e-5 * 0.01, "the step has gradients of its own"
-
-
-@pytest.mark.parametrize("compiler", ["none", "xla"])
-def test_dropout_differs_between_steps_and_ranks(run: ForkServer, compiler: str) -> None:
-    first, second = run("tensorflow1.drop_elements", ranks=2, compiler=compiler)
-    assert len({*first["outputs"], *second["outputs"]}) == 4
 
 
 @pytest.mark.parametrize(
@@ -118,8 +77,3 @@ def test_compiled_raises_where_xla_left_something_out(run: ForkServer) -> None:
 def test_memory_that_ran_out_is_distinguished_from_other_errors(run: ForkServer) -> None:
     (actual,) = run("tensorflow1.run_out_of_memory")
     assert actual == {"allocation": True, "host": True, "missing": False}
-
-
-def test_a_gpu_that_is_not_there_is_unsupported(run: ForkServer) -> None:
-    (actual,) = run("common.refuse_gpu")
-    assert "without CUDA" in str(actual["reason"])

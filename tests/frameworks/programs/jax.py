@@ -6,10 +6,9 @@ from types import SimpleNamespace
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from harness.adapter import Mismatch, RankContext, Unsupported
 
-from .common import flat, optimizer_errors, read_nan
+from .common import flat, read_nan
 from .prelude import RANK, batch_of, built, judged, raised, started
 from .small import small_bert, small_images
 
@@ -129,20 +128,6 @@ def synchronize():
     return {"pending": sum(not array.is_ready() for array in state)}
 
 
-def drop_elements():
-    # without learning, only dropout makes a difference
-    adapter = built(tiny_bert(dropout=0.5, learning_rate=0.0), compiler="jit")
-
-    def losses(rank):
-        rank_context = RankContext(rank, rank, ["rank:0", "rank:1"], "cpu", 1, seed=7)
-        key = adapter._steps.initial(adapter._definition, adapter.model_config, rank_context)[-1]
-        adapter._own = adapter._own._replace(key=adapter._arrays.own(key))
-        return [adapter.read(adapter.step()) for _ in range(3)]
-
-    start = [adapter.read(adapter.step()) for _ in range(3)]
-    return {"start": start, "first": losses(0), "other": losses(1)}
-
-
 def average():
     """Tell a rank's batch statistics, averaged gradients, and how far a clipped step goes."""
     adapter = small_resnet(compiler="jit")
@@ -191,20 +176,6 @@ def run_out_of_memory():
         ),
         "shapes": judged(adapter, lambda: jnp.zeros([2, 3]) @ jnp.zeros([2, 3])),
     }
-
-
-def follow_torch():
-    def by_optax(hyper, starts, steps):
-        optimizer = adapter._optimizers.from_model_config({"hyperparameters": hyper})
-        (weight,) = map(np.float32, starts)
-        state = optimizer.init(weight)
-        for gradients in steps:
-            updates, state = optimizer.update(np.float32(gradients[0]), state, weight)
-            weight = optax.apply_updates(weight, updates)
-        return [np.float64(weight)]
-
-    adapter = started(small_bert())
-    return optimizer_errors(by_optax)
 
 
 def lose_nan():

@@ -9,8 +9,7 @@ import numpy as np
 from harness.adapter import Mismatch, Unsupported
 from mxnet.contrib import amp
 
-from .common import averaged, optimizer_errors
-from .prelude import WORLD, batch_of, built, raised, started
+from .prelude import batch_of, built, raised, started
 from .ranks import answer
 from .small import small_bert, small_images
 
@@ -158,40 +157,3 @@ def end_workers(to_the_end):
     for worker in workers:
         worker.join(120)
     return {"first": first, "rest": rest, "codes": [worker.exitcode for worker in workers]}
-
-
-def average(**options):
-    adapter, actual = averaged(**options)
-    children = [child.pid for child in adapter._group._children] if WORLD > 1 else []
-    adapter.stop()
-    return {**actual, "left": [pid for pid in children if os.path.exists(f"/proc/{pid}")]}
-
-
-def follow_torch():
-    adapter = started(small_bert())
-    mx, optimizers = adapter._mx, adapter._optimizers
-
-    def by_mxnet(hyper, starts, steps):
-        block = mx.gluon.nn.Dense(20, in_units=1)
-        block.initialize()
-        parameters = [block.weight, block.bias]
-        block.weight.set_data(mx.nd.array(starts[0].reshape(20, 1)))
-        block.bias.set_data(mx.nd.array(starts[1]))
-        optimizer = optimizers.from_model_config({"hyperparameters": hyper})
-        trainer = mx.gluon.Trainer(block.collect_params(), optimizer, kvstore=None)
-        for gradients in steps:
-            for parameter, gradient in zip(parameters, gradients):
-                parameter.grad()[:] = mx.nd.array(gradient.reshape(parameter.shape))
-                parameter.data()._fresh_grad = True  # as behind a backward pass
-            if hyper["optimizer"] == "adamw":
-                trainer.optimizer.clip([p.grad() for p in parameters], 1.0)
-            trainer.update(1)
-        return [parameter.data().asnumpy().ravel() for parameter in parameters]
-
-    actual = optimizer_errors(by_mxnet, arrays=2, clip=4e-6)
-    # MXNet's own sums of squares lose 5% in an array of this size
-    many = mx.nd.random.normal(shape=(1 << 23,))
-    optimizer = optimizers.from_model_config(small_bert(clip_global_norm=4e-6))
-    optimizer.clip([many], 1.0)
-    length = np.sqrt((many.asnumpy().astype("float64") ** 2).sum())
-    return {**actual, "clip": abs(float(optimizer.factor.asscalar()) * length / 4e-6 - 1)}

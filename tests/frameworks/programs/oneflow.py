@@ -5,7 +5,7 @@ import time
 import numpy as np
 from harness.adapter import Mismatch
 
-from .common import flat, hide_tokens, optimizer_errors
+from .common import flat
 from .prelude import RANK, batch_of, built, raised, started
 from .small import small_bert, small_images
 
@@ -96,17 +96,6 @@ def normalise():
     return answers
 
 
-def hide():
-    adapter = started(small_bert(), mode="inference")
-    batch = batch_of(adapter.model_config)
-
-    def outputs():
-        adapter.build(batch)  # the same seed: the same weights
-        return flat(adapter.outputs())
-
-    return hide_tokens(batch, outputs)
-
-
 def build_again(compiler):
     adapter = started(small_bert(layers=0), mode="inference", compiler=compiler)
 
@@ -137,47 +126,3 @@ def clip():
         "norm": float(np.sqrt(after @ after)),
         "kept": bool((few[0].numpy() == values[:1] / 1e6).all()),
     }
-
-
-def follow_torch(compiler):
-    adapter = started(small_bert())
-    flow, optimizers = adapter._oneflow, adapter._optimizers
-
-    class Linear(flow.nn.Module):
-        def __init__(self, start):
-            super().__init__()
-            self.weight = flow.nn.Parameter(flow.tensor(start.astype("float32")))
-
-        def forward(self, gradient):
-            return (self.weight * gradient).sum()
-
-    def by_oneflow(hyper, starts, steps):
-        model = Linear(*starts)
-        options = {"hyperparameters": hyper}
-        optimizer = optimizers.from_model_config(model, options, False, clips=True)
-
-        class Step(flow.nn.Graph):
-            def __init__(self):
-                super().__init__()
-                self.model = model
-                self.add_optimizer(optimizer)
-
-            def build(self, gradient):
-                loss = self.model(gradient)
-                loss.backward()
-                return loss
-
-        step = Step()
-        for gradients in steps:
-            gradient = flow.tensor(gradients[0].astype("float32"))
-            if compiler == "graph":
-                step(gradient)
-                continue
-            optimizer.zero_grad(set_to_none=True)
-            model(gradient).backward()
-            optimizer.clip_grad()
-            optimizer.step()
-        return [model.weight.numpy()]
-
-    # the first of AdamW is clipped
-    return optimizer_errors(by_oneflow, clip=5e-6, sizes=(1e-5, 1e-6, 1e-6))

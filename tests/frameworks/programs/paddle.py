@@ -8,57 +8,7 @@ import paddle
 from harness.adapter import Mismatch, Unsupported
 
 from .prelude import NO_GPU, built, judged, raised, started
-from .small import model_config_of, small_bert, small_images
-
-
-def describe_resnet():
-    adapter = started(model_config_of("resnet50_v1.5"))
-    model = adapter._definition.build(adapter.model_config)
-    layers = dict(model.named_sublayers())
-    convolutions = {n: m for n, m in layers.items() if isinstance(m, paddle.nn.Conv2D)}
-    norms = [m for m in layers.values() if isinstance(m, paddle.nn.BatchNorm2D)]
-    trainable = [p for p in model.parameters() if not p.stop_gradient]
-    return {
-        "parameters": sum(int(p.size) for p in trainable),
-        "all": sum(int(p.size) for p in model.parameters()),
-        "layers": len(convolutions),
-        "biases": sum(m.bias is not None for m in convolutions.values()),
-        "strided": sorted(m._kernel_size[0] for m in convolutions.values() if m._stride == [2, 2]),
-        "norms": sorted({(m._epsilon, round(m._momentum, 6)) for m in norms}),
-        "deviation": float(layers["layer4.2.conv2"].weight.std()),
-    }
-
-
-def follow_rule(model_config):
-    """Tell how far two updates are from the rule on the gradients of the adapter."""
-    adapter = built(model_config)
-    hyper = model_config["hyperparameters"]
-    before = adapter.weights()
-    moments = {name: [np.zeros(value.shape)] * 2 for name, value in before.items()}
-    worst = 0.0
-    for number in (1, 2):
-        gradients = {n: g.astype("float64") for n, g in adapter.gradients().items()}
-        length = np.sqrt(sum((g**2).sum() for g in gradients.values()))
-        adapter.step()
-        after = adapter.weights()
-        for name, g in gradients.items():
-            w, (m, v) = before[name].astype("float64"), moments[name]
-            if hyper["optimizer"] == "sgd":
-                m = hyper["momentum"] * m + g + hyper["weight_decay"] * w
-                change = -hyper["learning_rate"] * m
-            else:
-                g = g * min(1.0, hyper["clip_global_norm"] / length)
-                m = hyper["beta1"] * m + (1 - hyper["beta1"]) * g
-                v = hyper["beta2"] * v + (1 - hyper["beta2"]) * g**2
-                scale = hyper["learning_rate"] / (1 - hyper["beta1"] ** number)
-                root = np.sqrt(v / (1 - hyper["beta2"] ** number))
-                change = -scale * m / (root + hyper["epsilon"])
-                change -= hyper["learning_rate"] * hyper["weight_decay"] * w
-            moments[name] = [m, v]
-            size = max(np.linalg.norm(change), 1e-3 * np.linalg.norm(w))
-            worst = max(worst, float(np.linalg.norm(after[name] - w - change) / size))
-        before = after
-    return {"worst": worst, "length": float(length)}
+from .small import small_bert, small_images
 
 
 def trace(model_config, compiler):
@@ -123,15 +73,6 @@ def refuse_builds():
     return {
         "cinn": raised(Unsupported, lambda: started(small_bert(), compiler="cinn")),
         "cuda": raised(Unsupported, lambda: started(small_bert(), rank_context=NO_GPU)),
-    }
-
-
-def load_too_little():
-    adapter = built(small_images())
-    weights = adapter.weights()
-    return {
-        "shape": weights["layer1.0.conv2.weight"].shape,
-        "missing": raised(KeyError, lambda: adapter.load_weights(weights)),
     }
 
 

@@ -10,110 +10,8 @@ from harness.adapter import Mismatch, Unsupported
 from harness.measuring.loading import PACKAGE
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .common import batch_of_halves
-from .prelude import RANK, SEQUENCE, built, judged, raised, started
+from .prelude import built, judged, raised, started
 from .small import model_config_of, small_bert
-
-
-def describe_resnet():
-    adapter = started(model_config_of("resnet50_v1.5"))
-    model = adapter._definition.build(adapter.model_config)
-    convolutions = {n: m for n, m in model.named_modules() if isinstance(m, torch.nn.Conv2d)}
-    norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
-    return {
-        "layers": len(convolutions),
-        "biases": sum(m.bias is not None for m in convolutions.values()),
-        "strided": {n: m.kernel_size[0] for n, m in convolutions.items() if m.stride == (2, 2)},
-        "norms": sorted({(m.eps, m.momentum) for m in norms}),
-        "channels_last": all(
-            m.weight.is_contiguous(memory_format=torch.channels_last) for m in convolutions.values()
-        ),
-    }
-
-
-def tie_decoder():
-    small = built(small_bert(), mode="inference")
-    model = small._model
-    shapes = [tuple(p.shape) for p in model.parameters()]
-    before = small.read(small.step()[:1])
-    with torch.no_grad():  # only the decoder can see a token that no sequence holds
-        used = set(small._micro_batches[0].inputs[0].flatten().tolist())
-        unused = next(token for token in range(50) if token not in used)
-        small._model.embeddings.token.weight[unused] += 1.0
-    return {
-        "embeddings": shapes.count((50, 32)),
-        "decoder_biases": shapes.count((50,)),
-        "epsilons": sorted({m.eps for m in model.modules() if isinstance(m, torch.nn.LayerNorm)}),
-        "tied": small.read(small.step()[:1]) != before,
-    }
-
-
-def compare_layer():
-    adapter = built(small_bert(), mode="inference")
-    layer = adapter._model.layers[0]
-    own = torch.nn.TransformerEncoderLayer(
-        32, 4, 64, dropout=0.0, activation="gelu", layer_norm_eps=1e-12, batch_first=True
-    )
-    attention = layer.attention
-    projections = (attention.query, attention.key, attention.value)
-    state = {
-        "self_attn.in_proj_weight": torch.cat([p.weight for p in projections]),
-        "self_attn.in_proj_bias": torch.cat([p.bias for p in projections]),
-    }
-    for name, module in {
-        "self_attn.out_proj": attention.output,
-        "linear1": layer.intermediate,
-        "linear2": layer.output,
-        "norm1": layer.attention_norm,
-        "norm2": layer.output_norm,
-    }.items():
-        state |= {f"{name}.{key}": value for key, value in module.state_dict().items()}
-    own.load_state_dict(state)
-    x = torch.randn(2, SEQUENCE, 32)
-    mask = torch.ones(2, SEQUENCE, dtype=torch.bool)
-    mask[:, -3:] = False
-    own.train()  # not its fused inference path
-    with torch.no_grad():
-        actual = layer(x, mask[:, None, None, :])
-        difference = (actual - own(x, src_key_padding_mask=~mask)).abs().max()
-
-    inputs = adapter._micro_batches[0].inputs
-    token_ids, segment_ids, attention_mask, positions = (t.clone() for t in inputs)
-    positions[:] = torch.arange(positions.shape[1])
-    attention_mask[:, -1] = 0
-
-    def outputs():
-        with torch.no_grad():
-            logits = adapter._model(token_ids, segment_ids, attention_mask, positions)
-            return torch.cat([t.flatten() for t in logits])
-
-    before = outputs()
-    token_ids[:, -1] = (token_ids[:, -1] + 1) % 50
-    hidden = (outputs() - before).abs().max()
-    token_ids[:, -2] = (token_ids[:, -2] + 1) % 50
-    return {
-        "difference": difference.item(),
-        "hidden": hidden.item(),
-        "seen": (outputs() - before).abs().max().item(),
-    }
-
-
-def average(clip, halves=(RANK,)):
-    """Gradients in the optimizer's first step, the weights after it, and the loss."""
-    model_config = small_bert(clip_global_norm=clip)
-    adapter = started(model_config)
-    adapter.build(batch_of_halves(model_config, halves))
-    loss = adapter.read(adapter.step())
-    gradients = torch.cat([p.grad.flatten() for p in adapter._model.parameters()])
-    answers = {
-        "gradients": gradients.tolist(),
-        "loss": loss,
-        "checksum": adapter.weights_checksum(),
-        "total": adapter.all_reduce(RANK + 1.0),
-        "group": adapter.settings()["process_group"],
-    }
-    adapter.stop()
-    return answers
 
 
 def trace_amp(model_config):
@@ -220,18 +118,6 @@ def add_residuals():
     with Sums() as sums, torch.inference_mode():
         small.step()
     return {"names": sums.names}
-
-
-def infer():
-    adapter = built(small_bert(dropout=0.5), mode="inference")
-    outputs = adapter.step()
-    mean = torch.cat([o.flatten() for o in outputs]).double().mean().item()
-    return {
-        "shapes": [list(o.shape) for o in outputs],
-        "mean": mean,
-        "read": adapter.read(outputs),
-        "gradient": any(o.requires_grad for o in outputs),
-    }
 
 
 def run_out_of_memory():

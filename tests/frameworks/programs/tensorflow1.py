@@ -3,8 +3,8 @@
 import numpy as np
 from harness.adapter import ExecutedMatmul, Mismatch, Unsupported
 
-from .common import flat, optimizer_errors
-from .prelude import RANK, batch_of, built, judged, raised, started
+from .common import flat
+from .prelude import batch_of, built, judged, raised, started
 from .small import small_bert, small_images
 
 
@@ -14,31 +14,6 @@ def state(adapter):
 
 def nodes(adapter, kind):
     return [op for op in adapter._run.graph.get_operations() if op.type == kind]
-
-
-def describe_resnet():
-    model_config = small_images()
-    model_config["hyperparameters"]["batch_norm_epsilon"] = 1e-7
-    adapter = built(model_config, mode="inference")
-    convolutions = nodes(adapter, "Conv2D")
-
-    def kernel(op):
-        return op.inputs[1].shape[0].value
-
-    return {
-        "layers": len(convolutions),
-        "strided": sorted(kernel(op) for op in convolutions if op.get_attr("strides")[1] == 2),
-        "symmetric": all(
-            op.get_attr("padding") != b"SAME" or kernel(op) == 1 for op in convolutions
-        )
-        and all(
-            op.get_attr("explicit_paddings") == [0, 0] + [kernel(op) // 2] * 4 + [0, 0]
-            for op in convolutions
-            if op.get_attr("padding") == b"EXPLICIT"
-        ),
-        "epsilons": sorted({op.get_attr("epsilon") for op in nodes(adapter, "FusedBatchNormV3")}),
-        "fed": len(nodes(adapter, "Placeholder")),
-    }
 
 
 def move_statistics():
@@ -59,34 +34,6 @@ def move_statistics():
         "trainable": len(adapter.weights()),
         "running": any("running" in n for n in adapter.weights()),
     }
-
-
-def clip_and_decay():
-    """Gradients in the optimizer: its first moment holds a tenth of them."""
-    model_config = small_bert(layers=0, clip_global_norm=0.01, weight_decay=100.0)
-    adapter = started(model_config)
-    reached = adapter.all_reduce(RANK + 1.0)  # the harness asks before the model is there
-    adapter.build(batch_of(model_config, rank=RANK))
-    gradients = flat(adapter.gradients().values())
-    adapter.step()
-    moments = {
-        v.op.name: v
-        for v in adapter._run.graph.get_collection("variables")
-        if v.op.name.endswith("/Adam")
-    }
-    names = [variable.op.name for variable in adapter._model.values()]
-    seen = flat(adapter._run.run([moments[name + "/Adam"] for name in names])) / 0.1
-    answers = {"reached": reached, "gradients": gradients.tolist(), "seen": seen.tolist()}
-    adapter.stop()
-    return answers
-
-
-def drop_elements(compiler):
-    adapter = started(small_bert(dropout=0.5, layers=0), compiler=compiler)
-    adapter.build(batch_of(adapter.model_config))
-    answers = {"outputs": [float(flat(adapter.outputs()).sum()) for _ in range(2)]}
-    adapter.stop()
-    return answers
 
 
 def trace(model_config):
@@ -167,22 +114,3 @@ def run_out_of_memory():
         "host": adapter.out_of_memory(MemoryError()),
         "missing": judge(lambda: tf.io.read_file("/no/such/file")),
     }
-
-
-def follow_torch():
-    def by_tensorflow(hyper, starts, steps):
-        with tf.Graph().as_default():
-            variable = tf.Variable(starts[0].astype("float32"), use_resource=True)
-            gradient = tf.placeholder(tf.float32, [20])
-            rate = tf.Variable(hyper["learning_rate"], trainable=False, use_resource=True)
-            optimizer = optimizers.from_model_config({"hyperparameters": hyper}, rate, {})
-            update = optimizer.apply_gradients([(gradient, variable)])
-            session = tf.Session(config=adapter._config)
-            session.run(tf.global_variables_initializer())
-            for (value,) in steps:
-                session.run(update, {gradient: value})
-            return [session.run(variable)]
-
-    adapter = started(small_bert())
-    tf, optimizers = adapter._tf, adapter._optimizers
-    return optimizer_errors(by_tensorflow)
