@@ -53,9 +53,10 @@ class Primitives(Compiled):
         try:
             return super().repeated(function, operands)
         except tf.errors.OpError as error:
-            if "not supported" not in error.message:
+            refusals = [line for line in error.message.splitlines() if "not supported" in line]
+            if not refusals:
                 raise
-            raise Unsupported(f"TensorFlow: {error.message.strip().splitlines()[0]}") from error
+            raise Unsupported(f"TensorFlow: {refusals[0].strip()}") from error
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         rows, columns = shape.padding
