@@ -29,6 +29,7 @@ ORDER = [
     "device_memory",
     "loader",
     "batch_input",
+    "primitives",
     "common_capabilities",
     "layerwise",
     "variables",
@@ -73,6 +74,7 @@ OF_ADAPTERS = {
     *(
         "loader",
         "batch_input",
+        "primitives",
         "common_capabilities",
         "layerwise",
         "step_breakdown",

@@ -10,7 +10,7 @@ import optax
 from harness.adapter import Mismatch, RankContext, Unsupported
 
 from .common import flat, optimizer_errors, read_nan
-from .prelude import RANK, batch_of, built, judged, raised, started
+from .prelude import RANK, batch_of, built, judged, library, module_of, raised, started
 from .small import small_bert, small_images
 
 
@@ -29,10 +29,10 @@ def take_broken_plugin():
         raise RuntimeError("Unable to load cuPTI. Is it installed?")
 
     plugin = SimpleNamespace(name="xla_cuda13", load=lambda: SimpleNamespace(initialize=initialize))
-    adapter = started(small_bert(layers=0))
-    adapter._devices.entry_points = lambda group: [plugin]
+    started(small_bert(layers=0))
+    module_of("devices").entry_points = lambda group: [plugin]
     rank_context = RankContext(0, 0, ["rank:0"], "cuda", 1, 0)
-    return {"reason": raised(Mismatch, lambda: adapter._devices.take(rank_context))}
+    return {"reason": raised(Mismatch, lambda: module_of("devices").take(rank_context))}
 
 
 def probe_amp():
@@ -73,11 +73,11 @@ def refuse_amp(widened):
 def trace(model_config, precision):
     adapter = started(model_config)
     adapter.case = adapter.case._replace(precision=precision)
-    adapter._devices.probe = lambda dtype: {}
-    adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)
+    module_of("devices").probe = lambda dtype: {}
+    adapter._dtype = module_of("devices").compute_dtype(precision, adapter._device)
     adapter.build(batch_of(adapter.model_config))
     master = sorted({str(a.dtype) for a in adapter._shared.parameters.values()})
-    outputs = adapter._jax.eval_shape(adapter._logits, *adapter._local_arguments())
+    outputs = library().eval_shape(adapter._logits, *adapter._local_arguments())
     logits = sorted({str(output.dtype) for output in outputs})
     return {
         "matmul_dtypes": adapter.matmul_dtypes(),
@@ -91,7 +91,7 @@ def let_products_become_tf32():
     adapter = started(small_bert(), mode="inference")
     adapter.build(batch_of(adapter.model_config))
     before = adapter.matmul_dtypes()
-    adapter._jax.config.update("jax_default_matmul_precision", None)
+    library().config.update("jax_default_matmul_precision", None)
     adapter.build(batch_of(adapter.model_config))
     return {"before": before, "after": adapter.matmul_dtypes()}
 
@@ -125,7 +125,7 @@ def synchronize():
     adapter = built(tiny_bert())
     adapter.step()
     adapter.synchronize()
-    state = adapter._jax.tree.leaves((adapter._shared, adapter._own, adapter._latest))
+    state = library().tree.leaves((adapter._shared, adapter._own, adapter._latest))
     return {"pending": sum(not array.is_ready() for array in state)}
 
 
@@ -135,7 +135,9 @@ def drop_elements():
 
     def losses(rank):
         rank_context = RankContext(rank, rank, ["rank:0", "rank:1"], "cpu", 1, seed=7)
-        key = adapter._steps.initial(adapter._definition, adapter.model_config, rank_context)[-1]
+        key = module_of("steps").initial(adapter._definition, adapter.model_config, rank_context)[
+            -1
+        ]
         adapter._own = adapter._own._replace(key=adapter._arrays.own(key))
         return [adapter.read(adapter.step()) for _ in range(3)]
 
@@ -152,7 +154,7 @@ def average():
     adapter.build(batch_of(adapter.model_config, rank=RANK))
     start = adapter.weights()
     loss = adapter.read(adapter.step())
-    own = adapter._data_parallel.local(adapter._own.statistics)
+    own = module_of("parallel.data_parallel").local(adapter._own.statistics)
     own = {name: np.array(array) for name, array in own.items()}
     moved = [start[name] - array for name, array in adapter.weights().items()]
     adapter.load_weights({**start, **own})
@@ -162,7 +164,7 @@ def average():
         return flat(np.asarray(arrays[name]).ravel()[:50] for name in sorted(arrays)).tolist()
 
     # what op-by-op steps do with the gradients of a rank
-    single = adapter._jax.jit(adapter._observed)(*adapter._local_arguments())[2]
+    single = library().jit(adapter._observed)(*adapter._local_arguments())[2]
     by_operation = adapter._ranks.average(single)
     answers = {
         "moved": float(np.sqrt(sum((array.astype("d") ** 2).sum() for array in moved))),
@@ -185,7 +187,7 @@ def run_out_of_memory():
         "allocation": judged(adapter, lambda: jnp.zeros(1 << 46).block_until_ready()),
         "host": adapter.out_of_memory(MemoryError()),
         "device": adapter.out_of_memory(
-            adapter._jax.errors.JaxRuntimeError(
+            library().errors.JaxRuntimeError(
                 "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes"
             )
         ),
@@ -195,7 +197,7 @@ def run_out_of_memory():
 
 def follow_torch():
     def by_optax(hyper, starts, steps):
-        optimizer = adapter._optimizers.from_model_config({"hyperparameters": hyper})
+        optimizer = module_of("optimizers").from_model_config({"hyperparameters": hyper})
         (weight,) = map(np.float32, starts)
         state = optimizer.init(weight)
         for gradients in steps:
@@ -203,7 +205,7 @@ def follow_torch():
             weight = optax.apply_updates(weight, updates)
         return [np.float64(weight)]
 
-    adapter = started(small_bert())
+    started(small_bert())
     return optimizer_errors(by_optax)
 
 

@@ -10,7 +10,7 @@ from harness.adapter import Mismatch, Unsupported
 from mxnet.contrib import amp
 
 from .common import averaged, optimizer_errors
-from .prelude import WORLD, batch_of, built, raised, started
+from .prelude import WORLD, batch_of, built, library, module_of, raised, started
 from .ranks import answer
 from .small import small_bert, small_images
 
@@ -39,7 +39,7 @@ def train_in_bfloat16(compiler):
     return {
         "matmul_dtypes": adapter.matmul_dtypes(),
         "loss": adapter.read(adapter.step()),
-        "logits": str(adapter._forward()[0].dtype),
+        "logits": str(adapter.logits()[0].dtype),
         "amp": adapter.settings()["amp_dtype"],
     }
 
@@ -62,7 +62,7 @@ def refuse_bfloat16():
     return {
         "reason": raised(
             Unsupported,
-            lambda: adapter._devices.set_precision("amp", adapter._context, ("batch_dot",)),
+            lambda: module_of("devices").set_precision("amp", adapter._context, ("batch_dot",)),
         )
     }
 
@@ -122,7 +122,7 @@ def kill_ranks(folder):
 
 def run_out_of_memory():
     adapter = started(small_bert())
-    nd = adapter._mx.nd
+    nd = library().nd
 
     def judge(action):
         try:
@@ -168,8 +168,8 @@ def average(**options):
 
 
 def follow_torch():
-    adapter = started(small_bert())
-    mx, optimizers = adapter._mx, adapter._optimizers
+    started(small_bert())
+    mx, optimizers = library(), module_of("optimizers")
 
     def by_mxnet(hyper, starts, steps):
         block = mx.gluon.nn.Dense(20, in_units=1)

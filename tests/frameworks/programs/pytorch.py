@@ -11,7 +11,7 @@ from harness.measuring.loading import PACKAGE
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .common import batch_of_halves
-from .prelude import RANK, SEQUENCE, built, judged, raised, started
+from .prelude import RANK, SEQUENCE, built, judged, module_of, raised, started
 from .small import model_config_of, small_bert
 
 
@@ -197,9 +197,11 @@ def use_zentorch():
 def freeze():
     inductor = torch._inductor.config
     model, frozen = torch.nn.Linear(1, 1).eval(), {}
-    adapter = started(small_bert(), mode="inference")
+    started(small_bert(), mode="inference")
     for device in ("cuda", "cpu"):
-        adapter._compiler.compile_module(model, "inductor:max-autotune", torch.device(device), True)
+        module_of("compiler").compile_module(
+            model, "inductor:max-autotune", torch.device(device), True
+        )
         frozen[device] = inductor.freezing
     return frozen
 

@@ -5,7 +5,7 @@ import numpy as np
 from harness.adapter import Mismatch
 
 from .common import batch_of_halves, flat, hide_tokens, optimizer_errors
-from .prelude import RANK, WORLD, batch_of, built, judged, raised, started
+from .prelude import RANK, WORLD, batch_of, built, judged, library, module_of, raised, started
 from .small import model_config_of, small_bert, small_images
 
 
@@ -73,7 +73,7 @@ def honour_mask():
     adapter.build(batch)
 
     def outputs():
-        adapter._step_batch = {name: adapter._tf.constant(array) for name, array in batch.items()}
+        adapter._step_batch = {name: library().constant(array) for name, array in batch.items()}
         return flat(adapter.step())
 
     handle = adapter.step()
@@ -163,7 +163,7 @@ def trace_amp(model_config):
 def scale_loss():
     adapter = started(small_bert(layers=1), precision="amp")
     adapter._policy = "mixed_float16"  # as on a GPU without bfloat16
-    adapter._tf.keras.mixed_precision.set_global_policy("mixed_float16")
+    library().keras.mixed_precision.set_global_policy("mixed_float16")
     adapter.build(batch_of(adapter.model_config))
     scale = adapter._optimizer.dynamic_scale
 
@@ -187,7 +187,7 @@ def scale_loss():
 
 def compile_nothing():
     adapter = started(small_bert(layers=0), compiler="xla")
-    steps = adapter._steps
+    steps = module_of("steps")
     original = steps.training
     steps.training = lambda *arguments: original(*arguments[:-1], False)
     adapter.build(batch_of(adapter.model_config))
@@ -197,7 +197,7 @@ def compile_nothing():
 
 def run_out_of_memory():
     adapter = started(small_bert())
-    tf = adapter._tf
+    tf = library()
     full = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate"
     return {
         "xla": adapter.out_of_memory(tf.errors.InternalError(None, None, full)),
@@ -213,6 +213,6 @@ def follow_torch():
             optimizer.apply([tf.constant(gradients[0].astype("float32"))], [variable])
         return [variable.numpy()]
 
-    adapter = started(small_bert())
-    tf, optimizers = adapter._tf, adapter._optimizers
+    started(small_bert())
+    tf, optimizers = library(), module_of("optimizers")
     return optimizer_errors(by_tensorflow)
