@@ -20,7 +20,7 @@ from harness.adapter import Mismatch, Unsupported
 from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
 from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
-from harness.machine.processor import processor
+from harness.machine.hardware import processor
 from harness.measuring.checks import check_batches
 from harness.messages.report import error_text
 from harness.nodes import node, nodes

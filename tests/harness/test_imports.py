@@ -26,6 +26,7 @@ ORDER = [
     "overlapping",
     "sharded",
     "transfers",
+    "primitives",
     "device_memory",
     "loader",
     "batch_input",
@@ -70,6 +71,7 @@ OF_ADAPTERS = {
         "overlapping",
         "sharded",
         "transfers",
+        "primitives",
     ),
     *(
         "loader",

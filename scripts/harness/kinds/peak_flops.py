@@ -17,7 +17,7 @@ from core import precisions
 
 from harness.adapter import Collectives, PeakMatmul, Unsupported, require
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
-from harness.measuring import math_library
+from harness.measuring import libraries
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores
 from harness.measuring.micro.matmuls import chained_matmul
@@ -66,7 +66,8 @@ class PeakFlopsKind(Kind):
         case, here = context.workload.case, context.rank_context
         is_full = precisions.baseline(case.precision) is None
         if here.accelerator == "cpu" and here.world_size == 1 and is_full:
-            library = math_library.ask(context.workload, here, context.fields["sustained"]["size"])
+            size = context.fields["sustained"]["size"]
+            library = libraries.ask_matmul_library(context.workload, here, size)
             if library:
                 context.fields["library"] = library
 

@@ -13,7 +13,7 @@ from core import axes, inputs, own_axes
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
 from harness.machine import allocator
-from harness.measuring.warm_up import FEWEST
+from harness.measuring.step_counts import FEWEST
 from harness.processes.memory import parse_limit
 from harness.request import declaration, own_model
 from harness.request.secret import is_secret, kind_of, private_variables
