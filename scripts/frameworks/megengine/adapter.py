@@ -21,7 +21,7 @@ from harness.primitives import Primitives
 if TYPE_CHECKING:
     import megengine
 
-    from . import operations, optimizers
+    from . import matmuls, optimizers
 
 
 class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Checkpointing):
@@ -30,16 +30,16 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
     KEEPS_RANDOM = False  # nothing returns the state of its generators
 
     def import_framework(self) -> None:
-        global megengine, operations, optimizers
+        global megengine, matmuls, optimizers
         import megengine
 
-        from . import operations, optimizers
+        from . import matmuls, optimizers
 
     def start(self) -> None:
         self.import_framework()
         if self.rank_context.accelerator != "cpu":
             raise Unsupported("MegEngine has been tried on CPUs alone")
-        operations.require_precision(self.case.precision)
+        matmuls.require_precision(self.case.precision)
         # "cpu0" computes in one thread, "multithreadN:0" in N
         threads = self.rank_context.threads
         self._device = "cpu0" if threads == 1 else f"multithread{threads}:0"
@@ -132,7 +132,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
         }
 
     def state(self) -> Dict[str, Variable]:
-        return operations.state_of(self._model)
+        return matmuls.state_of(self._model)
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.numpy()
@@ -149,7 +149,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
         return self._forward()
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        return operations.watched(self._model, self._forward)
+        return matmuls.watched(self._model, self._forward)
 
     def primitives(self) -> Primitives:
         from . import micro

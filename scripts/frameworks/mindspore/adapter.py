@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mindspore import ops
     from mindspore.graph.api import _pynative_executor
 
-    from . import matmuls, optimizers, programs, steps
+    from . import compiler, matmuls, optimizers, steps
     from .parallel import data_parallel
 
 #: Shared endings of names that MindSpore has others for.
@@ -50,7 +50,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     KEEPS_RANDOM = False  # a seed set again draws other dropout masks
 
     def import_framework(self) -> None:
-        global mindspore, ops, _pynative_executor, matmuls, optimizers, programs, steps
+        global mindspore, ops, _pynative_executor, compiler, matmuls, optimizers, steps
         global data_parallel
         # oneDNN's, read when it is loaded
         os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
@@ -63,7 +63,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         from mindspore.graph.api import _pynative_executor
 
         # All that imports MindSpore at its top: from here on it is there.
-        from . import matmuls, optimizers, programs, steps
+        from . import compiler, matmuls, optimizers, steps
         from .parallel import data_parallel
 
     def start(self) -> None:
@@ -103,7 +103,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
             keep = cell.keep_prob if cell.p is None else 1.0 - cell.p
             cell.dropout = ops.Dropout(keep, seed, number)
         parameters = self._trainable() if self.trains else {}
-        self._programs = programs.Programs(
+        self._programs = compiler.Programs(
             *(self._definition, self._network, self.model_config),
             *([*parameters.values()], self._is_compiled),
         )
@@ -242,7 +242,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return matmuls.result_dtypes(self._network, lambda: forward(self._batches[0]))
 
     def compiled(self) -> Dict[str, Any]:
-        return programs.proof() if self._is_compiled else {}
+        return compiler.proof() if self._is_compiled else {}
 
     def step_parts(self) -> List[StepPart]:
         parts = {"forward": self._forward, "backward": self._differentiate}
@@ -263,7 +263,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
-        compiled = programs.compiled if self._is_compiled else None
+        compiled = compiler.compiled if self._is_compiled else None
         (prompts,) = self._definition.inputs(self._batches[0])
         self._generator = generator(self._network, prompts, new_tokens, compiled)
 

@@ -24,7 +24,7 @@ from harness.step_breakdown import StepPart, program_parts
 if TYPE_CHECKING:
     import oneflow
 
-    from . import devices, graphs, matmuls, optimizers
+    from . import compiler, devices, matmuls, optimizers
     from .parallel import data_parallel
 
 
@@ -34,7 +34,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     KEEPS_RANDOM = False  # behind set_rng_state it draws other numbers than behind get_rng_state
 
     def start(self) -> None:
-        global oneflow, devices, graphs, matmuls, optimizers, data_parallel
+        global oneflow, compiler, devices, matmuls, optimizers, data_parallel
         # OneFlow reads these when it is imported.
         os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
         # OneFlow's layers read it when they are made. Channels last: Tensor Cores take it without
@@ -48,7 +48,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         import oneflow
 
         # All that imports OneFlow at its top: from here on it is there.
-        from . import devices, graphs, matmuls, mixed_precision, optimizers
+        from . import compiler, devices, matmuls, optimizers
         from .parallel import data_parallel
 
         self._device = devices.take(self.rank_context)
@@ -56,7 +56,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
         if is_mixed(self.case.precision):
-            self._amp = mixed_precision.amp_dtype(
+            self._amp = devices.amp_dtype(
                 self.case.precision, self._device, self._graph_mode, self.trains
             )
         self._definition: Any = self.definition()
@@ -147,10 +147,10 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             self._batch = data_parallel.join(self._batch, self._device)
         if self.trains:
             self._optimizer = self._make_optimizer()
-            self._graph = graphs.Training(*self._graph_parts(), self._optimizer)
-            graphs.compile_graph(self._graph, self._batch)
+            self._graph = compiler.Training(*self._graph_parts(), self._optimizer)
+            compiler.compile_graph(self._graph, self._batch)
         else:
-            self._graph = self._compiled(graphs.Forward)
+            self._graph = self._compiled(compiler.Forward)
 
     def _graph_parts(self) -> Tuple[Any, Any, Any, Any]:
         return self._definition, self._model, self.model_config, self._amp
@@ -159,7 +159,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         """Return the graph of this ``kind`` beside the step's, compiled when it is first wanted."""
         if kind not in self._side_graphs:
             graph = kind(*self._graph_parts())
-            graphs.compile_graph(graph, self._batch)
+            compiler.compile_graph(graph, self._batch)
             self._side_graphs[kind] = graph
         return self._side_graphs[kind]
 
@@ -211,8 +211,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             "amp_dtype": None if self._amp is None else str(self._amp).replace("oneflow.", ""),
         }
         if self._graph_mode:
-            settings["graph"] = graphs.OPTIONS
-            settings["dropout_has_seeds"] = graphs.dropout_has_seeds(self._graph)
+            settings["graph"] = compiler.OPTIONS
+            settings["dropout_has_seeds"] = compiler.dropout_has_seeds(self._graph)
         if self.rank_context.world_size > 1:
             settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
         if self.trains:
@@ -235,7 +235,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
 
     def raw_gradients(self) -> Dict[str, Any]:
         if self._graph_mode:
-            gradients = self._compiled(graphs.Gradients)(self._batch)
+            gradients = self._compiled(compiler.Gradients)(self._batch)
         else:
             self.differentiate()
             gradients = [parameter.grad for parameter in self._model.parameters()]
@@ -243,19 +243,19 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
 
     def logits(self) -> Sequence[Any]:
         if self._graph_mode:
-            return self._compiled(graphs.Forward)(self._batch)
+            return self._compiled(compiler.Forward)(self._batch)
         with oneflow.no_grad():
             return self._forward(self._model)
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._graph_mode:
-            graph = self._compiled(graphs.Forward) if forward_only else self._graph
+            graph = self._compiled(compiler.Forward) if forward_only else self._graph
             return matmuls.compiled(graph, self.rank_context.world_size)
         forward = self._model.forward  # without the hooks of DistributedDataParallel
         return matmuls.watched(self._model, lambda: self._forward(forward))
 
     def compiled(self) -> Dict[str, Any]:
-        return graphs.proof(self._graph)
+        return compiler.proof(self._graph)
 
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
@@ -268,7 +268,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             # next forward pass: gradients of passes without it stay this rank's.
             return super().step_parts()
         several = self.rank_context.world_size > 1
-        forward, gradients = map(self._compiled, (graphs.Forward, graphs.Gradients))
+        forward, gradients = map(self._compiled, (compiler.Forward, compiler.Gradients))
         programs = {
             "forward": lambda: forward(self._batch),
             "backward+all_reduce" if several else "backward": lambda: gradients(self._batch),

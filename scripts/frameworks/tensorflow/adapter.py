@@ -31,7 +31,7 @@ from harness.step_breakdown import StepPart, program_parts
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from . import devices, generation, graphs, optimizers, steps
+    from . import devices, generation, matmuls, optimizers, steps
 
 # The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
 # before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
@@ -63,7 +63,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     FROM_DLPACK = "experimental.dlpack.from_dlpack"
 
     def import_framework(self) -> None:
-        global tf, devices, generation, graphs, optimizers, steps
+        global tf, devices, generation, matmuls, optimizers, steps
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
@@ -76,7 +76,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, generation, graphs, optimizers, steps
+        from . import devices, generation, matmuls, optimizers, steps
 
         tf.get_logger().setLevel("ERROR")
 
@@ -273,8 +273,8 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
-            return graphs.sized_matmuls(self._forward.get_concrete_function(self._batch))
-        return graphs.matmuls(self._step)
+            return matmuls.sized_matmuls(self._forward.get_concrete_function(self._batch))
+        return matmuls.matmuls(self._step)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
@@ -283,10 +283,10 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return graphs.result_dtypes(self._forward.get_concrete_function(self._batch))
+        return matmuls.result_dtypes(self._forward.get_concrete_function(self._batch))
 
     def compiled(self) -> Dict[str, Any]:
-        functions = graphs.xla_functions(self._proved)
+        functions = matmuls.xla_functions(self._proved)
         if functions == 0:
             raise Mismatch("the step's graph has no function that XLA must compile")
         return {"xla_functions": functions}
@@ -295,7 +295,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return float(self._sum(tf.constant(value, tf.float64)).numpy())
 
     def gradient_messages(self) -> List[int]:
-        return graphs.collective_bytes(self._step)
+        return matmuls.collective_bytes(self._step)
 
     def step_parts(self) -> List[StepPart]:
         functions = {"forward": self._forward, "backward": self._training.local}

@@ -24,7 +24,7 @@ from harness.step_breakdown import StepPart, program_parts
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from . import compiler, devices, graphs, mixed_precision, optimizers, steps, variables
+    from . import compiler, devices, matmuls, optimizers, steps, variables
 
 
 class TensorFlow1Adapter(CommonCapabilities, Loading):
@@ -34,7 +34,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     KEEPS_RANDOM = False
 
     def import_framework(self) -> None:
-        global tf, compiler, devices, graphs, mixed_precision, optimizers, steps, variables
+        global tf, compiler, devices, matmuls, optimizers, steps, variables
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
@@ -45,14 +45,14 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
         tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import compiler, devices, graphs, mixed_precision, optimizers, steps, variables
+        from . import compiler, devices, matmuls, optimizers, steps, variables
 
     def start(self) -> None:
         self.import_framework()
         self._config = tf.ConfigProto()
         devices.take(self.rank_context, self._config)
         compiler.configure(self.case.compiler, self._config)
-        mixed_precision.configure(self.case.precision, self._config)
+        devices.set_precision(self.case.precision, self._config)
         self._definition: Any = self.definition()
         self._server = devices.join(self.rank_context, self._config)
         self._sum = self._sum_over_ranks()
@@ -90,7 +90,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                 }
                 optimizer = optimizers.from_model_config(model_config, self._rate, trained)
                 if is_mixed(self.case.precision):
-                    optimizer = mixed_precision.scaled(optimizer)
+                    optimizer = devices.scaled(optimizer)
                 average = devices.averaging(self.rank_context)
                 self._training = steps.training(*parts, optimizer, scope, average)
                 self._logits = self._training.logits
@@ -109,7 +109,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         self.put(batch)
         self._step: Any = self._first_step
         if is_mixed(self.case.precision):
-            mixed_precision.require(self.matmuls(forward_only=False))
+            devices.require_halves(self.matmuls(forward_only=False))
 
     def put(self, batch: Dict[str, Any]) -> None:
         # copies: a session gives a variable the memory that it is fed, where that is aligned
@@ -133,7 +133,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         """Run the first step, and note the nodes that are executed for it from then on.
 
         The session optimizes, and XLA compiles, once for the same fetches."""
-        values, self._executed = graphs.run_and_observe(self._run, self._fetches)
+        values, self._executed = matmuls.run_and_observe(self._run, self._fetches)
         self._step = self._run.make_callable(self._fetches)
         return values
 
@@ -210,15 +210,15 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
-            return graphs.sized_matmuls(self._logits)
+            return matmuls.sized_matmuls(self._logits)
         # All matmuls of a step, and nothing that it changes.
         tensors = self._training.gradients.values() if self.trains else self._logits
         operations = [tensor.op for tensor in tensors]
         if self.case.compiler == "none":
-            _, nodes = graphs.run_and_observe(self._run, operations)
+            _, nodes = matmuls.run_and_observe(self._run, operations)
         else:
-            nodes = graphs.optimized(self._config, operations)
-        return graphs.matmuls(nodes)
+            nodes = matmuls.optimized(self._config, operations)
+        return matmuls.matmuls(nodes)
 
     def forward_dtypes_run(self) -> bool:
         return not is_mixed(self.case.precision)  # which is a rewriting of the graph
@@ -270,8 +270,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         with tf.Graph().as_default():
             operand = tf.placeholder("float32", (64, 64))
             matmul = tf.matmul(operand, operand).op
-            nodes = graphs.optimized(self._config, [matmul])
-        mixed_precision.require(graphs.matmuls(nodes))
+            nodes = matmuls.optimized(self._config, [matmul])
+        devices.require_halves(matmuls.matmuls(nodes))
 
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.

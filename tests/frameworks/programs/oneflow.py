@@ -69,7 +69,7 @@ def compile_nothing():
 
 def normalise():
     adapter = started(small_images(), compiler="graph")
-    flow, ranks, graphs = library(), module_of("parallel.data_parallel"), module_of("graphs")
+    flow, ranks, graphs = library(), module_of("parallel.data_parallel"), module_of("compiler")
 
     class Definition:
         inputs = staticmethod(lambda batch: (batch["images"],))

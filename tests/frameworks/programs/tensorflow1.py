@@ -97,7 +97,7 @@ def trace(model_config):
 def infer():
     adapter = built(small_bert(), mode="inference")
     adapter.step()
-    executed = module_of("graphs").matmuls(adapter._executed)
+    executed = module_of("matmuls").matmuls(adapter._executed)
     first, fetched = adapter.outputs(), adapter._step()
     bias = {"pooler.bias": adapter._model["pooler.bias"]}
     module_of("variables").load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
@@ -118,7 +118,7 @@ def refuse_amp(mode):
     adapter = started(small_bert(layers=0), mode=mode, precision="amp")
     reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.model_config)))
     matmuls = [ExecutedMatmul("float16"), ExecutedMatmul("float32")]
-    require = module_of("mixed_precision").require
+    require = module_of("devices").require_halves
     return {"reason": reason, "rewritten": raised(Unsupported, lambda: require(matmuls))}
 
 
