@@ -15,7 +15,7 @@ from framebench.cases import matrix
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
-from framebench.environments import other_version
+from framebench.environments import locking
 from framebench.environments.venvs import read_environment_file
 from framebench.features.gate import bisect, bisection, measuring, versions
 from framebench.features.gate.bisection import (
@@ -220,7 +220,7 @@ def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.yaml"
         path.write_text(f"dependencies: [python=3.11, {{pip: {pins}}}]\n".replace("'", ""))
         files.append(read_environment_file(path, hashed=False))
-    actual = other_version.moved(*files)
+    actual = locking.changes(*files)
     assert actual == {"numpy": "2.0 -> none", "sympy": "none -> 1.0", "torch": "1.0 -> 1.1"}
 
 
