@@ -20,7 +20,7 @@ from harness.adapter import Mismatch, Unsupported
 from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
 from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
-from harness.machine.processor import processor
+from harness.machine.hardware import processor
 from harness.measuring.checks import check_batches
 from harness.messages.report import error_text
 from harness.nodes import node, nodes
@@ -161,9 +161,10 @@ def result(setup: Setup) -> record.Measured:
         return record.Measured("failed", f"the launcher failed: {error_text(error)}")
 
 
-def measure(setup: Setup, started: record.Started) -> Dict[str, Any]:
+def measure(setup: Setup, started: float) -> Dict[str, Any]:
     """Return the record of this run, whatever happens except a signal other than the scheduler's at
-    the end of its job's time. Raises :class:`search.NoRecord`."""
+    the end of its job's time. ``started``: in monotonic seconds. Raises
+    :class:`search.NoRecord`."""
     workload, options = setup.workload, setup.workload.options
     installed = packages.installed(packages.search_path(setup.common, setup.folder))
     where = environment.capture(options.install_method, setup.cores, installed, setup.common)
@@ -228,10 +229,10 @@ def run(workload: Workload, forks: Optional[ForkServer]) -> int:
     )
     with devices_for(setup) as devices:
         # After waiting for devices, which does not count.
-        started = record.Started.at(time.monotonic())
+        started = time.monotonic()
         output.prepare(options.output, options.log)
         with temporary_folder() as folder:
-            deadline = started.monotonic + options.time_limit
+            deadline = started + options.time_limit
             setup = replace(setup, folder=folder, deadline=deadline, devices=devices)
             made = measure(setup, started)
             output.write(options.output, setup.run, record.encode(made))

@@ -23,10 +23,9 @@ from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
 from harness.machine import allocator, interfaces
 from harness.machine.cores import numa_nodes, parse_list
-from harness.measuring.checks import check_processes
+from harness.measuring.checks import check_all_reduce, check_processes
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter
-from harness.measuring.verification import preflight
 from harness.messages.barrier import Barrier
 from harness.messages.report import Report
 from harness.processes.parent_death import signal_when_parent_dies
@@ -100,7 +99,7 @@ def start_framework(context: Context) -> None:
         fields["listens"] = interfaces.listening()
         fields["processes"] = check_processes(adapter, adapter.rank_context.world_size)
         fields["preflight"] = context.phase(
-            "pre-flight check", lambda: preflight.check(adapter), "preflight"
+            "pre-flight check", lambda: check_all_reduce(adapter), "preflight"
         )
 
 

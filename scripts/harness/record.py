@@ -25,21 +25,6 @@ _HARNESS = os.path.dirname(os.path.realpath(__file__))
 
 
 @dataclass(frozen=True)
-class Started:
-    """Start of the run: ``utc`` in ISO 8601, ``monotonic`` in seconds."""
-
-    utc: str
-    monotonic: float
-
-    @staticmethod
-    def at(moment: float) -> Started:
-        """Return the time at ``moment``, in monotonic seconds."""
-        ago = timedelta(seconds=time.monotonic() - moment)
-        utc = (datetime.now(timezone.utc) - ago).isoformat(timespec="milliseconds")
-        return Started(utc.replace("+00:00", "Z"), moment)
-
-
-@dataclass(frozen=True)
 class Measured:
     """Result of a run.
 
@@ -64,13 +49,15 @@ def assemble(
     kind: Kind,
     measured: Measured,
     environment: Dict[str, Any],
-    started: Started,
+    started: float,
     installed_version: str,
 ) -> Dict[str, Any]:
     """Return the record of a run, with null for NaN and infinity, which JSON lacks.
 
-    ``installed_version``: of the framework's distribution, for a run that never imported it; ""
-    without a framework."""
+    ``started``: in monotonic seconds. ``installed_version``: of the framework's distribution, for a
+    run that never imported it; "" without a framework."""
+    seconds = time.monotonic() - started
+    begin = datetime.now(timezone.utc) - timedelta(seconds=seconds)
     imported = [fields.get("framework_version") for fields in measured.ranks]
     imported.append(measured.framework_version)
     record: Dict[str, Any] = {
@@ -86,8 +73,8 @@ def assemble(
         **_window(workload, kind, measured),
         "framework_version": next((version for version in imported if version), installed_version),
         "settings": _settings(workload, kind),
-        "wall_seconds": time.monotonic() - started.monotonic,
-        "started": started.utc,
+        "wall_seconds": seconds,
+        "started": begin.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "command": repeating(workload, sys.executable, _HARNESS),
         "ranks": measured.ranks,
         "environment": environment,

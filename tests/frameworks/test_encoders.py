@@ -14,9 +14,8 @@ from reference.operations import Jumps
 
 from .comparing import beyond
 from .fork_server import ForkServer, served
-from .mistakes.planted import Computation
 from .models import SEQUENCE, model_config_of, reference_module, trained_parameters
-from .planting import PYTORCH, errors_of
+from .planting import PYTORCH, Computation, errors_of
 from .transformers import ENCODERS
 
 

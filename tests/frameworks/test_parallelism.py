@@ -13,9 +13,8 @@ from reference import compute
 
 from .comparing import beyond
 from .fork_server import ForkServer, served
-from .mistakes.planted import Computation
 from .models import SEQUENCE, small
-from .planting import PYTORCH, errors_of
+from .planting import PYTORCH, Computation, errors_of
 
 #: Models with learned positions and a tied head; with rotary positions, grouped keys and a gate;
 #: with post-normalisation and segments.
@@ -35,9 +34,9 @@ WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
             *((parallelism, "gpt2_small", 2) for parallelism in ("data2xfsdp2", "data2xtensor2")),
             ("pipeline", "gpt2 of 4 layers", 5),
             ("data2xpipeline2", "gpt2_small", 3),
-            ("interleaved2xfsdp2", "llama_8b", 2),
+            ("interleaved2xdata2", "llama_8b", 2),
+            ("fsdp2xtensor2", "bert_base", 2),
         ],
-        8: [("pipeline2xfsdp2xtensor2", "bert_base", 2)],
     },
     "jax": {
         4: [

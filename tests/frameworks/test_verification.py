@@ -18,7 +18,7 @@ from ..conftest import ROOT
 from ..framebench.made_up_runs import changed, run
 from ..processes import take_own_core
 from . import comparing
-from .comparing import beyond
+from .comparing import DROPOUT, beyond
 from .fork_server import ForkServer, served
 from .models import (
     BERT,
@@ -229,34 +229,53 @@ def test_images_change_where_float32_could_take_another_gradient() -> None:
 
 
 class Small(NamedTuple):
-    """Small reference, and the computation of it that is compared."""
+    """Small reference, and the computation of it that is compared. ``quantity``: an error that only
+    one check finds, "" where several do."""
 
     model: str
     parts: int = 2
     soft_labels: bool = False
     ranks: int = 1
     options: Mapping[str, Any] = {}
+    quantity: str = ""
 
 
 IMAGES, FOUR = Small("digits_resnet"), {"parts": 4, "ranks": 2}
-MISTAKES = {
-    "average_twice": Small("digits_resnet", **FOUR, options={"steps": 2}),
-    "repeat_masks": Small(
-        EMBEDDING, **FOUR, options={"steps": 2, "config_name": "model_config-dropout"}
-    ),
-    "lose_momentum": IMAGES._replace(ranks=2),
-    "spoil_third_sample": IMAGES,
-    "ignore_second_rate": IMAGES,
-    "harden_labels": IMAGES._replace(soft_labels=True),
-    "round_for_all_reduce": Small(EMBEDDING, ranks=2, options={"precision": "amp"}),
+DROPPING = {"config_name": DROPOUT}
+#: Mistakes that every framework can have: in what it reads of the model config or a schedule.
+COMMON = {
+    "ignore_second_rate": IMAGES._replace(quantity="losses"),
+    "decay_half_more": IMAGES._replace(quantity="two updates"),
+    "mix_statistics_faster": IMAGES._replace(quantity="running statistics"),
+    "drop_twice_as_much": Small(EMBEDDING, options=DROPPING, quantity="dropout"),
 }
+#: Mistakes in what each framework does by its own means.
+OWN: dict[str, dict[str, Small]] = {
+    "pytorch": {
+        "average_twice": Small("digits_resnet", **FOUR, options={"steps": 2}),
+        "repeat_masks": Small(EMBEDDING, **FOUR, options={"steps": 2, **DROPPING}),
+        "lose_momentum": IMAGES._replace(ranks=2),
+        "spoil_third_sample": IMAGES,
+        "harden_labels": IMAGES._replace(soft_labels=True),
+        "round_for_all_reduce": Small(EMBEDDING, ranks=2, options={"precision": "amp"}),
+    },
+    "jax": {"sum_in_jax": Small(EMBEDDING, ranks=2)},
+    "tensorflow": {"sum_in_tensorflow": Small(EMBEDDING, ranks=2)},
+    "tensorflow1": {"sum_in_tensorflow1": Small(EMBEDDING, ranks=2)},
+    "mindspore": {"sum_in_mindspore": Small(EMBEDDING, ranks=2)},
+    "mxnet": {"clip_by_the_sum": Small(EMBEDDING, ranks=2)},
+    "paddle": {"differentiate_alone": Small(EMBEDDING, ranks=2)},
+    "oneflow": {"drop_views_of_buckets": Small(EMBEDDING, ranks=2)},
+    "megengine": {"accumulate_unasked": Small(EMBEDDING)},
+}
+every = served(*OWN)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], Path]:
-    """Return the folders of the references in which MISTAKES are made."""
+    """Return the folders of the references in which mistakes are made."""
     folders = {}
-    for case in MISTAKES.values():
+    for case in [*COMMON.values(), *(case for own in OWN.values() for case in own.values())]:
         key = case[:3]
         if key not in folders:
             folders[key] = tmp_path_factory.mktemp("small") / "reference"
@@ -265,21 +284,40 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], P
     return folders
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_finds_mistakes_that_act_in_what_is_timed_alone(
-    mistake: str, forked: ForkServer, written: dict[tuple[Any, ...], Path]
+def compared_with(
+    run: ForkServer, mistakes: Mapping[str, Small], written: dict[tuple[Any, ...], Path]
+) -> list[dict[str, Any]]:
+    """Return the errors of each mistake, by rank."""
+    cases = []
+    for name, case in mistakes.items():
+        options = dict(case.options)
+        config = options.pop("config_name", "model_config")
+        cases.append((name, str(written[case[:3]]), config, options))
+    (ranks,) = {case.ranks for case in mistakes.values()}
+    answers = run("mistakes.compare_patched", ranks, cases=cases)
+    return [answer["errors"] for answer in answers]
+
+
+def test_finds_mistakes_that_only_one_check_shows(
+    every: ForkServer, written: dict[tuple[Any, ...], Path]
 ) -> None:
-    """Fail if a mistake that needs a feature, or several together, is not found, or right code is
-    beyond its bounds."""
-    case = MISTAKES[mistake]
+    """Fail if a framework's mistake in what it reads is not found, or not by the check for it."""
+    (errors,) = compared_with(every, COMMON, written)
+    for name, case in COMMON.items():
+        found = beyond({name: errors[name]})
+        assert any(quantity.startswith(case.quantity) for _, quantity, _ in found), (name, found)
+
+
+@pytest.mark.parametrize(
+    ("every", "mistake"),
+    [(framework, mistake) for framework, own in OWN.items() for mistake in own],
+    indirect=["every"],
+)
+def test_finds_mistakes_in_what_a_framework_does(
+    mistake: str, every: ForkServer, written: dict[tuple[Any, ...], Path]
+) -> None:
+    """Fail if a mistake that acts in what is timed is not found, or right code is beyond bounds."""
+    case = OWN[every.framework][mistake]
     for patch in ("", mistake):
-        answers = forked(
-            "planted.compare_patched",
-            case.ranks,
-            reference=str(written[case[:3]]),
-            patch=patch,
-            **case.options,
-        )
-        precision = case.options.get("precision", "fp32")
-        errors = {str(rank): (precision, entry["errors"]) for rank, entry in enumerate(answers)}
-        assert bool(beyond(errors)) is bool(patch), errors
+        answers = compared_with(every, {patch: case}, written)
+        assert bool(beyond({rank: own[patch] for rank, own in enumerate(answers)})) is bool(patch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness.measuring.math_library import parse
+from harness.measuring.libraries import parse_reports
 
 ONEDNN = """Core: Zen
 onednn_verbose,info,oneDNN v2.4.4 (commit N/A)
@@ -31,4 +31,4 @@ MKL_VERBOSE SGEMM(N,N,256,256,256,0x7ffe,256,0x556d,256) 2.67ms CNR:OFF Dyn:1 Fa
 )
 def test_the_library_that_multiplied_is_named(said: str, library: str) -> None:
     before = "Core: Haswell\nframebench: the framework is loaded now\n"
-    assert parse(before + said) == library
+    assert parse_reports(before + said) == library

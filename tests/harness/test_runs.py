@@ -273,3 +273,21 @@ def test_the_recorded_command_pasted_elsewhere_leaves_another_record(
         assert second["started"] != done.record["started"], "the same record"
         assert (elsewhere / f"{name}.log").is_file()
     assert (toy.output.read_bytes(), toy.log.read_bytes()) == (first, log), "the first was touched"
+
+
+def test_a_frameworks_folder_takes_the_same_options(toy: Bench) -> None:
+    folder = ROOT / "scripts/frameworks/pytorch"
+    words = ["--kind", "train", "--model", "resnet18", "--accelerator", "cpu", "--compiler", "xla"]
+    words += ["--batch-per-device", "2", "--output", str(toy.output), "--log", str(toy.log)]
+    ran = [
+        subprocess.run(
+            [toy.python, folder, *options], cwd=toy.folder, capture_output=True, text=True
+        )
+        for options in (words, ["--kind", "train", "--help"])
+    ]
+    assert [each.returncode for each in ran] == [0, 0], ran[0].stderr
+    record = json.loads(toy.output.read_text())
+    assert_valid(record)
+    assert (record["case"]["framework"], record["case"]["model"]) == ("pytorch", "resnet18")
+    assert record["reason"].startswith("pytorch has no compiler 'xla'")
+    assert "breakdown_steps" in ran[1].stdout, "the help lacks the benchmark's own parameters"

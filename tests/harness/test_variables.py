@@ -68,18 +68,6 @@ def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
     assert variables.passed_on(split("PYTHONOPTIMIZE=2"), ["modules"]) == {}
 
 
-def test_every_rule_says_why_and_names_something_that_no_earlier_one_takes() -> None:
-    for index, rule in enumerate(variables.RULES):
-        assert rule.why
-        earlier = [
-            name
-            for variable in variables.RULES[:index]
-            if not variable.unless
-            for name in variable.names
-        ]
-        assert not set(rule.names) <= set(earlier)
-
-
 def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -> None:
     """Fail if variables set on purpose do not reach ranks and record, or dropped ones are not
     noted."""

@@ -273,9 +273,8 @@ def test_variants_run_interleaved_and_are_compared(project: Project) -> None:
 
     results = project.folder / "results"
     sides = ["--base", f"{results}@default", "--candidate", f"{results}@slow"]
-    compared = framebench("compare", *sides, "--results", str(results), "--fail-on", "5%")
-    assert compared.returncode == 3
-    assert "1 of 1 cases are shown to be more than 5.0% slower" in compared.stderr
+    compared = framebench("compare", *sides, "--results", str(results))
+    assert compared.returncode == 0, compared.stderr
     table = read_rows(results / "tables" / "compare.csv")
     assert [row["verdict"] for row in table] == ["slower"], compared.stdout
     for row in table:
@@ -286,7 +285,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project) -> None:
         assert row["order"] == "interleaved"
 
     same = ["--base", f"{results}@default", "--candidate", f"{results}@default"]
-    compared = framebench("compare", *same, "--results", str(results), "--fail-on", "5%")
+    compared = framebench("compare", *same, "--results", str(results))
     assert compared.returncode == 0, compared.stderr
     unknown = ["--base", f"{results}@x", *sides[2:]]
     refused = framebench("compare", *unknown, "--results", str(results))

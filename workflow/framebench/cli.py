@@ -10,19 +10,16 @@ from pathlib import Path
 
 from . import feature_registry as features
 from .commands import exit_status, reporting, upkeep
-from .comparison import gate
-from .config.arguments import records, share, suite
+from .config.arguments import records, suite
 from .config.validation import ConfigError
 from .config.values import RecordSource
 from .records.run import RecordsError
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
-FAIL_ON = "5%%, or 0.05: what a case may be slower."
 PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
 LEAVE = "tables that are made already"
 BEFORE_ROUND = "leave runs.sha256, which is made once all rounds of a call are over"
 VARIANTS = "further suites whose variants name environment files: their environments stay"
-STATUSES = "Ends with 3 for a regression, 4 for a lost case, 5 if nothing can be compared."
 
 
 def side(text: str) -> RecordSource:
@@ -34,7 +31,7 @@ def side(text: str) -> RecordSource:
 def _compare(options: argparse.Namespace) -> None:
     from .commands import sets  # imports NumPy, which not every command needs
 
-    sets.make_comparison(options.base, options.candidate, options.results, options.fail_on)
+    sets.make_comparison(options.base, options.candidate, options.results)
 
 
 def main(arguments: list[str]) -> int:
@@ -95,7 +92,6 @@ def _run(arguments: list[str]) -> int:
     comparing.add_argument("--base", type=side, required=True, help=SIDE)
     comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
-    comparing.add_argument("--fail-on", type=share, help=f"{FAIL_ON} {STATUSES}")
     comparing.set_defaults(command=_compare)
     showing = commands.add_parser("overview", help="all frameworks side by side, in Markdown")
     showing.add_argument("--records", type=records, required=True, help="folder of records, or CSV")
@@ -127,7 +123,7 @@ def _run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         options.command(options)
-    except gate.NotPassed as error:
+    except exit_status.NotPassed as error:
         print(f"framebench: {error}", file=sys.stderr)
         return error.status
     except (

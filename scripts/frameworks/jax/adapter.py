@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from core.parallelism import DATA
 from harness.adapter import (
@@ -26,6 +26,12 @@ from harness.primitives import Primitives
 from harness.sharded import Sharded
 from harness.step_breakdown import StepPart, program_parts
 
+if TYPE_CHECKING:
+    import jax
+
+    from . import devices, generation, optimizers, programs, steps
+    from .parallel import data_parallel
+
 
 class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading, Sharded):
     MODULE = "jax"
@@ -34,19 +40,15 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     FROM_DLPACK = "dlpack.from_dlpack"
 
     def import_framework(self) -> None:
+        global jax, devices, generation, optimizers, programs, steps, data_parallel
         import jax
 
         # all that imports JAX at its top: from here on it is there
         from . import devices, generation, optimizers, programs, steps
         from .parallel import data_parallel
 
-        self._jax: Any = jax
-        self._devices, self._optimizers, self._data_parallel = devices, optimizers, data_parallel
-        self._generation, self._programs, self._steps = generation, programs, steps
-
     def start(self) -> None:
         self.import_framework()
-        devices, data_parallel = self._devices, self._data_parallel
         devices.configure(self.rank_context, self.case.precision)
         several = self.rank_context.world_size > 1
         if several:
@@ -71,12 +73,11 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         case = self.case
         if case.compiler != "jit":
             raise Unsupported(f"{case.parallelism} needs the compiler jit")
-        self._sharded = sharded
         hyper = self.model_config["hyperparameters"]
         return sharded.Sharding(case.layout, self._definition, hyper, case.sequence_length)
 
     def build(self, batch: Dict[str, Any]) -> None:
-        definition, data_parallel, steps = self._definition, self._data_parallel, self._steps
+        definition = self._definition
         compile_it = self.case.compiler == "jit"
         own_model = "own" in self.model_config
         batch = definition.batch(batch) if own_model else batch
@@ -94,7 +95,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self.put(batch)
         model = definition.model(self.model_config)
         if self._sharding:
-            model = {**model, self._sharded.SHARING: self._sharding}
+            model = {**model, self._sharding.SHARING: self._sharding}
         forward = arrays.gathering(steps.forward(definition, model, self._dtype, self.trains))
         self._logits, self._compiled_logits = steps.logits(forward), None
         self._compiled_gradients: Any = None
@@ -104,7 +105,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             self._step = self._ready(self._logits, self._shared.parameters, data_parallel.OWN)
             self._proved = self._step
             return
-        usual = self._optimizers.from_model_config
+        usual = optimizers.from_model_config
         optimizer = definition.optimizer() if own_model else usual(self.model_config)
         shared = arrays.share(parameters)
         self._shared = steps.Shared(shared, arrays.moments(optimizer.init, parameters, shared))
@@ -132,9 +133,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         # with a sharding, `share` is of parameters: all else is whole in each rank
         common = self._sharding.own if self._sharding else self._arrays.share
         moments = self._shared.moments
-        moments = self._optimizers.with_rate(
-            moments, common(self._optimizers.Rate.from_float(rate))
-        )
+        moments = optimizers.with_rate(moments, common(optimizers.Rate.from_float(rate)))
         self._shared = self._shared._replace(moments=moments)
 
     def save_training(self, path: str) -> None:
@@ -162,7 +161,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             return function
         arrays, arguments = self._arrays, (first, self._own, batch or self._batch)
         whole, shardings = arrays.whole(function, results), arrays.results(function, arguments)
-        return self._programs.compiled(whole, arguments, donated, arrays.options, shardings)
+        return programs.compiled(whole, arguments, donated, arrays.options, shardings)
 
     def step(self) -> Any:
         if self.case.mode == "train":
@@ -174,10 +173,10 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return self._latest
 
     def read(self, handle: Any) -> float:
-        return super().read(self._jax.tree.leaves(handle))
+        return super().read(jax.tree.leaves(handle))
 
     def synchronize(self) -> None:
-        self._jax.block_until_ready((self._shared, self._own, self._latest))
+        jax.block_until_ready((self._shared, self._own, self._latest))
 
     def mark(self, handle: Any) -> Any:
         # A program gives all of its results at once, and the state is donated to the next. Without
@@ -187,18 +186,16 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return handle, list(self._shared.parameters.values())[-1]
 
     def wait(self, mark: Any) -> None:
-        self._jax.block_until_ready(mark)
+        jax.block_until_ready(mark)
 
     def accelerator_name(self) -> str:
         return str(self._device.device_kind)
 
     def settings(self) -> Dict[str, Any]:
-        settings = self._devices.settings(self._device)
+        settings = devices.settings(self._device)
         settings["layout"] = "NHWC, HWIO"
         settings["amp_dtype"] = self._dtype.__name__ if is_mixed(self.case.precision) else None
-        settings["collectives"] = (
-            self._data_parallel.collectives(self._device) if self._ranks else None
-        )
+        settings["collectives"] = data_parallel.collectives(self._device) if self._ranks else None
         settings["compiler_options"] = self._arrays.options
         if self.trains:
             settings["state_donated"] = self.case.compiler == "jit"
@@ -207,18 +204,15 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
     def state(self) -> Dict[str, Variable]:
         parameters, statistics = self._arrays.named(self._shared.parameters), self._own.statistics
-        kept = {
-            n: Variable(a, trainable=False)
-            for n, a in self._data_parallel.local(statistics).items()
-        }
+        kept = {n: Variable(a, trainable=False) for n, a in data_parallel.local(statistics).items()}
         return {**{name: Variable(array) for name, array in parameters.items()}, **kept}
 
     def to_numpy(self, tensor: Any) -> Any:
         import numpy as np
 
-        is_part = self._sharding and isinstance(tensor, self._sharded.Whole)
+        is_part = self._sharding and isinstance(tensor, self._sharding.WHOLE)
         # copied: a view would change with the next step, to which the memory is donated
-        array = np.array(tensor.gather() if is_part else self._data_parallel.local(tensor))
+        array = np.array(tensor.gather() if is_part else data_parallel.local(tensor))
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
     def assign(self, arrays: Dict[str, Any]) -> None:
@@ -230,8 +224,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     def raw_gradients(self) -> Dict[str, Any]:
         parameters, batch = self._shared.parameters, self._step_batch
         if self._compiled_gradients is None:
-            function = self._steps.drawing_gradients(self._differentiate)
-            results = (self._data_parallel.OWN, self._data_parallel.SHARED)
+            function = steps.drawing_gradients(self._differentiate)
+            results = (data_parallel.OWN, data_parallel.SHARED)
             self._compiled_gradients = self._ready(function, parameters, results, batch=batch)
         own, gradients = self._compiled_gradients(parameters, self._own, batch)
         self._own = self._own._replace(key=own.key)  # the next gradients have other masks
@@ -242,59 +236,41 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             return tuple(self.step())
         parameters, state, batch = self._local_arguments()
         self._drawn += 1
-        arguments = (parameters, self._steps.anew(state, self._drawn), batch)
+        arguments = (parameters, steps.anew(state, self._drawn), batch)
         if self.case.compiler == "jit" and self._compiled_logits is None:
             shardings = self._sharding.of_batch if self._sharding else None
-            compiled = self._programs.compiled(self._logits, arguments, shardings=shardings)
+            compiled = programs.compiled(self._logits, arguments, shardings=shardings)
             self._compiled_logits = compiled
         return tuple((self._compiled_logits or self._logits)(*arguments))
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         function = self._logits if forward_only else self._observed
-        matmuls = list(self._programs.matmuls(function, self._local_arguments()))
+        matmuls = list(programs.matmuls(function, self._local_arguments()))
         return self._sharding.of_replica(matmuls) if self._sharding else matmuls
 
-    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        return list(self._programs.each_matmul(self._observed, self._local_arguments()))
-
-    def step_matmuls(self) -> List[ExecutedMatmul]:
-        whole = self._arrays.whole(self._differentiate_alone, self._data_parallel.OWN)
-        arguments = (self._shared.parameters, self._own, self._step_batch)
-        return list(self._programs.each_matmul(whole, arguments))
-
-    def step_all_reduces(self) -> int:
-        if self.case.compiler == "jit":
-            gradients = self._steps.gradients(self._differentiate)
-            whole = self._arrays.whole(gradients, self._data_parallel.SHARED)
-            arguments = (self._shared.parameters, self._own, self._step_batch)
-            return int(self._programs.all_reduces(whole, arguments))
-        before = self._ranks.averaged
-        self.step()
-        return int(self._ranks.averaged - before)
-
     def held_parameters(self) -> int:
-        return int(self._sharded.held(self._shared.parameters))
+        return sum(part.size for part in data_parallel.local(self._shared.parameters).values())
 
     def collective_counts(self) -> Dict[str, int]:
-        return dict(self._programs.collectives(self._step))
+        return dict(programs.collectives(self._step))
 
     def _local_arguments(self) -> Any:
         """Return this rank's arguments of a step, or those of all ranks for a sharded model."""
         arguments = self._shared.parameters, self._own, self._batch
-        return arguments if self._sharding else self._data_parallel.local(arguments)
+        return arguments if self._sharding else data_parallel.local(arguments)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[JaxAdapter]:
-        with self._jax.enable_x64(True):
+        with jax.enable_x64(True):
             alone = self.alone_in_float64()
-            alone._dtype, alone._ranks = self._jax.numpy.float64, None
+            alone._dtype, alone._ranks = jax.numpy.float64, None
             yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return dict(self._programs.result_dtypes(self._logits, self._local_arguments()))
+        return dict(programs.result_dtypes(self._logits, self._local_arguments()))
 
     def compiled(self) -> Dict[str, Any]:
-        return dict(self._programs.proof(self._proved))
+        return dict(programs.proof(self._proved))
 
     def all_reduce(self, value: float) -> float:
         return float(self._ranks.total(value)) if self._ranks else value  # in float64
@@ -304,10 +280,10 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             program = self._ranks.averaging(self._shared.parameters)
         else:
             program = self._step
-        return list(self._programs.all_reduced_bytes(program))
+        return list(programs.all_reduced_bytes(program))
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
-        arrays = [self._jax.device_put(zeros(size), self._device) for size in messages]
+        arrays = [jax.device_put(zeros(size), self._device) for size in messages]
         together = self._ranks.summing(arrays)  # one program, as the step is
 
         def run() -> None:
@@ -316,14 +292,14 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return run
 
     def step_parts(self) -> List[StepPart]:
-        steps, shared, own = self._steps, self._data_parallel.SHARED, self._data_parallel.OWN
-        programs = {
+        shared, own = data_parallel.SHARED, data_parallel.OWN
+        parts = {
             "forward": self._program(self._logits, own),
             "backward": self._program(self._differentiate_alone, own),
         }
         if self._ranks:
-            programs["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)
-        return program_parts(programs, self.step)
+            parts["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)
+        return program_parts(parts, self.step)
 
     def _program(self, function: Any, results: Any) -> Any:
         program = self._ready(function, self._shared.parameters, results)
@@ -336,7 +312,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
         self.to_generate_with(definition, "following")
-        self._generator = self._generation.Generator(
+        self._generator = generation.Generator(
             definition,
             definition.model(self.model_config),
             self._dtype,
@@ -350,7 +326,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     def _generating(self, function: Any, arguments: Any) -> Any:
         if self.case.compiler == "none":
             return function
-        return self._programs.compiled(function, arguments, donated=(1,))
+        return programs.compiled(function, arguments, donated=(1,))
 
     def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
         self._latest = run(tokens)
@@ -373,7 +349,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
     def stop(self) -> None:
         if self._ranks:
-            self._jax.distributed.shutdown()
+            jax.distributed.shutdown()
 
 
 def _narrow(batch: Dict[str, Any]) -> Dict[str, Any]:

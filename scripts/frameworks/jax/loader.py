@@ -3,14 +3,13 @@ decoder and Pillow's transforms: JAX has none of its own."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Iterator, Sequence
 
 import grain
 import numpy as np
 from absl import flags
 from harness.loader import one_by_one, pillow
 
-pixels = pillow.pixels
 if not flags.FLAGS.is_parsed():
     flags.FLAGS.mark_as_parsed()  # of the command line, which is not Grain's: it asks for its own
 
@@ -28,15 +27,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [np.asarray(values) for values in arrays]
 
 
-load, load_tokens = one_by_one.loading(pillow.PillowImages, batches)
-
-
-def settings(accelerator: str) -> Dict[str, Any]:
-    """Return the settings of the loader for the record; see
-    :meth:`harness.loader.Loading.loader_settings`."""
-    return {
-        "loader": f"grain.MapDataset, Grain {grain.__version__}",
-        "workers_are": "processes",
-        "transforms": "Pillow",
-        **pillow.settings(),
-    }
+load, load_tokens, pixels, settings = pillow.loader_of(
+    pillow.PillowImages, batches, f"grain.MapDataset, Grain {grain.__version__}", "Pillow"
+)

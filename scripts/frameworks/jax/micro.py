@@ -8,21 +8,9 @@ from typing import Any, Callable, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from harness import communication, operations
 from harness.adapter import RankContext
-from harness.communication import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    REDUCE_SCATTER,
-    SEND_RECEIVE,
-)
-from harness.operations import (
-    NEITHER,
-    AttentionShape,
-    ConvolutionShape,
-    Transposed,
-    functions,
-)
+from harness.operations import AttentionShape, ConvolutionShape, Transposed, functions
 from harness.primitives import (
     SEQUENCE_FIRST,
     SHARED,
@@ -41,7 +29,13 @@ from .parallel.data_parallel import AXIS, Ranks
 class Primitives(Compiled):
     """``ranks``: all ranks, None for a single one; ``note`` is called with each result."""
 
-    COLLECTIVES = (ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, SEND_RECEIVE)
+    COLLECTIVES = (
+        communication.ALL_REDUCE,
+        communication.ALL_GATHER,
+        communication.REDUCE_SCATTER,
+        communication.ALL_TO_ALL,
+        communication.SEND_RECEIVE,
+    )
     LACKING = "jax.lax has psum, all_gather, psum_scatter, all_to_all and ppermute"
 
     def __init__(
@@ -66,7 +60,7 @@ class Primitives(Compiled):
     def name_of(self, tensor: Array) -> str:
         return str(tensor.dtype)
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         def matmul(a: Array, b: Array) -> Array:
             first, second = transposed
             return jnp.matmul(
@@ -153,13 +147,13 @@ class Primitives(Compiled):
 
     def exchange(self, operation: str, value: Any, axis: int = 0) -> Any:
         ranks = self.rank_context.world_size
-        if operation == ALL_REDUCE:
+        if operation == communication.ALL_REDUCE:
             return jax.lax.psum(value, AXIS)
-        if operation == ALL_GATHER:
+        if operation == communication.ALL_GATHER:
             return jax.lax.all_gather(value, AXIS, axis=axis, tiled=True)
-        if operation == REDUCE_SCATTER:
+        if operation == communication.REDUCE_SCATTER:
             return jax.lax.psum_scatter(value, AXIS, tiled=True)
-        if operation == ALL_TO_ALL:
+        if operation == communication.ALL_TO_ALL:
             return jax.lax.all_to_all(value, AXIS, 0, 0, tiled=True)
         ring = [(rank, (rank + 1) % ranks) for rank in range(ranks)]
         return jax.lax.ppermute(value, AXIS, ring)

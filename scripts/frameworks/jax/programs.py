@@ -95,35 +95,9 @@ def matmuls(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterato
     """Yield the matmuls and convolutions of ``function``, which is not run; those in a loop as one.
     Multiply-adds are from the shapes; a convolution's taps in the padding count, as in all such
     counts."""
-    for equation, times in _matmuls(function, arguments):
-        yield ExecutedMatmul(_dtype(equation), times * _multiply_adds(equation))
-
-
-def each_matmul(
-    function: Callable[..., Any], arguments: Tuple[Any, ...]
-) -> Iterator[ExecutedMatmul]:
-    """Yield each matmul as often as it is computed, loops included."""
-    for equation, times in _matmuls(function, arguments):
-        yield from times * [ExecutedMatmul(_dtype(equation), _multiply_adds(equation))]
-
-
-def _matmuls(
-    function: Callable[..., Any], arguments: Tuple[Any, ...]
-) -> Iterator[Tuple[JaxprEqn, int]]:
     for equation, times in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
         if equation.primitive.name in ("dot_general", "conv_general_dilated"):
-            yield equation, times
-
-
-def all_reduces(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> int:
-    """Return the number of arrays that ``function`` reduces over the ranks; those in a loop count
-    as often as it runs. The function is traced, not run."""
-    equations = _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr)
-    return sum(
-        times * len(equation.invars)
-        for equation, times in equations
-        if equation.primitive.name.startswith("psum")
-    )
+            yield ExecutedMatmul(_dtype(equation), times * _multiply_adds(equation))
 
 
 def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Dict[str, int]:

@@ -4,48 +4,49 @@ its own."""
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
+    EagerTraining,
     ExecutedMatmul,
     MatmulTrace,
     Numerics,
-    StepBreakdown,
     Unsupported,
     Variable,
 )
 from harness.batch_input import Checkpointing
 from harness.common_capabilities import MicroOperations
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, eager_parts
+
+if TYPE_CHECKING:
+    import megengine
+
+    from . import matmuls, optimizers
 
 
-class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Checkpointing):
+class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Checkpointing):
     MODULE = "megengine"
     OUT_OF_MEMORY = ("failed to malloc",)
     KEEPS_RANDOM = False  # nothing returns the state of its generators
 
     def import_framework(self) -> None:
+        global megengine, matmuls, optimizers
         import megengine
 
-        from . import operations, optimizers
-
-        self._megengine: Any = megengine
-        self._operations, self._optimizers = operations, optimizers
+        from . import matmuls, optimizers
 
     def start(self) -> None:
         self.import_framework()
         if self.rank_context.accelerator != "cpu":
             raise Unsupported("MegEngine has been tried on CPUs alone")
-        self._operations.require_precision(self.case.precision)
+        matmuls.require_precision(self.case.precision)
         # "cpu0" computes in one thread, "multithreadN:0" in N
         threads = self.rank_context.threads
         self._device = "cpu0" if threads == 1 else f"multithread{threads}:0"
-        self._megengine.set_default_device(self._device)
+        megengine.set_default_device(self._device)
         self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
-        megengine = self._megengine
         megengine.random.seed(self.rank_context.seed)
         self._model = self._definition.build(self.model_config)
         self._model.train(self.trains)
@@ -54,9 +55,7 @@ class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Ch
         if self.trains:
             self._parameters = dict(self._model.named_parameters())
             self._manager = megengine.autodiff.GradManager().attach(self._parameters.values())
-            self._optimizer = self._optimizers.from_model_config(
-                self._parameters, self.model_config
-            )
+            self._optimizer = optimizers.from_model_config(self._parameters, self.model_config)
         megengine.random.seed(self.rank_context.dropout_seed)
 
     def put(self, batch: Dict[str, Any]) -> None:
@@ -66,7 +65,7 @@ class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Ch
         if array.ndim == 4:  # images come as (batch, height, width, channels)
             array = array.transpose(0, 3, 1, 2)
         # indices are int32 in MegEngine
-        return self._megengine.tensor(array.astype("int32" if array.dtype.kind == "i" else "f4"))
+        return megengine.tensor(array.astype("int32" if array.dtype.kind == "i" else "f4"))
 
     def set_learning_rate(self, rate: float) -> None:
         for group in self._optimizer.param_groups:
@@ -74,10 +73,10 @@ class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Ch
 
     def save_training(self, path: str) -> None:
         state = {"model": self._model.state_dict(), "optimizer": self._optimizer.state_dict()}
-        self._megengine.save(state, path)
+        megengine.save(state, path)
 
     def load_training(self, path: str) -> None:
-        state = self._megengine.load(path)
+        state = megengine.load(path)
         self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
 
@@ -85,30 +84,30 @@ class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Ch
         outputs: Tuple[Any, ...] = self._model(*self._definition.inputs(self._batch))
         return outputs
 
-    def _evaluate(self) -> Tuple[Any, ...]:
+    def clear_gradients(self) -> None:
         self._optimizer.clear_grad()
+
+    def loss(self, number: int, alone: bool = False) -> Tuple[Any, ...]:
         self._manager.record()
         losses: Tuple[Any, ...] = self._definition.losses(
             self._forward(), self._batch, self.model_config
         )
         return losses
 
-    def _backward(self, losses: Tuple[Any, ...]) -> None:
-        self._manager.backward(sum(vector.mean() for vector in losses))
+    def backward(self, loss: Tuple[Any, ...]) -> None:
+        self._manager.backward(sum(vector.mean() for vector in loss))
 
-    def _update(self) -> None:
+    def handle_of(self, loss: Tuple[Any, ...]) -> Tuple[Any, ...]:
+        return loss
+
+    def update(self) -> None:
         limit = self.model_config["hyperparameters"].get("clip_global_norm")
         if limit is not None:
-            self._megengine.optimizer.clip_grad_norm(self._parameters.values(), limit)
+            megengine.optimizer.clip_grad_norm(self._parameters.values(), limit)
         self._optimizer.step()
 
-    def step(self) -> Any:
-        if not self.trains:
-            return self._forward()
-        losses = self._evaluate()
-        self._backward(losses)
-        self._update()
-        return losses
+    def infer(self) -> Tuple[Any, ...]:
+        return self._forward()
 
     def read(self, handle: Any) -> float:
         if not self.trains:
@@ -116,7 +115,7 @@ class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Ch
         return float(sum(self.to_numpy(losses).mean(dtype="float64") for losses in handle))
 
     def synchronize(self) -> None:
-        self._megengine._full_sync()
+        megengine._full_sync()
 
     def mark(self, handle: Any) -> Any:
         return handle[0].flatten()[:1] + 0.0  # computed after all that was enqueued before
@@ -128,32 +127,29 @@ class MegEngineAdapter(MatmulTrace, Numerics, StepBreakdown, MicroOperations, Ch
         return {
             "device": self._device,
             "threads": self.rank_context.threads,
-            "async_level": self._megengine.config.async_level,
+            "async_level": megengine.config.async_level,
             "inplace_update": os.environ.get("MEGENGINE_INPLACE_UPDATE", "0"),
         }
 
     def state(self) -> Dict[str, Variable]:
-        return self._operations.state_of(self._model)
+        return matmuls.state_of(self._model)
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
-            variable.tensor[...] = self._megengine.tensor(arrays[name])
+            variable.tensor[...] = megengine.tensor(arrays[name])
 
     def raw_gradients(self) -> Dict[str, Any]:
-        self._backward(self._evaluate())
+        self.differentiate()
         return {name: parameter.grad for name, parameter in self._parameters.items()}
 
     def logits(self) -> Sequence[Any]:
         return self._forward()
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        return self._operations.watched(self._model, self._forward)
-
-    def step_parts(self) -> List[StepPart]:
-        return eager_parts(self._evaluate, self._backward, None, self._update)
+        return matmuls.watched(self._model, self._forward)
 
     def primitives(self) -> Primitives:
         from . import micro

@@ -6,17 +6,8 @@ from typing import Any, Dict
 
 import megengine
 import megengine.functional as F
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    NEITHER,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    Transposed,
-)
+from harness import operations
+from harness.operations import Transposed
 from harness.primitives import Function
 from harness.primitives import Primitives as Base
 from megengine import Tensor
@@ -32,13 +23,13 @@ class Primitives(Base):
     def name_of(self, tensor: Tensor) -> str:
         return tensor.dtype.name
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         functions: Dict[str, Function] = {
-            MATMUL: lambda a, b: F.matmul(a, b, *transposed),
-            ADD: F.add,
-            MULTIPLY: F.mul,
-            EXP: F.exp,
-            SCALE: lambda x: x * SCALAR,
-            TRIAD: lambda x, y: x + y * SCALAR,
+            operations.MATMUL: lambda a, b: F.matmul(a, b, *transposed),
+            operations.ADD: F.add,
+            operations.MULTIPLY: F.mul,
+            operations.EXP: F.exp,
+            operations.SCALE: lambda x: x * operations.SCALAR,
+            operations.TRIAD: lambda x, y: x + y * operations.SCALAR,
         }
         return functions[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
@@ -23,6 +23,14 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, program_parts
+
+if TYPE_CHECKING:
+    import mindspore
+    from mindspore import ops
+    from mindspore.graph.api import _pynative_executor
+
+    from . import compiler, matmuls, optimizers, steps
+    from .parallel import data_parallel
 
 #: Shared endings of names that MindSpore has others for.
 ENDINGS = {
@@ -42,6 +50,8 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     KEEPS_RANDOM = False  # a seed set again draws other dropout masks
 
     def import_framework(self) -> None:
+        global mindspore, ops, _pynative_executor, compiler, matmuls, optimizers, steps
+        global data_parallel
         # oneDNN's, read when it is loaded
         os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
         # With AVX-512, oneDNN 3.10 runs MindSpore's layout of weights in its reference code. Below,
@@ -53,26 +63,19 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         from mindspore.graph.api import _pynative_executor
 
         # All that imports MindSpore at its top: from here on it is there.
-        from . import matmuls, optimizers, programs, steps
+        from . import compiler, matmuls, optimizers, steps
         from .parallel import data_parallel
-
-        self._mindspore: Any = mindspore
-        self._ops, self._executor = ops, _pynative_executor
-        self._matmuls, self._optimizers = matmuls, optimizers
-        self._programs_of, self._steps = programs, steps
-        self._data_parallel = data_parallel
 
     def start(self) -> None:
         self.import_framework()
-        mindspore, data_parallel = self._mindspore, self._data_parallel
         if self.rank_context.accelerator != "cpu":
             raise Unsupported(
                 f"the package index has MindSpore {mindspore.__version__} for CPUs only"
             )
         mindspore.set_device("CPU")
-        _set_once(mindspore, self.rank_context.threads)
+        _set_once(self.rank_context.threads)
         if self.case.precision != "fp32":
-            self._matmuls.refuse_halves()
+            matmuls.refuse_halves()
         self._group = data_parallel.Group(self.rank_context)
         self._definition: Any = self.definition()
 
@@ -85,7 +88,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return self.case.compiler == "jit"
 
     def build(self, batch: Dict[str, Any]) -> None:
-        mindspore = self._mindspore
         mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
         self._network = self._definition.build(self.model_config, self.trains)
         self._network.set_train(self.trains)
@@ -99,19 +101,18 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         drops = (cell for cell in cells if isinstance(cell, mindspore.nn.Dropout))
         for number, cell in enumerate(drops):
             keep = cell.keep_prob if cell.p is None else 1.0 - cell.p
-            cell.dropout = self._ops.Dropout(keep, seed, number)
+            cell.dropout = ops.Dropout(keep, seed, number)
         parameters = self._trainable() if self.trains else {}
-        self._programs = self._programs_of.Programs(
+        self._programs = compiler.Programs(
             *(self._definition, self._network, self.model_config),
             *([*parameters.values()], self._is_compiled),
         )
         if self.trains:
             self._optimizer = self._make_optimizer(parameters)
             self._gradients: Sequence[Any] = ()
-            accumulated, unchanged = self._steps.accumulated, self._steps.unchanged
-            self._of_rank = accumulated(self._programs.gradients, unchanged)
-            self._averaged = accumulated(self._programs.gradients, self._group.average)
-            self._uncompiled = accumulated(self._programs.uncompiled_gradients, unchanged)
+            differentiate = self._programs.gradients
+            self._of_rank = steps.accumulated(differentiate, steps.unchanged)
+            self._averaged = steps.accumulated(differentiate, self._group.average)
 
     def _batch_of(self, batch: Dict[str, Any]) -> None:
         if self._is_own:
@@ -123,10 +124,9 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     def _make_optimizer(self, parameters: Dict[str, Any]) -> Any:
         if self._is_own:
             return self._definition.optimizer(parameters)
-        return self._optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
+        return optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
 
     def put(self, batch: Dict[str, Any]) -> None:
-        mindspore = self._mindspore
         # mutable: else a graph holds the values of its first batch and is compiled for each
         self._batches = [
             mindspore.mutable({name: mindspore.Tensor(array) for name, array in part.items()})
@@ -161,16 +161,16 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     def step(self) -> Any:
         if not self.trains:
             outputs = self._forward()
-            self._executor.sync()
+            _pynative_executor.sync()
             return outputs
         loss = self._average()
         self._update()
-        self._executor.sync()
+        _pynative_executor.sync()
         return (loss,)
 
     def synchronize(self) -> None:
         # runtime.synchronize() is refused on CPUs
-        self._executor.sync()
+        _pynative_executor.sync()
 
     def blocking(self) -> bool:
         # Events are for other devices, and reading a tensor waits for all that is enqueued: steps
@@ -209,13 +209,13 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return results
 
     def to_numpy(self, tensor: Any) -> Any:
-        wide = (self._mindspore.float32, self._mindspore.float64)
+        wide = (mindspore.float32, mindspore.float64)
         return (tensor if tensor.dtype in wide else tensor.astype(wide[0])).asnumpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
-            array = self._mindspore.Tensor(arrays[name], variable.tensor.dtype)
-            self._ops.assign(variable.tensor, array)
+            array = mindspore.Tensor(arrays[name], variable.tensor.dtype)
+            ops.assign(variable.tensor, array)
         self.synchronize()
 
     def raw_gradients(self) -> Dict[str, Any]:
@@ -228,41 +228,27 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         # graphs are made from the same lines, and only fp32 is there
         forward = self._programs.uncompiled_forward
-        return self._matmuls.watched(self._network, lambda: forward(self._batches[0]))
-
-    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._step_matmuls(self._batches[:1])
-
-    def step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._step_matmuls(self._batches)
-
-    def _step_matmuls(self, batches: Sequence[Any]) -> List[ExecutedMatmul]:
-        return self._matmuls.watched(self._network, lambda: self._uncompiled(batches))
-
-    def step_all_reduces(self) -> int:
-        with self._matmuls.Watch() as watch:
-            self._average()
-        return watch.names.count("AllReduce")
+        return matmuls.watched(self._network, lambda: forward(self._batches[0]))
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[MindSporeAdapter]:
         alone = self.alone_in_float64()
-        alone._group = self._data_parallel.Group(alone.rank_context)
-        with self._matmuls.refusing_float64():
+        alone._group = data_parallel.Group(alone.rank_context)
+        with matmuls.refusing_float64():
             yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
         forward = self._programs.uncompiled_forward
-        return self._matmuls.result_dtypes(self._network, lambda: forward(self._batches[0]))
+        return matmuls.result_dtypes(self._network, lambda: forward(self._batches[0]))
 
     def compiled(self) -> Dict[str, Any]:
-        return self._programs_of.proof() if self._is_compiled else {}
+        return compiler.proof() if self._is_compiled else {}
 
     def step_parts(self) -> List[StepPart]:
-        programs = {"forward": self._forward, "backward": self._differentiate}
+        parts = {"forward": self._forward, "backward": self._differentiate}
         if self.rank_context.world_size > 1:
-            programs["all_reduce"] = self._average
-        return program_parts(programs, self.step)
+            parts["all_reduce"] = self._average
+        return program_parts(parts, self.step)
 
     def training_parts(self) -> Sequence[Any]:
         return self._network, self._optimizer
@@ -277,19 +263,18 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
-        compiled = self._programs_of.compiled if self._is_compiled else None
+        compiled = compiler.compiled if self._is_compiled else None
         (prompts,) = self._definition.inputs(self._batches[0])
         self._generator = generator(self._network, prompts, new_tokens, compiled)
 
     def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
-        mindspore = self._mindspore
         return run(None if tokens is None else mindspore.Tensor(tokens, mindspore.int32))
 
     def stop(self) -> None:
         self._group.leave()
 
 
-def _set_once(mindspore: Any, threads: int) -> None:
+def _set_once(threads: int) -> None:
     """Set what MindSpore takes once in a process: threads, and operations that run when called.
 
     Its queues of operations, which are the default, wait in loops and take the cores from the

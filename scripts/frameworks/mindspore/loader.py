@@ -3,14 +3,13 @@ transforms of mindspore.dataset.vision, which are Pillow's for images of Pillow.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one, pillow
 from mindspore.dataset import vision
 from mindspore.dataset.dataloader import DataLoader
 
-pixels = pillow.pixels
 LEVELS = 255
 _MIRROR = vision.RandomHorizontalFlip(1.0)
 _NORMALIZE = vision.Normalize([LEVELS * m for m in MEAN], [LEVELS * d for d in DEVIATION])
@@ -40,15 +39,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
 
 
-load, load_tokens = one_by_one.loading(Images, batches)
-
-
-def settings(accelerator: str) -> Dict[str, Any]:
-    """Return the settings of the loader for the record; see
-    :meth:`harness.loader.Loading.loader_settings`."""
-    return {
-        "loader": "mindspore.dataset.dataloader.DataLoader",
-        "workers_are": "processes",
-        "transforms": "mindspore.dataset.vision",
-        **pillow.settings(),
-    }
+load, load_tokens, pixels, settings = pillow.loader_of(
+    Images, batches, "mindspore.dataset.dataloader.DataLoader", "mindspore.dataset.vision"
+)

@@ -33,16 +33,14 @@ def refuse_halves() -> None:
 
 
 class Watch(MsDispatchMode):
-    """Record of the operators that run in its context, and of which of them multiply matrices."""
+    """Record of the operators that multiply matrices in its context."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.names: List[str] = []
         self.found: List[ExecutedMatmul] = []
 
     def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        self.names.append(func.name)
         if func.name in OPERATORS:
             # an operator that is an object comes before its own name and the operands
             operands = args[2] if len(args) == 3 and isinstance(args[1], str) else args

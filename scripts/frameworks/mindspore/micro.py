@@ -7,28 +7,16 @@ import functools
 from typing import Any, Dict, Sequence
 
 import numpy as np
+from harness import communication, operations
 from harness.adapter import Unsupported
-from harness.communication import ALL_GATHER, ALL_REDUCE, BROADCAST, MatmulCollective
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    NEITHER,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    ConvolutionShape,
-    ForwardBackward,
-    Layer,
-    Transposed,
-)
+from harness.communication import MatmulCollective
+from harness.operations import ConvolutionShape, ForwardBackward, Layer, Transposed
 from harness.primitives import CHANNELS_FIRST, Function, Functional, LayerFunction
 from mindspore import Tensor, ops
 
 
 class Primitives(Functional):
-    COLLECTIVES = (ALL_REDUCE, ALL_GATHER, BROADCAST)
+    COLLECTIVES = (communication.ALL_REDUCE, communication.ALL_GATHER, communication.BROADCAST)
     LACKING = "MindSpore says Unsupported op on CPU"
 
     def tensor(self, array: Any, dtype: str = "") -> Tensor:
@@ -40,16 +28,16 @@ class Primitives(Functional):
     def name_of(self, tensor: Tensor) -> str:
         return str(tensor.dtype).lower()
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         first, second = transposed
         functions: Dict[str, Any] = {
-            ADD: ops.add,
-            MULTIPLY: ops.mul,
-            EXP: ops.exp,
-            SCALE: lambda c: ops.mul(c, SCALAR),
-            TRIAD: lambda b, c: ops.add(b, ops.mul(c, SCALAR)),
+            operations.ADD: ops.add,
+            operations.MULTIPLY: ops.mul,
+            operations.EXP: ops.exp,
+            operations.SCALE: lambda c: ops.mul(c, operations.SCALAR),
+            operations.TRIAD: lambda b, c: ops.add(b, ops.mul(c, operations.SCALAR)),
         }
-        if name != MATMUL:
+        if name != operations.MATMUL:
             return functions[name]
         of_matrices = ops.MatMul(transpose_a=first, transpose_b=second)
         of_batches = ops.BatchMatMul(transpose_a=first, transpose_b=second)
@@ -69,14 +57,16 @@ class Primitives(Functional):
 
     def exchange(self, operation: str, value: Tensor, axis: int = 0) -> Tensor:
         communicate = _communication(operation)
-        return communicate((value,))[0] if operation == BROADCAST else communicate(value)
+        return (
+            communicate((value,))[0] if operation == communication.BROADCAST else communicate(value)
+        )
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         made = super().sharded_matmul(left, right, operation)
 
         def result() -> Any:
             # an all-gather leaves the parts of all ranks one below the other
-            ranks = self.rank_context.world_size if operation == ALL_GATHER else 1
+            ranks = self.rank_context.world_size if operation == communication.ALL_GATHER else 1
             return np.concatenate(np.split(made.result(), ranks), axis=1)
 
         return made._replace(result=result)
@@ -84,5 +74,9 @@ class Primitives(Functional):
 
 @functools.lru_cache(maxsize=None)
 def _communication(operation: str) -> Any:
-    made = {ALL_REDUCE: ops.AllReduce, ALL_GATHER: ops.AllGather, BROADCAST: ops.Broadcast}
-    return made[operation](*[0] * (operation == BROADCAST))
+    made = {
+        communication.ALL_REDUCE: ops.AllReduce,
+        communication.ALL_GATHER: ops.AllGather,
+        communication.BROADCAST: ops.Broadcast,
+    }
+    return made[operation](*[0] * (operation == communication.BROADCAST))

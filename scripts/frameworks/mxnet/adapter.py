@@ -3,9 +3,10 @@ is requested, its AMP, fused optimizer kernels, the parameter server between ran
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
 from harness.adapter import (
     CONVOLUTION_OHWI,
@@ -13,6 +14,7 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
+    EagerTraining,
     ExecutedMatmul,
     Unsupported,
     Variable,
@@ -23,22 +25,27 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
 from harness.optimizers import NO_DECAY, left_out
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, eager_parts
 
 if TYPE_CHECKING:
-    from .steps import Outputs
+    import mxnet as mx
+
+    from . import devices, matmuls, optimizers
+    from .parallel import data_parallel
+
+Outputs = Tuple[Any, ...]
 
 ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the shared names
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
-class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
+class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
     MODULE = "mxnet"
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
     KEEPS_RANDOM = False
     FROM_DLPACK = "nd.from_dlpack"
 
     def import_framework(self) -> None:
+        global mx, devices, matmuls, optimizers, data_parallel
         # OpenMP reads it once; also in MXNet's own threads, which no function reaches
         os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
         if self.case.precision == "fp32":
@@ -50,16 +57,10 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
         import mxnet as mx
 
         # all that imports MXNet at its top: from here on it is there
-        from . import devices, matmuls, optimizers, steps
-
-        self._mx: Any = mx
-        self._devices, self._optimizers, self._matmuls = devices, optimizers, matmuls
-        self._steps = steps
-        self._data_parallel = data_parallel
+        from . import devices, matmuls, optimizers
 
     def start(self) -> None:
         self.import_framework()
-        devices = self._devices
         devices.put_messages_first()
         self._context = devices.take(self.rank_context)
         self._definition: Any = self.definition()
@@ -71,54 +72,40 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
         )
         self._group: Any = None
         if self.rank_context.world_size > 1:
-            self._group = self._data_parallel.Group(self.rank_context, self._children)
+            self._group = data_parallel.Group(self.rank_context, self._children)
 
     def build(self, batch: Dict[str, Any]) -> None:
-        mx, definition, steps = self._mx, self._definition, self._steps
-        device, dtype = self._context, self._dtype
-        self._hybridize = self._devices.hybridize(self.case.mode, device, dtype)
+        self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
         self.note_form(batch)
-        parts = self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
-        self._inputs = parts[0][0]
+        self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
+        self._inputs = self._parts[0][0]
         mx.random.seed(self.rank_context.seed)  # the same weights in every rank
         with self._context:
-            self._model = definition.build(self.model_config)
+            self._model = self._definition.build(self.model_config)
         self._model.initialize(ctx=self._context)
         mx.random.seed(self.rank_context.dropout_seed)
         if self.case.compiler != "none":
             self._model.hybridize(**self._hybridize)
-        self._forward = steps.inference(self._model, self._inputs)
-        if self.case.mode == "inference":
-            self._step = self._forward
+        if not self.trains:
             return
-        self._first = next(iter(self._model.collect_params().values()))
-        trained = [p for p in self._model.collect_params().values() if p.grad_req != "null"]
-        if len(parts) > 1:
-            for parameter in trained:
+        parameters = list(self._model.collect_params().values())
+        self._first = parameters[0]
+        self._trained = [p for p in parameters if p.grad_req != "null"]
+        if len(self._parts) > 1:
+            for parameter in self._trained:
                 parameter.grad_req = "add"
-        self._gradients = gradients = [parameter.grad() for parameter in trained]
+        self._gradients = [parameter.grad() for parameter in self._trained]
         named = {name: parameter for parameter, (name, *_) in self._named().items()}
         for name in left_out(self.model_config["hyperparameters"], NO_DECAY, named):
             named[name].wd_mult = 0.0
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
             self._model.collect_params(),
-            self._optimizers.from_model_config(self.model_config),
+            optimizers.from_model_config(self.model_config),
             kvstore=None,
         )
         if self._dtype == "float16":  # bfloat16 has the range of float32
             mx.contrib.amp.init_trainer(self._trainer)
-        others = [steps.inference(self._model, inputs) for inputs, _ in parts[1:]]
-        forwards, labels = [self._forward, *others], [labels for _, labels in parts]
-        evaluations = [self._evaluation(*pair) for pair in zip(forwards, labels)]
-        self._evaluate = evaluations[0]
-        sum_over_ranks = self._group.sum_gradients if self._group else None
-        if len(parts) == 1:
-            self._differentiate = steps.gradients(self._evaluate, sum_over_ranks, gradients)
-        else:
-            self._differentiate = steps.accumulated(evaluations, trained, sum_over_ranks, gradients)
-        self._update = steps.updating(self._trainer, self.rank_context.world_size, gradients)
-        self._step = steps.training(self._differentiate, self._update)
 
     def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Any]]:
         """Return numpy arrays of each micro-batch: what the model takes and, in training, the
@@ -135,13 +122,13 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
         # Into the arrays that the step has, once what was enqueued has read them.
         for held, taken in zip(self._parts, self._taken(batch)):
             for array, values in zip(sum(held, ()), sum(map(tuple, taken), ())):
-                array[:] = self._devices.staged(values, self._context)
+                array[:] = devices.staged(values, self._context)
 
     def device_tensor(self, array: DeviceArray) -> Any:
         return self._from_dlpack()(array.__dlpack__())
 
     def set_learning_rate(self, rate: float) -> None:
-        self._optimizers.set_rate(self._trainer, rate)
+        optimizers.set_rate(self._trainer, rate)
 
     def training_parts(self) -> Sequence[Any]:
         return {n: v.tensor for n, v in self.state().items()}, self._trainer
@@ -150,30 +137,59 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
         super().load_training(path)
         self._forget_fused_weights()
 
-    def _evaluation(self, forward: Any, labels: Tuple[Any, ...]) -> Any:
-        """Return the first part of a step; of one of several micro-steps, to its part of the mean
-        loss."""
-        count = self.case.accumulation
+    def clear_gradients(self) -> None:
+        if len(self._parts) > 1:  # else the backward pass writes, not adds
+            for parameter in self._trained:
+                parameter.zero_grad()
 
-        def loss(outputs: Outputs) -> Any:
-            value = self._definition.loss(outputs, labels, self.model_config)
-            return value / count if count > 1 else value
+    def loss(self, number: int, alone: bool = False) -> Tuple[Any, Any]:
+        """Return the loss, an array (1,), and the value to differentiate: the loss, scaled under
+        float16."""
+        inputs, labels = self._parts[number]
+        with mx.autograd.record():
+            loss = self._definition.loss(self._forward(inputs), labels, self.model_config)
+            value = self.share(loss)
+            float16 = hasattr(self._trainer, "_amp_loss_scaler")
+            scaling = mx.contrib.amp.scale_loss if float16 else _unscaled
+            with scaling(value, self._trainer) as scaled:
+                return value, scaled
 
-        return self._steps.evaluation(forward, loss, self._trainer)
+    def backward(self, loss: Tuple[Any, Any]) -> None:
+        loss[1].backward()
+
+    def handle_of(self, loss: Tuple[Any, Any]) -> Outputs:
+        return loss[:1]
+
+    def differentiate(self) -> Sequence[Any]:
+        """Leave the sums of gradients over all ranks; :meth:`loss_scale` is their factor."""
+        handle = super().differentiate()
+        if self._group:
+            self._group.sum_gradients(self._gradients)
+        return handle
+
+    def update(self) -> None:
+        ranks, optimizer = self.rank_context.world_size, self._trainer.optimizer
+        if isinstance(optimizer, optimizers.AdamW):
+            optimizer.clip(self._gradients, self._trainer._scale / ranks)
+        self._trainer.update(ranks)  # nothing, where a float16 gradient overflowed
+
+    def infer(self) -> Outputs:
+        return self._forward(self._inputs)
+
+    def _forward(self, inputs: Tuple[Any, ...]) -> Outputs:
+        outputs = self._model(*inputs)
+        return tuple(outputs) if isinstance(outputs, (list, tuple)) else (outputs,)
 
     def _arrays(self, arrays: Any) -> Any:
         try:
-            return tuple(self._mx.nd.array(a, ctx=self._context, dtype=a.dtype) for a in arrays)
-        except self._mx.MXNetError as error:
+            return tuple(mx.nd.array(a, ctx=self._context, dtype=a.dtype) for a in arrays)
+        except mx.MXNetError as error:
             if "USE_INT64_TENSOR_SIZE" in str(error):  # not memory, but how MXNet was built
                 raise Unsupported(str(error).splitlines()[0]) from error
             raise
 
-    def step(self) -> Outputs:
-        return self._step()
-
     def synchronize(self) -> None:
-        self._mx.nd.waitall()
+        mx.nd.waitall()
 
     def mark(self, handle: Outputs) -> Any:
         # The gradient of the first parameter is the last to be there. A copy: the array itself is
@@ -185,7 +201,7 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
         mark.wait_to_read()
 
     def settings(self) -> Dict[str, Any]:
-        settings = self._devices.settings()
+        settings = devices.settings()
         settings["layout"] = self._definition.LAYOUTS.get(self._context.device_type)
         settings["amp_dtype"] = self._dtype if is_mixed(self.case.precision) else None
         settings["hybridize"] = self._hybridize if self.case.compiler != "none" else None
@@ -203,7 +219,7 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
         kernels = CONVOLUTION_OIHW if self._context.device_type == "cpu" else CONVOLUTION_OHWI
         for prefix, block in _blocks(self._model):
             for attribute, parameter in block._reg_params.items():
-                kinds = (self._mx.gluon.nn.Dense, self._mx.gluon.rnn.LSTM)
+                kinds = (mx.gluon.nn.Dense, mx.gluon.rnn.LSTM)
                 dense = isinstance(block, kinds) and attribute.endswith("weight")
                 convolution = len(parameter.shape) == 4
                 axes = DENSE_OI if dense else kernels if convolution else SAME
@@ -225,7 +241,7 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
-            variable.tensor[:] = self._mx.nd.array(arrays[name], dtype="float32")
+            variable.tensor[:] = mx.nd.array(arrays[name], dtype="float32")
         self._forget_fused_weights()
 
     def _forget_fused_weights(self) -> None:
@@ -234,61 +250,32 @@ class MXNetAdapter(Accumulation, CommonCapabilities, Loading):
             self._model.hybridize(**self._hybridize)
 
     def raw_gradients(self) -> Dict[str, Any]:
-        self._differentiate()
+        self.differentiate()
         return {name: v.tensor.grad for name, v in self.state().items() if v.trainable}
 
     def loss_scale(self) -> float:
-        return 1.0 / self._steps.gradient_scale(self._trainer, self.rank_context.world_size)
+        # the trainer divides by the loss scale of the pass and by the number of ranks
+        return self.rank_context.world_size / float(self._trainer._scale)
 
     def logits(self) -> Outputs:
         if self.case.mode == "inference":
-            return self._forward()
-        with self._mx.autograd.record():
-            return self._forward()
+            return self.infer()
+        with mx.autograd.record():
+            return self.infer()
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        watch = self._matmuls
-        matmuls = watch.imperative if self.case.compiler == "none" else watch.compiled
-        return matmuls(self._model, self._inputs, self.trains, self._operators)
-
-    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._watched(lambda: self._evaluate()[1].backward())
-
-    def step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._watched(self._differentiate)
-
-    def _watched(self, run: Callable[[], Any]) -> List[ExecutedMatmul]:
-        """Observe the matmuls of a step in imperative mode, even if the model is compiled; drop
-        the gradients."""
-        if self.case.compiler != "none":
-            self._model.hybridize(active=False)
-        matmuls = self._matmuls.watched(self._model, run, self._operators)
-        if self.case.compiler != "none":
-            self._model.hybridize(**self._hybridize)
-        return list(matmuls)
-
-    def step_all_reduces(self) -> int:
-        before = self._group.summed
-        self.step()
-        return int(self._group.summed - before)
+        observe = matmuls.imperative if self.case.compiler == "none" else matmuls.compiled
+        return observe(self._model, self._inputs, self.trains, self._operators)
 
     def compiled(self) -> Dict[str, Any]:
-        return self._matmuls.proof(self._model)
+        return matmuls.proof(self._model)
 
     def all_reduce(self, value: float) -> float:
         return self._group.total(value) if self._group else value
 
     def gradient_messages(self) -> List[int]:
         # one for each; the kvstore cuts large ones alike here and there
-        return [array.size * self._devices.itemsize(array.dtype) for array in self._gradients]
-
-    def step_parts(self) -> List[StepPart]:
-        return eager_parts(
-            forward=lambda: self._evaluate()[1],
-            backward=lambda loss: loss.backward(),
-            averaged=self._differentiate if self._group else None,
-            update=self._update,
-        )
+        return [array.size * devices.itemsize(array.dtype) for array in self._gradients]
 
     def primitives(self) -> Primitives:
         from . import micro
@@ -310,3 +297,9 @@ def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
 def _shared_name(name: str) -> str:
     """Return the shared name of the parameter that a block calls ``name``."""
     return ENDINGS.get(name) or RECURRENT.sub(r"\3_\2h_l\1", name)
+
+
+@contextlib.contextmanager
+def _unscaled(value: Any, trainer: Any) -> Iterator[Any]:
+    """Yield the loss as it is, where MXNet's AMP would scale it."""
+    yield value

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -31,26 +31,10 @@ def decode(content: bytes) -> Any:
     return mx.image.imdecode(whole_image(content))
 
 
-class Levels(NamedTuple):
-    """Image before normalisation: an MXNet array of uint8 (height, width, 3), and whether it is
-    mirrored left to right."""
-
-    array: Any
-    is_flipped: bool
-
-    def normalized(self, into: Any) -> None:
-        """Normalise an image into ``into``, a numpy array of float32 of the same shape."""
-        levels = self.array.asnumpy()
-        scale, offset = _normalization(levels.shape)
-        np.multiply(levels[:, ::-1] if self.is_flipped else levels, scale, out=into)
-        into -= offset
-
-
 @functools.lru_cache(maxsize=1)
 def _normalization(shape: Tuple[int, ...]) -> Tuple[Any, Any]:
-    """Return factor and offset of each value of an image.
-
-    Broadcasting numbers of the channels alone takes several times as long."""
+    """Return factor and offset of each value of an image. Broadcasting those of the channels takes
+    several times as long."""
     deviation = np.array(DEVIATION)
     each = 1 / (255 * deviation), np.array(MEAN) / deviation
     scale, offset = (np.broadcast_to(values, shape).astype(np.float32) for values in each)
@@ -58,8 +42,8 @@ def _normalization(shape: Tuple[int, ...]) -> Tuple[Any, Any]:
 
 
 class Images(Dataset):
-    """Images of a request, one by one. MXNet works on them while the next is read:
-    :class:`_Batched` waits for them."""
+    """Images of a request before normalisation: an MXNet array of uint8 (height, width, 3), and
+    whether it is mirrored. MXNet works on them while the next is read: :class:`_Batched` waits."""
 
     def __init__(self, loads: Loads) -> None:
         self._asked = loads
@@ -77,12 +61,12 @@ class Images(Dataset):
         if loads.draws is None:
             tall, wide, top, left = centre(height, width, size)
             image = mx.image.imresize(image, wide, tall, _interpolation(height, width, tall, wide))
-            return Levels(mx.image.fixed_crop(image, left, top, size, size), False), label, number
+            return (mx.image.fixed_crop(image, left, top, size, size), False), label, number
         draws = loads.draws[number]
         top, left, tall, wide = crop(height, width, draws)
         how = _interpolation(tall, wide, size, size)
         image = mx.image.fixed_crop(image, left, top, wide, tall, (size, size), how)
-        return Levels(image, is_flipped(draws)), label, number
+        return (image, is_flipped(draws)), label, number
 
 
 def _interpolation(height: int, width: int, to_height: int, to_width: int) -> int:
@@ -101,12 +85,15 @@ class _Batched:
         return [self._stacked(values) for values in zip(*samples)]
 
     def _stacked(self, values: Sequence[Any]) -> Any:
-        if isinstance(values[0], Levels):
-            array = np.empty((len(values), *values[0].array.shape), np.float32)
-            for levels, image in zip(values, array):
-                levels.normalized(image)
-        else:
+        if not isinstance(values[0], tuple):
             array = np.stack(values)
+        else:
+            array = np.empty((len(values), *values[0][0].shape), np.float32)
+            scale, offset = _normalization(array.shape[1:])
+            for (image, flipped), into in zip(values, array):
+                levels = image.asnumpy()
+                np.multiply(levels[:, ::-1] if flipped else levels, scale, out=into)
+                into -= offset
         return mx.nd.array(array, self._context, array.dtype)
 
 
@@ -134,21 +121,12 @@ def _workers_that_end(pool: Any) -> Iterator[None]:
     pool.terminate = pool.close
     try:
         yield
-    except (Exception, GeneratorExit):
-        _wait(pool)
-        raise
-    else:
-        _wait(pool)
     finally:
+        pool.close()
+        last = time.monotonic() + TIMEOUT
+        while any(worker.exitcode is None for worker in pool._pool) and time.monotonic() < last:
+            time.sleep(0.002)
         del pool.terminate
-
-
-def _wait(pool: Any) -> None:
-    """Close a pool and wait for its workers, at most :data:`TIMEOUT` seconds."""
-    pool.close()
-    last = time.monotonic() + TIMEOUT
-    while any(worker.exitcode is None for worker in pool._pool) and time.monotonic() < last:
-        time.sleep(0.002)
 
 
 load, load_tokens = one_by_one.loading(Images, batches)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import mxnet as mx
 from harness.adapter import ExecutedMatmul, Mismatch
@@ -92,19 +92,11 @@ def imperative(
 
     ``train``: run in training mode, as for a training step; inference would lay out the weights
     anew."""
-    with _mode(train):
-        return watched(model, lambda: model(*inputs), operators)
-
-
-def watched(
-    model: Any, run: Callable[[], Any], operators: Mapping[str, str]
-) -> List[ExecutedMatmul]:
-    """Return the matmuls of the forward passes of ``run()``, in imperative mode."""
     matmuls: List[ExecutedMatmul] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]
-    with _watched(operators, matmuls):
-        run()
+    with _mode(train), _watched(operators, matmuls):
+        model(*inputs)
     for parameter, before in zip(statistics, kept):
         parameter.set_data(before)
     return matmuls

@@ -8,20 +8,10 @@ import math
 from typing import Any, Dict, List, Sequence, Tuple
 
 import mxnet as mx
+from harness import communication, operations
 from harness.adapter import ChainedMatmul, RankContext, Unsupported
-from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    NEITHER,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    ConvolutionShape,
-    Transposed,
-)
+from harness.communication import CollectiveOperation, MatmulCollective
+from harness.operations import ConvolutionShape, Transposed
 from harness.primitives import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
@@ -37,7 +27,7 @@ from .devices import DTYPES, name_of
 class Primitives(Base):
     """``group``: the process group, None for a single rank."""
 
-    COLLECTIVES = (ALL_REDUCE,)
+    COLLECTIVES = (communication.ALL_REDUCE,)
     LACKING = "its kvstore adds up arrays, and nothing else"
 
     def __init__(
@@ -58,7 +48,7 @@ class Primitives(Base):
     def name_of(self, tensor: mx.nd.NDArray) -> str:
         return name_of(tensor.dtype)
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         first, second = transposed
 
         def matmul(a: Any, b: Any, **out: Any) -> Any:
@@ -76,16 +66,16 @@ class Primitives(Base):
             return mx.nd.FullyConnected(a, b, num_hidden=b.shape[0], no_bias=True, **out)
 
         def scale(c: Any, **out: Any) -> Any:
-            return mx.nd._internal._mul_scalar(c, scalar=SCALAR, **out)
+            return mx.nd._internal._mul_scalar(c, scalar=operations.SCALAR, **out)
 
         functions: Dict[str, Function] = {
-            MATMUL: matmul,
-            ADD: mx.nd.elemwise_add,
-            MULTIPLY: mx.nd.elemwise_mul,
-            EXP: mx.nd.exp,
-            SCALE: scale,
+            operations.MATMUL: matmul,
+            operations.ADD: mx.nd.elemwise_add,
+            operations.MULTIPLY: mx.nd.elemwise_mul,
+            operations.EXP: mx.nd.exp,
+            operations.SCALE: scale,
             # the sum overwrites an operand, so that the engine starts no other operation before
-            TRIAD: lambda b, c, **out: mx.nd.elemwise_add(b, scale(c, **out), **out),
+            operations.TRIAD: lambda b, c, **out: mx.nd.elemwise_add(b, scale(c, **out), **out),
         }
         return functions[name]
 
@@ -162,7 +152,9 @@ class Primitives(Base):
         return CollectiveOperation(lambda: contribution.copyto(held), run, result)
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
-        made = self.repeated(self.function(MATMUL), [self.tensor(left), self.tensor(right)])
+        made = self.repeated(
+            self.function(operations.MATMUL), [self.tensor(left), self.tensor(right)]
+        )
         communicate, result = self._all_reduce(made.held())
 
         def both() -> None:

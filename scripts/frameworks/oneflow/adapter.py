@@ -4,11 +4,12 @@ nn.Graph with the optimizer in it and, for several ranks, global tensors."""
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from harness.adapter import (
     CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
+    EagerTraining,
     ExecutedMatmul,
     Unsupported,
     Variable,
@@ -18,15 +19,22 @@ from harness.adapter import (
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, eager_parts, program_parts
+from harness.step_breakdown import StepPart, program_parts
+
+if TYPE_CHECKING:
+    import oneflow
+
+    from . import compiler, devices, matmuls, optimizers
+    from .parallel import data_parallel
 
 
-class OneFlowAdapter(CommonCapabilities, Loading):
+class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     MODULE = "oneflow"
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
     KEEPS_RANDOM = False  # behind set_rng_state it draws other numbers than behind get_rng_state
 
     def start(self) -> None:
+        global oneflow, compiler, devices, matmuls, optimizers, data_parallel
         # OneFlow reads these when it is imported.
         os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
         # OneFlow's layers read it when they are made. Channels last: Tensor Cores take it without
@@ -40,27 +48,22 @@ class OneFlowAdapter(CommonCapabilities, Loading):
         import oneflow
 
         # All that imports OneFlow at its top: from here on it is there.
-        from . import devices, graphs, matmuls, mixed_precision, optimizers, steps
+        from . import compiler, devices, matmuls, optimizers
         from .parallel import data_parallel
 
-        self._oneflow: Any = oneflow
-        self._steps, self._graphs, self._optimizers = steps, graphs, optimizers
-        self._matmuls, self._data_parallel = matmuls, data_parallel
-        self._devices = devices
         self._device = devices.take(self.rank_context)
         self._channels_last = devices.channels_last()
         self._graph_mode = self.case.compiler == "graph"
         self._amp = None
         if is_mixed(self.case.precision):
-            self._amp = mixed_precision.amp_dtype(
+            self._amp = devices.amp_dtype(
                 self.case.precision, self._device, self._graph_mode, self.trains
             )
         self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
-        oneflow, definition = self._oneflow, self._definition
         oneflow.manual_seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.model_config).to(self._device).train(self.trains)
+        self._model = self._definition.build(self.model_config).to(self._device).train(self.trains)
         self.note_form(batch)
         self._batch = self._moved(batch)
         oneflow.manual_seed(self.rank_context.dropout_seed)
@@ -73,12 +76,12 @@ class OneFlowAdapter(CommonCapabilities, Loading):
         arrays = batch
         if not self._channels_last:  # as images come
             arrays = {n: a.transpose((0, 3, 1, 2)) if a.ndim == 4 else a for n, a in batch.items()}
-        return {name: self._devices.copied(array, self._device) for name, array in arrays.items()}
+        return {name: devices.copied(array, self._device) for name, array in arrays.items()}
 
     def put(self, batch: Dict[str, Any]) -> None:
         moved = self._moved(batch)
         if self._graph_mode and self.rank_context.world_size > 1:
-            moved = self._data_parallel.join(moved, self._device)
+            moved = data_parallel.join(moved, self._device)
         self._batch = moved
 
     def device_tensor(self, array: DeviceArray) -> Any:
@@ -102,41 +105,52 @@ class OneFlowAdapter(CommonCapabilities, Loading):
             )
 
     def _build_eager(self) -> None:
-        if not self.trains:
-            self._step = self._steps.inference(lambda: self._forward(self._model))
-            return
-        several = self.rank_context.world_size > 1
-        model = self._data_parallel.wrap(self._model) if several else self._model
-        self._optimizer = self._make_optimizer()
+        if self.trains:
+            several = self.rank_context.world_size > 1
+            self._wrapped = data_parallel.wrap(self._model) if several else self._model
+            self._optimizer = self._make_optimizer()
 
-        def evaluation(batch: Any) -> Any:
-            return self._steps.evaluation(
-                forward=lambda: self._forward(batch),
-                losses=lambda outputs: self._definition.losses(
-                    outputs, self._batch, self.model_config
-                ),
-                optimizer=self._optimizer,
-                views=several,
-            )
+    def clear_gradients(self) -> None:
+        # With several ranks they are views of the buckets of DistributedDataParallel, to which
+        # backward passes add: only then must they be zeroed, and not be dropped, which OneFlow
+        # recommends.
+        self._optimizer.zero_grad(set_to_none=self.rank_context.world_size == 1)
 
-        # without DistributedDataParallel's hook, which stands behind the whole model
-        self._evaluate_alone = evaluation(self._model.forward)
-        self._differentiate = self._steps.gradients(evaluation(model))
-        self._update = self._steps.updating(self._optimizer, self._clip_global_norm)
-        self._step = self._steps.training(self._differentiate, self._update)
+    def loss(self, number: int, alone: bool = False) -> Sequence[Any]:
+        # Without DistributedDataParallel's hook, which stands behind the whole model, gradients
+        # stay this rank's.
+        outputs = self._forward(self._model.forward if alone else self._wrapped)
+        losses: Sequence[Any] = self._definition.losses(outputs, self._batch, self.model_config)
+        return losses
+
+    def backward(self, loss: Sequence[Any]) -> None:
+        sum(vector.mean() for vector in loss).backward()
+
+    def handle_of(self, loss: Sequence[Any]) -> Sequence[Any]:
+        return tuple(vector.detach() for vector in loss)
+
+    def update(self) -> None:
+        limit = self.model_config["hyperparameters"].get("clip_global_norm")
+        if limit is not None:
+            groups = self._optimizer.param_groups
+            gradients = [p.grad for group in groups for p in group.parameters]
+            optimizers.clip_global_norm(gradients, limit)
+        self._optimizer.step()
+
+    def infer(self) -> Sequence[Any]:
+        return self.logits()
 
     def _build_graph(self) -> None:
         self._side_graphs: Dict[Any, Any] = {}
         if self.rank_context.world_size > 1:
-            self._model = self._data_parallel.replicate(self._model, self._device)
-            self._batch = self._data_parallel.join(self._batch, self._device)
+            self._model = data_parallel.replicate(self._model, self._device)
+            self._batch = data_parallel.join(self._batch, self._device)
         if self.trains:
             self._optimizer = self._make_optimizer()
-            self._graph = self._graphs.Training(*self._graph_parts(), self._optimizer)
-            self._graphs.compile_graph(self._graph, self._batch)
+            self._graph = compiler.Training(*self._graph_parts(), self._optimizer)
+            compiler.compile_graph(self._graph, self._batch)
         else:
-            self._graph = self._compiled(self._graphs.Forward)
-        self._step = lambda: self._graph(self._batch)
+            self._graph = self._compiled(compiler.Forward)
 
     def _graph_parts(self) -> Tuple[Any, Any, Any, Any]:
         return self._definition, self._model, self.model_config, self._amp
@@ -145,29 +159,25 @@ class OneFlowAdapter(CommonCapabilities, Loading):
         """Return the graph of this ``kind`` beside the step's, compiled when it is first wanted."""
         if kind not in self._side_graphs:
             graph = kind(*self._graph_parts())
-            self._graphs.compile_graph(graph, self._batch)
+            compiler.compile_graph(graph, self._batch)
             self._side_graphs[kind] = graph
         return self._side_graphs[kind]
 
     def _make_optimizer(self) -> Any:
         fused = self._device.type == "cuda"
-        return self._optimizers.from_model_config(
+        return optimizers.from_model_config(
             self._model, self.model_config, fused, clips=self._graph_mode
         )
-
-    @property
-    def _clip_global_norm(self) -> Any:
-        return self.model_config["hyperparameters"].get("clip_global_norm")
 
     def _forward(self, model: Any) -> Any:
         inputs = self._definition.inputs(self._batch)
         if self._amp is None:
             return model(*inputs)
-        with self._oneflow.autocast(self._device.type, dtype=self._amp):
+        with oneflow.autocast(self._device.type, dtype=self._amp):
             return model(*inputs)
 
-    def step(self) -> Any:
-        return self._step()
+    def step(self) -> Sequence[Any]:
+        return self._graph(self._batch) if self._graph_mode else super().step()
 
     def read(self, handle: Any) -> float:
         if not self.trains:
@@ -177,9 +187,9 @@ class OneFlowAdapter(CommonCapabilities, Loading):
     def synchronize(self) -> None:
         # OneFlow's virtual machine runs behind Python on a CPU too. oneflow.cuda.synchronize()
         # would wait for a GPU alone.
-        self._oneflow._oneflow_internal.eager.Sync()
+        oneflow._oneflow_internal.eager.Sync()
         if self._device.type == "cuda":
-            self._oneflow.cuda.synchronize(self._device)
+            oneflow.cuda.synchronize(self._device)
 
     def mark(self, handle: Any) -> Any:
         # One number, computed behind all that is enqueued on the device, and on its way to the host
@@ -190,10 +200,9 @@ class OneFlowAdapter(CommonCapabilities, Loading):
         mark.numpy()
 
     def accelerator_name(self) -> str:
-        return str(self._oneflow.cuda.get_device_name(self._device))
+        return str(oneflow.cuda.get_device_name(self._device))
 
     def settings(self) -> Dict[str, Any]:
-        several = self.rank_context.world_size > 1
         settings: Dict[str, Any] = {
             "threads": self.rank_context.threads,
             "tf32": os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] != "0",
@@ -202,77 +211,72 @@ class OneFlowAdapter(CommonCapabilities, Loading):
             "amp_dtype": None if self._amp is None else str(self._amp).replace("oneflow.", ""),
         }
         if self._graph_mode:
-            settings["graph"] = self._graphs.OPTIONS
-            settings["dropout_has_seeds"] = self._graphs.dropout_has_seeds(self._graph)
-        if several:
+            settings["graph"] = compiler.OPTIONS
+            settings["dropout_has_seeds"] = compiler.dropout_has_seeds(self._graph)
+        if self.rank_context.world_size > 1:
             settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
         if self.trains:
             settings["fused_optimizer"] = self._optimizer.param_groups[0]["fused"]
-            settings["grad_scaler"] = self._graph_mode and self._amp == self._oneflow.float16
+            settings["grad_scaler"] = self._graph_mode and self._amp == oneflow.float16
         return settings
 
     def state(self) -> Dict[str, Variable]:
         kernels = CONVOLUTION_OHWI if self._channels_last else CONVOLUTION_OIHW
-        return state_of_modules(self._model, self._oneflow.nn.Linear, kernels)
+        return state_of_modules(self._model, oneflow.nn.Linear, kernels)
 
     def to_numpy(self, tensor: Any) -> Any:
-        return self._data_parallel.local(tensor.detach()).float().numpy()
+        return data_parallel.local(tensor.detach()).float().numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
-        with self._oneflow.no_grad():
+        with oneflow.no_grad():
             for name, variable in self.state().items():
-                local = self._data_parallel.local(variable.tensor)
-                local.copy_(self._oneflow.tensor(arrays[name], device=local.device))
+                local = data_parallel.local(variable.tensor)
+                local.copy_(oneflow.tensor(arrays[name], device=local.device))
 
     def raw_gradients(self) -> Dict[str, Any]:
         if self._graph_mode:
-            gradients = self._compiled(self._graphs.Gradients)(self._batch)
+            gradients = self._compiled(compiler.Gradients)(self._batch)
         else:
-            self._differentiate()
+            self.differentiate()
             gradients = [parameter.grad for parameter in self._model.parameters()]
         return {name: g for (name, _), g in zip(self._model.named_parameters(), gradients)}
 
     def logits(self) -> Sequence[Any]:
         if self._graph_mode:
-            return self._compiled(self._graphs.Forward)(self._batch)
-        with self._oneflow.no_grad():
+            return self._compiled(compiler.Forward)(self._batch)
+        with oneflow.no_grad():
             return self._forward(self._model)
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._graph_mode:
-            graph = self._compiled(self._graphs.Forward) if forward_only else self._graph
-            return self._matmuls.compiled(graph, self.rank_context.world_size)
+            graph = self._compiled(compiler.Forward) if forward_only else self._graph
+            return matmuls.compiled(graph, self.rank_context.world_size)
         forward = self._model.forward  # without the hooks of DistributedDataParallel
-        return self._matmuls.watched(self._model, lambda: self._forward(forward))
+        return matmuls.watched(self._model, lambda: self._forward(forward))
 
     def compiled(self) -> Dict[str, Any]:
-        return self._graphs.proof(self._graph)
+        return compiler.proof(self._graph)
 
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
             raise Unsupported("nn.Graph does not tell in which messages gradients go")
-        return self._data_parallel.bucket_bytes(self._model)
+        return data_parallel.bucket_bytes(self._model)
 
     def step_parts(self) -> List[StepPart]:
+        if not self._graph_mode:
+            # Buckets that were reduced once are not reduced again before DistributedDataParallel's
+            # next forward pass: gradients of passes without it stay this rank's.
+            return super().step_parts()
         several = self.rank_context.world_size > 1
-        if self._graph_mode:
-            forward, gradients = map(self._compiled, (self._graphs.Forward, self._graphs.Gradients))
-            programs = {
-                "forward": lambda: forward(self._batch),
-                "backward+all_reduce" if several else "backward": lambda: gradients(self._batch),
-            }
-            return program_parts(programs, self._step)
-        # Buckets that were reduced once are not reduced again before DistributedDataParallel's
-        # next forward pass: gradients of passes without it stay this rank's.
-        return eager_parts(
-            forward=self._evaluate_alone,
-            backward=self._steps.backward,
-            averaged=self._differentiate if several else None,
-            update=self._update,
-        )
+        forward, gradients = map(self._compiled, (compiler.Forward, compiler.Gradients))
+        programs = {
+            "forward": lambda: forward(self._batch),
+            "backward+all_reduce" if several else "backward": lambda: gradients(self._batch),
+        }
+        return program_parts(programs, self.step)
 
     def primitives(self) -> Primitives:
         from . import micro
 
-        dtype = self._amp or self._oneflow.float32
+        dtype = self._amp or oneflow.float32
         return micro.Primitives(self.rank_context, self._device, dtype)

@@ -3,12 +3,10 @@ Pillow's transforms, which flowvision's stand on."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Sequence
+from typing import Any, Iterator, Sequence
 
 from harness.loader import TIMEOUT, one_by_one, pillow
 from oneflow.utils.data import DataLoader
-
-pixels = pillow.pixels
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
@@ -24,15 +22,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
 
 
-load, load_tokens = one_by_one.loading(pillow.PillowImages, batches)
-
-
-def settings(accelerator: str) -> Dict[str, Any]:
-    """Return the settings of the loader for the record; see
-    :meth:`harness.loader.Loading.loader_settings`."""
-    return {
-        "loader": "oneflow.utils.data.DataLoader",
-        "workers_are": "processes",
-        "transforms": "Pillow",
-        **pillow.settings(),
-    }
+load, load_tokens, pixels, settings = pillow.loader_of(
+    pillow.PillowImages, batches, "oneflow.utils.data.DataLoader", "Pillow"
+)

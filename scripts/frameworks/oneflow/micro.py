@@ -6,27 +6,8 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import oneflow
-from harness.communication import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BROADCAST,
-    REDUCE,
-    REDUCE_SCATTER,
-    SEND_RECEIVE,
-)
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    NEITHER,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    ConvolutionShape,
-    Transposed,
-)
+from harness import communication, operations
+from harness.operations import ConvolutionShape, Transposed
 from harness.primitives import CHANNELS_FIRST, CHANNELS_LAST, Function, InPlace, LayerFunction
 from oneflow import Tensor
 from oneflow.nn import functional as F
@@ -45,19 +26,19 @@ class Primitives(InPlace):
     def name_of(self, tensor: Tensor) -> str:
         return str(tensor.dtype).replace("oneflow.", "")
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         def matmul(a: Tensor, b: Tensor) -> Tensor:
             first, second = transposed
             a, b = a.transpose(-1, -2) if first else a, b.transpose(-1, -2) if second else b
             return oneflow.matmul(a, b)
 
         functions: Dict[str, Function] = {
-            MATMUL: matmul,
-            ADD: oneflow.add,
-            MULTIPLY: oneflow.mul,
-            EXP: oneflow.exp,
-            SCALE: lambda c: oneflow.mul(c, SCALAR),
-            TRIAD: lambda b, c: oneflow.add(b, c, alpha=SCALAR),
+            operations.MATMUL: matmul,
+            operations.ADD: oneflow.add,
+            operations.MULTIPLY: oneflow.mul,
+            operations.EXP: oneflow.exp,
+            operations.SCALE: lambda c: oneflow.mul(c, operations.SCALAR),
+            operations.TRIAD: lambda b, c: oneflow.add(b, c, alpha=operations.SCALAR),
         }
         return functions[name]
 
@@ -83,7 +64,7 @@ class Primitives(InPlace):
         self, operation: str, held: Tensor, received: Tensor
     ) -> Tuple[Callable[[], Any], List[Tensor]]:
         comm, rank, ranks = oneflow.comm, self.rank_context.rank, self.rank_context.world_size
-        if operation == ALL_TO_ALL:
+        if operation == communication.ALL_TO_ALL:
             outgoing, incoming = list(held.chunk(ranks)), list(received.chunk(ranks))
             return lambda: comm.all_to_all(incoming, outgoing), incoming
 
@@ -97,12 +78,12 @@ class Primitives(InPlace):
                 turn()
 
         runs: Dict[str, Callable[[], Any]] = {
-            ALL_REDUCE: lambda: comm.all_reduce(held),
-            REDUCE: lambda: comm.reduce(held, 0),
-            BROADCAST: lambda: comm.broadcast(held, 0),
-            ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
-            REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
-            SEND_RECEIVE: send_and_receive,
+            communication.ALL_REDUCE: lambda: comm.all_reduce(held),
+            communication.REDUCE: lambda: comm.reduce(held, 0),
+            communication.BROADCAST: lambda: comm.broadcast(held, 0),
+            communication.ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
+            communication.REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
+            communication.SEND_RECEIVE: send_and_receive,
         }
         return runs[operation], [received]
 

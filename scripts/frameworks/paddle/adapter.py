@@ -4,10 +4,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from harness.adapter import (
     CONVOLUTION_OIHW,
@@ -15,6 +24,7 @@ from harness.adapter import (
     DENSE_OI,
     SAME,
     Accumulation,
+    EagerTraining,
     ExecutedMatmul,
     Generation,
     MicroBatch,
@@ -25,21 +35,26 @@ from harness.adapter import (
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, eager_parts
 
 if TYPE_CHECKING:
-    from .steps import Outputs
+    import paddle
+
+    from . import compiler, devices, matmuls, optimizers
+    from .parallel import data_parallel
+
+    Outputs = Tuple[paddle.Tensor, ...]
 
 # the end of the names that Paddle gives running statistics, in the shared names
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
-class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
+class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities, Loading):
     MODULE = "paddle"
     OUT_OF_MEMORY = ("ResourceExhausted",)
     KEEPS_RANDOM = False
 
     def import_framework(self) -> None:
+        global paddle, compiler, devices, matmuls, optimizers, data_parallel
         # cuBLAS and cuDNN read it when they are loaded
         if self.case.precision != "tf32":
             os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
@@ -49,68 +64,51 @@ class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
             import paddle
 
         # all that imports Paddle at its top: from here on it is there
-        from . import compiler, devices, matmuls, optimizers, steps
+        from . import compiler, devices, matmuls, optimizers
         from .parallel import data_parallel
-
-        self._paddle: Any = paddle
-        self._compiler, self._devices, self._data_parallel = compiler, devices, data_parallel
-        self._matmuls, self._steps, self._optimizers = matmuls, steps, optimizers
 
     def start(self) -> None:
         self.import_framework()
-        devices = self._devices
         self._gpu = devices.take(self.rank_context)
         self._amp = is_mixed(self.case.precision)
         if self.case.precision == "tf32":
             devices.allow_tf32(self._gpu)
         self._dtype = devices.matmul_dtype(self.case.precision, self._gpu)
         self._compiled = self.case.compiler != "none"
-        self._compiler.require(self.case.compiler)
+        compiler.require(self.case.compiler)
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
-        if self.case.accumulation > 1 and self.rank_context.world_size > 1:
-            self.step_all_reduces()  # which it does not tell: better refused before than behind
         self._definition: Any = self.definition()
         self._process_group = (
-            self._data_parallel.join(self.rank_context)
-            if self.rank_context.world_size > 1
-            else None
+            data_parallel.join(self.rank_context) if self.rank_context.world_size > 1 else None
         )
 
     def build(self, batch: Dict[str, Any]) -> None:
-        paddle, definition = self._paddle, self._definition
         self.note_form(batch)
         self.put(batch)
         paddle.seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.model_config)
+        self._model = self._definition.build(self.model_config)
         if self._amp:
-            self._devices.require_amp_of(self._model)
-        self._network = self._devices.Network(self._model, self._dtype)
+            devices.require_amp_of(self._model)
+        self._network = devices.Network(self._model, self._dtype)
         self._network.train() if self.trains else self._network.eval()
         paddle.seed(self.rank_context.dropout_seed)
         if self._compiled:
-            self._compiler.compile_model(self._network, self.case.compiler, self._inputs, self._amp)
+            compiler.compile_model(self._network, self.case.compiler, self._inputs, self._amp)
             if self._amp and not self._gpu:
-                self._compiler.require_amp(self.case.mode)
+                compiler.require_amp(self.case.mode)
         if not self.trains:
-            self._step = self._steps.inference(lambda: self._forward(self._network))
             return
-        network = self._network
+        self._wrapped = self._network
         if self._process_group:
-            network = self._wrapped = self._data_parallel.wrap(network)
+            self._wrapped = data_parallel.wrap(self._network)
         trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
-        self._optimizer = self._optimizers.from_model_config(
-            self._model, self.model_config, trained
-        )
+        self._optimizer = optimizers.from_model_config(self._model, self.model_config, trained)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
-        self._evaluate_alone = self._evaluation(self._network)
-        self._differentiate = self._differentiation(network)
-        self._update = self._steps.updating(self._optimizer, self._scaler)
-        self._step = self._steps.training(self._differentiate, self._update)
 
     def put(self, batch: Dict[str, Any]) -> None:
-        paddle, definition = self._paddle, self._definition
+        definition = self._definition
         parts = micro_batches(batch, self.case.accumulation)
         moved = [
             {n: a if isinstance(a, paddle.Tensor) else paddle.to_tensor(a) for n, a in part.items()}
@@ -125,35 +123,32 @@ class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
     def training_parts(self) -> Sequence[Any]:
         return self._model, self._optimizer, self._scaler
 
-    def _loss(self, network: Any, number: int) -> Any:
-        """Return the loss of the micro-batch that has this number when the step runs."""
-        batch = self._micro_batches[number]
-        return self._definition.loss(tuple(network(batch.inputs)), batch.tensors, self.model_config)
+    def clear_gradients(self) -> None:
+        self._optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds
 
-    def _evaluation(self, network: Any) -> Any:
-        """Return the first part of a step, on the first micro-batch, with ``network``, wrapped or
-        not."""
-        return self._steps.evaluation(lambda: self._loss(network, 0), self._optimizer)
+    def loss(self, number: int, alone: bool = False) -> Any:
+        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
+        network, batch = self._network if alone else self._wrapped, self._micro_batches[number]
+        outputs = tuple(network(batch.inputs))
+        return self.share(self._definition.loss(outputs, batch.tensors, self.model_config))
 
-    def _differentiation(self, network: Any) -> Any:
-        """Return the step until its update."""
-        if self.case.accumulation == 1:
-            return self._steps.gradients(self._evaluation(network), self._scaler)
-        return self._steps.accumulated(
-            [
-                functools.partial(self._loss, network, number)
-                for number in range(self.case.accumulation)
-            ],
-            self._optimizer,
-            self._scaler,
-            network.no_sync if self._process_group else contextlib.nullcontext,
-        )
+    def backward(self, loss: Any) -> None:
+        self._scaler.scale(loss).backward()  # DataParallel averages the gradients in here
 
-    def _forward(self, network: Any) -> Outputs:
-        return tuple(network(self._inputs))
+    def unsynchronized(self) -> ContextManager[Any]:
+        # around forward passes, too, as the reference of DataParallel.no_sync has it
+        return self._wrapped.no_sync() if self._process_group else contextlib.nullcontext()
 
-    def step(self) -> Outputs:
-        return self._step()
+    def update(self) -> None:
+        self._scaler.step(self._optimizer)  # clips the unscaled gradients where the optimizer says
+        self._scaler.update()
+
+    def infer(self) -> Outputs:
+        with paddle.no_grad():
+            return self._forward()
+
+    def _forward(self) -> Outputs:
+        return tuple(self._network(self._inputs))
 
     def read(self, handle: Outputs) -> float:
         total = sum(float(tensor.sum(dtype="float64")) for tensor in handle)
@@ -162,22 +157,22 @@ class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
     def synchronize(self) -> None:
         # on the CPU all work is done when its call returns, and this call is refused
         if self._gpu:
-            self._paddle.device.synchronize()
+            paddle.device.synchronize()
 
     def blocking(self) -> bool:
         return not self._gpu
 
     def mark(self, handle: Outputs) -> Any:
-        return self._paddle.device.current_stream().record_event() if self._gpu else handle
+        return paddle.device.current_stream().record_event() if self._gpu else handle
 
     def wait(self, mark: Any) -> None:
         mark.synchronize()
 
     def accelerator_name(self) -> str:
-        return str(self._paddle.device.cuda.get_device_name())
+        return str(paddle.device.cuda.get_device_name())
 
     def settings(self) -> Dict[str, Any]:
-        settings = self._devices.settings(self.rank_context, self._gpu)
+        settings = devices.settings(self.rank_context, self._gpu)
         settings["amp_dtype"] = self._dtype if self._amp else None
         settings["amp_level"] = "O1" if self._amp else None
         settings["process_group"] = self._process_group
@@ -216,48 +211,30 @@ class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
             variable.tensor.set_value(arrays[name])
 
     def raw_gradients(self) -> Dict[str, Any]:
-        self._differentiate()
+        self.differentiate()
         return {name: v.tensor.grad for name, v in self.state().items() if v.trainable}
 
     def loss_scale(self) -> float:
         return float(self._scaler._scale) if self._scaler.is_enable() else 1.0
 
     def logits(self) -> Outputs:
-        with self._paddle.set_grad_enabled(self.trains):
-            return self._forward(self._network)
+        with paddle.set_grad_enabled(self.trains):
+            return self._forward()
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if self._compiled or forward_only:  # what runs in the dynamic graph is seen without sizes
-            program = self._compiler.trace(self._network, self._inputs)
-            return self._matmuls.in_program(program)
-        return self._matmuls.watch(self._model, lambda: self._forward(self._network))
+            program = compiler.trace(self._network, self._inputs)
+            return matmuls.in_program(program)
+        return matmuls.watch(self._model, lambda: self._forward())
 
     def forward_dtypes_run(self) -> bool:
         return self._compiled  # else those of a trace, which is not what runs
 
-    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
-
-    def step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._watched(self._differentiate)
-
-    def _watched(self, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
-        return self._matmuls.watch_training(self._model, differentiate)
-
     def compiled(self) -> Dict[str, Any]:
-        return self._compiler.proof(self._network, self.case.compiler)
+        return compiler.proof(self._network, self.case.compiler)
 
     def gradient_messages(self) -> List[int]:
-        return self._data_parallel.group_bytes(self._wrapped)
-
-    def step_parts(self) -> List[StepPart]:
-        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
-        return eager_parts(
-            forward=self._evaluate_alone,
-            backward=lambda loss: self._scaler.scale(loss).backward(),
-            averaged=self._differentiate if self._process_group else None,
-            update=self._update,
-        )
+        return data_parallel.group_bytes(self._wrapped)
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -265,7 +242,7 @@ class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
         self._generator = generator(self._model, prompts, new_tokens)
 
     def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
-        paddle, mixed = self._paddle, contextlib.nullcontext()
+        mixed: ContextManager[Any] = contextlib.nullcontext()
         if self._amp:
             mixed = paddle.amp.auto_cast(dtype=self._dtype, level="O1")
         with paddle.no_grad(), mixed:
@@ -274,18 +251,18 @@ class PaddleAdapter(Generation, Accumulation, CommonCapabilities, Loading):
     def primitives(self) -> Primitives:
         from . import micro
 
-        return micro.Primitives(self.rank_context, self._paddle.get_device(), self._dtype)
+        return micro.Primitives(self.rank_context, paddle.get_device(), self._dtype)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:
-            self._paddle.device.cuda.reset_max_memory_allocated()
+            paddle.device.cuda.reset_max_memory_allocated()
 
     def peak_device_memory(self) -> Optional[int]:
-        return self._paddle.device.cuda.max_memory_allocated() if self._gpu else None
+        return paddle.device.cuda.max_memory_allocated() if self._gpu else None
 
     def stop(self) -> None:
         if self._process_group:
-            self._paddle.distributed.destroy_process_group()
+            paddle.distributed.destroy_process_group()
 
 
 def _shared_name(name: str) -> str:

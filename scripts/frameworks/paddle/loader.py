@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from typing import Any, Dict, Iterator, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
 import paddle
-from harness.loader import DEVIATION, MEAN, one_by_one, pillow
+from harness.loader import DEVIATION, MEAN, pillow
 from paddle.vision.transforms import functional
-
-pixels = pillow.pixels
 
 
 class Images(pillow.PillowImages):
@@ -87,15 +85,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         raise guarded.error
 
 
-load, load_tokens = one_by_one.loading(Images, batches)
-
-
-def settings(accelerator: str) -> Dict[str, Any]:
-    """Return the settings of the loader for the record; see
-    :meth:`harness.loader.Loading.loader_settings`."""
-    return {
-        "loader": "paddle.io.DataLoader",
-        "workers_are": "processes",
-        "transforms": "paddle.vision.transforms",
-        **pillow.settings(),
-    }
+load, load_tokens, pixels, settings = pillow.loader_of(
+    Images, batches, "paddle.io.DataLoader", "paddle.vision.transforms"
+)

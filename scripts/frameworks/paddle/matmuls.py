@@ -48,27 +48,11 @@ def _unchanged(model: nn.Layer) -> Iterator[None]:
 
 
 def watch(model: nn.Layer, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Return the matmuls of one ``forward()`` in the dynamic graph, by dtype alone."""
-    with paddle.no_grad():
-        return _watched(model, forward)
-
-
-def watch_training(model: nn.Layer, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Return the matmuls of the forward passes of a step, even if the model is compiled; drop
-    the gradients of ``model``."""
-    paddle.jit.enable_to_static(False)
-    try:
-        return _watched(model, differentiate)
-    finally:
-        paddle.jit.enable_to_static(True)
-        model.clear_gradients(set_to_zero=False)
-
-
-def _watched(model: nn.Layer, run: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Return the matmuls that Paddle's statistics of low precision count."""
-    with _unchanged(model), contextlib.redirect_stdout(io.StringIO()):  # it prints a table
-        debugging.enable_operator_stats_collection()
-        run()
+    """Return the matmuls of one ``forward()`` in the dynamic graph, by dtype alone: those that
+    Paddle's statistics of low precision count."""
+    with paddle.no_grad(), _unchanged(model), contextlib.redirect_stdout(io.StringIO()):
+        debugging.enable_operator_stats_collection()  # it prints a table
+        forward()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()
     matmuls: List[ExecutedMatmul] = []

@@ -8,28 +8,8 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import paddle
 import paddle.distributed as dist
 import paddle.nn.functional as F
-from harness.communication import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BROADCAST,
-    REDUCE,
-    REDUCE_SCATTER,
-    SEND_RECEIVE,
-)
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    NEITHER,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    AttentionShape,
-    ConvolutionShape,
-    Transposed,
-)
+from harness import communication, operations
+from harness.operations import AttentionShape, ConvolutionShape, Transposed
 from harness.primitives import (
     CHANNELS_FIRST,
     SEQUENCE_FIRST,
@@ -53,15 +33,17 @@ class Primitives(InPlace):
     def name_of(self, tensor: Tensor) -> str:
         return tensor.dtype.name.lower()
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         first, second = transposed
         functions: Dict[str, Function] = {
-            MATMUL: lambda a, b: paddle.matmul(a, b, transpose_x=first, transpose_y=second),
-            ADD: paddle.add,
-            MULTIPLY: paddle.multiply,
-            EXP: paddle.exp,
-            SCALE: lambda c: paddle.scale(c, SCALAR),
-            TRIAD: lambda b, c: paddle.add(b, paddle.scale(c, SCALAR)),
+            operations.MATMUL: lambda a, b: paddle.matmul(
+                a, b, transpose_x=first, transpose_y=second
+            ),
+            operations.ADD: paddle.add,
+            operations.MULTIPLY: paddle.multiply,
+            operations.EXP: paddle.exp,
+            operations.SCALE: lambda c: paddle.scale(c, operations.SCALAR),
+            operations.TRIAD: lambda b, c: paddle.add(b, paddle.scale(c, operations.SCALAR)),
         }
         return functions[name]
 
@@ -101,7 +83,7 @@ class Primitives(InPlace):
         self, operation: str, held: Tensor, received: Tensor
     ) -> Tuple[Callable[[], Any], List[Tensor]]:
         rank, ranks = self.rank_context.rank, self.rank_context.world_size
-        if operation == ALL_GATHER:
+        if operation == communication.ALL_GATHER:
             parts: List[Tensor] = []
 
             def gather() -> None:
@@ -120,12 +102,12 @@ class Primitives(InPlace):
                 turn()
 
         runs: Dict[str, Callable[[], Any]] = {
-            ALL_REDUCE: lambda: dist.all_reduce(held),
-            REDUCE: lambda: dist.reduce(held, 0),
-            BROADCAST: lambda: dist.broadcast(held, 0),
-            REDUCE_SCATTER: lambda: dist.reduce_scatter(received, held),
-            ALL_TO_ALL: lambda: dist.alltoall_single(received, held),
-            SEND_RECEIVE: send_and_receive,
+            communication.ALL_REDUCE: lambda: dist.all_reduce(held),
+            communication.REDUCE: lambda: dist.reduce(held, 0),
+            communication.BROADCAST: lambda: dist.broadcast(held, 0),
+            communication.REDUCE_SCATTER: lambda: dist.reduce_scatter(received, held),
+            communication.ALL_TO_ALL: lambda: dist.alltoall_single(received, held),
+            communication.SEND_RECEIVE: send_and_receive,
         }
         return runs[operation], [received]
 

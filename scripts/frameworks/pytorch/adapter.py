@@ -4,13 +4,24 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 from __future__ import annotations
 
 import contextlib
-import functools
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from core.parallelism import DATA
 from harness.adapter import (
     FLOAT64,
     Accumulation,
+    EagerTraining,
     ExecutedMatmul,
     Generation,
     MicroBatch,
@@ -29,15 +40,20 @@ from harness.loader import Loading
 from harness.operations import Operation
 from harness.primitives import Primitives
 from harness.sharded import Sharded
-from harness.step_breakdown import StepPart, eager_parts
 from harness.transfers import PairTransfers, Transfers
 
 if TYPE_CHECKING:
-    from .steps import Outputs
+    import torch
+
+    from . import compiler, devices, float8, matmuls, optimizers
+    from .parallel import data_parallel
+
+    Outputs = Tuple[torch.Tensor, ...]
 
 
 class PyTorchAdapter(
     Generation,
+    EagerTraining,
     Accumulation,
     OwnModels,
     CommonCapabilities,
@@ -51,20 +67,15 @@ class PyTorchAdapter(
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
     def import_framework(self) -> None:
+        global torch, compiler, devices, float8, matmuls, optimizers, data_parallel
         import torch
 
         # all that imports PyTorch at its top: from here on it is there
-        from . import compiler, devices, float8, matmuls, optimizers, steps
+        from . import compiler, devices, float8, matmuls, optimizers
         from .parallel import data_parallel
-
-        self._torch: Any = torch
-        self._compiler, self._devices, self._data_parallel = compiler, devices, data_parallel
-        self._matmuls, self._steps, self._optimizers = matmuls, steps, optimizers
-        self._float8 = float8
 
     def start(self) -> None:
         self.import_framework()
-        torch, devices, float8 = self._torch, self._devices, self._float8
         torch.set_num_threads(self.rank_context.threads)
         if torch.get_num_interop_threads() != 1:  # which a process may set once
             torch.set_num_interop_threads(1)
@@ -77,14 +88,11 @@ class PyTorchAdapter(
         self._amp = self._in_float8 or is_mixed(self.case.precision)
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
-            self._compiler.require(
-                self.case.compiler, self._device, self.trains, self.case.accumulation
-            )
+            compiler.require(self.case.compiler, self._device, self.trains, self.case.accumulation)
         self._definition: Any = self.definition()
-        self._watching = False
         several = self.rank_context.world_size > 1
         self._process_group = (
-            self._data_parallel.join(self._device, self.rank_context) if several else None
+            data_parallel.join(self._device, self.rank_context) if several else None
         )
         self._sharding: Any = None
         self._in_stages = self.case.layout.stages > 1
@@ -98,29 +106,27 @@ class PyTorchAdapter(
             raise Unsupported(f"with {name} a step runs without a compiler here")
         if self._in_float8:
             raise Unsupported(f"with {name} no layer multiplies in float8 here")
-        if self._amp and self._dtype == self._torch.float16:
+        if self._amp and self._dtype == torch.float16:
             raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
         # PyTorch takes a second to import what they need
         if self._in_stages:
-            from .parallel import pipeline
+            from .parallel.pipeline import Pipeline
 
-            self._sharded: Any = pipeline
-            return pipeline.Pipeline(case.layout, self._device, case.accumulation)
-        from .parallel import sharded
+            return Pipeline(case.layout, self._device, case.accumulation)
+        from .parallel.sharded import Sharding
 
-        self._sharded = sharded
-        return sharded.Sharding(case.layout, self._device)
+        return Sharding(case.layout, self._device)
 
     def build(self, batch: Dict[str, Any]) -> None:
-        torch, definition = self._torch, self._definition
+        definition = self._definition
         self.note_form(batch)
         self.put(batch)
         torch.manual_seed(self.rank_context.seed)  # the same weights in every rank
         self._model = definition.build(self.model_config).train(self.trains)
         if not self._amp and self._dtype != torch.float32:
-            self._devices.narrow(self._model, self._dtype)
+            devices.narrow(self._model, self._dtype)
         if self._in_float8:
-            self._float8.convert(self._model, self.case.precision, self._dtype)
+            float8.convert(self._model, self.case.precision, self._dtype)
         if self._sharding:  # on the host, where it fits: no device need hold all of it
             self._sharding.apply(self._model, definition, self.case.sequence_length)
         else:
@@ -129,38 +135,25 @@ class PyTorchAdapter(
         group = self.rank_context.rank // self.case.layout.tensor
         torch.manual_seed(self.rank_context.seed + 1 + group)
         if self.case.compiler != "none":
-            self._compiler.compile_module(
+            compiler.compile_module(
                 self._model, self.case.compiler, self._device, self._whole_graph
             )
         if not self.trains:
-            self._step = self._steps.inference(
-                lambda: self._forward(self._model), self._without_gradients
-            )
             return
-        model = self._model
+        self._wrapped = self._model
         if self._process_group and not self._sharding:
-            model = self._wrapped = self._data_parallel.wrap(model, self._device, **self._graph)
+            self._wrapped = data_parallel.wrap(self._model, self._device, **self._graph)
         if "own" in self.model_config:
             self._optimizer = definition.optimizer(self._model)
         else:
-            self._optimizer = self._optimizers.of_model(
-                self._model, self._sharding, self.model_config
-            )
+            self._optimizer = optimizers.of_model(self._model, self._sharding, self.model_config)
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
         scaled = self._amp and self._dtype == torch.float16
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=scaled)
-        self._evaluate_alone = self._evaluation(self._model)
-        differentiate = self._differentiation(model)
-        if self._sharding:
-            differentiate = self._sharding.summed_up(differentiate)
-        self._differentiate = differentiate
-        self._update = self._steps.updating(
-            optimizer=self._optimizer,
-            scaler=self._scaler,
-            clip=self._optimizers.clipping(self._model, self._sharding, self.model_config),
-        )
-        self._step = self._steps.training(self._differentiate, self._update)
+        self._clip = optimizers.clipping(self._model, self._sharding, self.model_config)
+        if self._in_stages:
+            self._sharding.prepare(self._micro_batches, self._loss_of, self._autocast)
 
     def put(self, batch: Dict[str, Any]) -> None:
         parts = micro_batches(batch, self.case.accumulation)
@@ -169,51 +162,54 @@ class PyTorchAdapter(
     def _moved(self, batch: Dict[str, Any]) -> MicroBatch:
         tensors = self._copies(batch)
         inputs = self._definition.inputs(tensors)
-        if not self._amp and self._dtype != self._torch.float32:
-            inputs = self._devices.narrow_inputs(inputs, self._dtype)
+        if not self._amp and self._dtype != torch.float32:
+            inputs = devices.narrow_inputs(inputs, self._dtype)
         return MicroBatch(tensors, inputs)
-
-    def _loss(self, model: Any, number: int) -> Any:
-        """Return the loss of the micro-batch that has this number when the step runs."""
-        batch = self._micro_batches[number]
-        return self._definition.loss(self._forward(model, batch), batch.tensors, self.model_config)
 
     def _loss_of(self, outputs: Outputs, batch: MicroBatch) -> Any:
         return self._definition.loss(self._checked(outputs), batch.tensors, self.model_config)
 
-    def _evaluation(self, model: Any) -> Any:
-        """Return the first part of a step, on the first micro-batch, with ``model``, wrapped or
-        not."""
-        return self._steps.evaluation(lambda: self._loss(model, 0), self._optimizer)
+    def clear_gradients(self) -> None:
+        self._optimizer.zero_grad(set_to_none=True)
 
-    def _differentiation(self, model: Any) -> Any:
-        """Return the step until its update."""
-        if self._in_stages:
-            return self._sharding.differentiation(
-                self._micro_batches, self._loss_of, self._autocast, self._optimizer
-            )
-        if self.case.accumulation == 1:
-            return self._steps.gradients(self._evaluation(model), self._scaler)
-        return self._steps.accumulated(
-            [
-                functools.partial(self._loss, model, number)
-                for number in range(self.case.accumulation)
-            ],
-            self._optimizer,
-            self._scaler,
-            self._unsynchronized(model),
-        )
+    def loss(self, number: int, alone: bool = False) -> Any:
+        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
+        batch = self._micro_batches[number]
+        outputs = self._forward(self._model if alone else self._wrapped, batch)
+        return self.share(self._definition.loss(outputs, batch.tensors, self.model_config))
 
-    def _unsynchronized(self, model: Any) -> Callable[[], Any]:
-        """Return a context in which gradients are not averaged over the ranks."""
+    def backward(self, loss: Any) -> None:
+        self._scaler.scale(loss).backward()  # DistributedDataParallel averages gradients in here
+
+    def unsynchronized(self) -> ContextManager[Any]:
+        # around forward passes, too, as the reference of DistributedDataParallel.no_sync says
         if self._sharding:
-            return self._sharding.unsynchronized
-        return model.no_sync if self._process_group else contextlib.nullcontext
+            return self._sharding.unsynchronized()
+        return self._wrapped.no_sync() if self._process_group else contextlib.nullcontext()
+
+    def differentiate(self) -> Sequence[Any]:
+        if self._in_stages:
+            self.clear_gradients()
+            handle: Sequence[Any] = (self._sharding.differentiate(),)
+        else:
+            handle = super().differentiate()
+        if self._sharding:
+            self._sharding.add_up()
+        return handle
+
+    def update(self) -> None:
+        if self._clip is not None:
+            self._scaler.unscale_(self._optimizer)  # the norm is that of the unscaled gradients
+            self._clip()
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+
+    def infer(self) -> Outputs:
+        with self._without_gradients():
+            return self._forward(self._model)
 
     def _forward(self, model: Any, batch: Optional[MicroBatch] = None) -> Outputs:
         """Return the logits of ``model``, by default for the first micro-batch."""
-        if self._watching:  # eager and unwrapped, whatever the step has
-            model = self._eager
         with self._autocast():
             outputs = model(*(batch or self._micro_batches[0]).inputs)
         return self._checked(outputs)
@@ -236,15 +232,12 @@ class PyTorchAdapter(
     def _autocast(self) -> Any:
         """Return the context of a forward pass, which decides in what precision it computes."""
         if self.case.precision == FLOAT64:
-            return self._devices.Widening()
+            return devices.Widening()
         dtype = self._dtype if self._amp else None
-        return self._torch.autocast(self._device.type, dtype=dtype, enabled=self._amp)
-
-    def step(self) -> Outputs:
-        return self._step()
+        return torch.autocast(self._device.type, dtype=dtype, enabled=self._amp)
 
     def set_learning_rate(self, rate: float) -> None:
-        self._optimizers.set_rate(self._optimizer, rate)
+        optimizers.set_rate(self._optimizer, rate)
 
     def training_parts(self) -> Sequence[Any]:
         parts = {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
@@ -252,27 +245,27 @@ class PyTorchAdapter(
 
     def read(self, handle: Outputs) -> float:
         # summed in float64 without a copy in it, which would count as the step's memory
-        total = sum(tensor.sum(dtype=self._torch.float64) for tensor in handle)
+        total = sum(tensor.sum(dtype=torch.float64) for tensor in handle)
         return total.item() / sum(tensor.numel() for tensor in handle)
 
     def synchronize(self) -> None:
         if self._cuda:
-            self._torch.cuda.synchronize(self._device)
+            torch.cuda.synchronize(self._device)
 
     def blocking(self) -> bool:
         return not self._cuda  # on the CPU all work is done when its call returns
 
     def mark(self, handle: Outputs) -> Any:
-        return self._torch.cuda.current_stream().record_event() if self._cuda else handle
+        return torch.cuda.current_stream().record_event() if self._cuda else handle
 
     def wait(self, mark: Any) -> None:
         mark.synchronize()
 
     def accelerator_name(self) -> str:
-        return str(self._torch.cuda.get_device_name(self._device))
+        return str(torch.cuda.get_device_name(self._device))
 
     def settings(self) -> Dict[str, Any]:
-        settings = self._devices.settings(self._device)
+        settings = devices.settings(self._device)
         settings["memory_format"] = _name(self._definition.MEMORY_FORMAT)
         settings["amp_dtype"] = _name(self._dtype) if self._amp else None
         settings["process_group"] = self._process_group
@@ -280,7 +273,7 @@ class PyTorchAdapter(
             settings["fused_optimizer"] = self._optimizer.defaults.get("fused")
             settings["grad_scaler"] = self._scaler.is_enabled()
             replicated = self._process_group and not self._sharding
-            options = self._data_parallel.options(**self._graph)
+            options = data_parallel.options(**self._graph)
             settings["data_parallel"] = options if replicated else None
             settings["sharded"] = self._sharding.settings if self._sharding else None
         return settings
@@ -288,7 +281,7 @@ class PyTorchAdapter(
     def state(self) -> Dict[str, Variable]:
         if "own" in self.model_config:
             return self._definition.state(self._model)
-        state = state_of_modules(self._model, self._torch.nn.Linear)
+        state = state_of_modules(self._model, torch.nn.Linear)
         if not self._sharding:
             return state
         whole = self._sharding.whole
@@ -297,22 +290,22 @@ class PyTorchAdapter(
         }
 
     def to_numpy(self, tensor: Any) -> Any:
-        if self._sharding and isinstance(tensor, self._sharded.Whole):
+        if self._sharding and isinstance(tensor, self._sharding.WHOLE):
             tensor = tensor.gather()
         tensor = tensor.detach().to_dense()  # gradients of embeddings may be sparse
-        return self._devices.real(tensor).float().cpu().numpy()
+        return devices.real(tensor).float().cpu().numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
-        with self._torch.no_grad():
+        with torch.no_grad():
             for name, variable in self.state().items():
-                array = self._torch.from_numpy(arrays[name])
+                array = torch.from_numpy(arrays[name])
                 if self._sharding:
                     variable.tensor.assign(array.to(self._device))
                 else:
                     variable.tensor.copy_(array)
 
     def raw_gradients(self) -> Dict[str, Any]:
-        self._differentiate()
+        self.differentiate()
         if self._sharding:
             return dict(self._sharding.gradients())
         named = self._model.named_parameters()
@@ -322,63 +315,45 @@ class PyTorchAdapter(
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
 
     def logits(self) -> Outputs:
-        with self._torch.set_grad_enabled(self.trains):  # what the step compiled
+        with torch.set_grad_enabled(self.trains):  # what the step compiled
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         # the dispatcher sees single matmuls
-        return self._matmuls.watch(self._model, lambda: self._forward(self._eager), self._device)
+        return matmuls.watch(self._model, lambda: self._forward(self._eager), self._device)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[PyTorchAdapter]:
         alone = self.alone_in_float64()
         alone._amp, alone._in_float8, alone._process_group = False, False, None
-        alone._dtype = self._torch.float64
+        alone._dtype = torch.float64
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return self._matmuls.result_dtypes(
-            self._model, lambda: self._forward(self._model), self._device
-        )
-
-    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        if self._in_stages:
-            return self._watched(self._sharding.micro_step)
-        return self._watched(self._steps.gradients(self._evaluate_alone, self._scaler))
-
-    def step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._watched(self._differentiate)
-
-    def _watched(self, differentiate: Callable[[], Any]) -> List[ExecutedMatmul]:
-        self._watching = True
-        try:
-            return self._matmuls.watch_training(self._model, differentiate, self._device)
-        finally:
-            self._watching = False
-
-    def step_all_reduces(self) -> int:
-        return self._data_parallel.count_all_reduces(self.step)
+        return matmuls.result_dtypes(self._model, lambda: self._forward(self._model), self._device)
 
     def held_parameters(self) -> int:
         return self._sharding.held()
 
     def collective_counts(self) -> Dict[str, int]:
-        return self._sharded.count_collectives(self.step)
+        from .parallel.sharded import count_collectives
+
+        return count_collectives(self.step)
 
     def compiled(self) -> Dict[str, Any]:
-        return self._compiler.proof(self.case.compiler, self._whole_graph, self.step)
+        return compiler.proof(self.case.compiler, self._whole_graph, self.step)
 
     def compiled_by_model(self) -> Dict[str, Any]:
-        return self._compiler.compiled_by_model()
+        return compiler.compiled_by_model()
 
     def recompilations(self) -> List[str]:
-        return self._compiler.recompilations()
+        return compiler.recompilations()
 
     @property
     def _whole_graph(self) -> bool:
         """Return whether a graph break is a failure. A user's model counts them, unless it refuses
         them."""
-        return "own" not in self.model_config or self.case.compiler == self._compiler.FULLGRAPH
+        return "own" not in self.model_config or self.case.compiler == compiler.FULLGRAPH
 
     @property
     def _graph(self) -> Dict[str, bool]:
@@ -388,11 +363,11 @@ class PyTorchAdapter(
         return {"static_graph": not own and self.case.accumulation == 1, "unused": own}
 
     def gradient_messages(self) -> List[int]:
-        return self._data_parallel.bucket_bytes(self._wrapped)
+        return data_parallel.bucket_bytes(self._wrapped)
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
-        tensors = [self._torch.from_numpy(zeros(size)).to(self._device) for size in messages]
-        return lambda: self._data_parallel.all_reduce_together(tensors)
+        tensors = [torch.from_numpy(zeros(size)).to(self._device) for size in messages]
+        return lambda: data_parallel.all_reduce_together(tensors)
 
     def primitives(self) -> Primitives:
         from . import micro
@@ -409,17 +384,8 @@ class PyTorchAdapter(
     def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
         from . import micro
 
-        devices = [self._torch.device("cuda", number) for number in (sender, receiver)]
+        devices = [torch.device("cuda", number) for number in (sender, receiver)]
         return micro.transfer_between(devices[0], devices[1], array, self._device)
-
-    def step_parts(self) -> List[StepPart]:
-        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
-        return eager_parts(
-            forward=self._evaluate_alone,
-            backward=lambda loss: self._scaler.scale(loss).backward(),
-            averaged=self._differentiate if self._process_group else None,
-            update=self._update,
-        )
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -430,30 +396,29 @@ class PyTorchAdapter(
     def _without_gradients(self) -> Any:
         """The mode in which the model only answers. In inference mode PyTorch hands tensors that
         hold others whole operations, which torchao's of float8 do not know."""
-        torch = self._torch
         return torch.no_grad if self._in_float8 else torch.inference_mode
 
     def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
         with self._without_gradients(), self._autocast():
-            moved = None if tokens is None else self._torch.from_numpy(tokens).to(self._device)
+            moved = None if tokens is None else torch.from_numpy(tokens).to(self._device)
             return run(moved)
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:
-            self._torch.cuda.reset_peak_memory_stats(self._device)
+            torch.cuda.reset_peak_memory_stats(self._device)
 
     def peak_device_memory(self) -> Optional[int]:
-        return self._torch.cuda.max_memory_allocated(self._device) if self._cuda else None
+        return torch.cuda.max_memory_allocated(self._device) if self._cuda else None
 
     def allocated_memory(self) -> Optional[int]:
-        return self._torch.cuda.memory_allocated(self._device) if self._cuda else None
+        return torch.cuda.memory_allocated(self._device) if self._cuda else None
 
     def peak_reserved_memory(self) -> Optional[int]:
-        return self._torch.cuda.max_memory_reserved(self._device) if self._cuda else None
+        return torch.cuda.max_memory_reserved(self._device) if self._cuda else None
 
     def stop(self) -> None:
-        if self._torch.distributed.is_initialized():
-            self._torch.distributed.destroy_process_group()
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
 
 
 def _name(torch_constant: Any) -> str:

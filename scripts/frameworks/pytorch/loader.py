@@ -7,15 +7,13 @@ import importlib
 from typing import Any, Dict, Iterator, Sequence
 
 import torch
-from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one, pillow
+from harness.loader import DEVIATION, MEAN, TIMEOUT, pillow
 from torch.utils.data import DataLoader
 
 from .models.torchvision.cnn import models
 
 models()  # whose import needs help beside a PyTorch for CPUs
 functional: Any = importlib.import_module("torchvision.transforms.v2.functional")
-
-pixels = pillow.pixels
 
 
 class Images(pillow.PillowImages):
@@ -49,16 +47,12 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [tensor.numpy() for tensor in tensors]
 
 
-load, load_tokens = one_by_one.loading(Images, batches)
+load, load_tokens, pixels, common_settings = pillow.loader_of(
+    Images, batches, "torch.utils.data.DataLoader", "torchvision.transforms.v2"
+)
 
 
 def settings(accelerator: str) -> Dict[str, Any]:
     """Return the settings of the loader for the record; see
     :meth:`harness.loader.Loading.loader_settings`."""
-    return {
-        "loader": "torch.utils.data.DataLoader",
-        "workers_are": "processes",
-        "pin_memory": accelerator == "cuda",
-        "transforms": "torchvision.transforms.v2",
-        **pillow.settings(),
-    }
+    return {**common_settings(accelerator), "pin_memory": accelerator == "cuda"}

@@ -160,13 +160,3 @@ def result_dtypes(
     with _unchanged(model, device), torch.no_grad(), ResultWatch() as watching:
         forward()
     return watching.dtypes
-
-
-def watch_training(
-    model: nn.Module, differentiate: Callable[[], Any], device: torch.device
-) -> List[ExecutedMatmul]:
-    """Return the matmuls of forward and backward passes; drop the gradients of ``model``."""
-    with _unchanged(model, device), MatmulWatch() as watching:
-        differentiate()
-    model.zero_grad(set_to_none=True)
-    return watching.matmuls

@@ -9,30 +9,9 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from harness import communication, operations
 from harness.adapter import RankContext, Unsupported
-from harness.communication import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BROADCAST,
-    REDUCE,
-    REDUCE_SCATTER,
-    SEND_RECEIVE,
-)
-from harness.operations import (
-    ADD,
-    EXP,
-    MATMUL,
-    MULTIPLY,
-    NEITHER,
-    SCALAR,
-    SCALE,
-    TRIAD,
-    AttentionShape,
-    ConvolutionShape,
-    Operation,
-    Transposed,
-)
+from harness.operations import AttentionShape, ConvolutionShape, Operation, Transposed
 from harness.primitives import (
     CHANNELS_FIRST,
     HEADS_FIRST,
@@ -72,19 +51,19 @@ class Primitives(InPlace):
     def name_of(self, tensor: Tensor) -> str:
         return str(tensor.dtype).replace("torch.", "")
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         def matmul(a: Tensor, b: Tensor, **out: Tensor) -> Tensor:
             first, second = transposed
             a, b = a.transpose(-1, -2) if first else a, b.transpose(-1, -2) if second else b
             return torch.matmul(a, b, **out)
 
         functions: Dict[str, Function] = {
-            MATMUL: matmul,
-            ADD: torch.add,
-            MULTIPLY: torch.mul,
-            EXP: torch.exp,
-            SCALE: lambda c, **out: torch.mul(c, SCALAR, **out),
-            TRIAD: lambda b, c, **out: torch.add(b, c, alpha=SCALAR, **out),
+            operations.MATMUL: matmul,
+            operations.ADD: torch.add,
+            operations.MULTIPLY: torch.mul,
+            operations.EXP: torch.exp,
+            operations.SCALE: lambda c, **out: torch.mul(c, operations.SCALAR, **out),
+            operations.TRIAD: lambda b, c, **out: torch.add(b, c, alpha=operations.SCALAR, **out),
         }
         return functions[name]
 
@@ -129,13 +108,13 @@ class Primitives(InPlace):
                 work.wait()
 
         runs: Dict[str, Callable[[], Any]] = {
-            ALL_REDUCE: lambda: dist.all_reduce(held),
-            REDUCE: lambda: dist.reduce(held, 0),
-            BROADCAST: lambda: dist.broadcast(held, 0),
-            ALL_GATHER: lambda: dist.all_gather_into_tensor(received, held),
-            REDUCE_SCATTER: lambda: dist.reduce_scatter_tensor(received, held),
-            ALL_TO_ALL: lambda: dist.all_to_all_single(received, held),
-            SEND_RECEIVE: send_and_receive,
+            communication.ALL_REDUCE: lambda: dist.all_reduce(held),
+            communication.REDUCE: lambda: dist.reduce(held, 0),
+            communication.BROADCAST: lambda: dist.broadcast(held, 0),
+            communication.ALL_GATHER: lambda: dist.all_gather_into_tensor(received, held),
+            communication.REDUCE_SCATTER: lambda: dist.reduce_scatter_tensor(received, held),
+            communication.ALL_TO_ALL: lambda: dist.all_to_all_single(received, held),
+            communication.SEND_RECEIVE: send_and_receive,
         }
         return runs[operation], [received]
 

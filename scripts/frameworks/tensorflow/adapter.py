@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from harness.adapter import (
     FLOAT64,
@@ -27,6 +27,11 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
 from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, program_parts
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from . import devices, generation, matmuls, optimizers, steps
 
 # The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
 # before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
@@ -58,6 +63,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     FROM_DLPACK = "experimental.dlpack.from_dlpack"
 
     def import_framework(self) -> None:
+        global tf, devices, generation, matmuls, optimizers, steps
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
@@ -70,16 +76,12 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         import tensorflow as tf
 
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, generation, graphs, optimizers, steps
+        from . import devices, generation, matmuls, optimizers, steps
 
-        self._tf: Any = tf
-        self._devices, self._graphs, self._optimizers = devices, graphs, optimizers
-        self._generation, self._steps = generation, steps
         tf.get_logger().setLevel("ERROR")
 
     def start(self) -> None:
         self.import_framework()
-        tf, devices = self._tf, self._devices
         tf.config.threading.set_intra_op_parallelism_threads(self.rank_context.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
         tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -90,12 +92,12 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         self._strategy = devices.join(self.rank_context)
         # The full name: with several ranks, "GPU:0" is the first GPU of each of them.
         self._device_name = tf.constant(0.0).device
-        self._sum = self._steps.sum_over_ranks(self._strategy)
+        self._sum = steps.sum_over_ranks(self._strategy)
         self._definition: Any = self.definition()
         self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
 
     def build(self, batch: Dict[str, Any]) -> None:
-        tf, definition, steps = self._tf, self._definition, self._steps
+        definition = self._definition
         xla = self.case.compiler == "xla"
         batch = definition.batch(batch) if "own" in self.model_config else batch
         self.note_form(batch)
@@ -120,7 +122,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         self._proved = self._step
 
     def put(self, batch: Dict[str, Any]) -> None:
-        tf, count = self._tf, self.case.accumulation
+        count = self.case.accumulation
         parts = micro_batches(batch, count)
         self._batch = {name: tf.constant(array) for name, array in parts[0].items()}
         self._step_batch = self._batch
@@ -132,11 +134,11 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     def _of_steps(self, array: Any) -> Any:
         """Return the micro-batches of an array along a first axis, where the array lies."""
         shape = (self.case.accumulation, -1, *array.shape[1:])
-        on_device = isinstance(array, self._tf.Tensor)
-        return self._tf.reshape(array, shape) if on_device else array.reshape(shape)
+        on_device = isinstance(array, tf.Tensor)
+        return tf.reshape(array, shape) if on_device else array.reshape(shape)
 
     def device_tensor(self, array: DeviceArray) -> Any:
-        return self._from_dlpack()(self._devices.capsule(array))
+        return self._from_dlpack()(devices.capsule(array))
 
     def set_learning_rate(self, rate: float) -> None:
         # a variable, which the traced step reads; what scales the loss has none of its own
@@ -149,12 +151,12 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if "own" in self.model_config:
             optimizer = self._definition.optimizer()
         else:
-            optimizer = self._optimizers.from_model_config(self.model_config, self._name)
+            optimizer = optimizers.from_model_config(self.model_config, self._name)
             variables = self._model.trainable_variables
-            self._optimizers.leave_out(optimizer, self.model_config, variables, self._name)
+            optimizers.leave_out(optimizer, self.model_config, variables, self._name)
         self._inner_optimizer = optimizer
         if self._policy == "mixed_float16":  # bfloat16 has the range of float32
-            optimizer = self._tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+            optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
         optimizer.build(self._model.trainable_variables)
         return optimizer
 
@@ -170,13 +172,13 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return self._step(self._step_batch)
 
     def read(self, handle: Any) -> float:
-        return super().read(self._tf.nest.flatten(handle))
+        return super().read(tf.nest.flatten(handle))
 
     def synchronize(self) -> None:
         # Not test.experimental.sync_devices(), which waits for the devices of all ranks.
         if self._gpu:
-            with self._tf.device(self._device_name):
-                self._tf.raw_ops.SyncDevice()
+            with tf.device(self._device_name):
+                tf.raw_ops.SyncDevice()
 
     def blocking(self) -> bool:
         return self._gpu is None  # on the CPU a function returns when it is complete
@@ -186,7 +188,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
             return handle
         # TensorFlow has no events. A copy to the host waits for what is enqueued when it begins, so
         # a thread begins it before the next step is: one number, behind the step's.
-        tensor = self._tf.reshape(self._tf.nest.flatten(handle)[0], [-1])[:1]
+        tensor = tf.reshape(tf.nest.flatten(handle)[0], [-1])[:1]
         begun = threading.Event()
 
         def copy() -> Any:
@@ -201,34 +203,32 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         mark.result()
 
     def accelerator_name(self) -> str:
-        return str(self._devices.capability_and_name(self._gpu)[1])
+        return str(devices.capability_and_name(self._gpu)[1])
 
     def settings(self) -> Dict[str, Any]:
-        config = self._tf.config
+        config = tf.config
         several = self.rank_context.world_size > 1
         settings: Dict[str, Any] = {
             "intra_op_threads": config.threading.get_intra_op_parallelism_threads(),
             "inter_op_threads": config.threading.get_inter_op_parallelism_threads(),
-            "keras": self._tf.keras.__version__,
+            "keras": tf.keras.__version__,
             "policy": self._policy,
             "amp_dtype": self._policy[len("mixed_") :] if "mixed_" in self._policy else None,
             "tf32": config.experimental.tensor_float_32_execution_enabled(),
-            "data_format": self._tf.keras.config.image_data_format(),
-            "onednn_built_in": self._devices.onednn_built_in(),
+            "data_format": tf.keras.config.image_data_format(),
+            "onednn_built_in": devices.onednn_built_in(),
             "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
             "strategy": type(self._strategy).__name__ if several else None,
-            "collective": self._devices.collective(self.rank_context).name if several else None,
+            "collective": devices.collective(self.rank_context).name if several else None,
         }
         if self._gpu:
-            settings["kernels"] = self._devices.kernels(self._gpu)
+            settings["kernels"] = devices.kernels(self._gpu)
         if self.case.compiler == "xla":
             settings["xla_scope"] = (
                 "forward and backward pass, optimizer" if self.trains else "step"
             )
         if self.trains:
-            settings["fused_optimizer"] = not isinstance(
-                self._inner_optimizer, self._optimizers.Lamb
-            )
+            settings["fused_optimizer"] = not isinstance(self._inner_optimizer, optimizers.Lamb)
             settings["loss_scaling"] = self._policy == "mixed_float16"
         return settings
 
@@ -262,50 +262,40 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return dict(zip(names, gradients))
 
     def _is_finite(self, tensor: Any) -> bool:
-        return bool(self._tf.reduce_all(self._tf.math.is_finite(tensor)).numpy())
+        return bool(tf.reduce_all(tf.math.is_finite(tensor)).numpy())
 
     def loss_scale(self) -> float:
         scaled = self._policy == "mixed_float16"
         return float(self._optimizer.dynamic_scale.numpy()) if scaled else 1.0
 
     def logits(self) -> Sequence[Any]:
-        return self._tf.nest.flatten(self._forward(self._batch))
+        return tf.nest.flatten(self._forward(self._batch))
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
-            return self._graphs.sized_matmuls(self._forward.get_concrete_function(self._batch))
-        return self._graphs.matmuls(self._step)
+            return matmuls.sized_matmuls(self._forward.get_concrete_function(self._batch))
+        return matmuls.matmuls(self._step)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
         alone = self.alone_in_float64()
-        alone._policy, alone._strategy = FLOAT64, self._tf.distribute.get_strategy()
+        alone._policy, alone._strategy = FLOAT64, tf.distribute.get_strategy()
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return self._graphs.result_dtypes(self._forward.get_concrete_function(self._batch))
-
-    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        function = self._training.micro_step.get_concrete_function(self._batch)
-        return self._graphs.each_matmul(function)
-
-    def step_matmuls(self) -> List[ExecutedMatmul]:
-        return self._graphs.each_matmul(self._step)
-
-    def step_all_reduces(self) -> int:
-        return int(self._graphs.all_reduces(self._step))
+        return matmuls.result_dtypes(self._forward.get_concrete_function(self._batch))
 
     def compiled(self) -> Dict[str, Any]:
-        functions = self._graphs.xla_functions(self._proved)
+        functions = matmuls.xla_functions(self._proved)
         if functions == 0:
             raise Mismatch("the step's graph has no function that XLA must compile")
         return {"xla_functions": functions}
 
     def all_reduce(self, value: float) -> float:
-        return float(self._sum(self._tf.constant(value, self._tf.float64)).numpy())
+        return float(self._sum(tf.constant(value, tf.float64)).numpy())
 
     def gradient_messages(self) -> List[int]:
-        return self._graphs.collective_bytes(self._step)
+        return matmuls.collective_bytes(self._step)
 
     def step_parts(self) -> List[StepPart]:
         functions = {"forward": self._forward, "backward": self._training.local}
@@ -318,17 +308,16 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return program_parts(programs, self.step)
 
     def matmul_result(self, left: Any, right: Any) -> Any:
-        tf = self._tf
         convolve = functools.partial(tf.nn.conv2d, strides=1, padding="VALID")
         matmul = tf.matmul if left.ndim == 2 else convolve
-        run = self._steps.traced(matmul, self.case.compiler == "xla")
+        run = steps.traced(matmul, self.case.compiler == "xla")
         return run(tf.constant(left), tf.constant(right)).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
         definition = self._definition
         self.to_generate_with(definition, "following")
         prompts, xla = definition.inputs(self._batch), self.case.compiler == "xla"
-        self._generator = self._generation.Generator(
+        self._generator = generation.Generator(
             definition, self._model, self.model_config, prompts, new_tokens, xla
         )
         self._proved = self._generator.over_one
@@ -336,17 +325,17 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     def primitives(self) -> Primitives:
         from . import micro
 
-        dtype = str(self._tf.keras.mixed_precision.global_policy().compute_dtype)
+        dtype = str(tf.keras.mixed_precision.global_policy().compute_dtype)
         return micro.Primitives(self.rank_context, self._device_name, dtype, self._strategy)
 
     def reset_peak_device_memory(self) -> None:
         if self._gpu:
-            self._tf.config.experimental.reset_memory_stats(self._device_name)
+            tf.config.experimental.reset_memory_stats(self._device_name)
 
     def peak_device_memory(self) -> Optional[int]:
         if not self._gpu:
             return None
-        return int(self._tf.config.experimental.get_memory_info(self._device_name)["peak"])
+        return int(tf.config.experimental.get_memory_info(self._device_name)["peak"])
 
 
 def _shared_name(weight: Any) -> str:

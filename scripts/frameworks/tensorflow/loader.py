@@ -3,7 +3,7 @@ its guide to the performance of input pipelines has them."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator
+from typing import Any, Iterator
 
 import tensorflow as tf
 from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
@@ -39,7 +39,4 @@ def pixels(content: bytes) -> Any:
         return tensorflow_data.decode(content).numpy()
 
 
-def settings(accelerator: str) -> Dict[str, Any]:
-    """Return the settings of the loader for the record; see
-    :meth:`harness.loader.Loading.loader_settings`."""
-    return tensorflow_data.settings()
+settings = tensorflow_data.settings

@@ -7,15 +7,9 @@ import functools
 from typing import Any, Sequence, Tuple
 
 import tensorflow as tf
+from harness import communication, operations
 from harness.adapter import RankContext, Unsupported
-from harness.communication import ALL_GATHER, ALL_REDUCE
-from harness.operations import (
-    NEITHER,
-    AttentionShape,
-    ConvolutionShape,
-    Transposed,
-    functions,
-)
+from harness.operations import AttentionShape, ConvolutionShape, Transposed, functions
 from harness.primitives import (
     HEADS_FIRST,
     SHARED,
@@ -30,7 +24,7 @@ from .steps import traced
 
 
 class Primitives(Compiled):
-    COLLECTIVES = (ALL_REDUCE, ALL_GATHER)
+    COLLECTIVES = (communication.ALL_REDUCE, communication.ALL_GATHER)
     LACKING = "a replica of a distribution strategy has all_reduce and all_gather"
 
     def __init__(
@@ -48,7 +42,7 @@ class Primitives(Compiled):
     def name_of(self, tensor: tf.Tensor) -> str:
         return tensor.dtype.name
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         first, second = transposed
         matmul = functools.partial(tf.linalg.matmul, transpose_a=first, transpose_b=second)
         return functions(matmul, tf.add, tf.multiply, tf.exp)[name]
@@ -59,9 +53,10 @@ class Primitives(Compiled):
         try:
             return super().repeated(function, operands)
         except tf.errors.OpError as error:
-            if "not supported" not in error.message:
+            refusals = [line for line in error.message.splitlines() if "not supported" in line]
+            if not refusals:
                 raise
-            raise Unsupported(f"TensorFlow: {error.message.strip().splitlines()[0]}") from error
+            raise Unsupported(f"TensorFlow: {refusals[0].strip()}") from error
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         rows, columns = shape.padding
@@ -103,7 +98,7 @@ class Primitives(Compiled):
         context = tf.distribute.get_replica_context()
         # An argument has no device, and the strategy looks for it there.
         value = tf.identity(value)
-        if operation == ALL_REDUCE:
+        if operation == communication.ALL_REDUCE:
             return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
         return context.all_gather(value, axis=axis)
 

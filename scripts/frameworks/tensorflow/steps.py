@@ -22,7 +22,6 @@ class Training(NamedTuple):
     step: Any  # from a batch to this rank's mean loss, updating the model
     gradients: Any  # from a batch to what the step gives to the optimizer
     local: Any  # from a batch to this rank's share of that
-    micro_step: Any  # from a micro-batch to its share of that
 
 
 def training(
@@ -84,7 +83,7 @@ def training(
         apply(gradients)
         return loss
 
-    return Training(traced(step), traced(gradients), traced(alone), traced(differentiate))
+    return Training(traced(step), traced(gradients), traced(alone))
 
 
 def _accumulated(

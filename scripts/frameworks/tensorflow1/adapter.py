@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Callable, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence
 
 from harness.adapter import (
     ExecutedMatmul,
@@ -21,6 +21,11 @@ from harness.loader import Loading
 from harness.primitives import Primitives
 from harness.step_breakdown import StepPart, program_parts
 
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from . import compiler, devices, matmuls, optimizers, steps, variables
+
 
 class TensorFlow1Adapter(CommonCapabilities, Loading):
     MODULE = "tensorflow"
@@ -29,6 +34,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     KEEPS_RANDOM = False
 
     def import_framework(self) -> None:
+        global tf, compiler, devices, matmuls, optimizers, steps, variables
         # TensorFlow reads these when it is imported.
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
@@ -39,81 +45,76 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
         tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
         # All that imports TensorFlow at its top: from here on it is there.
-        from . import compiler, devices, graphs, mixed_precision, optimizers, steps, variables
-
-        self._tf: Any = tf
-        self._compiler, self._devices, self._graphs = compiler, devices, graphs
-        self._mixed_precision, self._optimizers = mixed_precision, optimizers
-        self._steps, self._variables = steps, variables
+        from . import compiler, devices, matmuls, optimizers, steps, variables
 
     def start(self) -> None:
         self.import_framework()
-        self._config = self._tf.ConfigProto()
-        self._devices.take(self.rank_context, self._config)
-        self._compiler.configure(self.case.compiler, self._config)
-        self._mixed_precision.configure(self.case.precision, self._config)
+        self._config = tf.ConfigProto()
+        devices.take(self.rank_context, self._config)
+        compiler.configure(self.case.compiler, self._config)
+        devices.set_precision(self.case.precision, self._config)
         self._definition: Any = self.definition()
-        self._server = self._devices.join(self.rank_context, self._config)
+        self._server = devices.join(self.rank_context, self._config)
         self._sum = self._sum_over_ranks()
 
     def _session(self, graph: Any) -> Any:
         target = self._server.target if self._server else ""
         graph.finalize()  # nothing can make it grow, and be optimized anew, from here on
-        return self._tf.Session(target, graph, self._config)
+        return tf.Session(target, graph, self._config)
 
     def _sum_over_ranks(self) -> Any:
         if self.rank_context.world_size == 1:
             return lambda value: value
-        tf, graph = self._tf, self._tf.Graph()
-        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
+        graph = tf.Graph()
+        with graph.as_default(), tf.device(devices.device_name(self.rank_context)):
             value = tf.placeholder(tf.float64, ())
-            total = self._devices.all_reduce(tf.identity(value), self.rank_context, 1, mean=False)
+            total = devices.all_reduce(tf.identity(value), self.rank_context, 1, mean=False)
         return self._session(graph).make_callable(total, [value])
 
     def build(self, batch: Dict[str, Any]) -> None:
-        tf, model_config, graph = self._tf, self.model_config, self._tf.Graph()
-        scope = self._compiler.scope(self.case.compiler)
-        with graph.as_default(), tf.device(self._devices.device_name(self.rank_context)):
+        model_config, graph = self.model_config, tf.Graph()
+        scope = compiler.scope(self.case.compiler)
+        with graph.as_default(), tf.device(devices.device_name(self.rank_context)):
             tf.set_random_seed(self.rank_context.seed)  # the same weights in every rank
             self._model = self._definition.variables(model_config)
-            resident = self._resident = self._variables.resident(batch)
+            resident = self._resident = variables.resident(batch)
             tf.set_random_seed(self.rank_context.dropout_seed)
             parts = (self._definition, self._model, resident, model_config)
             if self.trains:
                 rate = model_config["hyperparameters"]["learning_rate"]
-                self._rate = self._variables.constant((), rate, trainable=False)
+                self._rate = variables.constant((), rate, trainable=False)
                 trained = {
                     name: entry.tensor.name
                     for name, entry in self.state().items()
                     if entry.trainable
                 }
-                optimizer = self._optimizers.from_model_config(model_config, self._rate, trained)
+                optimizer = optimizers.from_model_config(model_config, self._rate, trained)
                 if is_mixed(self.case.precision):
-                    optimizer = self._mixed_precision.scaled(optimizer)
-                average = self._devices.averaging(self.rank_context)
-                self._training = self._steps.training(*parts, optimizer, scope, average)
+                    optimizer = devices.scaled(optimizer)
+                average = devices.averaging(self.rank_context)
+                self._training = steps.training(*parts, optimizer, scope, average)
                 self._logits = self._training.logits
                 self._fetches = [self._training.loss, self._training.update]
             else:
-                forward = self._steps.inference(*parts, scope)
+                forward = steps.inference(*parts, scope)
                 self._logits, self._outputs = forward.logits, forward.outputs
                 self._fetches = [forward.update]
             data = {id(variable) for variable in resident.values()}
             self._lasting = [v for v in tf.global_variables() if id(v) not in data]
             initialize = tf.global_variables_initializer()
-        self._compiler.require(self.case.compiler, graph)
+        compiler.require(self.case.compiler, graph)
         self._run = self._session(graph)
         self._run.run(initialize)
         self.note_form(batch)
         self.put(batch)
         self._step: Any = self._first_step
         if is_mixed(self.case.precision):
-            self._mixed_precision.require(self.matmuls(forward_only=False))
+            devices.require_halves(self.matmuls(forward_only=False))
 
     def put(self, batch: Dict[str, Any]) -> None:
         # copies: a session gives a variable the memory that it is fed, where that is aligned
         arrays = {name: array.copy() for name, array in batch.items()}
-        self._variables.load(self._resident, arrays, self._run)
+        variables.load(self._resident, arrays, self._run)
 
     def set_learning_rate(self, rate: float) -> None:
         self._rate.load(rate, self._run)
@@ -132,7 +133,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         """Run the first step, and note the nodes that are executed for it from then on.
 
         The session optimizes, and XLA compiles, once for the same fetches."""
-        values, self._executed = self._graphs.run_and_observe(self._run, self._fetches)
+        values, self._executed = matmuls.run_and_observe(self._run, self._fetches)
         self._step = self._run.make_callable(self._fetches)
         return values
 
@@ -150,7 +151,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return True  # a session returns when all that it ran is complete
 
     def accelerator_name(self) -> str:
-        return str(self._devices.product_name(self._config))
+        return str(devices.product_name(self._config))
 
     def settings(self) -> Dict[str, Any]:
         several = self.rank_context.world_size > 1
@@ -162,9 +163,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             "data_format": "NHWC",
             "amp_dtype": "float16" if is_mixed(self.case.precision) else None,
             "tf32": os.environ["NVIDIA_TF32_OVERRIDE"] != "0",
-            "onednn_built_in": self._devices.onednn_built_in(),
+            "onednn_built_in": devices.onednn_built_in(),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
-            "collective": self._devices.collective(self.rank_context) if several else None,
+            "collective": devices.collective(self.rank_context) if several else None,
         }
         if self.case.compiler != "none":
             settings["xla_scope"] = "each block or layer, forward and backward pass apart"
@@ -185,7 +186,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def weights(self) -> Dict[str, Any]:
         # all in one run: for each set of them, the session optimizes the graph anew
-        arrays, state = self._run.run(self._variables.trainable(self._model)), self.state()
+        arrays, state = self._run.run(variables.trainable(self._model)), self.state()
         return {name: in_shared_layout(array, state[name]) for name, array in arrays.items()}
 
     def statistics(self) -> Dict[str, Any]:
@@ -193,7 +194,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return self._run.run({name: v for name, v in model.items() if not v.trainable})
 
     def assign(self, arrays: Dict[str, Any]) -> None:
-        self._variables.load(self._model, arrays, self._run)
+        variables.load(self._model, arrays, self._run)
 
     def raw_gradients(self) -> Dict[str, Any]:
         return self._evaluate()[1]
@@ -209,21 +210,21 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
         if forward_only:
-            return self._graphs.sized_matmuls(self._logits)
+            return matmuls.sized_matmuls(self._logits)
         # All matmuls of a step, and nothing that it changes.
         tensors = self._training.gradients.values() if self.trains else self._logits
         operations = [tensor.op for tensor in tensors]
         if self.case.compiler == "none":
-            _, nodes = self._graphs.run_and_observe(self._run, operations)
+            _, nodes = matmuls.run_and_observe(self._run, operations)
         else:
-            nodes = self._graphs.optimized(self._config, operations)
-        return self._graphs.matmuls(nodes)
+            nodes = matmuls.optimized(self._config, operations)
+        return matmuls.matmuls(nodes)
 
     def forward_dtypes_run(self) -> bool:
         return not is_mixed(self.case.precision)  # which is a rewriting of the graph
 
     def compiled(self) -> Dict[str, Any]:
-        return self._compiler.proof(self._executed)
+        return compiler.proof(self._executed)
 
     def all_reduce(self, value: float) -> float:
         return float(self._sum(value))
@@ -266,11 +267,11 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return micro.Primitives(self.rank_context, dtype, self._session)
 
     def _require_amp(self) -> None:
-        with self._tf.Graph().as_default():
-            operand = self._tf.placeholder("float32", (64, 64))
-            matmul = self._tf.matmul(operand, operand).op
-            nodes = self._graphs.optimized(self._config, [matmul])
-        self._mixed_precision.require(self._graphs.matmuls(nodes))
+        with tf.Graph().as_default():
+            operand = tf.placeholder("float32", (64, 64))
+            matmul = tf.matmul(operand, operand).op
+            nodes = matmuls.optimized(self._config, [matmul])
+        devices.require_halves(matmuls.matmuls(nodes))
 
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.

@@ -17,7 +17,7 @@ from typing import Any, Callable, ContextManager, Dict, Iterable
 import tensorflow as tf
 from harness.adapter import Mismatch, Unsupported
 
-from .graphs import MATMULS, RECURRENT
+from .matmuls import MATMULS, RECURRENT
 
 #: A context for operations that are compiled together.
 Scope = Callable[[], ContextManager[Any]]

@@ -1,12 +1,18 @@
-"""Device of a rank, and its connection to the other ranks."""
+"""Device and precision of a rank, and its connection to the other ranks."""
 
 from __future__ import annotations
 
 import re
-from typing import Callable, List, Optional
+from typing import Callable, Iterable, List, Optional
 
 import tensorflow as tf
-from harness.adapter import RankContext, Unsupported, require_visible
+from harness.adapter import (
+    ExecutedMatmul,
+    RankContext,
+    Unsupported,
+    is_mixed,
+    require_visible,
+)
 from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
@@ -100,3 +106,27 @@ def averaging(rank_context: RankContext) -> Callable[[List[tf.Tensor]], List[tf.
         all_reduce(tensor, rank_context, instance, mean=True)
         for instance, tensor in enumerate(tensors, 2)
     ]
+
+
+def set_precision(precision: str, config: tf.ConfigProto) -> None:
+    """Switch automatic mixed precision on or off: Grappler rewrites the graph to float16.
+
+    As ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does.
+
+    That function needs an optimizer, which inference does not have."""
+    rewriting = config.graph_options.rewrite_options
+    rewriting.auto_mixed_precision = rewriting.ON if is_mixed(precision) else rewriting.OFF
+
+
+def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
+    """Return ``optimizer`` with a dynamic loss scale, as that function returns it."""
+    return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
+
+
+def require_halves(matmuls: Iterable[ExecutedMatmul]) -> None:
+    """Raise :class:`Unsupported` where the rewrite left all ``matmuls`` as they were."""
+    if not any(matmul.dtype == "float16" for matmul in matmuls):
+        raise Unsupported(
+            "TensorFlow's graph rewrite left all products in float32: 'No (suitable) GPUs "
+            "detected, skipping auto_mixed_precision graph optimizer' (it wants Tensor Cores)"
+        )

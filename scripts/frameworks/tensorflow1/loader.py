@@ -104,7 +104,4 @@ def pixels(content: bytes) -> Any:
     return _DECODER["of"](content)
 
 
-def settings(accelerator: str) -> Dict[str, Any]:
-    """Return the settings of the loader for the record; see
-    :meth:`harness.loader.Loading.loader_settings`."""
-    return tensorflow_data.settings()
+settings = tensorflow_data.settings

@@ -8,10 +8,10 @@ import itertools
 from typing import Any, Callable, List, Sequence, Tuple
 
 import tensorflow as tf
+from harness import communication, operations
 from harness.adapter import RankContext, Unsupported
-from harness.communication import ALL_REDUCE, CollectiveOperation, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective
 from harness.operations import (
-    NEITHER,
     ConvolutionShape,
     ForwardBackward,
     Layer,
@@ -33,7 +33,7 @@ _NUMBERS = itertools.count()
 class Primitives(Base):
     """``dtype``: numpy's; ``session_of``: returns a session of a graph."""
 
-    COLLECTIVES = (ALL_REDUCE,)
+    COLLECTIVES = (communication.ALL_REDUCE,)
     LACKING = "its strategies average gradients, and tf.distribute offers no more"
 
     def __init__(
@@ -51,7 +51,7 @@ class Primitives(Base):
     def name_of(self, tensor: Any) -> str:
         return str(tensor.dtype.name)
 
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         first, second = transposed
         matmul = functools.partial(tf.matmul, transpose_a=first, transpose_b=second)
         return functions(matmul, tf.add, tf.multiply, tf.exp)[name]

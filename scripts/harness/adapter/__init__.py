@@ -12,7 +12,8 @@ abilities are capabilities that an adapter derives from. What needs a missing on
 - :class:`Collectives`: several devices (``devices``);
 - :class:`PeakMatmul`: peak FLOPS of the device (``peak``);
 - :class:`StepBreakdown`: where the time of a training step goes;
-- :class:`Accumulation`: several micro-steps before each update (both in ``training``);
+- :class:`EagerTraining`: the same, for frameworks that run operation by operation;
+- :class:`Accumulation`: several micro-steps before each update (all in ``training``);
 - :class:`Generation`: text generation, token by token;
 - :class:`OwnModels`: models of users;
 - :class:`harness.operations.SingleOperations`: single operations, without a model;
@@ -73,4 +74,10 @@ from harness.adapter.own_models import (
     own_module,
 )
 from harness.adapter.peak import ChainedMatmul, PeakMatmul
-from harness.adapter.training import Accumulation, MicroBatch, StepBreakdown, micro_batches
+from harness.adapter.training import (
+    Accumulation,
+    EagerTraining,
+    MicroBatch,
+    StepBreakdown,
+    micro_batches,
+)

@@ -5,48 +5,24 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import operator
 from abc import abstractmethod
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, ContextManager, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from harness.adapter.base import Capability
-from harness.adapter.case import Unsupported
-from harness.adapter.matmul_dtypes import ExecutedMatmul, MatmulTrace
-from harness.step_breakdown import StepPart
+from harness.step_breakdown import StepPart, eager_parts
 
 
-class Accumulation(MatmulTrace):
+class Accumulation(Capability):
     """A training step can have several micro-steps, the forward and backward pass of a micro-batch
     each.
 
     They run one after the other in the memory of one. Their gradients are averaged, all-reduced
-    once, and update the weights once. The number of micro-steps is observed in the functions that
-    :meth:`Adapter.step` runs; cases without accumulation do not use this."""
+    once, and update the weights once."""
 
     LACKING = "accumulates no gradients"
-
-    @abstractmethod
-    def micro_step_matmuls(self) -> List[ExecutedMatmul]:
-        """Return the matmuls and convolutions of the first micro-batch alone.
-
-        They are of the forward pass and, where the framework shows it, of the backward pass. One in
-        a loop counts as often as it is computed. Multiply-adds are given where known."""
-
-    @abstractmethod
-    def step_matmuls(self) -> List[ExecutedMatmul]:
-        """Return the matmuls of a whole training step with its loop over micro-batches, run or
-        read.
-
-        Weights and optimizer stay as they are."""
-
-    def step_all_reduces(self) -> int:
-        """Return the number of gradient all-reduces in one training step, which this may run.
-
-        Called in all of several ranks, after the timed region. Raises :class:`Unsupported` where
-        the framework does not report it."""
-        raise Unsupported(
-            f"{self.case.framework} does not report how often a step all-reduces gradients: "
-            "accumulation cannot be verified on several devices"
-        )
 
 
 class StepBreakdown(Capability):
@@ -62,6 +38,82 @@ class StepBreakdown(Capability):
         them (:func:`harness.step_breakdown.eager_parts`), else separate programs
         (:func:`harness.step_breakdown.program_parts`). The last part updates the weights with
         gradients that were averaged over the ranks."""
+
+
+class EagerTraining(StepBreakdown):
+    """Training step of a framework that runs operation by operation.
+
+    The order of a step, its micro-steps and its parts are here; subclasses say how the framework
+    does each."""
+
+    @abstractmethod
+    def clear_gradients(self) -> None:
+        """Drop the gradients of the step before."""
+
+    @abstractmethod
+    def loss(self, number: int, alone: bool = False) -> Any:
+        """Run the forward pass of micro-batch ``number``; return its :meth:`share` of the loss, to
+        be differentiated. ``alone``: its backward pass leaves gradients this rank's own."""
+
+    @abstractmethod
+    def backward(self, loss: Any) -> None:
+        """Add the gradients of ``loss`` to those in the parameters."""
+
+    @abstractmethod
+    def update(self) -> None:
+        """Update the weights with the gradients."""
+
+    @abstractmethod
+    def infer(self) -> Sequence[Any]:
+        """Run the forward pass of inference; return the outputs."""
+
+    def share(self, loss: Any) -> Any:
+        """Return the part that a micro-batch's loss has in the mean of a step."""
+        count = self.case.accumulation
+        return loss / count if count > 1 else loss
+
+    def unsynchronized(self) -> ContextManager[Any]:
+        """Return a context in which backward passes do not all-reduce gradients."""
+        return contextlib.nullcontext()
+
+    def handle_of(self, loss: Any) -> Sequence[Any]:
+        """Return the tensors of a loss without what its backward pass needs."""
+        return (loss.detach(),)
+
+    def evaluate(self) -> Any:
+        """Run the first part of a step, without other ranks; return the loss."""
+        self.clear_gradients()
+        return self.loss(0, alone=True)
+
+    def _differentiate_one(self, number: int) -> Sequence[Any]:
+        loss = self.loss(number)
+        self.backward(loss)
+        return self.handle_of(loss)
+
+    def differentiate(self) -> Sequence[Any]:
+        """Run a step until its update: leave averaged gradients and return a handle on the loss.
+
+        Only the last of several backward passes all-reduces the sum."""
+        self.clear_gradients()
+        last = self.case.accumulation - 1
+        if not last:
+            return self._differentiate_one(0)
+        with self.unsynchronized():
+            handles = [self._differentiate_one(number) for number in range(last)]
+        handles.append(self._differentiate_one(last))
+        return [functools.reduce(operator.add, parts) for parts in zip(*handles)]
+
+    def step(self) -> Sequence[Any]:
+        if not self.trains:
+            return self.infer()
+        handle = self.differentiate()
+        self.update()
+        return handle
+
+    def step_parts(self) -> List[StepPart]:
+        several = self.rank_context.world_size > 1
+        averaged = self.differentiate if several else None
+        return eager_parts(self.evaluate, self.backward, averaged, self.update)
 
 
 class MicroBatch(NamedTuple):

@@ -21,7 +21,10 @@ class Attention(layer_kernels.ModelKernels):
         "framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision",
         "sequence_length",
     )  # fmt: skip
-    layers = attentions
+    operations = staticmethod(attentions.operations)
+    operands = staticmethod(attentions.operands)
+    at = staticmethod(attentions.at)
+    check_results = staticmethod(attentions.check)
     lacking = "{} has no attention"
 
     def shapes(self, workload: Workload) -> Dict[AttentionShape, int]:

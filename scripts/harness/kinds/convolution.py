@@ -17,7 +17,10 @@ class Convolution(layer_kernels.ModelKernels):
     """Convolutions alone: TFLOP/s and microseconds of each shape, and of all in the model."""
 
     axes = ("framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision")
-    layers = convolutions
+    operations = staticmethod(convolutions.operations)
+    operands = staticmethod(convolutions.operands)
+    at = staticmethod(convolutions.at)
+    check_results = staticmethod(convolutions.check)
     lacking = "no convolutions of {} are described"
 
     def shapes(self, workload: Workload) -> Dict[ConvolutionShape, int]:

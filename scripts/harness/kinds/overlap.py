@@ -5,14 +5,13 @@ layers. Here each is timed alone and both together, in turns, always synchronize
 is read. By default the computations take about as long as the all-reduce, so that all of it could
 be hidden.
 
-The all-reduce and the last computation are checked before and after the timed blocks. Standard
-library and numpy.
+The all-reduce and the last computation are checked before and after the timed blocks. Numpy.
 """
 
 from __future__ import annotations
 
 import statistics
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from harness.adapter import Unsupported
 from harness.communication import ALL_REDUCE, CollectiveOperation
@@ -36,10 +35,9 @@ _DTYPE = "float32"  # of the message
 
 def one_shape(text: str) -> str:
     """Return the canonical text of the one shape in ``text``, as the type of a parameter."""
-    parsed = shape(text)
-    if parsed.batch > 1:
+    if shape(text).batch > 1:
         raise ValueError("must be one shape like 640x1024x1880 (m, k, n)")
-    return str(parsed)
+    return str(shape(text))
 
 
 class Overlap(Sweep):
@@ -75,8 +73,12 @@ class Overlap(Sweep):
         }
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        hidden = Metric("%", "higher", hidden_percent, seconds_of_parts)
-        return {"hidden_share": hidden, **super().metrics(workload)}
+        times = super().metrics(workload)
+        hidden = Metric(
+            "%", "higher", hidden_percent,
+            lambda rank: [metric.of_rank(rank) for metric in times.values()],
+        )  # fmt: skip
+        return {"hidden_share": hidden, **times}
 
     def measure(self, context: Context) -> None:
         if context.rank_context.world_size == 1:
@@ -189,13 +191,8 @@ class _Trial:
             check_elements(self._operation, computed, exact, self.overlapped.dtype)
 
 
-def seconds_of_parts(rank: Mapping[str, Any]) -> Tuple[float, ...]:
-    """Return a rank's seconds of each of PARTS."""
-    return tuple(blocks.median_seconds(blocks.block_at(rank, {"part": part})) for part in PARTS)
-
-
-def hidden_percent(ranks: Sequence[Tuple[float, ...]]) -> float:
-    """Return the hidden share in percent of the slowest rank's seconds of each of PARTS.
+def hidden_percent(ranks: Sequence[Sequence[float]]) -> float:
+    """Return the hidden share in percent, from the times of each of PARTS on each rank.
 
     100 where both together take as long as the longer, 0 where they take as long as one after the
     other, below 0 where they slow each other down more."""

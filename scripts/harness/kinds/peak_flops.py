@@ -3,8 +3,7 @@
 Both are dense, and values keep their magnitude along a chain of matmuls, because the speed depends
 on them on some devices. Processors are faster in bursts: the fastest size of short blocks is then
 multiplied for seconds, which is the peak, as the steps it is compared with take seconds too.
-Several devices measure at once, because they share power, cooling and memory; the peak is that of
-the slowest. Standard library and numpy.
+Several devices measure at once, because they share power and memory; the slowest counts. Numpy.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from core import precisions
 
 from harness.adapter import Collectives, PeakMatmul, Unsupported, require
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
-from harness.measuring import math_library
+from harness.measuring import libraries
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores
 from harness.measuring.micro.matmuls import chained_matmul
@@ -30,8 +29,6 @@ SIZES = (256, 512, 1024, 2048, 4096, 8192)
 BLOCKS, BLOCK_SECONDS = 3, 0.1
 #: Seconds for all sizes. A size is tried if its time, predicted from the size before, still fits.
 SECONDS = 3.0
-#: Default seconds to multiply the fastest size.
-SUSTAINED_SECONDS = 2.0
 
 
 class PeakFlopsKind(Kind):
@@ -40,11 +37,9 @@ class PeakFlopsKind(Kind):
     needs = PeakMatmul
     parameters = (
         Parameter(
-            "sustained_seconds", above_zero, "s", "how long products of the fastest size run",
-            SUSTAINED_SECONDS,
+            "sustained_seconds", above_zero, "s", "how long products of the fastest size run", 2.0
         ),
-    )  # fmt: skip
-
+    )
     # The dtype of a precision may depend on the matmuls of the model.
     axes = ("framework", "model", "nodes", "devices_per_node", "precision", "sequence_length")
 
@@ -71,7 +66,8 @@ class PeakFlopsKind(Kind):
         case, here = context.workload.case, context.rank_context
         is_full = precisions.baseline(case.precision) is None
         if here.accelerator == "cpu" and here.world_size == 1 and is_full:
-            library = math_library.ask(context.workload, here, context.fields["sustained"]["size"])
+            size = context.fields["sustained"]["size"]
+            library = libraries.ask_matmul_library(context.workload, here, size)
             if library:
                 context.fields["library"] = library
 

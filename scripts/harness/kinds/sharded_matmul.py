@@ -1,10 +1,8 @@
 """Matmuls that all ranks share, with the collective that combines the parts.
 
 With a sharded inner dimension each rank has a product of the whole shape, and an all-reduce adds
-them up. With sharded columns each rank has some columns, and an all-gather joins them. Matmul,
-collective and both are timed separately. Before and after timing, every rank checks the combined
-result against float64, in elements of each rank's columns. Operands are random. Standard library
-and numpy.
+them up. With sharded columns each rank has some columns, and an all-gather joins them. Before and
+after timing, every rank checks the combined result of random operands against float64. Numpy.
 """
 
 from __future__ import annotations
@@ -49,14 +47,12 @@ class ShardedMatmul(Sweep):
     summaries = (("highest_rate", "rate", max),)
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        return [
-            GridPoint({"m": shape.m, "k": shape.k, "n": shape.n}, shape)
-            for shape in shapes_of(workload.parameters["shapes"])
-        ]
+        asked = shapes_of(workload.parameters["shapes"])
+        return [GridPoint({"m": shape.m, "k": shape.k, "n": shape.n}, shape) for shape in asked]
 
     def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
-        rate = per_second(1e-12 * subject.operations)  # of all ranks together
-        rates, times = ("TFLOP/s", "higher", "min", rate), ("ms", "lower", "max", scaled(1e3))
+        rates = ("TFLOP/s", "higher", "min", per_second(1e-12 * subject.operations))
+        times = ("ms", "lower", "max", scaled(1e3))
         return {
             "rate": PointFigure(*rates, {"part": BOTH}),
             "matmul_rate": PointFigure(*rates, {"part": MATMUL}),
@@ -67,14 +63,15 @@ class ShardedMatmul(Sweep):
         import numpy as np
 
         adapter, here = context.adapter, context.rank_context
-        sharded, ranks = context.workload.parameters["sharded"], here.world_size
+        ranks = here.world_size
+        sharded = context.workload.parameters["sharded"]
+        operation = COLLECTIVES[sharded]
         if ranks == 1:
             raise Unsupported("one device has no other to share a matmul with")
         random = np.random.RandomState(here.seed)
         left, right = operands(subject, random)
-        share = share_of(subject, sharded, here.rank, ranks)
-        parts = (left[:, share], right[share]) if sharded == INNER else (left, right[:, share])
-        operation = COLLECTIVES[sharded]
+        own = share_of(subject, sharded, here.rank, ranks)
+        parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
         matmul = adapter.sharded_matmul(*map(np.ascontiguousarray, parts), operation)
         dtype = rounding.check_ran_in(context, matmul.dtype)
 
@@ -103,24 +100,20 @@ class ShardedMatmul(Sweep):
 
 
 def share_of(shape: MatmulShape, sharded: str, rank: int, ranks: int) -> slice:
-    """Return the slice of k, or of the columns n, that ``rank`` has. Raises Unsupported where the
-    parts are not equal."""
+    """Return the slice of k, or of n, that ``rank`` has. Raises Unsupported for unequal parts."""
     name, extent = ("k", shape.k) if sharded == INNER else ("n", shape.n)
     if extent % ranks:
         raise Unsupported(f"{ranks} ranks cannot have equal parts of {name} of {shape}: {extent}")
-    size = extent // ranks
-    return slice(rank * size, (rank + 1) * size)
+    return slice(rank * extent // ranks, (rank + 1) * extent // ranks)
 
 
 def check_whole(
     result: Any, left: Any, right: Any, sharded: str, ranks: int, dtype: str, random: Any
 ) -> None:
-    """Raise Mismatch where the result is not the matmul of the whole matrices.
+    """Raise Mismatch where a sample of the whole result, or of a rank's columns, is wrong."""
+    import numpy as np
 
-    Samples are taken of the whole result and of the columns of each rank."""
     check_matmul(result, left, right, dtype, random)
     if sharded == COLUMNS:
-        size = right.shape[1] // ranks
-        for first in range(0, size * ranks, size):
-            own = slice(first, first + size)
-            check_matmul(result[:, own], left, right[:, own], dtype, random)
+        for own, columns in zip(*(np.split(array, ranks, axis=1) for array in (result, right))):
+            check_matmul(own, left, columns, dtype, random)

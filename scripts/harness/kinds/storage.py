@@ -1,10 +1,8 @@
-"""File system performance by fio: bandwidth, operations per second and latencies as fio reports
-them.
+"""File system performance as fio reports it: bandwidth, operations per second and latencies.
 
 Jobs run one after the other, past the page cache: sequential and random reads, writes and both, on
 a file that is created and removed again, and reads of many small files, each as a whole, as a
-loader of samples does. No job touches a raw device. fio must be installed (Debian: apt-get install
-fio).
+loader of samples does. No job touches a raw device.
 """
 
 from __future__ import annotations
@@ -21,9 +19,8 @@ from core import programs
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least
 
-PROGRAM = "fio"
 READ, WRITE = "read", "write"
-SMALL_FILES = "small_files"
+SMALL_FILES, LARGE = "small_files", "large"
 #: Of each job: fio's name of its mode, and the directions that fio reports.
 JOBS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "sequential_read": ("read", (READ,)),
@@ -38,12 +35,11 @@ JOBS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
 READS = 80
 #: Percentiles of the completion latency; SuperBench reports the last three.
 PERCENTILES = (50, 95, 99, 99.9)
-#: Factors from fio's units to those of the metrics.
-_UNITS = {"bw_bytes": 1e-9, "iops": 1.0, **{f"p{percent}": 1e-3 for percent in PERCENTILES}}
-_PIECE = 2**20  # bytes that are written at once
+#: Units of the metrics by fio's figures, and factors from fio's units.
+UNITS = {"bw_bytes": ("GB/s", 1e-9), "iops": ("1/s", 1.0)}
+UNITS.update({f"p{percent}": ("us", 1e-3) for percent in PERCENTILES})
 #: Largest block size of disks; direct access takes whole blocks.
 _WHOLE = 4096
-_LOOPS = 1000000  # more than time allows
 
 
 def request(text: str) -> int:
@@ -81,14 +77,14 @@ class Storage(Kind):
     )  # fmt: skip
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        shown = {"bw_bytes": "bandwidth", "iops": "iops"}
         metrics = {}
         for name in (name for job in JOBS for name in named(job)):
-            of_rank = partial(partial, _figure, name)
-            metrics[f"{name}_bandwidth"] = Metric("GB/s", "higher", "first", of_rank("bw_bytes"))
-            metrics[f"{name}_iops"] = Metric("1/s", "higher", "first", of_rank("iops"))
-            for percent in PERCENTILES:
-                metric = Metric("us", "lower", "first", of_rank(f"p{percent}"), optional=True)
-                metrics[f"{name}_latency_p{percent}"] = metric
+            for figure, (unit, _) in UNITS.items():
+                better = "lower" if unit == "us" else "higher"
+                of_rank = partial(_figure, name, figure)
+                metric = Metric(unit, better, "first", of_rank, optional=unit == "us")
+                metrics[f"{name}_{shown.get(figure, 'latency_' + figure)}"] = metric
         return metrics
 
     def measure(self, context: Context) -> None:
@@ -100,7 +96,7 @@ class Storage(Kind):
             raise Unsupported("no folder is named: say storage=DIR, or --parameter folder=DIR")
         if not os.path.isdir(folder):
             raise Mismatch(f"folder: {folder} is no folder")
-        if shutil.which(PROGRAM) is None:
+        if shutil.which("fio") is None:
             raise Unsupported("there is no fio here: install it (Debian: apt-get install fio)")
         fields["fio"] = {}
         start = time.perf_counter()
@@ -111,14 +107,11 @@ class Storage(Kind):
 
 
 class StorageFiles:
-    """Temporary folder with a large file and small files, named as fio names those of a job. All
-    are full of random bytes."""
-
-    LARGE = "large"
+    """Temporary folder with a large file and small ones, named as by fio, full of random bytes."""
 
     def __init__(self, folder: str, parameters: Mapping[str, Any]) -> None:
         self._folder = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
-        self._sizes = {os.path.join(self._folder, self.LARGE): parameters["file_bytes"]}
+        self._sizes = {os.path.join(self._folder, LARGE): parameters["file_bytes"]}
         for number in range(parameters[SMALL_FILES]):
             path = os.path.join(self._folder, f"{SMALL_FILES}.0.{number}")
             self._sizes[path] = parameters["small_file_bytes"]
@@ -129,8 +122,8 @@ class StorageFiles:
             os.mkdir(self._folder)
             for path, size in self._sizes.items():
                 with open(path, "xb") as file:
-                    for start in range(0, size, _PIECE):
-                        file.write(os.urandom(min(_PIECE, size - start)))
+                    for start in range(0, size, 2**20):
+                        file.write(os.urandom(min(2**20, size - start)))
             for path in self._sizes:  # all at once: one by one each would be waited for
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())
@@ -149,7 +142,7 @@ def _options(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
     if job != SMALL_FILES:
         size = parameters["random_bytes" if job.startswith("random") else "sequential_bytes"]
         return [
-            f"--filename={os.path.join(files, StorageFiles.LARGE)}", f"--bs={size}",
+            f"--filename={os.path.join(files, LARGE)}", f"--bs={size}",
             f"--size={parameters['file_bytes']}", "--time_based", "--ioengine=libaio",
             f"--iodepth={parameters['depth']}",
         ]  # fmt: skip
@@ -157,19 +150,16 @@ def _options(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
     size = parameters["small_file_bytes"]
     return [
         f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}", f"--filesize={size}",
-        f"--bs={size}", "--openfiles=1", f"--loops={_LOOPS}", "--file_service_type=random",
+        f"--bs={size}", "--openfiles=1", "--loops=1000000", "--file_service_type=random",
         "--ioengine=psync", "--iodepth=1",
     ]  # fmt: skip
 
 
 def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
-    """Run a job and return fio's results by metric: bw_bytes, iops, total_ios, runtime, percentiles
-    of clat_ns, and the version.
-
-    Raises Unsupported where the file system has no direct access, Mismatch where fio fails or did
-    nothing."""
+    """Run a job and return fio's results by metric. Raises Unsupported where the file system has no
+    direct access, Mismatch where fio fails or did nothing."""
     command = [
-        PROGRAM, f"--name={job}", *_options(files, job, parameters), f"--rw={JOBS[job][0]}",
+        "fio", f"--name={job}", *_options(files, job, parameters), f"--rw={JOBS[job][0]}",
         f"--rwmixread={READS}", f"--runtime={max(1, round(1000 * parameters['seconds']))}ms",
         "--direct=1", "--numjobs=1", "--randrepeat=1", "--allow_file_create=0",
         "--output-format=json", f"--percentile_list={':'.join(map(str, PERCENTILES))}",
@@ -185,8 +175,8 @@ def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[s
 
 
 def figures(text: str, direction: str) -> Dict[str, Any]:
-    """Return the results of one ``direction``, READ or WRITE, from fio's JSON of a single job.
-    Raises Mismatch where it has none, or nothing was done."""
+    """Return the results of a direction from fio's JSON of a single job: bw_bytes, iops, total_ios,
+    runtime, percentiles of clat_ns, and the version. Raises Mismatch where nothing was done."""
     try:
         answer = json.loads(text[text.index("{") :])  # before the object there may be warnings
         (job,) = answer["jobs"]
@@ -207,4 +197,4 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
 
 def _figure(job: str, name: str, rank: Mapping[str, Any]) -> Optional[float]:
     value = rank["fio"][job][name]
-    return None if value is None else _UNITS[name] * value
+    return None if value is None else UNITS[name][1] * value

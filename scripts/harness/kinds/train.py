@@ -35,7 +35,6 @@ class Train(Kind):
 
     def measure(self, context: Context) -> None:
         steps.run(context)
-        shared_steps.check_all_reduces(context)
         shared_steps.observe(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:

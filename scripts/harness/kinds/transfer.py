@@ -1,8 +1,7 @@
 """Copies from the host to the device, back, and within the device, from pinned or pageable memory.
 
 Sizes start at 64 KiB, each four times the one before. A GB is 10^9 bytes that arrived; the read of
-a copy within the device does not count. Received data are compared with what was sent. Standard
-library and numpy.
+a copy within the device does not count. Received data are compared with what was sent. Numpy.
 """
 
 from __future__ import annotations
@@ -69,11 +68,10 @@ class Transfer(Sweep):
         }
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        links = {
-            name: Metric(unit, "higher", "min", partial(_of_link, name))
-            for name, unit in nvml.LINK_UNITS.items()
-        }
-        return {**super().metrics(workload), **links}
+        metrics = super().metrics(workload)
+        for name, unit in nvml.LINK_UNITS.items():
+            metrics[name] = Metric(unit, "higher", "min", partial(_of_link, name))
+        return metrics
 
     def measure(self, context: Context) -> None:
         node, fields = context.workload.parameters["host_node"], context.fields
@@ -100,9 +98,8 @@ class Transfer(Sweep):
             copied = adapter.transfer(direction, array, is_pinned)
             taken = blocks.measure(context, copied)
             if direction == HOST_TO_DEVICE:  # idle, a link may be slower
-                fields["link"] = (
-                    self._gpus.read_link() if self._gpus else dict.fromkeys(nvml.LINK_UNITS)
-                )
+                gpus = self._gpus
+                fields["link"] = gpus.read_link() if gpus else dict.fromkeys(nvml.LINK_UNITS)
             check(copied.result(), array, f"{direction} of {subject} bytes")
             yield {"part": {"direction": direction}, **taken}
 

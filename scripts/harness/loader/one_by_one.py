@@ -10,7 +10,6 @@ from typing import Any, Callable, Iterator, List, Sequence, Tuple
 import numpy as np
 
 from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads
-from harness.loader.tokens import Sequences
 
 #: Function of samples (a sequence of tuples of values), batch size, number of workers and
 #: accelerator. It yields batches in order, each a sequence of numpy arrays, one per value.
@@ -35,6 +34,26 @@ def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImage
             yield LoadedTokens(*batch)
 
     return load, load_tokens
+
+
+class Sequences:
+    """Requested sequences by position, with that position: int64 (length,).
+
+    The file is mapped into memory by each process that reads it."""
+
+    def __init__(self, loads: TokenLoads) -> None:
+        self._asked = loads
+        self._tokens: Any = None
+
+    def __len__(self) -> int:
+        return len(self._asked.starts)
+
+    def __getitem__(self, number: int) -> Tuple[Any, int]:
+        loads = self._asked
+        if self._tokens is None:
+            self._tokens = np.memmap(loads.path, np.dtype(loads.dtype).newbyteorder("<"), "r")
+        start = int(loads.starts[number])
+        return self._tokens[start : start + loads.length].astype(np.int64), number
 
 
 def stacked(samples: Sequence[Sequence[Any]]) -> List[Any]:

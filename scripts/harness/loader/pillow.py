@@ -6,13 +6,14 @@ A framework adds its loader, and transforms where it has some.
 from __future__ import annotations
 
 import io
-from typing import Any, Dict, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import numpy as np
 import PIL
 from PIL import Image, features
 
 from harness.loader import DEVIATION, MEAN, Loads, centre, crop, is_flipped
+from harness.loader.one_by_one import Batches, LoadImages, LoadTokens, loading
 
 
 def decode(file: Any) -> Any:
@@ -24,14 +25,6 @@ def decode(file: Any) -> Any:
 def pixels(content: bytes) -> Any:
     """Return the pixels of a JPEG file; see :class:`harness.loader.Loading`."""
     return np.asarray(decode(io.BytesIO(content)))
-
-
-def settings() -> Dict[str, Any]:
-    """Return the decoder's settings, for :meth:`harness.loader.Loading.loader_settings`."""
-    return {
-        "decoder": f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}",
-        "interpolation": "bilinear, antialiased",
-    }
 
 
 class PillowImages:
@@ -78,3 +71,30 @@ class PillowImages:
         """Return normalized float32 (height, width, 3)."""
         levels = np.asarray(image, np.float32) / np.float32(255)
         return (levels - np.array(MEAN, np.float32)) / np.array(DEVIATION, np.float32)
+
+
+class Loader(NamedTuple):
+    """Functions of a framework's module ``loader``; see :class:`harness.loader.Loading`."""
+
+    load: LoadImages
+    load_tokens: LoadTokens
+    pixels: Callable[[bytes], Any]
+    settings: Callable[[str], Dict[str, Any]]
+
+
+def loader_of(
+    images: Callable[[Loads], Any], batches: Batches, name: str, transforms: str
+) -> Loader:
+    """Return the loader of ``images`` and tokens, see :func:`harness.loader.one_by_one.loading`.
+    ``name``, ``transforms``: the framework's, for the record."""
+
+    def settings(accelerator: str) -> Dict[str, Any]:
+        return {
+            "loader": name,
+            "workers_are": "processes",
+            "transforms": transforms,
+            "decoder": f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}",
+            "interpolation": "bilinear, antialiased",
+        }
+
+    return Loader(*loading(images, batches), pixels, settings)

@@ -112,7 +112,7 @@ def _batched(data: Any, batch: int, workers: int) -> Any:
     return data.with_options(options)
 
 
-def settings() -> Dict[str, Any]:
+def settings(accelerator: str) -> Dict[str, Any]:
     """Return the settings of the loader for the record; see
     :meth:`harness.loader.Loading.loader_settings`."""
     return {

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import math
 import os
+import time
 import zlib
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from core import precisions
 
-from harness.adapter import Adapter, Case, Mismatch
+from harness.adapter import Adapter, Case, Collectives, Mismatch
+
+#: Bytes of float32 arrays of a first all-reduce: one dominated by latency, and one like a bucket of
+#: gradients.
+_PREFLIGHT_BYTES = (2**12, 2**24)
 
 
 def check_processes(adapter: Adapter, world_size: int) -> int:
@@ -19,6 +24,38 @@ def check_processes(adapter: Adapter, world_size: int) -> int:
     if reached != world_size:
         raise Mismatch(f"an all-reduce of 1 gives {reached:g} over {world_size} ranks")
     return world_size
+
+
+def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
+    """Check and time the all-reduce of several ranks before anything else is timed.
+
+    Returns ``{"bytes": of an array, "seconds": of each all-reduce}`` for each size."""
+    import numpy as np
+
+    rank_context = adapter.rank_context
+    timings = []
+    for size in _PREFLIGHT_BYTES:
+        # Whole numbers, whose sums are exact in float32 over up to 500 ranks. Arrays differ between
+        # ranks, so that omitted or repeated ranks are detected.
+        base = np.resize(np.arange(127, dtype=np.float32), size // 4)
+        all_reduce = adapter.prepare_all_reduce(base * (rank_context.rank + 1))
+        all_reduce.run()
+        expected = base * (rank_context.world_size * (rank_context.world_size + 1) // 2)
+        wrong = np.flatnonzero(np.asarray(all_reduce.result()).reshape(-1) != expected)
+        if wrong.size:
+            raise Mismatch(
+                f"pre-flight: an all-reduce of {size} bytes over {rank_context.world_size} ranks "
+                f"is wrong in {wrong.size} of {expected.size} elements, first in number {wrong[0]}"
+            )
+        seconds = []
+        for _ in range(4):
+            adapter.synchronize()
+            start = time.perf_counter()
+            all_reduce.run()
+            adapter.synchronize()
+            seconds.append(time.perf_counter() - start)
+        timings.append({"bytes": size, "seconds": seconds})
+    return timings
 
 
 def check_parameters(built: int, expected: int) -> int:

@@ -18,7 +18,7 @@ from harness.kind import Context
 from harness.loader import Loading
 from harness.measuring import model
 from harness.measuring.file_sources import Batch, Batches, ImageSource, file_source, workers_of
-from harness.measuring.synchronous_steps import count_synchronous_steps
+from harness.measuring.step_counts import synchronous_steps
 from harness.measuring.window import Window, measure
 from harness.samples import folder, order
 
@@ -102,8 +102,7 @@ def time_separately(
     ``feed`` supplied the steps of the timed ``window``; ``read``: seconds of reading a value."""
     adapter, fields = context.adapter, context.fields
     steps = len(window.step_seconds)
-    elapsed = sum(fields["phases"].values())
-    count = count_synchronous_steps(adapter, window, elapsed)
+    count = synchronous_steps(adapter, steps, window.seconds, sum(fields["phases"].values()))
     feed.stop()
     context.report.enter("steps without loading")
     without_loading = measure(adapter, count, fields["run_ahead"], read, context.barrier)

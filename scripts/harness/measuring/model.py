@@ -56,8 +56,8 @@ def seed_of_batch(seed: int, rank: int) -> Dict[str, Any]:
 def build(context: Context, batch: Dict[str, Any]) -> None:
     """Build the model with ``batch``.
 
-    Raises what the adapter raises, Mismatch where size, precision or number of micro-steps differ
-    from the request, and Unsupported where they cannot be observed."""
+    Raises what the adapter raises, Mismatch where size or precision differ from the request, and
+    Unsupported where they cannot be observed."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     own = "own" in workload.model_config
     require(adapter, MatmulTrace, *[OwnModels] * own, *shared_steps.needed(workload.case))
@@ -75,7 +75,6 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     if own:
         fields["sample_work"] = sample_work(adapter, arrays, workload.case.batch_per_device)
     check_matmuls(workload.case.precision, fields["matmul_dtypes"])
-    shared_steps.check_steps(context)
 
 
 def sample_work(adapter: Any, arrays: Sequence[Any], batch: int) -> Dict[str, Any]:

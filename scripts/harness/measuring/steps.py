@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import resource
-import statistics
 import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
@@ -14,12 +12,14 @@ from harness.kind import Context, Metric, Workload
 from harness.machine.sources import file_entry
 from harness.measuring import input_pipeline, libraries, model
 from harness.measuring.checks import check_cores, check_value, compiler_evidence
-from harness.measuring.synchronous_steps import count_synchronous_steps
-from harness.measuring.warm_up import is_settled, settled_after
+from harness.measuring.step_counts import (
+    all_settled,
+    settled_after,
+    synchronous_steps,
+    timed_steps,
+)
 from harness.measuring.window import Window, measure, run_ahead
 
-#: Most steps that are added to fill the seconds of a timed region.
-MOST_TIMED = 10000
 #: Most different reasons of recompilations that are named.
 MOST_NAMED = 20
 
@@ -49,15 +49,6 @@ def peak_host_memory() -> int:
     if peak:
         return int(peak.split()[0]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
-    """Return whether the step time has settled in all ranks, which must stop warming up
-    together."""
-    settled = is_settled(seconds)
-    if adapter.rank_context.world_size == 1:
-        return settled
-    return adapter.all_reduce(float(settled)) == adapter.rank_context.world_size
 
 
 class WarmUp(NamedTuple):
@@ -103,20 +94,6 @@ def warm_up(
     return WarmUp(len(seconds), read_seconds)
 
 
-def timed_steps(adapter: Adapter, workload: Workload, warmup: List[float]) -> int:
-    """Return the steps of the timed region, the same in all ranks that work together.
-
-    ``warmup``: seconds of the warm-up steps; the last half of them tells how long a step takes."""
-    if workload.timed_seconds is None:
-        return workload.timed_steps
-    typical = statistics.median(warmup[len(warmup) // 2 :])
-    size = adapter.rank_context.world_size
-    if size > 1:
-        typical = adapter.all_reduce(typical) / size
-    filling = math.ceil(workload.timed_seconds / max(typical, 1e-6))
-    return max(workload.timed_steps, min(MOST_TIMED, filling))
-
-
 def run(context: Context) -> None:
     """Run all phases of a run that times steps, in the order of the adapter's contract.
 
@@ -137,7 +114,8 @@ def run(context: Context) -> None:
     context.report.enter("timed window")
     ahead = fields["run_ahead"] = run_ahead(adapter)
     read_seconds, barrier = warmed.read_seconds, context.barrier
-    timed = timed_steps(adapter, workload, fields["warmup_step_seconds"])
+    own = (workload.timed_steps, workload.timed_seconds, fields["warmup_step_seconds"])
+    timed = timed_steps(adapter, *own)
     known = len(recompilations(adapter))
     window = measure(adapter, timed, ahead, read_seconds, barrier, step)
     note_recompilations(adapter, known, fields)
@@ -147,7 +125,8 @@ def run(context: Context) -> None:
         input_pipeline.time_separately(context, source, feed, window, read_seconds)
     if ahead:
         context.report.enter("synchronous steps")
-        count = count_synchronous_steps(adapter, window, sum(fields["phases"].values()))
+        elapsed = sum(fields["phases"].values())
+        count = synchronous_steps(adapter, timed, window.seconds, elapsed)
         waited = measure(adapter, count, 0, read_seconds, barrier, step)
         fields["waited_step_seconds"] = waited.step_seconds
         fields["phases"]["waited_window_seconds"] = waited.seconds

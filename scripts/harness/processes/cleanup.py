@@ -53,17 +53,6 @@ def signals_raise() -> Iterator[None]:
     yield
 
 
-def _folder_of_temporary_files() -> str:
-    """Return the folder that the environment names for temporary files, or else that of
-    ``tempfile``, which tries a folder by a file that a process killed meanwhile leaves there.
-    Raises OSError where there is none."""
-    for name in ("TMPDIR", "TEMP", "TMP"):
-        folder = os.path.abspath(os.environ.get(name) or os.devnull)
-        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
-            return folder
-    return tempfile.gettempdir()
-
-
 @contextmanager
 def temporary_folder() -> Iterator[str]:
     """Yield the temporary folder of the run's processes on this node, which goes on exit. What
@@ -71,7 +60,7 @@ def temporary_folder() -> Iterator[str]:
 
     Raises :class:`OutputError` where it cannot be made."""
     try:
-        root = tempfile.tempdir = tempfile.tempdir or _folder_of_temporary_files()
+        root = tempfile.gettempdir()
         _remove_left(root)
         folder = os.path.join(root, f"framebench-{uuid.uuid4().hex}")
         os.mkdir(f"{folder}.new", 0o700)

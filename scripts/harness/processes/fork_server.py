@@ -7,6 +7,7 @@ of a run by the environment of their program, which forks share.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -19,16 +20,6 @@ START_RANK = os.path.join(
 
 
 _PR_SET_CHILD_SUBREAPER = 36
-
-
-def _adopt_orphans() -> bool:
-    """Become the parent of all descendants whose own parent ends. Returns whether that is so."""
-    try:
-        import ctypes
-
-        return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
-    except (ImportError, OSError, AttributeError):
-        return False
 
 
 class ForkedRank:
@@ -79,8 +70,6 @@ class ForkServer:
 
         ``framework``: its folder. ``common``: variables of all ranks; ``variables``: of this one.
         ``output``: file that it writes to."""
-        if not _adopt_orphans():  # only a parent is told how a process ended
-            return None
         if self._serves != (framework, dict(common)):
             self.__exit__()
             self._serves = (framework, dict(common))
@@ -107,6 +96,8 @@ class ForkServer:
         return ForkedRank(int(answer))
 
     def _server(self, common: Mapping[str, str]) -> "subprocess.Popen[str]":
+        # Become the parent of all descendants whose own parent ends: it is told how they ended.
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         # In the launcher's session, all others of which are swept after each run, but not in its
         # group, which Ctrl-C interrupts.
         return subprocess.Popen(

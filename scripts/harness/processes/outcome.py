@@ -9,6 +9,7 @@ import resource
 import signal
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
+from core import bounded
 from core.text import shorten
 
 from harness.adapter import Mismatch
@@ -48,33 +49,18 @@ class RankOutcome(NamedTuple):
     fields: Dict[str, Any]
 
 
-def ran_out_of_memory(path: str) -> bool:
-    """Return whether a log ends with the message of an allocator that gave up."""
-    return _NO_MEMORY.search(tail(path, 2**16)) is not None
-
-
-def signal_name(number: int) -> str:
-    """Format a signal as ``9 (SIGKILL)``."""
-    try:
-        return f"{number} ({signal.Signals(number).name})"
-    except ValueError:
-        return str(number)
-
-
-def tail(path: str, size: int = 4096) -> str:
-    """Return the last ``size`` bytes of a log as text; empty without a log."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - size))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
 def last_line(path: str) -> str:
     """Return the last non-empty line of a log; empty without one."""
-    lines = tail(path).split("\n")
+    lines = _tail(path, 4096).split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _tail(path: str, size: int) -> str:
+    """Return the last ``size`` bytes of a log as text; empty without a log."""
+    try:
+        return bounded.read_end(path, size)
+    except OSError:
+        return ""
 
 
 def _address_space() -> str:
@@ -101,11 +87,11 @@ def _without_result(
     code = rank.process.returncode
     if code == -signal.SIGKILL and out_of_memory:
         return _OOM, "oom", f"rank {rank.rank} was killed by the kernel: out of host memory"
-    if code == -signal.SIGABRT and ran_out_of_memory(rank.log):
+    if code == -signal.SIGABRT and _NO_MEMORY.search(_tail(rank.log, 2**16)):
         # The allocators of some frameworks end the process, which cannot be caught.
         return _OOM, "oom", f"rank {rank.rank} aborted: out of memory during: {where}"
     if code < 0:
-        reason = f"rank {rank.rank} was killed by signal {signal_name(-code)}"
+        reason = f"rank {rank.rank} was killed by signal {-code} ({_name(-code)})"
         if code in (-signal.SIGSEGV, -signal.SIGBUS):
             where += _address_space()
     else:
@@ -113,6 +99,11 @@ def _without_result(
     reason += f" during: {where}"
     last = last_line(rank.log)
     return _DIED, "failed", shorten(reason + ("; its last words: " + last if last else ""))
+
+
+def _name(number: int) -> str:
+    """Return the name of a signal, such as SIGKILL; real-time signals have none."""
+    return signal.Signals(number).name if number in {*signal.Signals} else "real-time"
 
 
 def _full(folder: str) -> str:

@@ -13,7 +13,7 @@ from core import axes, inputs, own_axes
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
 from harness.machine import allocator
-from harness.measuring.warm_up import FEWEST
+from harness.measuring.step_counts import FEWEST
 from harness.processes.memory import parse_limit
 from harness.request import declaration, own_model
 from harness.request.secret import is_secret, kind_of, private_variables
@@ -88,7 +88,7 @@ def repeating(workload: Workload, executable: str, harness: str) -> List[str]:
             continue
         value = value if separator else next(remaining)
         if name in _PATHS:
-            words += [name, own_model.absolute(value)]
+            words += [name, declaration.model_path(value)]
         elif name == "--parameter":
             parameter = value.partition("=")[0]
             words += [name, f"{parameter}={workload.parameters[parameter]}"]
@@ -160,9 +160,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--framework", metavar="FOLDER", type=path, help="a folder in scripts/frameworks")
     add(
         "--model",
-        metavar="CONFIG.json",
-        type=own_model.absolute,
-        help=f"or of your own: {own_model.ALLOWED}",
+        metavar="NAME",
+        type=declaration.model_path,
+        help="of a file in scripts/models; or the path of another such file; or of your own: "
+        f"{own_model.ALLOWED}",
     )
     add("--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)")
     for axis in axes.asked():

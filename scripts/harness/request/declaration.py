@@ -19,6 +19,9 @@ from harness.request import own_model
 from harness.samples import masking
 from harness.samples.folder import size_of
 
+_MODELS = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "models"
+)
 #: Default values of axes on the command line.
 DEFAULTS: Dict[str, Any] = {
     "precision": precisions.default(),
@@ -81,6 +84,13 @@ def read_framework(folder: str) -> Framework:
         no_stages=declared["no_stages"],
         optimizers=[*optimizers.COMMON, *declared["optimizers"]],
     )
+
+
+def model_path(text: str) -> str:
+    """Return a model with an absolute path, if it is a path or the name of one of ours."""
+    ours = os.path.join(_MODELS, f"{text}.json")
+    is_ours = os.path.isfile(ours) and not os.path.exists(text)
+    return ours if is_ours else own_model.absolute(text)
 
 
 def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:

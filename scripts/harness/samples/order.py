@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any
+from typing import Any, Callable, Iterator
 
+from harness.adapter import Mismatch
 from harness.loader import DRAWS, Loads
+from harness.messages.report import error_text
 from harness.samples.folder import TRAIN, BadData, Images, rank_part
 
 
@@ -72,6 +74,36 @@ def beginning(loads: Loads, count: int) -> Loads:
         labels=loads.labels[:count],
         draws=None if loads.draws is None else loads.draws[:count],
     )
+
+
+def in_order(
+    loaded: Iterator[Any], count: int, unit: str, blame: Callable[[int, str], None]
+) -> Iterator[Any]:
+    """Yield the batches of a loader of ``count`` samples.
+
+    ``unit``: name of the samples. ``blame``: called with the number of good samples and the
+    loader's error; raises where the error is of the data. Raises :class:`Mismatch` where the loader
+    breaks otherwise, and where samples are missing or in another order."""
+    import numpy as np
+
+    done = 0
+    while True:
+        try:
+            batch = next(loaded, None)
+        except Exception as error:
+            problem = f"the loader broke behind {done} {unit}: {error_text(error)}"
+            blame(done, problem)
+            raise Mismatch(problem) from error
+        if batch is None:
+            break
+        numbers = np.asarray(batch.numbers)
+        expected = np.arange(done, done + len(numbers))
+        if not np.array_equal(numbers, expected):
+            raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
+        done += len(numbers)
+        yield batch
+    if done != count:
+        raise Mismatch(f"the loader gave {done} {unit} of {count}")
 
 
 def checksum(array: Any, before: int = 0) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch, Unsupported
@@ -53,27 +54,12 @@ def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
     :class:`Mismatch` where samples are missing, in another order, or have another label."""
     import numpy as np
 
-    done = 0
-    loaded = adapter.load(loads)
-    while True:
-        try:
-            batch = next(loaded, None)
-        except Exception as error:
-            problem = f"the loader broke behind {done} images: {error_text(error)}"
-            _blame(adapter, loads, root, done, problem)
-            raise Mismatch(problem) from error
-        if batch is None:
-            break
-        numbers, labels = np.asarray(batch.numbers), np.asarray(batch.labels)
-        expected = np.arange(done, done + len(numbers))
-        if not np.array_equal(numbers, expected):
-            raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
-        if not np.array_equal(labels, loads.labels[done : done + len(numbers)]):
+    blame = partial(_blame, adapter, loads, root)
+    for batch in order.in_order(adapter.load(loads), len(loads.paths), "images", blame):
+        numbers = np.asarray(batch.numbers)
+        if not np.array_equal(np.asarray(batch.labels), loads.labels[numbers]):
             raise Mismatch(f"the loader gave other labels than those of samples {numbers.tolist()}")
-        done += len(numbers)
         yield batch
-    if done != len(loads.paths):
-        raise Mismatch(f"the loader gave {done} images of {len(loads.paths)}")
 
 
 def _blame(adapter: Loading, loads: Loads, root: str, done: int, problem: str) -> None:

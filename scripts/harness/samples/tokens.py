@@ -169,22 +169,13 @@ def batches(adapter: Loading, loads: TokenLoads) -> Iterator[LoadedTokens]:
 
     Raises :class:`BadData` where the file has vanished, :class:`Mismatch` where the loader breaks
     otherwise or sequences are missing."""
-    done = 0
+
+    def blame(done: int, problem: str) -> None:
+        if not os.path.isfile(loads.path):
+            raise BadData(f"{loads.path} is not there any more; {problem}")
+
     loaded = adapter.load_tokens(loads)
-    while True:
-        try:
-            batch = next(loaded, None)
-        except Exception as error:
-            problem = f"the loader broke behind {done} sequences: {error_text(error)}"
-            if not os.path.isfile(loads.path):
-                raise BadData(f"{loads.path} is not there any more; {problem}") from error
-            raise Mismatch(problem) from error
-        if batch is None:
-            break
-        done += len(batch.numbers)
-        yield batch
-    if done != len(loads.starts):
-        raise Mismatch(f"the loader gave {done} sequences of {len(loads.starts)}")
+    yield from order.in_order(loaded, len(loads.starts), "sequences", blame)
 
 
 def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:
@@ -198,12 +189,9 @@ def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:
     count, crc = 0, {"order": 0, "tokens": 0}
     for batch in batches(adapter, loads):
         tokens, numbers = np.asarray(batch.tokens), np.asarray(batch.numbers)
-        expected = np.arange(count, count + len(numbers))
-        if not np.array_equal(numbers, expected):
-            raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
         if tokens.shape != (len(numbers), loads.length) or tokens.dtype != np.int64:
             raise Mismatch(f"the loader gave {tokens.dtype} {tokens.shape}")
-        starts = loads.starts[expected].astype(np.int64)
+        starts = loads.starts[numbers].astype(np.int64)
         if any(
             not np.array_equal(row, whole[start : start + loads.length])
             for row, start in zip(tokens, starts)

@@ -73,18 +73,6 @@ def test_what_is_no_number_of_micro_steps_is_refused(
     assert_clear(error, ["my.yaml", *expected])
 
 
-def test_other_kinds_do_not_have_it(tmp_path: Path) -> None:
-    options = {"independent": {"accumulation": [2]}}
-    suite = {
-        **SUITE,
-        "axes": {**AXES_WITHOUT_BATCH, "batch_per_device": [4]},
-        "measurements": options,
-    }
-    with pytest.raises(ConfigError) as error:
-        make_plan(settings(tmp_path, suite), CATALOG, HERE, None)
-    assert_clear(error, ["an axis that independent does not have"])
-
-
 # ---- records ------------------------------------------------------------------------------------
 
 

@@ -39,11 +39,6 @@ def test_devices_share_the_batch(tmp_path: Path) -> None:
     assert of_nodes[3:] == [("2n1g", 32), ("2n2g", 16), ("2n4g", 8)]
 
 
-def test_the_plan_says_both_batches(tmp_path: Path) -> None:
-    text = describe(plan_of(tmp_path, suite_of(**STRONG)))
-    assert "1n1g, 1n2g, 1n4g; batch 16, 32, 64; total 64" in text
-
-
 def test_a_case_of_both_series_is_measured_once(tmp_path: Path) -> None:
     weak = {"devices_per_node": [1, 2], "batch_per_device": [32, 64]}
     plan = plan_of(tmp_path, suite_of([{"batch_total": [64]}], **weak))
@@ -105,10 +100,6 @@ BAD = {
         ["axes: found batch_per_device and batch_total", "one of them"],
     ),
     "no batch": (suite_of(), ["axes: found no batch", "batch_per_device, or batch_total"]),
-    "of another model": (
-        suite_of(batch_total={"bert_base": [2]}),
-        ["batch_total: found no entry for model resnet50_v1.5"],
-    ),
 }
 
 

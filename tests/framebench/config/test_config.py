@@ -95,6 +95,10 @@ BAD_SUITE = {
         {**SUITE, "variants": {"b": {"variables": {"A": True}}}},
         ["variants.b.variables.A: found True", "a text"],
     ),
+    "unknown settings": (
+        {**SUITE, "variants": {"b": {"tuned": "nvida"}}},
+        ["variants.b.tuned: found 'nvida'", "true, false, nvidia, dlperf"],
+    ),
     "no environment file": (
         {**SUITE, "variants": {"b": {"environments": {"pytorch": "/no/file.yaml"}}}},
         ["variants.b.environments.pytorch: found '/no/file.yaml'", "environment file"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +22,8 @@ def environment(folder: Path, name: str) -> Path:
     made = folder / name
     (made / "bin").mkdir(parents=True)
     (made / "pyvenv.cfg").write_text("home = /usr/bin\n")
-    (made / "own").write_bytes(bytes(3_000_000))
+    (made / "own").touch()
+    os.truncate(made / "own", 3_000_000_000)
     shared = folder.parent / "cache"
     shared.write_bytes(bytes(5_000_000))
     os.link(shared, made / "shared")
@@ -61,8 +61,8 @@ def test_only_what_no_file_makes_is_removed(
     names = {name for path in kept for name in (path.name, f"{path.name}.lock")}
     assert left == {*names, added.name, "notes-0123abcd", "mine"}
     output = capsys.readouterr().out
-    assert f"{folder}/pytorch-0123abcd: removed, 0.0 GB" in output
-    assert "1 environments removed, 0.0 GB free; 0.0 GB more when uv's cache" in output
+    assert f"{folder}/pytorch-0123abcd: removed" in output
+    assert "1 environment removed, 3.0 GB free" in output
 
 
 def test_one_that_is_being_built_is_left(folder: Path) -> None:
@@ -70,22 +70,6 @@ def test_one_that_is_being_built_is_left(folder: Path) -> None:
         (left,) = cleaning.clean(folder, [])
     assert left.why == "it is being built"
     assert left.folder.exists()
-
-
-def test_one_that_a_process_runs_in_is_left(folder: Path) -> None:
-    python = folder / "pytorch-0123abcd" / "bin" / "python"
-    shutil.copy(sys.executable, python)
-    command = [python, "-c", "print(flush=True); input()"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes) as process:
-        assert process.stdout is not None
-        process.stdout.readline()  # wait until it runs
-        (left,) = cleaning.clean(folder, [])
-        assert left.why == f"process {process.pid} runs in it"
-        process.communicate(b"\n")
-    (gone,) = cleaning.clean(folder, [])
-    assert not gone.why
-    assert not gone.folder.exists()
 
 
 HOLD = (

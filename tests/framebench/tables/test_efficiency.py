@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from framebench.config import catalog
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
-from framebench.records.fields import energy
+from framebench.records.fields import nodes
 from framebench.tables import datasheets, frames
 from framebench.tables.declared import efficiency
 from framebench.tables.grouping import group
@@ -152,8 +152,8 @@ def test_energy_is_the_median_and_memory_the_most_of_the_repeats() -> None:
 def test_energy_of_a_record_is_that_of_all_its_sources() -> None:
     watch = {"energy_joules": {"package-0": 90.0, "GPU 0": 10.0}}
     record = {"samples": 50, "case": {"nodes": 1}, "watch": watch}
-    assert energy.joules_per_sample(record) == 2.0
-    assert energy.joules_per_sample({**record, "watch": {"energy_joules": {}}}) is None
+    assert nodes.joules_per_sample(record) == 2.0
+    assert nodes.joules_per_sample({**record, "watch": {"energy_joules": {}}}) is None
 
 
 @pytest.mark.parametrize(("tflops", "flags"), [(0.049, ["peak"]), (0.051, [])])
@@ -175,7 +175,7 @@ def test_a_model_as_fast_as_the_peak_flags_the_peak(tflops: float, flags: list[s
 )
 def test_energy_names_what_it_is_of(joules: Any, counted: list[int], expected: str) -> None:
     watch = {"energy_joules": joules, "counted_cores": counted, "machine_cores": 2}
-    assert energy.sources({"watch": watch}) == expected
+    assert nodes.energy_sources({"watch": watch}) == expected
 
 
 def test_repeats_with_other_sources_of_energy_say_so() -> None:
@@ -187,14 +187,14 @@ def test_repeats_with_other_sources_of_energy_say_so() -> None:
 
 
 def test_energy_of_several_nodes_is_that_of_all_or_none() -> None:
-    nodes = [
+    both = [
         {"node": "n1", "watch": {"energy_joules": {"package-0": 30.0}}},
         {"node": "n2", "watch": {"energy_joules": {"package-0": 20.0}}},
     ]
-    record = {"samples": 50, "case": {"nodes": 2}, "nodes": nodes}
-    assert energy.joules_per_sample(record) == 1.0
-    nodes[1]["watch"] = {"energy_joules": {}}
-    assert energy.joules_per_sample(record) is None, "half of it passed for all"
+    record = {"samples": 50, "case": {"nodes": 2}, "nodes": both}
+    assert nodes.joules_per_sample(record) == 1.0
+    both[1]["watch"] = {"energy_joules": {}}
+    assert nodes.joules_per_sample(record) is None, "half of it passed for all"
 
 
 def test_columns_and_types_hold_without_runs() -> None:

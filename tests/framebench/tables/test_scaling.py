@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.records import record_sets
-from framebench.records.fields.communication import AllReduceTiming, GradientAllReduce
+from framebench.records.fields.communication import GradientAllReduce
 from framebench.records.run import Run
 from framebench.report import html_report
 from framebench.report.charts import scaling_curves
@@ -208,14 +208,14 @@ def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
 
 
 def test_bus_bandwidth_has_the_factor_of_nccl_tests() -> None:
-    runs = [on(4, 64, all_reduce=AllReduceTiming(0.02, 8.0))]
+    runs = [on(4, 64, all_reduce_rate=8.0)]
     actual = row(build(runs)["weak_scaling"], devices=4)
     assert actual["all_reduce_bus_gbytes_per_second"] == 8.0 * 2 * 3 / 4
 
 
 def test_the_bandwidth_of_all_reduces_is_the_median_over_repeats() -> None:
-    told = [AllReduceTiming(0.02, 1.0), AllReduceTiming(0.03, 3.0), AllReduceTiming(0.09, 2.0)]
-    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, all_reduce=timing)
+    told = [1.0, 3.0, 2.0]
+    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, all_reduce_rate=timing)
                          for n, timing in enumerate(told, 1))]  # fmt: skip
     for name in scaling.KINDS:
         made = build(runs)[name]
@@ -253,12 +253,12 @@ def test_devices_of_one_processor_are_not_the_frameworks_communication(
 
 
 def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
-    known = on(2, 64, all_reduce=AllReduceTiming(0.02, 1.0))
+    known = on(2, 64, all_reduce_rate=1.0)
     runs = [
         on(1, 64),
         known,
         on(4, 64, framework="jax"),
-        on(2, 64, mode="inference", all_reduce=AllReduceTiming(0.02, 1.0)),
+        on(2, 64, mode="inference", all_reduce_rate=1.0),
         on(2, 64, None, framework="mxnet"),
     ]
     made = build(runs)["weak_scaling"]

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from core import precisions
-from framebench.records.fields.phases import RunPhases
 from framebench.records.run import Flag, Run
 from framebench.statistics import intervals
 from framebench.tables import frames, registry, view
@@ -304,11 +303,10 @@ def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
 
 def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
     """Return repeats of a batch of 32, whose steps take 3.2 s without a compiler."""
-    start = RunPhases(imports=1.0, build=5.0, first_step=4.0, warm_up=0.0, window=1.0, other=0.0)
     slow = first_steps.get("compiled", 4.0)
-    plain = repeats(*[10.0] * len(speedups), phases=start)
+    plain = repeats(*[10.0] * len(speedups), start_seconds=9.0)
     values = [10.0 * speedup for speedup in speedups]
-    return [*plain, *repeats(*values, compiler="xla", phases=start._replace(first_step=slow))]
+    return [*plain, *repeats(*values, compiler="xla", start_seconds=5.0 + slow)]
 
 
 def test_a_compiler_has_paid_when_its_steps_have_gained_what_it_took() -> None:

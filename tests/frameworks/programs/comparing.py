@@ -1,9 +1,9 @@
 """Comparisons of adapters with their references, several in one process."""
 
-from harness.kinds.verification import ReferenceFolder, compare, compare_generation
+from harness.kinds.verification import ReferenceFolder, compare
 
 from . import prelude
-from .prelude import FRAMEWORK, load_model_config, planted
+from .prelude import FRAMEWORK, load_model_config, module_of, planted
 
 if FRAMEWORK == "tensorflow":
     import tensorflow
@@ -19,8 +19,8 @@ def started(model_config, mode="train", precision="fp32", **options):
         # device whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
         adapter = prelude.started(model_config, mode, **{"compiler": "jit", **options})
         adapter.case = adapter.case._replace(precision=precision)
-        adapter._devices.probe = lambda dtype: {}
-        adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)
+        module_of("devices").probe = lambda dtype: {}
+        adapter._dtype = module_of("devices").compute_dtype(precision, adapter._device)
         return adapter
     if FRAMEWORK == "mindspore":
         # dropout in graphs: many passes, which take 2.5 times as long operation by operation
@@ -57,9 +57,9 @@ def compare_all(computations):
     return {"errors": errors}
 
 
-def compare_copy(reference, copy, config_name, generated, options):
+def compare_copy(reference, copy, config_name, options):
     """Compare a copy of the adapter."""
     actual = ReferenceFolder(reference)
     adapter = started(load_model_config(reference, config_name), folder=copy, **options)
     adapter.build(actual.prepare(adapter))
-    return {"errors": (compare_generation if generated else compare)(adapter, actual, print)}
+    return {"errors": compare(adapter, actual, print)}

@@ -7,7 +7,7 @@ import torch
 from harness.adapter import Mismatch, Unsupported
 from harness.measuring.checks import check_matmuls
 
-from .prelude import batch_of, built, load_model_config, raised, started
+from .prelude import batch_of, built, load_model_config, module_of, raised, started
 from .small import model_config_of, small_bert
 
 
@@ -15,7 +15,9 @@ def train(precision):
     model_config = small_bert()
     adapter = built(model_config, precision=precision)
     adapter.step()
-    both = Counter(step_matmul.dtype for step_matmul in adapter.step_matmuls())
+    with module_of("matmuls").MatmulWatch() as watch:
+        adapter.differentiate()
+    both = Counter(matmul.dtype for matmul in watch.matmuls)
     layers = model_config["hyperparameters"]["layers"]
     return {
         "forward": adapter.matmul_dtypes(),
@@ -29,7 +31,7 @@ def convert(folder):
     model_config = load_model_config(folder)
     adapter = built(model_config, precision="fp8")
     model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
-    adapter._float8.convert(model, "fp8", torch.bfloat16)
+    module_of("float8").convert(model, "fp8", torch.bfloat16)
     return {
         "matmul_dtypes": adapter.matmul_dtypes(),
         "layers": model_config["hyperparameters"]["layers"],
@@ -39,7 +41,7 @@ def convert(folder):
 
 def convert_nothing():
     adapter = started(small_bert(), precision="fp8")
-    adapter._float8.convert = lambda model, precision, dtype: None
+    module_of("float8").convert = lambda model, precision, dtype: None
     adapter.build(batch_of(small_bert()))
     return {"reason": raised(Mismatch, lambda: check_matmuls("fp8", adapter.matmul_dtypes()))}
 

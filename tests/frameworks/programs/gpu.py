@@ -20,7 +20,7 @@ from harness.transfers import DEVICE_TO_HOST
 
 from ..gpus.running import CUDA, QUEUE, measured
 from . import prelude
-from .prelude import FRAMEWORK, WORLD, batch_of, built, raised, started
+from .prelude import FRAMEWORK, WORLD, batch_of, built, module_of, raised, started
 from .small import SCRIPTS, model_config_of, small_images
 
 double = importlib.import_module(f"tests.frameworks.gpus.{FRAMEWORK}")
@@ -195,9 +195,9 @@ def keep_images():
 
 
 def join_micro_batches():
-    adapter = started(small_images(), rank_context=CUDA)
+    started(small_images(), rank_context=CUDA)
     part = {"images": double.jax.numpy.ones((2, 3))}
-    joined = adapter._data_parallel.side_by_side([part, part])["images"]
+    joined = module_of("parallel.data_parallel").side_by_side([part, part])["images"]
     return {"shape": joined.shape, "there": isinstance(joined, double.jax.Array)}
 
 
@@ -260,7 +260,9 @@ def refuse_cuda_graphs(model_config):
     def refused(compiler, mode="train", steps=1):
         return raised(
             Unsupported,
-            lambda: adapter._compiler.require(compiler, adapter._device, mode == "train", steps),
+            lambda: module_of("compiler").require(
+                compiler, adapter._device, mode == "train", steps
+            ),
         )
 
     modes = ("inductor", "inductor:reduce-overhead", "inductor:max-autotune")
@@ -284,7 +286,7 @@ def refuse_old_gpus(model_config):
     adapter = started(model_config, rank_context=CUDA)
     double.CAPABILITY = (6, 1)
     compiled = raised(
-        Unsupported, lambda: adapter._compiler.require("inductor", adapter._device, True, 1)
+        Unsupported, lambda: module_of("compiler").require("inductor", adapter._device, True, 1)
     )
     double.CAPABILITY = (8, 0)
     narrow = raised(Unsupported, lambda: started(model_config, precision="fp8", rank_context=CUDA))
@@ -350,7 +352,7 @@ def tell_kernels(model_config):
 
     def kernels(*capability):
         double.CAPABILITY = capability
-        return adapter._devices.kernels(adapter._gpu)
+        return module_of("devices").kernels(adapter._gpu)
 
     return {
         "known": [kernels(8, 0), kernels(8, 6), kernels(9, 0)],

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from harness.adapter import Mismatch
 
-from .prelude import batch_of, built, load_model_config, raised, started
+from .prelude import batch_of, built, load_model_config, module_of, raised, started
 from .small import model_config_of, small_bert
 
 
@@ -47,6 +47,6 @@ def train_small_epsilon(folder):
 
 def narrow_nothing():
     adapter = started(small_bert(), precision="bf16")
-    adapter._devices.narrow = lambda model, dtype: model
+    module_of("devices").narrow = lambda model, dtype: model
     adapter.build(batch_of(small_bert()))
     return {"reason": raised(Mismatch, adapter.step)}

@@ -9,7 +9,7 @@ import numpy as np
 from harness.adapter import Mismatch, RankContext, Unsupported
 
 from .common import flat, read_nan
-from .prelude import RANK, batch_of, built, judged, raised, started
+from .prelude import RANK, batch_of, built, judged, library, module_of, raised, started
 from .small import small_bert, small_images
 
 
@@ -28,10 +28,10 @@ def take_broken_plugin():
         raise RuntimeError("Unable to load cuPTI. Is it installed?")
 
     plugin = SimpleNamespace(name="xla_cuda13", load=lambda: SimpleNamespace(initialize=initialize))
-    adapter = started(small_bert(layers=0))
-    adapter._devices.entry_points = lambda group: [plugin]
+    started(small_bert(layers=0))
+    module_of("devices").entry_points = lambda group: [plugin]
     rank_context = RankContext(0, 0, ["rank:0"], "cuda", 1, 0)
-    return {"reason": raised(Mismatch, lambda: adapter._devices.take(rank_context))}
+    return {"reason": raised(Mismatch, lambda: module_of("devices").take(rank_context))}
 
 
 def probe_amp():
@@ -72,11 +72,11 @@ def refuse_amp(widened):
 def trace(model_config, precision):
     adapter = started(model_config)
     adapter.case = adapter.case._replace(precision=precision)
-    adapter._devices.probe = lambda dtype: {}
-    adapter._dtype = adapter._devices.compute_dtype(precision, adapter._device)
+    module_of("devices").probe = lambda dtype: {}
+    adapter._dtype = module_of("devices").compute_dtype(precision, adapter._device)
     adapter.build(batch_of(adapter.model_config))
     master = sorted({str(a.dtype) for a in adapter._shared.parameters.values()})
-    outputs = adapter._jax.eval_shape(adapter._logits, *adapter._local_arguments())
+    outputs = library().eval_shape(adapter._logits, *adapter._local_arguments())
     logits = sorted({str(output.dtype) for output in outputs})
     return {
         "matmul_dtypes": adapter.matmul_dtypes(),
@@ -90,7 +90,7 @@ def let_products_become_tf32():
     adapter = started(small_bert(), mode="inference")
     adapter.build(batch_of(adapter.model_config))
     before = adapter.matmul_dtypes()
-    adapter._jax.config.update("jax_default_matmul_precision", None)
+    library().config.update("jax_default_matmul_precision", None)
     adapter.build(batch_of(adapter.model_config))
     return {"before": before, "after": adapter.matmul_dtypes()}
 
@@ -124,7 +124,7 @@ def synchronize():
     adapter = built(tiny_bert())
     adapter.step()
     adapter.synchronize()
-    state = adapter._jax.tree.leaves((adapter._shared, adapter._own, adapter._latest))
+    state = library().tree.leaves((adapter._shared, adapter._own, adapter._latest))
     return {"pending": sum(not array.is_ready() for array in state)}
 
 
@@ -137,7 +137,7 @@ def average():
     adapter.build(batch_of(adapter.model_config, rank=RANK))
     start = adapter.weights()
     loss = adapter.read(adapter.step())
-    own = adapter._data_parallel.local(adapter._own.statistics)
+    own = module_of("parallel.data_parallel").local(adapter._own.statistics)
     own = {name: np.array(array) for name, array in own.items()}
     moved = [start[name] - array for name, array in adapter.weights().items()]
     adapter.load_weights({**start, **own})
@@ -147,7 +147,7 @@ def average():
         return flat(np.asarray(arrays[name]).ravel()[:50] for name in sorted(arrays)).tolist()
 
     # what op-by-op steps do with the gradients of a rank
-    single = adapter._jax.jit(adapter._observed)(*adapter._local_arguments())[2]
+    single = library().jit(adapter._observed)(*adapter._local_arguments())[2]
     by_operation = adapter._ranks.average(single)
     answers = {
         "moved": float(np.sqrt(sum((array.astype("d") ** 2).sum() for array in moved))),
@@ -170,7 +170,7 @@ def run_out_of_memory():
         "allocation": judged(adapter, lambda: jnp.zeros(1 << 46).block_until_ready()),
         "host": adapter.out_of_memory(MemoryError()),
         "device": adapter.out_of_memory(
-            adapter._jax.errors.JaxRuntimeError(
+            library().errors.JaxRuntimeError(
                 "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes"
             )
         ),

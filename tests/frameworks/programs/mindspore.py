@@ -6,7 +6,7 @@ import time
 
 from harness.measuring.synthetic import make_batch
 
-from .prelude import RANK, built, started
+from .prelude import RANK, built, module_of, started
 from .small import model_config_of, small_bert, small_images
 
 
@@ -27,7 +27,7 @@ def convolve():
 def dispatch(compiler):
     adapter = built(small_bert(), compiler=compiler)
 
-    class Calls(adapter._matmuls.Watch):
+    class Calls(module_of("matmuls").Watch):
         def __ms_dispatch__(self, func, args, kwargs=None):
             names.append(func.name)
             return func(*args, **(kwargs or {}))

@@ -9,7 +9,7 @@ import numpy as np
 from harness.adapter import Mismatch, Unsupported
 from mxnet.contrib import amp
 
-from .prelude import batch_of, built, raised, started
+from .prelude import batch_of, built, library, module_of, raised, started
 from .ranks import answer
 from .small import small_bert, small_images
 
@@ -38,7 +38,7 @@ def train_in_bfloat16(compiler):
     return {
         "matmul_dtypes": adapter.matmul_dtypes(),
         "loss": adapter.read(adapter.step()),
-        "logits": str(adapter._forward()[0].dtype),
+        "logits": str(adapter.logits()[0].dtype),
         "amp": adapter.settings()["amp_dtype"],
     }
 
@@ -61,7 +61,7 @@ def refuse_bfloat16():
     return {
         "reason": raised(
             Unsupported,
-            lambda: adapter._devices.set_precision("amp", adapter._context, ("batch_dot",)),
+            lambda: module_of("devices").set_precision("amp", adapter._context, ("batch_dot",)),
         )
     }
 
@@ -121,7 +121,7 @@ def kill_ranks(folder):
 
 def run_out_of_memory():
     adapter = started(small_bert())
-    nd = adapter._mx.nd
+    nd = library().nd
 
     def judge(action):
         try:

@@ -6,7 +6,7 @@ import numpy as np
 from harness.adapter import Mismatch
 
 from .common import flat
-from .prelude import RANK, batch_of, built, raised, started
+from .prelude import RANK, batch_of, built, library, module_of, raised, started
 from .small import small_bert, small_images
 
 
@@ -32,7 +32,7 @@ def drop_elements(compiler):
     adapter.build(batch_of(adapter.model_config))  # the same batch in every rank
     one, other = adapter.outputs(), adapter.outputs()
     modules = [m for m in adapter._model.modules() if type(m).__name__ == "Dropout"]
-    ones = adapter._oneflow.ones(64)
+    ones = library().ones(64)
     answers = {
         "one": flat(one).tolist(),
         "again": np.array_equal(flat(one), flat(other)),
@@ -46,10 +46,10 @@ def drop_elements(compiler):
 def trace(model_config, mode):
     adapter = built(model_config, mode=mode)
     state = weights(adapter)
-    random = adapter._oneflow.get_rng_state().numpy().tolist()
+    random = library().get_rng_state().numpy().tolist()
     eager = adapter.matmul_dtypes(), sum(matmul.multiply_adds for matmul in adapter.matmuls(True))
     kept = bool(np.array_equal(state, weights(adapter)))
-    same_random = random == adapter._oneflow.get_rng_state().numpy().tolist()
+    same_random = random == library().get_rng_state().numpy().tolist()
     graph = built(model_config, mode=mode, compiler="graph")
     multiply_adds = sum(matmul.multiply_adds for matmul in graph.matmuls(True))
     return {
@@ -69,7 +69,7 @@ def compile_nothing():
 
 def normalise():
     adapter = started(small_images(), compiler="graph")
-    flow, ranks, graphs = adapter._oneflow, adapter._data_parallel, adapter._graphs
+    flow, ranks, graphs = library(), module_of("parallel.data_parallel"), module_of("compiler")
 
     class Definition:
         inputs = staticmethod(lambda batch: (batch["images"],))

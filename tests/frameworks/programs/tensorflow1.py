@@ -4,7 +4,7 @@ import numpy as np
 from harness.adapter import ExecutedMatmul, Mismatch, Unsupported
 
 from .common import flat
-from .prelude import batch_of, built, judged, raised, started
+from .prelude import batch_of, built, judged, library, module_of, raised, started
 from .small import small_bert, small_images
 
 
@@ -44,10 +44,10 @@ def trace(model_config):
 def infer():
     adapter = built(small_bert(), mode="inference")
     adapter.step()
-    executed = adapter._graphs.matmuls(adapter._executed)
+    executed = module_of("matmuls").matmuls(adapter._executed)
     first, fetched = adapter.outputs(), adapter._step()
     bias = {"pooler.bias": adapter._model["pooler.bias"]}
-    adapter._variables.load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
+    module_of("variables").load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
     before = adapter.read(adapter._outputs)
     after = adapter.read(adapter.step())
     expected = adapter._run.run(adapter._logits)
@@ -65,7 +65,7 @@ def refuse_amp(mode):
     adapter = started(small_bert(layers=0), mode=mode, precision="amp")
     reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.model_config)))
     matmuls = [ExecutedMatmul("float16"), ExecutedMatmul("float32")]
-    require = adapter._mixed_precision.require
+    require = module_of("devices").require_halves
     return {"reason": reason, "rewritten": raised(Unsupported, lambda: require(matmuls))}
 
 
@@ -87,14 +87,14 @@ def compile_all():
 
 def compile_parts():
     adapter = started(small_bert(), mode="inference", compiler="xla")
-    jit_scope, scopes = adapter._tf.xla.experimental.jit_scope, []
+    jit_scope, scopes = library().xla.experimental.jit_scope, []
 
     def reason(without):
         def scope():
             scopes.append(without(len(scopes)))
             return jit_scope(compile_ops=not scopes[-1])
 
-        adapter._compiler.scope = lambda compiler: scope
+        module_of("compiler").scope = lambda compiler: scope
         adapter.build(batch_of(adapter.model_config))
         adapter.step()
         return raised(Mismatch, adapter.compiled)
@@ -104,7 +104,7 @@ def compile_parts():
 
 def run_out_of_memory():
     adapter = started(small_bert())
-    tf = adapter._tf
+    tf = library()
 
     def judge(action):
         return judged(adapter, lambda: tf.Session(config=adapter._config).run(action()))

@@ -6,40 +6,40 @@ from harness.adapter import Mismatch, Unsupported
 from harness.measuring import checks
 from harness.measuring.verification import rounding
 
-from .prelude import FRAMEWORK, built, raised
+from .prelude import FRAMEWORK, built, library, module_of, raised
 from .small import small_bert
 
 
 def switch_pytorch(adapter, precision, version):
-    torch = adapter._torch
+    torch = library()
     torch.cuda.get_device_capability = lambda device: version
     torch.cuda.get_device_name = lambda device: "a GPU"
-    adapter._devices.set_precision(precision, torch.device("cuda", 0))
+    module_of("devices").set_precision(precision, torch.device("cuda", 0))
     flags = torch.backends
     return [flags.cuda.matmul.allow_tf32, flags.cudnn.allow_tf32]
 
 
 def switch_jax(adapter, precision, version):
-    devices = adapter._devices
+    devices = module_of("devices")
     devices.configure(adapter.rank_context, precision)
     capability = ".".join(map(str, version))
     gpu = SimpleNamespace(platform="gpu", compute_capability=capability, device_kind="a GPU")
     devices.compute_dtype(precision, gpu)
-    return [adapter._jax.config.jax_default_matmul_precision == "tensorfloat32"]
+    return [library().config.jax_default_matmul_precision == "tensorfloat32"]
 
 
 def switch_tensorflow(adapter, precision, version):
-    adapter._devices.capability_and_name = lambda gpu: (version, "a GPU")
-    adapter._devices.set_tf32(precision == "tf32", object())
-    return [adapter._tf.config.experimental.tensor_float_32_execution_enabled()]
+    module_of("devices").capability_and_name = lambda gpu: (version, "a GPU")
+    module_of("devices").set_tf32(precision == "tf32", object())
+    return [library().config.experimental.tensor_float_32_execution_enabled()]
 
 
 def switch_paddle(adapter, precision, version):
-    cuda, core = adapter._paddle.device.cuda, adapter._paddle.base.core
+    cuda, core = library().device.cuda, library().base.core
     cuda.get_device_capability, cuda.get_device_name = lambda: version, lambda: "a GPU"
     core.set_cudnn_switch(False)
     if precision == "tf32":
-        adapter._devices.allow_tf32(True)
+        module_of("devices").allow_tf32(True)
     return [core.get_cublas_switch(), core.get_cudnn_switch()]
 
 

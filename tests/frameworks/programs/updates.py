@@ -5,7 +5,7 @@ from harness.adapter import RankContext, Unsupported
 from harness.measuring.verification.errors import compare_arrays
 from reference.optimizers import OPTIMIZERS, clip_by_global_norm
 
-from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, raised, started
+from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, module_of, raised, started
 
 COMPILER = "jit" if FRAMEWORK == "jax" else "none"
 
@@ -95,7 +95,7 @@ def share_parameters(model_config):
     errors = {}
     for parallelism in ("fsdp", "tensor"):
         adapter = started(model_config, parallelism=parallelism)
-        adapter._data_parallel.join = lambda *where: "gloo"  # once in a process
+        module_of("parallel.data_parallel").join = lambda *where: "gloo"  # once in a process
         adapter.build(batch_of(model_config, 2, rank=adapter.case.layout.replica(RANK)))
         weights, gradients, change = moved(adapter)
         hyper = model_config["hyperparameters"]

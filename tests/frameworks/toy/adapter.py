@@ -159,13 +159,6 @@ class ToyAdapter(plain.PlainToy):
                 fcntl.flock(file, fcntl.LOCK_EX)
                 time.sleep(self.does["shared"])
 
-    def micro_step(self, first: int) -> tuple[float, list[float]]:
-        if "one_micro_step" in self.does and first:
-            return 0.0, [0.0] * len(self.line.weights)
-        if "all_reduce_each" in self.does and self.ring:
-            self.all_reduces += 1
-        return super().micro_step(first)
-
     def averaged_gradients(self) -> list[float]:
         if self.ring and "no_all_reduce" in self.does:
             return self.loss_and_gradients()[1]

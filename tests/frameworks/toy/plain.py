@@ -13,6 +13,7 @@ from harness.adapter import (
     AllReduce,
     ChainedMatmul,
     ExecutedMatmul,
+    MatmulTrace,
     Numerics,
     PeakMatmul,
     StepBreakdown,
@@ -81,6 +82,7 @@ def wait_until(moment: float) -> None:
 
 class PlainToy(
     Accumulation,
+    MatmulTrace,
     Numerics,
     PeakMatmul,
     StepBreakdown,
@@ -109,7 +111,6 @@ class PlainToy(
             + 1000 * node
         )
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
-        self.micro_steps = self.all_reduces = 0
         self.rate = self.model_config["hyperparameters"]["learning_rate"]
         self.note_form(batch)
         self.put(batch)
@@ -142,19 +143,15 @@ class PlainToy(
     def loss_and_gradients(self) -> tuple[float, list[float]]:
         """Return the means over the micro-steps."""
         size, count = self.case.batch_per_device, self.case.accumulation
-        steps = [self.micro_step(number * size) for number in range(count)]
+        firsts = [number * size for number in range(count)]
+        steps = [self.line.loss_and_gradients(first, first + size) for first in firsts]
         loss = sum(value for value, _ in steps) / count
         weights = range(len(self.line.weights))
         return loss, [sum(gradients[i] for _, gradients in steps) / count for i in weights]
 
-    def micro_step(self, first: int) -> tuple[float, list[float]]:
-        self.micro_steps += 1
-        return self.line.loss_and_gradients(first, first + self.case.batch_per_device)
-
     def averaged_gradients(self) -> list[float]:
         _, gradients = self.loss_and_gradients()
         if self.ring:
-            self.all_reduces += 1
             sums = self.ring.all_reduce(gradients)
             gradients = [value / self.rank_context.world_size for value in sums]
         return gradients
@@ -190,19 +187,6 @@ class PlainToy(
         if self.case.precision == "amp":
             return [ExecutedMatmul("float32"), *20 * [ExecutedMatmul("bfloat16")]]
         return 161 * [ExecutedMatmul("float32")]
-
-    def micro_step_matmuls(self) -> list[ExecutedMatmul]:
-        return self.matmuls(forward_only=False)
-
-    def step_matmuls(self) -> list[ExecutedMatmul]:
-        before = self.micro_steps
-        self.loss_and_gradients()
-        return (self.micro_steps - before) * self.matmuls(forward_only=False)
-
-    def step_all_reduces(self) -> int:
-        before = self.all_reduces
-        self.step()
-        return self.all_reduces - before
 
     def all_reduce(self, value: float) -> float:
         return self.ring.all_reduce([value])[0] if self.ring else value

@@ -24,8 +24,6 @@ def test_a_step_has_the_samples_of_all_its_micro_steps(toy: Bench, devices: int)
     throughput = record["metrics"]["throughput"]["value"]
     assert throughput == pytest.approx(record["samples"] / record["window_seconds"])
     for rank in record["ranks"]:
-        assert rank["micro_steps"] == 3
-        assert rank.get("step_all_reduces") == (1 if devices > 1 else None)
         assert "alternate" in rank["step_breakdown"]["reason"], "parts of micro-steps were timed"
 
 
@@ -37,22 +35,6 @@ def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> 
     assert "inference has no --accumulation; allowed in: train" in done.stderr
     record = toy.run("", **options, parameters={"mode": "train", **bounds}).record
     assert (record["status"], record["case"]["accumulation"]) == ("ok", 2), record["reason"]
-
-
-@pytest.mark.parametrize(
-    ("mistake", "devices", "reason"),
-    [
-        ("one_micro_step", 1, "2 micro-steps, but a step has 161 matmuls"),
-        ("all_reduce_each", 2, "gradient messages, not the 1 of one all-reduce"),
-    ],
-)
-def test_what_is_not_so_is_no_measurement(
-    toy: Bench, mistake: str, devices: int, reason: str
-) -> None:
-    record = toy.run(mistake, devices_per_node=devices, accumulation=2).record
-    assert record["status"] == "failed"
-    assert reason in record["reason"]
-    assert record["metrics"]["throughput"]["value"] is None
 
 
 def test_micro_batches_have_all_samples_once() -> None:

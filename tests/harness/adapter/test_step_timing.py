@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from harness import record
 from harness.adapter import Mismatch
-from harness.measuring import checks, synchronous_steps, synthetic, window
+from harness.measuring import checks, step_counts, synthetic, window
 from harness.messages import report
 from harness.processes import launch, outcome
 
@@ -62,7 +62,7 @@ def test_so_many_steps_run_ahead_and_nothing_else_happens(ahead: int, expected: 
 def test_steps_that_are_waited_for_take_a_part_of_the_run(
     steps: int, step_seconds: float, elapsed: float, expected: int
 ) -> None:
-    assert synchronous_steps.affordable(steps, step_seconds, elapsed) == expected
+    assert step_counts.affordable(steps, step_seconds, elapsed) == expected
 
 
 def test_all_ranks_wait_for_as_many_steps() -> None:
@@ -70,8 +70,7 @@ def test_all_ranks_wait_for_as_many_steps() -> None:
     afford."""
     adapter = Recorder(world_size=2)
     adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
-    measured = window.Window(0.0, 10.0, [1.0] * 10, 0.0)
-    assert synchronous_steps.count_synchronous_steps(adapter, measured, 20.0) == 5  # of 3 and 7
+    assert step_counts.synchronous_steps(adapter, 10, 10.0, 20.0) == 5  # of 3 and 7
 
 
 class Asynchronous(Recorder):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from harness.loader import LoadedTokens, TokenLoads
-from harness.loader.tokens import Sequences
+from harness.loader.one_by_one import Sequences
 
 
 class NumpyTokenLoader:

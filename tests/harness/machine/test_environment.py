@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness.machine.processor import processor
+from harness.machine.hardware import processor
 from harness.measuring import libraries
 from harness.provenance import code, packages
 from harness.request import command_line

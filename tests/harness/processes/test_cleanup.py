@@ -6,14 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from harness.processes import launch, shared_memory
-from harness.processes.cleanup import temporary_folder
 
 from ...bench import Bench
 from ...processes import wait_for
@@ -160,17 +158,6 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
     toy.assert_nothing_left()
 
 
-def test_a_file_that_another_one_removes_meanwhile_keeps_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared_memory, "SHARED", str(tmp_path))
-    names = ["paddle_7_0_gone", "paddle_7_1_there"]
-    (tmp_path / names[1]).touch()
-    monkeypatch.setattr(os, "listdir", lambda folder: names)
-    shared_memory.remove_shared([7])
-    assert not (tmp_path / names[1]).exists()
-
-
 def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
     run = uuid.uuid4().hex
     named, stranger = f"test_{run}", Path(shared_memory.SHARED, f"paddle_{os.getpid()}_0_{run}")
@@ -191,15 +178,3 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
         process.communicate()
     finally:
         stranger.unlink()
-
-
-def test_no_file_tries_the_folder_of_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Fail if ``tempfile`` looks for a folder: a launcher killed meanwhile leaves its file."""
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.delattr(tempfile, "_get_default_tempdir")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with temporary_folder() as folder:
-        assert Path(folder).parent == tmp_path
-    assert not list(tmp_path.iterdir())

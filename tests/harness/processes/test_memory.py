@@ -73,14 +73,6 @@ def processes(tmp_path: Path) -> Processes:
     return Processes(tmp_path)
 
 
-def test_only_the_runs_own_processes_count(processes: Processes) -> None:
-    processes.hold(3 * GIB, 3 * GIB)
-    held = processes.memory()
-    assert held.look() is None
-    fields = held.fields()
-    assert (fields["limit_bytes"], fields["peak_bytes"]) == (16 * GIB, 3 * GIB)
-
-
 def test_a_rank_counts_before_its_environment_says_whose_it_is(processes: Processes) -> None:
     processes.hold(3 * GIB, 3 * GIB)
     held = processes.memory()
@@ -89,11 +81,6 @@ def test_a_rank_counts_before_its_environment_says_whose_it_is(processes: Proces
     assert held.peak == 0
     held.look([20])
     assert held.peak == 3 * GIB
-
-
-def test_too_much_is_said_in_gib(processes: Processes) -> None:
-    processes.hold(17 * GIB, 17 * GIB)
-    assert processes.memory().look() == "out of memory: 17.0 GiB of the limit of 16.0 GiB"
 
 
 def test_what_processes_share_counts_once(processes: Processes) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness.measuring.warm_up import FEWEST, TOLERANCE, is_settled, settled_after
+from harness.measuring.step_counts import FEWEST, TOLERANCE, is_settled, settled_after
 
 from ...bench import Bench
 

@@ -41,26 +41,16 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     further stage. ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a
     match and for a suite without cases.
     """
-    matrix = [suite.axes] if suite.axes else []
-    blocks = [(0, block) for block in matrix]
-    blocks += [(0, _replaced(suite.axes or {}, block)) for block in suite.include]
-    blocks += [
-        (stage, _replaced(suite.axes or {}, block)) for stage, block in enumerate(suite.then, 1)
-    ]
-    of_steps = (
-        (case, stage)
-        for stage, block in blocks
-        for case in _product(suite, _on_machine(block, gpus), catalog)
-    )
-    of_kinds = (
-        (case, 0)
-        for measurement in suite.measurements.values()
-        for case in _measured(
-            replace(measurement, axes=_on_machine(measurement.axes, gpus)), catalog
-        )
-    )
+    matrix = suite.axes or {}
+    blocks = [(0, matrix)] if matrix else []
+    blocks += [(0, _replaced(matrix, block)) for block in suite.include]
+    blocks += [(stage, _replaced(matrix, block)) for stage, block in enumerate(suite.then, 1)]
+    parts = [(stage, _product(suite, _on_machine(block, gpus), catalog)) for stage, block in blocks]
+    for measurement in suite.measurements.values():
+        here = replace(measurement, axes=_on_machine(measurement.axes, gpus))
+        parts.append((0, _measured(here, catalog)))
     results: dict[Case, int] = {}
-    for case, stage in itertools.chain(of_steps, of_kinds):
+    for case, stage in ((case, stage) for stage, part in parts for case in part):
         for variant in suite.variants or [""]:
             results.setdefault(_in_variant(case, variant, suite), stage)
         if len(results) > MOST_CASES:
@@ -180,64 +170,45 @@ def _on_machine(block: Mapping[str, Any], gpus: int) -> Axes:
 
 
 def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
-    for framework, model in itertools.product(block["framework"], block["model"]):
-        yield from _of_model(suite, block, framework, model, catalog)
-
-
-def _of_model(
-    suite: Suite, block: Axes, framework: str, model: str, catalog: Catalog
-) -> Iterator[Case]:
-    axis, batches = _batches(suite, block, model)
-    lengths: list[int | None] = list(block["sequence_length"])
-    limits = catalog.models[model]["sequence_lengths"]
-    if not limits:
-        lengths = [None]
-    for length in lengths:
-        if length is not None and not limits[0] <= length <= limits[1]:
-            raise ConfigError(
-                f"{suite.path}: sequence_length: found {length} for model {model}; "
-                f"allowed: {limits[0]} to {limits[1]}"
-            )
-    _require_devices(suite, block)
-    optional = [axis for axis in axes.optional() if axis.name in block]
-    product = itertools.product(
-        block["mode"],
-        block["nodes"],
-        block["devices_per_node"],
-        batches,
-        block["precision"],
-        block["compiler"],
-        lengths,
-        *(block[axis.name] for axis in optional),
-    )
-    for mode, nodes, devices, batch, precision, compiler, length, *further in product:
-        case = Case(
-            framework,
-            model,
-            mode,
-            nodes,
-            devices,
-            batch,
-            precision,
-            catalog.compiler(framework, compiler),
-            length,
-        )
-        chosen = zip(optional, further, strict=True)
-        case = case.having({axis.name: value for axis, value in chosen if mode in axis.applies_to})
-        if case.devices == 1:
-            case = case._replace(parallelism=DATA)
-        total = axis == "batch_total"
-        yield case._replace(batch_per_device=_each(batch, case.parts)) if total else case
-
-
-def _require_devices(suite: Suite, block: Axes) -> None:
-    """Raise ConfigError if several devices are to share a step and there is only one."""
-    most = max(block["nodes"]) * max(block["devices_per_node"])
-    if most == 1 and block["parallelism"] != [DATA]:
+    """Yield all cases of a block. Raises ConfigError for values that a model does not have."""
+    if max(block["nodes"]) * max(block["devices_per_node"]) == 1 and block["parallelism"] != [DATA]:
         raise ConfigError(
             f"{suite.path}: parallelism: found {', '.join(block['parallelism'])} for one device; "
             f"allowed: {DATA}, or more devices_per_node or nodes"
         )
+    optional = [axis for axis in axes.optional() if axis.name in block]
+    sizes = ("mode", "nodes", "devices_per_node")
+    kinds = ("precision", "compiler")
+    for framework, model in itertools.product(block["framework"], block["model"]):
+        axis, batches = _batches(suite, block, model)
+        values = [batches, *(block[name] for name in kinds), _lengths(suite, block, model, catalog)]
+        values += [block[axis.name] for axis in optional]
+        for mode, nodes, devices, batch, precision, compiler, length, *further in itertools.product(
+            *(block[name] for name in sizes), *values
+        ):
+            compiler = catalog.compiler(framework, compiler)
+            case = Case(framework, model, mode, nodes, devices, batch, precision, compiler, length)
+            chosen = zip(optional, further, strict=True)
+            case = case.having({own.name: one for own, one in chosen if mode in own.applies_to})
+            if case.devices == 1:
+                case = case._replace(parallelism=DATA)
+            if axis == "batch_total":
+                case = case._replace(batch_per_device=_each(batch, case.parts))
+            yield case
+
+
+def _lengths(suite: Suite, block: Axes, model: str, catalog: Catalog) -> list[int | None]:
+    """Return the sequence lengths of a model in a block; [None] for one without sequences."""
+    limits = catalog.models[model]["sequence_lengths"]
+    if not limits:
+        return [None]
+    for length in block["sequence_length"]:
+        if not limits[0] <= length <= limits[1]:
+            raise ConfigError(
+                f"{suite.path}: sequence_length: found {length} for model {model}; "
+                f"allowed: {limits[0]} to {limits[1]}"
+            )
+    return [*block["sequence_length"]]
 
 
 def _measured(measurement: Measurement, catalog: Catalog) -> Iterator[Case]:

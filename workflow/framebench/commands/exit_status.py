@@ -17,6 +17,14 @@ STATUS_FILE = "FRAMEBENCH_STATUS_FILE"
 SIGNAL_BASE = 128
 
 
+class NotPassed(Exception):
+    """A check that does not pass, with the exit status of its command."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 def leave(status: int) -> int:
     """Return the exit status: ``status``, or 0 if it was written to the status file."""
     path = os.environ.get(STATUS_FILE)

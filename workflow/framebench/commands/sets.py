@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..comparison import gate
 from ..config.values import RecordSource
 from ..files.whole_files import write_together
 from ..records import record_sets
-from ..statistics import verdicts
+from ..records.run import RecordsError
 from ..tables.judged import grouped
 from . import reporting
 
@@ -17,33 +16,24 @@ if TYPE_CHECKING:
     from ..tables.table import Inputs
 
 
-def make_comparison(
-    base: RecordSource, candidate: RecordSource, results: Path, fail_on: float | None
-) -> None:
+def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results``, and print the verdicts.
-    Raises :class:`gate.NotPassed` at the end."""
+    Raises RecordsError if no case is on both sides."""
     from ..comparison import agreement, compare
     from ..report import html_report
     from ..tables import frames
 
-    threshold = fail_on or verdicts.THRESHOLD
-    frame = compare.compare(grouped(base), grouped(candidate), threshold)
+    frame = compare.compare(grouped(base), grouped(candidate))
     files = frames.files({compare.TABLE: frame}, results / "tables")
     page = results / "compare.html"
-    files[page] = html_report.render_comparison(
-        frame, results, str(base), str(candidate), threshold
-    )
+    files[page] = html_report.render_comparison(frame, results, str(base), str(candidate))
     write_together(files)
     print(compare.summary_text(frame))
     if base.path != candidate.path and not (base.variant or candidate.variant):
         print(agreement.summary_text(_inputs(base.path), _inputs(candidate.path)))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
-    if fail_on is not None and len(open_cases := compare.undecided(frame, fail_on)):
-        print(
-            f"cannot tell of {len(open_cases)} of {len(frame)} cases whether they are more "
-            f"than {fail_on:.1%} slower"
-        )
-    gate.check(frame, fail_on)
+    if frame["reason"].isin(compare.ALONE).all():
+        raise RecordsError(f"compare: none of {len(frame)} cases is on both sides")
 
 
 def _inputs(source: Path) -> Inputs:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.text import counted
+
 from .. import PROJECT
 from .. import feature_registry as features
 
@@ -41,11 +43,12 @@ def clean(environments: Path, suites: Sequence[Path]) -> None:
     removed = [leftover for leftover in found if not leftover.why]
     for leftover in found:
         did = f"left, {leftover.why}" if leftover.why else "removed"
-        print(f"{leftover.folder}: {did}, {leftover.size / 1e9:.1f} GB")
+        print(f"{leftover.folder}: {did}")
     freed = sum(leftover.freed for leftover in removed) / 1e9
-    shared = sum(leftover.size - leftover.freed for leftover in removed) / 1e9
-    print(f"{len(removed)} environments removed, {freed:.1f} GB free", end="")
-    print(f"; {shared:.1f} GB more when uv's cache lets go of them: uv cache prune" * bool(shared))
+    print(
+        f"{counted(len(removed), 'environment')} removed, {freed:.1f} GB free; files that uv's "
+        "cache shares go with `uv cache prune`"
+    )
 
 
 def print_columns() -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..records.fields.facts import leaves
 from ..records.record_sets import load_record
 from ..records.run import RecordsError, Run
 
@@ -14,6 +13,8 @@ from ..records.run import RecordsError, Run
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
 #: Digits of the content of a user's own model, and digest of all that computes a figure.
 MODEL_VERSION, COMPUTATION = "model_version", "code.computation"
+#: Keys and list positions that lead to a value.
+Path = tuple[str | int, ...]
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -34,7 +35,7 @@ def of_first_ok(runs: Sequence[Run]) -> Mapping[str, Any]:
         parts[MODEL_VERSION] = (own_model["sha256"] or "")[:8]
     return {
         ".".join(part for part in path if isinstance(part, str)): value
-        for path, value in leaves(parts)
+        for path, value in _leaves(parts)
     }
 
 
@@ -54,3 +55,17 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
 def _short(value: Any) -> str:
     text = str(value)
     return text[:10] if _DIGEST.fullmatch(text) else text
+
+
+def _leaves(
+    value: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the path and value of each leaf: a scalar, or a list without mappings."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
+        for position, inner in enumerate(value):
+            yield from _leaves(inner, (*path, position))
+    else:
+        yield path, value

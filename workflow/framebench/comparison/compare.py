@@ -11,10 +11,7 @@
 4. p-values are adjusted for a false discovery rate of 5 %.
 5. Verdict: ``faster`` or ``slower`` if the adjusted p-value is at most 5 %; else ``no difference
    shown`` if the interval excludes every difference above the threshold; else ``cannot tell``. The
-   interval is that of one case, not adjusted: it may exclude 1 where the verdict does not.
-6. A case is slower by more than a threshold if it is called ``slower`` and its whole interval lies
-   below 1 - threshold. This is wrong for at most 2.5 % of the other cases.
-"""
+   interval is that of one case, not adjusted: it may exclude 1 where the verdict does not."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ import pandas as pd
 from ..cases.conditions import MODES, Key, series_of_model
 from ..cases.names import columns_with_size, topology_of
 from ..records import pairs
-from ..statistics import descriptive, intervals, signed_rank, verdicts
+from ..statistics import descriptive, intervals, signed_rank
 from ..statistics.verdicts import FASTER, SLOWER
 from ..tables import formatting, frames, measured, view
 from ..tables.columns import (
@@ -48,6 +45,8 @@ from ..tables.results import CaseResults, flags_of
 from ..tables.table import Table
 from . import circumstances
 
+#: Reasons for cases that only one side has.
+ALONE = ("not in base", "not in candidate")
 #: Columns of a case with both sides.
 SIDES = (
     Column("base_median", NUMBER, "median of the base, in `unit`"),
@@ -89,14 +88,12 @@ TABLE = Table(
 )  # fmt: skip
 
 
-def compare(
-    base: CaseResults, candidate: CaseResults, threshold: float = verdicts.THRESHOLD
-) -> pd.DataFrame:
-    """Return a row for every case of either set; nothing is rounded. ``threshold``: a fraction.
+def compare(base: CaseResults, candidate: CaseResults) -> pd.DataFrame:
+    """Return a row for every case of either set; nothing is rounded.
     ``framework_version`` is the base's; a different one of the candidate is among the
     ``differences``. ``pairs`` is 0 if each side was treated as a set."""
     cases = [*match(base, candidate)]
-    judged = judge(cases, [("base", "candidate")] * len(cases), threshold)
+    judged = judge(cases, [("base", "candidate")] * len(cases))
     return frames.frame(TABLE, map(_row, judged))
 
 
@@ -165,23 +162,6 @@ def order_notes(frame: pd.DataFrame) -> list[str]:
             f"{cases} it takes {signed_rank.pairs_needed(cases)} pairs of runs close in time."
         )
     return notes
-
-
-def regressions(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
-    """Return the rows of :func:`compare` with a regression by more than ``threshold``, or a lost
-    case."""
-    slower = (frame["verdict"] == SLOWER) & (frame["ratio_ci_high"] < 1 - threshold)
-    lost = frame["base_median"].notna() & frame["candidate_median"].isna()
-    return frame[slower | lost]
-
-
-def undecided(frame: pd.DataFrame, threshold: float) -> pd.DataFrame:
-    """Return the rows with figures on both sides that may be slower by more than ``threshold``.
-    The slowdown is not shown, and their interval, if any, does not exclude it."""
-    both = frame["base_median"].notna() & frame["candidate_median"].notna()
-    excluded = frame["ratio_ci_low"] >= 1 - threshold
-    shown = frame.index.isin(regressions(frame, threshold).index)
-    return frame[both & ~excluded & ~shown]
 
 
 def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:

@@ -35,8 +35,6 @@ class Catalog:
     root: Path
     frameworks: dict[str, dict[str, Any]]
     models: dict[str, dict[str, Any]]
-    unfinished: dict[str, str]
-    """Missing file of each incomplete framework, by the name of its folder."""
 
     @cached_property
     def compilers(self) -> list[str]:
@@ -88,15 +86,13 @@ def load_catalog(root: Path) -> Catalog:
 
     Raises :class:`ConfigError` for an invalid framework.json.
     """
-    folders = [path for path in sorted(root.glob("scripts/frameworks/[!_.]*")) if path.is_dir()]
-    missing = {folder.name: _missing(folder) for folder in folders}
-    frameworks = {name: _framework(root, name) for name, file in missing.items() if not file}
+    declared = sorted(root.glob("scripts/frameworks/[!_.]*/framework.json"))
+    names = [file.parent.name for file in declared]
     models = [read_model_config(path) for path in sorted(root.glob("scripts/models/*.json"))]
     return Catalog(
         root,
-        frameworks,
+        {name: _framework(root, name) for name in names},
         {model["name"]: model for model in models},
-        {name: file for name, file in missing.items() if file},
     )
 
 
@@ -121,12 +117,6 @@ def _read_json(path: Path, shown: str) -> Any:
         raise ConfigError(f"{shown}: cannot be read as JSON: {cause(error)}") from None
 
 
-def _missing(folder: Path) -> str:
-    """Return the first required file that a framework lacks; "" for a complete one."""
-    files = ("framework.json", "adapter.py")
-    return next((file for file in files if not (folder / file).is_file()), "")
-
-
 def _framework(root: Path, name: str) -> dict[str, Any]:
     shown = f"scripts/frameworks/{name}/framework.json"
     declaration = _read_json(root / shown, shown)
@@ -139,10 +129,9 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
 @cache
 def framework_declaration(framework: str) -> dict[str, Any]:
     """Return the framework.json of one of this project's frameworks; {} for another name."""
-    folders = {path.name: path for path in PROJECT.glob("scripts/frameworks/[!_.]*")}
-    folder = folders.get(framework)
-    is_complete = folder is not None and folder.is_dir() and not _missing(folder)
-    return _framework(PROJECT, framework) if is_complete else {}
+    files = PROJECT.glob("scripts/frameworks/[!_.]*/framework.json")
+    is_known = framework in {file.parent.name for file in files}
+    return _framework(PROJECT, framework) if is_known else {}
 
 
 def framework_title(framework: str) -> str:

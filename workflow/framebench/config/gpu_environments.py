@@ -23,7 +23,7 @@ FILE = Path("envs", "capabilities.csv")
 #: Configuration with the images of frameworks that have no environment for GPUs, and the oldest and
 #: newest compute capability that they run on.
 IMAGES = "config/images-cuda.yaml"
-_OLDEST, _NEWEST = "6.0", "9.0"
+_OLDEST, _NEWEST = (6, 0), (9, 0)
 #: First CUDA whose compiler knows GPUs after compute capability 9.0, from its release notes.
 _BLACKWELL = (12, 8)
 #: Oldest driver that compiles the PTX of a release of CUDA: its own, by the table in its release
@@ -54,10 +54,11 @@ class GpuEnvironment(NamedTuple):
     def driver_for(self, gpus: Sequence[Gpu]) -> int:
         """Return the oldest driver for these GPUs; newer than ``minimum_driver`` where one has
         kernels as PTX alone."""
-        capabilities = [gpu.capability for gpu in gpus if gpu.capability and self.ptx]
-        compiles = not all(map(self.machine_code_for, capabilities))
         least = int(self.minimum_driver)
-        return max(least, PTX_DRIVERS.get(self.cuda, least)) if compiles else least
+        known = (gpu.capability for gpu in gpus if gpu.capability and self.ptx)
+        if all(map(self.machine_code_for, known)):
+            return least
+        return max(least, PTX_DRIVERS.get(self.cuda, least))
 
     def works_on(self, gpus: Sequence[Gpu]) -> bool:
         """Return whether kernels and drivers are for these GPUs, as far as they are known."""
@@ -71,12 +72,11 @@ class GpuEnvironment(NamedTuple):
         too, but a framework that generates code of its own does not know them. Of an unknown build
         no more is required than that its CUDA knows the GPU.
         """
-        known = [version(text) for text in (*self.machine_code, *self.ptx)]
-        wanted = [version(gpu.capability) for gpu in gpus if gpu.capability]
-        if not known:
-            newer = version(self.cuda) >= _BLACKWELL
-            return all(newer or item <= version(_NEWEST) for item in wanted)
-        return all(any(own[0] == item[0] and own <= item for own in known) for item in wanted)
+        wanted = [gpu.capability for gpu in gpus if gpu.capability]
+        if not (self.machine_code or self.ptx):
+            newest = max(map(version, wanted), default=_NEWEST)
+            return newest <= _NEWEST or version(self.cuda) >= _BLACKWELL
+        return all(_newest((*self.machine_code, *self.ptx), item, 1) for item in wanted)
 
     def machine_code_for(self, capability: str) -> str:
         """Return the newest machine code that a GPU of this compute capability runs; "" if none."""
@@ -95,25 +95,19 @@ def _newest(codes: Iterable[str], capability: str, digits: int) -> str:
     """Return the newest of these compute capabilities that is not newer than ``capability`` and
     equals it in the first ``digits`` numbers; "" if there is none."""
     wanted = version(capability)
-    fits = [
-        code
-        for code in codes
-        if version(code) <= wanted and version(code)[:digits] == wanted[:digits]
-    ]
-    return max(fits, key=version, default="")
+    older = (code for code in codes if version(code) <= wanted)
+    return max(
+        (c for c in older if version(c)[:digits] == wanted[:digits]), key=version, default=""
+    )
 
 
 @lru_cache
 def load(root: Path) -> tuple[GpuEnvironment, ...]:
-    """Return the environments of a project. Raises ValueError for other columns."""
-    header, *rows = csv.reader(bounded.read_text(root / FILE).splitlines())
-    if tuple(header) != GpuEnvironment._fields:
-        raise ValueError(f"{FILE}: columns are {header}; allowed: {GpuEnvironment._fields}")
+    """Return the environments of a project."""
+    _, *rows = csv.reader(bounded.read_text(root / FILE).splitlines())
     return tuple(
-        GpuEnvironment(
-            environment, framework, release, cuda, driver, tuple(code.split()), tuple(ptx.split())
-        )
-        for environment, framework, release, cuda, driver, code, ptx in rows
+        GpuEnvironment(name, framework, own, cuda, driver, tuple(code.split()), tuple(ptx.split()))
+        for name, framework, own, cuda, driver, code, ptx in rows
     )
 
 
@@ -122,18 +116,9 @@ def files(root: Path, framework: str) -> list[Path]:
 
     The file of a framework without a row, such as a user's own, is ``envs/FRAMEWORK-cuda.yaml``.
     """
-    names = [
-        environment.environment for environment in load(root) if environment.framework == framework
-    ]
+    names = [own.environment for own in load(root) if own.framework == framework]
     plain = root / "envs" / f"{framework}-cuda.yaml"
     return [root / "envs" / f"{name}.yaml" for name in names] or [plain] * plain.exists()
-
-
-@lru_cache
-def _images(root: Path) -> frozenset[str]:
-    """Return the frameworks of which an image for GPUs is named."""
-    file = root / IMAGES
-    return frozenset(read_mapping(file)["images"] if file.exists() else ())
 
 
 def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None, str]:
@@ -142,28 +127,26 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
     The reason says what helps: a driver, or software of the user's. It is the same for all
     frameworks that lack the same. Nothing is checked without a row.
     """
-    known = {
-        environment.environment: environment
-        for environment in load(root)
-        if environment.framework == framework
-    }
+    known = {own.environment: own for own in load(root) if own.framework == framework}
     for file in files(root, framework):
         own = known.get(file.stem)
         if own is None or own.works_on(gpus):
             return file, ""
-    drivers = [
-        environment.driver_for(gpus)
-        for environment in known.values()
-        if environment.has_kernels(gpus)
-    ]
-    if drivers:
+    if drivers := [own.driver_for(gpus) for own in known.values() if own.has_kernels(gpus)]:
         found = min((gpu for gpu in gpus if gpu.driver), key=_major).driver
         return None, f"needs driver {min(drivers)} or newer, found {found}"
     kinds = sorted({gpu.capability for gpu in gpus if gpu.capability}, key=version)
     if known:
         lacking = f"no environment has kernels for compute capability {' and '.join(kinds)}"
         return None, f"{lacking}; allowed: an image, or {_OWN}"
-    runs_image = all(version(_OLDEST) <= version(kind) <= version(_NEWEST) for kind in kinds)
+    runs_image = all(_OLDEST <= version(kind) <= _NEWEST for kind in kinds)
     has_image = runs_image and framework in _images(root)
     remedy = f"NVIDIA's image ({IMAGES}), or {_OWN}" if has_image else _OWN
     return None, f"no environment for CUDA; allowed: {remedy}"
+
+
+@lru_cache
+def _images(root: Path) -> frozenset[str]:
+    """Return the frameworks of which an image for GPUs is named."""
+    file = root / IMAGES
+    return frozenset(read_mapping(file)["images"] if file.exists() else ())

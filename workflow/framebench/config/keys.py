@@ -100,12 +100,7 @@ def in_catalog(kind: str) -> AfterValidator:
     """
 
     def check(name: str, info: ValidationInfo[Catalog]) -> str:
-        catalog = info.context
-        if kind == "frameworks" and name in catalog.unfinished:
-            missing = f"scripts/frameworks/{name}/{catalog.unfinished[name]}"
-            allowed = ", ".join(catalog.frameworks)
-            raise NotAllowed(allowed, f"{name!r}, which has no {missing} yet")
-        if name not in (names := list(getattr(catalog, kind))):
+        if name not in (names := list(getattr(info.context, kind))):
             raise NotAmong(name, names)
         return name
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,7 @@ def configuration_file() -> Path:
 def read_yaml(path: Path) -> Any:
     """Parse a YAML file. Raises :class:`ConfigError` if it cannot be read or parsed."""
     try:
-        text = bounded.read_text(path, LARGEST_FILE)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read: {cause(error)}") from None
-    try:
-        return _parse(text)
+        return yaml.load(bounded.read_text(path, LARGEST_FILE), _Loader)
     except yaml.YAMLError as error:
         problem = shorten(" ".join(str(error).split()))
         raise ConfigError(f"{path}: is not valid YAML: {problem}") from None
@@ -40,6 +35,8 @@ def read_yaml(path: Path) -> Any:
             f"{path}: found lists or mappings within each other, too many to be read; allowed: a "
             "few levels"
         ) from None
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:  # of odd tags too
+        raise ConfigError(f"{path}: cannot be read: {cause(error)}") from None
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -51,22 +48,15 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return data
 
 
-def _parse(text: str) -> Any:
-    try:
-        return yaml.load(text, _Loader)
-    except (ValueError, KeyError, AttributeError, TypeError):
-        raise yaml.YAMLError("a value does not fit its tag (!!..)") from None
-
-
 class _Loader(yaml.SafeLoader):
     """Safe loader that refuses duplicate keys, of which YAML silently takes the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Hashable] = set()
+        seen: set[str] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
+            key = str(self.construct_object(key_node, deep=True))
+            if key in seen:
                 line = key_node.start_mark.line + 1
                 raise yaml.MarkedYAMLError(problem=f"line {line}: key {key!r} is given twice")
-            seen.update([key] if isinstance(key, Hashable) else ())
+            seen.add(key)
         return super().construct_mapping(node, deep)

@@ -245,7 +245,7 @@ class Work:
             return jobs.of_peak_flops(plan, path, self.peak_flops[path])
         if kind == "reference":
             return jobs.of_reference(plan, wildcards["reference"], wildcards["digest"])
-        return jobs.of_environment(wildcards["environment"], wildcards["digest"])
+        return jobs.of_environment(plan, wildcards["environment"], wildcards["digest"])
 
     def _label(self, case: Case) -> str:
         return self._labels.get(case) or str(case)

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..config.provided import PIN
 from ..config.settings import SOURCE
 from ..config.validation import ConfigError, show
-from . import hashes, locking, other_version
+from . import hashes, locking
 from .venvs import EnvironmentFile, read_environment_file
 
 #: Name of an environment: stem of its file with added packages, and a digest.
@@ -45,7 +45,7 @@ def lock(environment_file: EnvironmentFile, pins: Sequence[str], environments: P
         raise ConfigError(f"--with: found {show(loose[0])}; allowed: NAME==VERSION")
     target = file_of(environment_file, pins, environments)
     environments.mkdir(parents=True, exist_ok=True)
-    other_version.write_with(environment_file, pins, target)
+    locking.with_packages(environment_file, pins, target)
     return locking.lock(target)
 
 

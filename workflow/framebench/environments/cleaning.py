@@ -10,8 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from core import bounded
-
 from ..config.validation import ConfigError
 from ..files import locks
 from .venvs import read_environment_file
@@ -24,11 +22,10 @@ _VENV = "pyvenv.cfg"
 
 class Leftover(NamedTuple):
     """An unused environment.
-    ``size``: bytes of its files; ``freed``: bytes that no other folder shares (uv links most files
-    to its cache); ``why``: reason why it was kept, "" if removed."""
+    ``freed``: bytes of its files that no other folder shares (uv links most files to its cache);
+    ``why``: reason why it was kept, "" if removed."""
 
     folder: Path
-    size: int
     freed: int
     why: str
 
@@ -39,8 +36,8 @@ def clean(environments: Path, wanted: Collection[str]) -> Iterator[Leftover]:
     for folder in sorted(environments.iterdir()) if environments.is_dir() else ():
         ours = _OURS.fullmatch(folder.name) and (folder / _VENV).is_file()
         if ours and not folder.is_symlink() and folder.name not in wanted:
-            size, freed = _sizes(folder)
-            yield Leftover(folder, size, freed, _remove(folder))
+            freed = _own_bytes(folder)
+            yield Leftover(folder, freed, _remove(folder))
 
 
 def names(files: Iterable[Path]) -> list[str]:
@@ -60,8 +57,6 @@ def _remove(folder: Path) -> str:
     lock, in_use = folder.with_name(f"{folder.name}.lock"), use_lock(folder)
     try:
         with locks.take(lock, "", busy=why):
-            if user := _user(folder):
-                return f"process {user} runs in it"
             why = "a workflow that is running uses it"
             with locks.take(in_use, "", busy=why):
                 shutil.rmtree(folder)
@@ -83,23 +78,6 @@ def use_lock(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.used")
 
 
-def _user(folder: Path) -> str:
-    """Return the id of a process that runs from the folder; "" if none is visible."""
-    start = os.fsencode(folder.absolute()) + b"/"
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if start in bounded.read_bytes(process):
-                return process.parent.name
-        except OSError:
-            continue  # the process has ended
-    return ""
-
-
-def _sizes(folder: Path) -> tuple[int, int]:
-    size = freed = 0
-    for top, _, names in os.walk(folder):
-        for name in names:
-            stat_result = os.lstat(os.path.join(top, name))
-            size += stat_result.st_size
-            freed += stat_result.st_size if stat_result.st_nlink == 1 else 0
-    return size, freed
+def _own_bytes(folder: Path) -> int:
+    files = (os.lstat(os.path.join(top, name)) for top, _, own in os.walk(folder) for name in own)
+    return sum(file.st_size for file in files if file.st_nlink == 1)

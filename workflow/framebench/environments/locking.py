@@ -1,4 +1,5 @@
-"""``framebench hashes``: writes ``envs/NAME.hashes.txt``, by ``uv pip compile``."""
+"""``framebench hashes``: writes ``envs/NAME.hashes.txt``, and environment files with other pins, by
+``uv pip compile``."""
 
 from __future__ import annotations
 
@@ -7,24 +8,34 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from core import programs
+import yaml
+from core import bounded, programs
 
 from ..config.validation import ConfigError
+from ..config.yaml_files import read_mapping
+from ..files import temporary
 from ..files.whole_files import write_whole
 from . import hashes, uv
+from .trying import bare
 from .venvs import EnvironmentFile, read_environment_file
 
 #: Processors that environments are locked for; the first one must have wheels.
 MACHINES = ("x86_64", "aarch64")
 #: Only wheels. The options in the file also apply at installation.
-_COMPILE = (
+_LOCK = (
     *("pip", "compile", "--generate-hashes", "--only-binary", ":all:", "--emit-build-options"),
     *("--no-header", "--no-annotate"),
 )
+_PINS = (
+    *("pip", "compile", "--only-binary", ":all:", "--no-strip-extras"),
+    *("--python-platform", "linux", "--no-header", "--no-annotate", "--quiet"),
+)
 #: Words of uv for versions without files for a platform.
 _NO_WHEELS = "No solution found"
-_PIN = re.compile(r"^[^\s#]+==\S+", re.MULTILINE)
+_PIN = re.compile(r"^[^\s#]+==[^\s;]+", re.MULTILINE)
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
+#: Version of a package that is missing.
+NONE = "none"
 
 
 def lock(environment: Path) -> Path:
@@ -33,30 +44,36 @@ def lock(environment: Path) -> Path:
     Returns the file. Raises :class:`ConfigError` with uv's message if it finds no such builds.
     """
     wanted = read_environment_file(environment, hashed=False)
-    failed = f"{environment}: cannot be locked"
-    text = compiled(wanted, wanted.packages, (*_platform_arguments(MACHINES[0]), "--quiet"), failed)
-    target = environment.with_name(environment.stem + _local(text) + hashes.SUFFIX)
-    missing = missing_machines(wanted, text)
+    arguments = (*_for(MACHINES[0]), "--quiet")
+    text = _compiled(wanted, wanted.packages, arguments, f"{environment}: cannot be locked")
+    labels = re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE)  # such as +cpu
+    label = "".join(sorted({*labels}))
+    target = environment.with_name(environment.stem + label + hashes.SUFFIX)
+    missing = _missing_machines(wanted, text)
     for machine, reason in missing.items():
         print(f"{target.name}: not for {machine}: {reason}", file=sys.stderr)
     known = [machine for machine in MACHINES if machine not in missing]
-    write_whole(target, _header(wanted, known) + text)
+    command = " ".join((*_for(MACHINES[0]), "--python-version", wanted.python))
+    header = (
+        f"# Written by `framebench hashes`: uv {command}\n"
+        f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"
+        f"{hashes.MACHINES}{' '.join(known)}\n"
+    )
+    write_whole(target, header + text)
     return target
 
 
-def missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
+def _missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
     """Return why a lock does not hold for a processor, for each such processor: the index lacks
     wheels of its pins, or their hashes are not in its ``text``.
 
     Raises :class:`ConfigError` for another fault of uv's."""
     results = {}
     for machine in MACHINES[1:]:
-        arguments, failed = (
-            (*_platform_arguments(machine), "--quiet"),
-            f"{wanted.path} for {machine}",
-        )
+        arguments = (*_for(machine), "--quiet")
+        pins = re.findall(r"^[^\s#]+==\S+", text, re.MULTILINE)
         try:
-            other = compiled(wanted, _PIN.findall(text), arguments, failed)
+            other = _compiled(wanted, pins, arguments, f"{wanted.path} for {machine}")
         except ConfigError as error:
             if _NO_WHEELS not in str(error):
                 raise
@@ -71,14 +88,76 @@ def missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
     return results
 
 
-def _platform_arguments(machine: str) -> tuple[str, ...]:
+def _for(machine: str) -> tuple[str, ...]:
     """Return arguments of uv for Linux on a processor, with the newest glibc that uv knows.
 
     Whether a machine supports a wheel shows at installation."""
-    return (*_COMPILE, "--python-platform", f"{machine}-manylinux_2_40")
+    return (*_LOCK, "--python-platform", f"{machine}-manylinux_2_40")
 
 
-def compiled(
+def with_version(
+    environment_file: EnvironmentFile, package: str, version: str, target: Path
+) -> EnvironmentFile:
+    """Write ``target``: ``environment_file`` with ``version`` of ``package`` or of its build.
+    Other packages change only if needed. Raises :class:`ConfigError` with uv's message if there is
+    none for its Python."""
+    name, _, old = environment_file.pin(package).partition("==")
+    heads = [entry.partition("==")[0] for entry in environment_file.packages]
+    # Plugins are released with their framework, and neither needs the other.
+    known = _versions(environment_file)
+    plugins = {head for head in known if head.startswith(f"{bare(name)}-") and known[head] == old}
+    of_release = {bare(name), *plugins}
+    asked = [f"{head}=={version}" if bare(head) in of_release else head for head in heads]
+    with temporary.folder() as folder:
+        # uv prefers the versions in an existing output file. The first call fills it with the
+        # builds that the file itself would get, for example for CPUs.
+        file = Path(folder, "pins.txt")
+        arguments = (*_PINS, "--output-file", str(file))
+        _compiled(
+            environment_file, environment_file.packages, arguments, environment_file.path.name
+        )
+        _compiled(environment_file, asked, arguments, f"{name}=={version}")
+        _write(environment_file, bounded.read_text(file), target)
+    return read_environment_file(target, hashed=False)
+
+
+def with_packages(environment_file: EnvironmentFile, pins: Sequence[str], target: Path) -> None:
+    """Write ``target``: ``environment_file`` with more ``pins`` and what they need.
+    Raises :class:`ConfigError` with uv's message if they do not go together."""
+    asked = [*environment_file.packages, *pins]
+    failed = f"{environment_file.path.name} with {pins}"
+    _write(environment_file, _compiled(environment_file, asked, _PINS, failed), target)
+
+
+def _write(environment_file: EnvironmentFile, compiled: str, target: Path) -> None:
+    """Write ``target``: ``environment_file`` with the pins that uv ``compiled``."""
+    found = [pin.partition("+")[0] for pin in _PIN.findall(compiled)]
+    content = read_mapping(environment_file.path)
+    dependencies = []
+    for entry in content["dependencies"]:
+        if isinstance(entry, dict):
+            options = [line for line in map(str, entry["pip"]) if line.startswith("--")]
+            entry = {"pip": [*options, *sorted(found)]}
+        dependencies.append(entry)
+    text = yaml.safe_dump({**content, "dependencies": dependencies}, sort_keys=False)
+    write_whole(target, text)
+
+
+def changes(environment_file: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
+    """Return the changed versions by package, as ``0.28.0 -> 0.27.0``; ``none`` if missing."""
+    before, after = _versions(environment_file), _versions(other)
+    return {
+        name: f"{before.get(name, NONE)} -> {after.get(name, NONE)}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    }
+
+
+def _versions(file: EnvironmentFile) -> dict[str, str]:
+    return {bare(entry): entry.partition("==")[2] for entry in file.packages}
+
+
+def _compiled(
     wanted: EnvironmentFile, packages: Sequence[str], arguments: Sequence[str], what: str
 ) -> str:
     """Return uv's output for these ``arguments`` and ``packages``.
@@ -96,17 +175,3 @@ def compiled(
     if ended.returncode:
         raise ConfigError(f"{what}: {ended.stderr.strip()}")
     return ended.stdout
-
-
-def _local(text: str) -> str:
-    """Return the local version label of the pins, such as ``+cpu``; "" without one."""
-    return "".join(sorted(set(re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE))))
-
-
-def _header(wanted: EnvironmentFile, known: Sequence[str]) -> str:
-    arguments = " ".join((*_platform_arguments(MACHINES[0]), "--python-version", wanted.python))
-    return (
-        f"# Written by `framebench hashes`: uv {arguments}\n"
-        f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"
-        f"{hashes.MACHINES}{' '.join(known)}\n"
-    )

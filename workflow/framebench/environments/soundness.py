@@ -72,16 +72,13 @@ def damaged_file(folder: Path) -> Damage | None:
 
 def interpreter_fault(python: str) -> str:
     """Return why ``python`` is no Python that starts; "" if it is one."""
-    code = "import sys; print('Python', sys.version_info >= (3, 7))"
     try:
-        answer = programs.run([python, "-c", code], timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
-        return f"it has not started within {_SECONDS} s"
-    except OSError as error:
-        return f"it cannot be started: {error.strerror}"
-    if answer.stdout.split() == ["Python", "True"]:
+        answer = programs.run(
+            [python, "-c", "import sys; print(sys.version_info >= (3, 7))"], timeout=_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"it cannot be started: {error}"
+    if answer.stdout.split() == ["True"]:
         return ""
-    if answer.stdout.split() == ["Python", "False"]:
-        return "it is older than Python 3.7"
-    said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
-    return "it is no Python" + (f": {said[-1]}" if said else "")
+    said = [*(answer.stderr or answer.stdout).strip().splitlines(), "no answer"]
+    return f"it is no Python 3.7 or newer: {said[-1]}"

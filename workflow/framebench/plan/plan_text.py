@@ -10,8 +10,8 @@ from core.text import counted, duration, minutes
 
 from ..cases import names
 from ..config.repeats import FIRST_LOOK
-from ..environments.soundness import is_sound
-from . import budget, call_text, estimates, groups, limits, planning
+from ..environments import build_time
+from . import budget, call_text, groups, limits, planning
 from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed, and of calls whose answers are.
@@ -55,16 +55,17 @@ def describe(plan: Plan, description: str = "") -> str:
         *_over_limit(plan),
         *(_answered(plan) if plan.settings.budget else _at_most(plan)),
     ]
+    unbuilt = build_time.unbuilt(plan.needed.values())
     missing = [
         software.file.path.name
         + (" (it is damaged)" if software.marker.exists() else "")
         + ("" if software.file.is_hashed else " (without hashes)")
-        for software in plan.needed.values()
-        if software.file and software.marker and not is_sound(software.marker)
+        for software in unbuilt
+        if software.file and software.marker
     ]
     if missing:
-        time_for_it = duration(estimates.ENVIRONMENT_SECONDS * len(missing))
-        lines += [f"Environments to build first, roughly {time_for_it}: {', '.join(missing)}"]
+        time_for_it = duration(build_time.seconds(software.file for software in unbuilt))
+        lines += [f"Environments to build first, about {time_for_it}: {', '.join(missing)}"]
         if models := plan.settings.own_models:
             sources = " and ".join(own_model.source for own_model in models)
             lines += [f"Imports of {sources} are checked once it is built"]

@@ -26,11 +26,10 @@ from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..files.text import cut
 from ..machine.identities import Identity, identity, same
-from .fields import energy, flags, memory
-from .fields.communication import all_reduce_of, gradient_all_reduce_of
+from .fields import flags, nodes
+from .fields.communication import all_reduce_rate, gradient_all_reduce_of
 from .fields.curves import curve_of
 from .fields.input_pipeline import input_pipeline_of
-from .fields.phases import phases_of
 from .fields.recomputed import recompute
 from .fields.sample_work import sample_work_of
 from .fields.step_parts import step_parts_of
@@ -230,21 +229,18 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         record=file,
         flags=(*flags.flags_of(record), *inconsistent),
         peak_device_memory=_most(ok_ranks, "peak_device_memory_bytes"),
-        allocated_memory=_most(ok_ranks, "allocated_memory_bytes"),
-        peak_reserved_memory=_most(ok_ranks, "peak_reserved_memory_bytes"),
         peak_host_memory=_most(ok_ranks, "peak_host_memory_bytes"),
-        joules=energy.joules(record) if is_ok else None,
-        joules_per_sample=energy.joules_per_sample(record) if is_ok else None,
-        energy_sources=energy.sources(record) if is_ok else "",
+        joules=nodes.joules(record) if is_ok else None,
+        joules_per_sample=nodes.joules_per_sample(record) if is_ok else None,
+        energy_sources=nodes.energy_sources(record) if is_ok else "",
         step_breakdown=step_parts_of(slowest) if is_ok else None,
-        phases=phases_of(record, slowest) if is_ok else None,
-        all_reduce=all_reduce_of(ok_ranks) if by_data else None,
+        start_seconds=_start_seconds(slowest) if is_ok else None,
+        all_reduce_rate=all_reduce_rate(ok_ranks) if by_data else None,
         gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
         started=_moment(record["started"]),
         time_limit=record["settings"].get("time_limit"),
-        crowded_out=record["status"] == "oom" and memory.crowded_out(record),
+        crowded_out=record["status"] == "oom" and nodes.crowded_out(record),
         machine=machine_of(record),
-        slowest_rank=slowest.get("rank"),
         matmul_dtypes=_matmul_dtypes(record["ranks"]),
         waited_apart=waited,
         waited_in=waited_in,
@@ -360,6 +356,12 @@ def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         return rank.get("window_seconds", 0.0), -rank["rank"]
 
     return max((rank for rank in ranks if rank.get("step_seconds")), key=window, default={})
+
+
+def _start_seconds(rank: Mapping[str, Any]) -> float | None:
+    """Return the seconds of build and first step; None if the record lacks one."""
+    build, warmup = rank.get("phases", {}).get("build_seconds"), rank.get("warmup_step_seconds")
+    return float(build) + float(warmup[0]) if build is not None and warmup else None
 
 
 def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:

@@ -13,10 +13,9 @@ from ..config.statuses import STATUSES as STATUSES
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .fields.communication import AllReduceTiming, GradientAllReduce
+from .fields.communication import GradientAllReduce
 from .fields.curves import LearningCurve
 from .fields.input_pipeline import InputPipeline
-from .fields.phases import RunPhases
 from .fields.sample_work import SampleWork
 from .fields.step_parts import StepParts
 
@@ -62,7 +61,6 @@ class Run:
     metrics : at least one; the principal metric of the kind comes first. For steps it is the
         throughput in global samples/s.
     step_seconds : seconds of each step in the timed region, on the slowest rank; () if imported.
-    slowest_rank : number of that rank; None if imported.
     waited_apart : seconds of steps that each completed before the next began, on that rank, if they
         were timed in a window of their own; () if ``step_seconds`` are such steps.
     waited_in : where ``waited_seconds`` were timed.
@@ -71,13 +69,13 @@ class Run:
     environment : digest of Python, packages and NCCL settings; "" if unknown.
     machine : identity of the machine; with several nodes, of the first.
     flags : reasons not to trust the figure; () for imported runs.
-    peak_device_memory, peak_reserved_memory, peak_host_memory : bytes, on the rank with the most.
+    peak_device_memory, peak_host_memory : bytes, on the rank with the most.
     joules, joules_per_sample : energy of the timed region, and per sample.
     energy_sources : what that energy includes.
     step_breakdown : step breakdown of the slowest rank; None if not requested.
-    all_reduce, gradient_all_reduce : timing of all-reduces, and of the gradients' alone; None if
-        not timed.
-    phases : where the wall time went; None if not recorded.
+    all_reduce_rate : GB/s of the largest all-reduce before the run; None if not timed.
+    gradient_all_reduce : timing of all-reduces of the gradients; None if not timed.
+    start_seconds : seconds of build and first step, which compile; None if not recorded.
     last_cache : bytes of all last-level caches; None if not requested.
     input_pipeline : input pipeline of steps whose batches came from the host; None for other runs.
     matmul_dtypes : dtypes of the observed matmuls, most frequent first.
@@ -108,20 +106,17 @@ class Run:
     record: Path | None = None
     flags: tuple[Flag, ...] = ()
     peak_device_memory: int | None = None
-    peak_reserved_memory: int | None = None
-    allocated_memory: int | None = None
     peak_host_memory: int | None = None
     joules: float | None = None
     joules_per_sample: float | None = None
     energy_sources: str = ""
     step_breakdown: StepParts | None = None
-    all_reduce: AllReduceTiming | None = None
+    all_reduce_rate: float | None = None
     gradient_all_reduce: GradientAllReduce | None = None
-    phases: RunPhases | None = None
+    start_seconds: float | None = None
     largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN
-    slowest_rank: int | None = None
     matmul_dtypes: tuple[str, ...] = ()
     waited_apart: tuple[float, ...] = ()
     waited_in: str = ""

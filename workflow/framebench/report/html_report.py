@@ -21,6 +21,7 @@ from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, machine_label
 from ..records.run import Run
 from ..records.sidecars.interruptions import Interruption
+from ..statistics import verdicts
 from ..tables import first_screen, measured, origin
 from ..tables.columns import VERDICT
 from ..tables.declared.summary import SUMMARY
@@ -40,9 +41,7 @@ SCRIPTS = ("data.js", "tables.js", "page.js")
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
-def render_comparison(
-    frame: pd.DataFrame, folder: Path, base: str, candidate: str, threshold: float
-) -> str:
+def render_comparison(frame: pd.DataFrame, folder: Path, base: str, candidate: str) -> str:
     """Return the page of a comparison (see :func:`compare.compare`).
 
     ``folder``: folder of the page. ``base``, ``candidate``: where the two sets of records were."""
@@ -57,7 +56,7 @@ def render_comparison(
         **page_files(),
         base=base,
         candidate=candidate,
-        threshold=f"{threshold:.1%}",
+        threshold=f"{verdicts.THRESHOLD:.1%}",
         verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
         plots=plots,
         table=shown,

@@ -9,8 +9,8 @@ from functools import partial
 
 from ..config import own_model
 from ..config.catalog import Catalog
-from ..environments.soundness import is_sound
-from ..plan import case_settings, estimates, limits
+from ..environments import build_time
+from ..plan import case_settings, limits
 from ..plan.batch_searches import BatchSearch
 from ..plan.jobs import Job, JobRequest, log_of, marker_of, record_of
 from ..plan.planning import Plan, PlannedRun
@@ -89,9 +89,11 @@ def of_reference(plan: Plan, name: str, digest: str = "") -> Job:
     )
 
 
-def of_environment(name: str, digest: str) -> Job:
+def of_environment(plan: Plan, name: str, digest: str) -> Job:
     """Return the job that builds an environment."""
-    seconds, label = estimates.ENVIRONMENT_SECONDS, f"environment {name}"
+    files = {some.file.name: some.file for some in plan.software.values() if some.file}
+    seconds = build_time.seconds([files.get(f"{name}-{digest}")])
+    label = f"environment {name}"
     return Job(f"environment/{name}-{digest}", "environment", name, seconds, label=label)
 
 
@@ -172,10 +174,10 @@ def _measuring(
     verifications_of: Mapping[str, Verification],
 ) -> Iterator[Job]:
     results = plan.settings.results
-    for software in plan.needed.values():
-        if software.file and software.marker and not is_sound(software.marker):
+    for software in build_time.unbuilt(plan.needed.values()):
+        if software.file:
             name, _, digest = software.file.name.rpartition("-")
-            yield of_environment(name, digest)
+            yield of_environment(plan, name, digest)
     for search in plan.unsearched:
         yield of_search(plan, search)
     for run in plan.pending:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from ..cases.names import listed
+from ..cases.conditions import MODES
+from ..cases.names import in_words, listed
 from ..config.catalog import model_title
 from ..statistics.verdicts import NO_DIFFERENCE
 from .declared.fastest import OPEN, ORDER_SURE, SURE
 from .measured import NO_FRAMEWORK
 from .setting_answers import SettingAnswer
-from .setting_names import MODES, precision_words
+from .setting_names import precision_words
 
 #: Most clauses of the sentence.
 _MOST_CLAUSES = 3
@@ -96,7 +97,8 @@ def _precision_kind(setting: SettingAnswer) -> str:
 
 
 def _mode(setting: SettingAnswer) -> str:
-    return MODES.get(setting.row["mode"], "")
+    mode = setting.row["mode"]
+    return in_words(mode) if mode in MODES else ""
 
 
 def _model(setting: SettingAnswer) -> str:

@@ -7,17 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from .. import PROJECT
-from ..cases.conditions import THROUGHPUT
-from ..cases.names import topology
+from ..cases.conditions import MODES, THROUGHPUT
+from ..cases.names import in_words, topology
 from ..config import catalog
 from ..config.catalog import model_title
 from . import contests, formatting
 from .columns import Row
 from .measured import NO_FRAMEWORK
 from .results import CaseResult
-
-#: Benchmarks that time steps of a model, in words.
-MODES = {"train": "training", "inference": "inference"}
 
 
 @cache
@@ -58,7 +55,7 @@ def setting_name(row: Row, parameters: str = "") -> tuple[str, str]:
     each = " per device" if (row["nodes"] or 1) * (row["devices_per_node"] or 1) > 1 else ""
     size = f"batch {batch}{each}" if batch else ""
     if row["mode"] in MODES:
-        title, devices = f"{model_title(row['model'])} {MODES[row['mode']]}", _devices(row)
+        title, devices = f"{model_title(row['model'])} {in_words(row['mode'])}", _devices(row)
     else:
         title = " ".join(filter(None, [row["mode"].replace("_", " "), row["model"]]))
         title = title[:1].upper() + title[1:]

@@ -47,7 +47,6 @@ class Ranks:
     def __init__(self) -> None:
         devices = sorted(jax.devices(), key=lambda device: device.process_index)
         self.mesh = Mesh(np.array(devices), (AXIS,))
-        self.averaged = 0  # arrays by :meth:`average`
         self._mean = self._over_ranks(lambda part: jax.lax.pmean(part, AXIS))
         self._sum = self._over_ranks(lambda part: jax.lax.psum(part, AXIS))
 
@@ -72,7 +71,6 @@ class Ranks:
     def average(self, tree: Any) -> Any:
         """Return the mean of every array over the ranks. JAX has no collective outside a compiled
         program: with or without ``jit``, this one is compiled."""
-        self.averaged += len(jax.tree.leaves(tree))
         return local(self._mean(jax.tree.map(self.stacked, tree)))
 
     def averaging(self, tree: Any) -> jax.stages.Compiled:

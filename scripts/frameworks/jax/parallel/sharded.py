@@ -27,7 +27,6 @@ REPLICAS = (DATA, FSDP)
 _PROJECTION = re.compile(r"(?:^|\.)layers\.\d+\.(.+)\.(?:weight|bias)$")
 WHOLE = PartitionSpec()
 Join = Callable[[Array], Array]
-__all__ = ["SHARING", "Sharding", "Whole", "held"]
 
 
 class Whole:
@@ -52,6 +51,8 @@ class Sharding(Arrangement):
     """Arrangement of all ranks, each of which has its part of the parameters.
 
     Arrays, and programs ``function(shared, own, batch)``, are common to all ranks."""
+
+    WHOLE, SHARING = Whole, SHARING
 
     def __init__(
         self, layout: Layout, definition: Any, hyper: Dict[str, Any], length: Optional[int]
@@ -261,11 +262,6 @@ def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
     if primitive.name != "sharding_constraint":
         return True
     return REPLICAS in parameters["sharding"].spec
-
-
-def held(parameters: Arrays) -> int:
-    """Return the number of elements of parameters in this rank's memory."""
-    return sum(array.size for array in local(parameters).values())
 
 
 def by_rank(columns: int, heads: Sequence[int], ranks: int) -> np.ndarray:

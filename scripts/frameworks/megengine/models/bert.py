@@ -15,7 +15,7 @@ import numpy as np
 from harness.adapter import inputs as inputs
 from megengine import Tensor
 
-from ..operations import Multiplication
+from ..matmuls import Multiplication
 
 MASKED_SCORE = -10000.0  # the authors' value
 

@@ -106,85 +106,59 @@ class Layer(nn.Cell):
         return self.output_norm(x + self.output_dropout(self.output(inner)))
 
 
-class Encoder(nn.Cell):
-    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden)."""
+class Bert(nn.Cell):
+    """Encoder with the head that the hyper-parameters name.
+
+    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
+    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
+    sequence, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
+        hidden = hyper["hidden"]
         self.embeddings = Embeddings(hyper)
         self.dropout = nn.Dropout(p=hyper["dropout"])
         self.layers = nn.CellList([Layer(hyper) for _ in range(hyper["layers"])])
-
-    def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        x = self.dropout(self.embeddings(token_ids, segment_ids))
-        mask = added_to_scores(attention_mask, x)
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
-
-
-class Pooled(Encoder):
-    """BERT with a head on the first position."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.pooler = dense(hyper["hidden"], hyper["hidden"], hyper)
-
-    def pooled(self, x: Tensor) -> Tensor:
-        """Return the first position after the pooler, (batch, hidden)."""
-        return ops.tanh(self.pooler(x[:, 0]))
-
-
-class Classifier(Pooled):
-    """Classifier with logits (batch, classes)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.classifier = dense(hyper["hidden"], hyper["classes"], hyper)
-
-    def construct(self, *ids: Tensor) -> Tuple[Tensor]:
-        return (self.classifier(self.pooled(self.encode(*ids))),)
-
-
-class SpanFinder(Encoder):
-    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
-    2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.span = dense(hyper["hidden"], 2, hyper)
-
-    def construct(self, *ids: Tensor) -> Tuple[Tensor]:
-        return (self.span(self.encode(*ids)),)
-
-
-class BertPretraining(Pooled):
-    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.transform = dense(hyper["hidden"], hyper["hidden"], hyper)
+        self.head = "classes" if "classes" in hyper else hyper.get("head", "pretraining")
+        if self.head == "span":
+            self.span = dense(hidden, 2, hyper)
+            return
+        self.pooler = dense(hidden, hidden, hyper)
+        if self.head == "classes":
+            self.classifier = dense(hidden, hyper["classes"], hyper)
+            return
+        self.transform = dense(hidden, hidden, hyper)
         self.transform_norm = normalization(hyper)
         # the decoder's weight is the token embedding, its bias is its own
         self.decoder = ops.MatMul(transpose_b=True)
         self.decoder_bias = Parameter(ops.zeros(hyper["vocabulary"]), name="decoder_bias")
-        self.next_sentence = dense(hyper["hidden"], 2, hyper)
+        self.next_sentence = dense(hidden, 2, hyper)
 
     def construct(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
-    ) -> Tuple[Tensor, Tensor]:
-        x = self.encode(token_ids, segment_ids, attention_mask)
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor,
+        attention_mask: Tensor,
+        positions: Any = None,
+    ) -> Tuple[Tensor, ...]:
+        x = self.dropout(self.embeddings(token_ids, segment_ids))
+        mask = added_to_scores(attention_mask, x)
+        for layer in self.layers:
+            x = layer(x, mask)
+        if self.head == "span":
+            return (self.span(x),)
+        pooled = ops.tanh(self.pooler(x[:, 0]))
+        if self.head == "classes":
+            return (self.classifier(pooled),)
         masked = ops.gelu(self.transform(at(positions, x)), approximate="none")
         masked = self.transform_norm(masked)
         tokens = self.decoder(masked, self.embeddings.token.embedding_table) + self.decoder_bias
-        return tokens.reshape(*positions.shape, -1), self.next_sentence(self.pooled(x))
+        return tokens.reshape(*positions.shape, -1), self.next_sentence(pooled)
 
 
 def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
-    hyper = model_config["hyperparameters"]
-    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    return (Classifier if "classes" in hyper else default)(hyper)
+    return Bert(model_config["hyperparameters"])
 
 
 def loss(

@@ -96,74 +96,30 @@ class Layer(nn.HybridBlock):
         return self.output_norm(F.elemwise_add(x, y))
 
 
-class Encoder(nn.HybridBlock):
-    """Token and segment ids (batch, sequence), position ids (1, sequence) and a mask (batch,
-    sequence) -> (batch, sequence, hidden)."""
+class Bert(nn.HybridBlock):
+    """Encoder with the head that the hyper-parameters name.
+
+    Token and segment ids (batch, sequence), position ids (1, sequence), a mask (batch, sequence)
+    and in pre-training the numbers of masked rows (batch, predictions) -> logits of these
+    positions (batch, predictions, vocabulary) and of the next sentence (batch, 2); of the classes
+    (batch, classes); or of both ends of an answer (batch, sequence, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        self.heads = hyper["heads"]
+        hidden = hyper["hidden"]
+        self.heads, self.vocabulary = hyper["heads"], hyper["vocabulary"]
         self.embeddings = Embeddings(hyper)
         self.layers = nn.HybridSequential()
         for _ in range(hyper["layers"]):
             self.layers.add(Layer(hyper))
-
-    def encode(
-        self, F: Any, token_ids: Any, segment_ids: Any, position_ids: Any, attention_mask: Any
-    ) -> Any:
-        x = self.embeddings(token_ids, segment_ids, position_ids)
-        ignored = F.expand_dims((1.0 - attention_mask) * MASKED_SCORE, axis=1)
-        mask = F.repeat(ignored, repeats=self.heads, axis=0)  # (batch * heads, 1, sequence)
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
-
-
-class Pooled(Encoder):
-    """BERT with a head on the first position."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.pooler = dense(hyper["hidden"], hyper["hidden"])
-
-    def pooled(self, F: Any, x: Any) -> Any:
-        """Return the first position after the pooler, (batch, hidden)."""
-        first = F.reshape(F.slice_axis(x, axis=1, begin=0, end=1), (-3, 0))
-        return F.tanh(self.pooler(first))
-
-
-class Classifier(Pooled):
-    """Classifier with logits (batch, classes)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.classifier = dense(hyper["hidden"], hyper["classes"])
-
-    def hybrid_forward(self, F: Any, *ids: Any) -> Tuple[Any]:
-        x = self.encode(F, *ids)
-        return (self.classifier(self.pooled(F, x)),)
-
-
-class SpanFinder(Encoder):
-    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
-    2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.span = dense(hyper["hidden"], 2)
-
-    def hybrid_forward(self, F: Any, *ids: Any) -> Tuple[Any]:
-        return (self.span(self.encode(F, *ids)),)
-
-
-class BertPretraining(Pooled):
-    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        hidden = hyper["hidden"]
-        self.vocabulary = hyper["vocabulary"]
+        self.head = "classes" if "classes" in hyper else hyper.get("head", "pretraining")
+        if self.head == "span":
+            self.span = dense(hidden, 2)
+            return
+        self.pooler = dense(hidden, hidden)
+        if self.head == "classes":
+            self.classifier = dense(hidden, hyper["classes"])
+            return
         self.transform = dense(hidden, hidden)
         self.transform_norm = normalization(hyper)
         # the decoder's weight is the token embedding, its bias is its own; both come to
@@ -181,23 +137,32 @@ class BertPretraining(Pooled):
         segment_ids: Any,
         position_ids: Any,
         attention_mask: Any,
-        masked_rows: Any,
-        decoder_weight: Any,
-        decoder_bias: Any,
-    ) -> Tuple[Any, Any]:
-        x = self.encode(F, token_ids, segment_ids, position_ids, attention_mask)
+        masked_rows: Any = None,
+        decoder_weight: Any = None,
+        decoder_bias: Any = None,
+    ) -> Tuple[Any, ...]:
+        x = self.embeddings(token_ids, segment_ids, position_ids)
+        ignored = F.expand_dims((1.0 - attention_mask) * MASKED_SCORE, axis=1)
+        mask = F.repeat(ignored, repeats=self.heads, axis=0)  # (batch * heads, 1, sequence)
+        for layer in self.layers:
+            x = layer(x, mask)
+        if self.head == "span":
+            return (self.span(x),)
+        first = F.reshape(F.slice_axis(x, axis=1, begin=0, end=1), (-3, 0))
+        pooled = F.tanh(self.pooler(first))
+        if self.head == "classes":
+            return (self.classifier(pooled),)
         masked = F.take(F.reshape(x, (-3, 0)), masked_rows)
         masked = self.transform_norm(gelu(F, self.transform(masked)))
         tokens = F.FullyConnected(
             masked, decoder_weight, decoder_bias, num_hidden=self.vocabulary, flatten=False
         )
-        return tokens, self.next_sentence(self.pooled(F, x))
+        return tokens, self.next_sentence(pooled)
 
 
 def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
     hyper = model_config["hyperparameters"]
-    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    model = (Classifier if "classes" in hyper else default)(hyper)
+    model = Bert(hyper)
     for parameter in model.collect_params(".*weight").values():
         parameter.init = mx.init.Normal(hyper["initializer_range"])
     return model

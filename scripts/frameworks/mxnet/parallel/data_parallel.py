@@ -69,7 +69,6 @@ class Group:
 
         self._mx: Any = mx
         self._children = children
-        self.summed = 0  # gradients, so far
         self._variables = variables(rank_context, "worker")
         os.environ.update(self._variables)
         # the other kind sums on the GPU first, as the guide says
@@ -98,7 +97,6 @@ class Group:
             self._initialised = True
         for key, gradient in zip(keys, gradients):
             self._kvstore.pushpull(key, gradient, priority=-key)
-            self.summed += 1
 
     def total(self, value: float) -> float:
         """Sum of ``value`` over all ranks."""

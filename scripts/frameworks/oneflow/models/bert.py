@@ -88,65 +88,27 @@ class Layer(nn.Module):
         return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
 
 
-class Encoder(nn.Module):
-    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden)."""
+class Bert(nn.Module):
+    """Encoder with the head that the hyper-parameters name.
+
+    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
+    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
+    sequence, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
+        hidden = hyper["hidden"]
         self.embeddings = Embeddings(hyper)
         self.layers = nn.ModuleList([Layer(hyper) for _ in range(hyper["layers"])])
-
-    def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        x = self.embeddings(token_ids, segment_ids)
-        mask = (1 - attention_mask).to(x.dtype)[:, None, None, :] * MASKED_SCORE
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
-
-
-class Pooled(Encoder):
-    """BERT with a head on the first position."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
-
-    def pooled(self, x: Tensor) -> Tensor:
-        """Return the first position after the pooler, (batch, hidden)."""
-        return oneflow.tanh(self.pooler(x[:, 0]))
-
-
-class Classifier(Pooled):
-    """Classifier with logits (batch, classes)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.classifier = nn.Linear(hyper["hidden"], hyper["classes"])
-
-    def forward(self, *ids: Tensor) -> Tuple[Tensor]:
-        x = self.encode(*ids)
-        return (self.classifier(self.pooled(x)),)
-
-
-class SpanFinder(Encoder):
-    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
-    2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.span = nn.Linear(hyper["hidden"], 2)
-
-    def forward(self, *ids: Tensor) -> Tuple[Tensor]:
-        return (self.span(self.encode(*ids)),)
-
-
-class BertPretraining(Pooled):
-    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        hidden = hyper["hidden"]
+        self.head = "classes" if "classes" in hyper else hyper.get("head", "pretraining")
+        if self.head == "span":
+            self.span = nn.Linear(hidden, 2)
+            return
+        self.pooler = nn.Linear(hidden, hidden)
+        if self.head == "classes":
+            self.classifier = nn.Linear(hidden, hyper["classes"])
+            return
         self.transform = nn.Linear(hidden, hidden)
         self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
         # the decoder's weight is the token embedding, its bias is its own
@@ -155,19 +117,27 @@ class BertPretraining(Pooled):
         self.next_sentence = nn.Linear(hidden, 2)
 
     def forward(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
-    ) -> Tuple[Tensor, Tensor]:
-        x = self.encode(token_ids, segment_ids, attention_mask)
-        masked = oneflow.gather(x, 1, positions[:, :, None].expand(-1, -1, x.shape[2]))
+        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, *positions: Tensor
+    ) -> Tuple[Tensor, ...]:
+        x = self.embeddings(token_ids, segment_ids)
+        mask = (1 - attention_mask).to(x.dtype)[:, None, None, :] * MASKED_SCORE
+        for layer in self.layers:
+            x = layer(x, mask)
+        if self.head == "span":
+            return (self.span(x),)
+        pooled = oneflow.tanh(self.pooler(x[:, 0]))
+        if self.head == "classes":
+            return (self.classifier(pooled),)
+        (at,) = positions
+        masked = oneflow.gather(x, 1, at[:, :, None].expand(-1, -1, x.shape[2]))
         masked = self.transform_norm(F.gelu(self.transform(masked)))
         tokens = self.decoder(masked, self.embeddings.token.weight) + self.decoder_bias
-        return tokens, self.next_sentence(self.pooled(x))
+        return tokens, self.next_sentence(pooled)
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    model = (Classifier if "classes" in hyper else default)(hyper)
+    model = Bert(hyper)
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.Embedding)):
             nn.init.normal_(module.weight, std=hyper["initializer_range"])

@@ -6,7 +6,7 @@ where an answer begins and ends, without a pooler, as in the authors' code for S
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import paddle
 import paddle.nn.functional as F
@@ -94,70 +94,28 @@ class Layer(nn.Layer):
         return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
 
 
-class Encoder(nn.Layer):
-    """Token and segment ids and a mask, (batch, sequence) each -> (batch, sequence, hidden)."""
+class Bert(nn.Layer):
+    """Encoder with the head that the hyper-parameters name.
+
+    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
+    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
+    sequence, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
+        hidden = hyper["hidden"]
         self.heads = hyper["heads"]
         self.embeddings = Embeddings(hyper)
         self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
-
-    def encode(self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        x = self.embeddings(token_ids, segment_ids)
-        mask = added_to_scores(attention_mask, x, self.heads)
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
-
-
-class Pooled(Encoder):
-    """BERT with a head on the first position."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.pooler = dense(hyper["hidden"], hyper["hidden"], hyper)
-
-    def pooled(self, x: Tensor) -> Tensor:
-        """Return the first position after the pooler, (batch, hidden)."""
-        return paddle.tanh(self.pooler(x[:, 0]))
-
-
-class Classifier(Pooled):
-    """Classifier with logits (batch, classes)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.classifier = dense(hyper["hidden"], hyper["classes"], hyper)
-
-    def forward(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
-    ) -> Tuple[Tensor]:
-        x = self.encode(token_ids, segment_ids, attention_mask)
-        return (self.classifier(self.pooled(x)),)
-
-
-class SpanFinder(Encoder):
-    """Model that says of each token how well an answer begins and ends with it, (batch, sequence,
-    2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.span = dense(hyper["hidden"], 2, hyper)
-
-    def forward(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor
-    ) -> Tuple[Tensor]:
-        return (self.span(self.encode(token_ids, segment_ids, attention_mask)),)
-
-
-class BertPretraining(Pooled):
-    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        hidden = hyper["hidden"]
+        self.head = "classes" if "classes" in hyper else hyper.get("head", "pretraining")
+        if self.head == "span":
+            self.span = dense(hidden, 2, hyper)
+            return
+        self.pooler = dense(hidden, hidden, hyper)
+        if self.head == "classes":
+            self.classifier = dense(hidden, hyper["classes"], hyper)
+            return
         self.transform = dense(hidden, hidden, hyper)
         self.transform_norm = normalization(hyper)
         # the decoder's weight is the token embedding, its bias is its own
@@ -165,12 +123,24 @@ class BertPretraining(Pooled):
         self.next_sentence = dense(hidden, 2, hyper)
 
     def forward(
-        self, token_ids: Tensor, segment_ids: Tensor, attention_mask: Tensor, positions: Tensor
-    ) -> Tuple[Tensor, Tensor]:
-        x = self.encode(token_ids, segment_ids, attention_mask)
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor,
+        attention_mask: Tensor,
+        positions: Optional[Tensor] = None,
+    ) -> Tuple[Tensor, ...]:
+        x = self.embeddings(token_ids, segment_ids)
+        mask = added_to_scores(attention_mask, x, self.heads)
+        for layer in self.layers:
+            x = layer(x, mask)
+        if self.head == "span":
+            return (self.span(x),)
+        pooled = paddle.tanh(self.pooler(x[:, 0]))
+        if self.head == "classes":
+            return (self.classifier(pooled),)
         masked = self.transform_norm(F.gelu(self.transform(at(positions, x))))
         tokens = tied_logits(masked, self.embeddings.token.weight, self.decoder_bias, x.shape[0])
-        return tokens, self.next_sentence(self.pooled(x))
+        return tokens, self.next_sentence(pooled)
 
 
 def added_to_scores(attention_mask: Tensor, x: Tensor, heads: int) -> Tensor:
@@ -208,9 +178,7 @@ def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
-    hyper = model_config["hyperparameters"]
-    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    return (Classifier if "classes" in hyper else default)(hyper)
+    return Bert(model_config["hyperparameters"])
 
 
 def loss(

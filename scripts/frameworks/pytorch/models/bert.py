@@ -77,15 +77,32 @@ class Layer(nn.Module):
         return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
 
 
-class Encoder(nn.Module):
-    """Base of the BERT models: from token ids, segment ids and a mask, (batch, sequence) each, and
-    further inputs of the head, to the outputs that :meth:`finish` computes from (batch, sequence,
-    hidden)."""
+class Bert(nn.Module):
+    """Encoder with the head that the hyper-parameters name.
+
+    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
+    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
+    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
+    sequence, 2)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
+        hidden = hyper["hidden"]
         self.embeddings = Embeddings(hyper)
         self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
+        self.head = "classes" if "classes" in hyper else hyper.get("head", "pretraining")
+        if self.head == "span":
+            self.span = nn.Linear(hidden, 2)
+            return
+        self.pooler = nn.Linear(hidden, hidden)
+        if self.head == "classes":
+            self.classifier = nn.Linear(hidden, hyper["classes"])
+            return
+        self.transform = nn.Linear(hidden, hidden)
+        self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
+        # the decoder's weight is the token embedding, its bias is its own
+        self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
+        self.next_sentence = nn.Linear(hidden, 2)
 
     def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
         mask = self.beside(*inputs)
@@ -103,63 +120,15 @@ class Encoder(nn.Module):
         return attendable(mask)
 
     def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        raise NotImplementedError
-
-
-class Pooled(Encoder):
-    """BERT with a head on the first position."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.pooler = nn.Linear(hyper["hidden"], hyper["hidden"])
-
-    def pooled(self, x: Tensor) -> Tensor:
-        """Return the first position after the pooler, (batch, hidden)."""
-        return torch.tanh(self.pooler(x[:, 0]))
-
-
-class Classifier(Pooled):
-    """Classifier with logits (batch, classes)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.classifier = nn.Linear(hyper["hidden"], hyper["classes"])
-
-    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        return (self.classifier(self.pooled(x)),)
-
-
-class SpanFinder(Encoder):
-    """BERT for question answering: scores each token as the first and as the last of the answer,
-    (batch, sequence, 2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        self.span = nn.Linear(hyper["hidden"], 2)
-
-    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        return (self.span(x),)
-
-
-class BertPretraining(Pooled):
-    """Model with logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2)."""
-
-    def __init__(self, hyper: Dict[str, Any]) -> None:
-        super().__init__(hyper)
-        hidden = hyper["hidden"]
-        self.transform = nn.Linear(hidden, hidden)
-        self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
-        # the decoder's weight is the token embedding, its bias is its own
-        self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
-        self.next_sentence = nn.Linear(hidden, 2)
-
-    def finish(self, x: Tensor, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        if self.head == "span":
+            return (self.span(x),)
+        pooled = torch.tanh(self.pooler(x[:, 0]))
+        if self.head == "classes":
+            return (self.classifier(pooled),)
         *_, positions = inputs
-        masked = at(positions, x)
-        masked = self.transform_norm(F.gelu(self.transform(masked)))
+        masked = self.transform_norm(F.gelu(self.transform(at(positions, x))))
         tokens = F.linear(masked, self.embeddings.token.weight, self.decoder_bias)
-        return tokens, self.next_sentence(self.pooled(x))
+        return tokens, self.next_sentence(pooled)
 
 
 # Sharding of a layer among devices, see sharded.py.
@@ -182,9 +151,9 @@ def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
     return {}
 
 
-def tied(model: Encoder) -> List[str]:
+def tied(model: Bert) -> List[str]:
     """Return the parameters of the embeddings that the head multiplies by."""
-    return ["embeddings.token.weight"] if isinstance(model, BertPretraining) else []
+    return ["embeddings.token.weight"] if model.head == "pretraining" else []
 
 
 def attendable(attention_mask: Tensor) -> Tensor:
@@ -211,8 +180,7 @@ def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    default = SpanFinder if hyper.get("head") == "span" else BertPretraining
-    return drawn((Classifier if "classes" in hyper else default)(hyper), hyper)
+    return drawn(Bert(hyper), hyper)
 
 
 def loss(

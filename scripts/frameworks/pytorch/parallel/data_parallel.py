@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import torch
 import torch.distributed
@@ -68,13 +68,6 @@ def wrap(model: nn.Module, device: torch.device, static_graph: bool, unused: boo
     device_ids = [device] if device.type == "cuda" else None
     chosen = options(static_graph, unused)
     return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **chosen)
-
-
-def count_all_reduces(run: Callable[[], Any]) -> int:
-    """Count the all-reduces that ``run()`` asks of the process group, by PyTorch's profiler."""
-    with torch.autograd.profiler.profile() as profiled:
-        run()
-    return sum(event.name == "c10d::allreduce_" for event in profiled.function_events)
 
 
 def bucket_bytes(wrapped: Any) -> List[int]:

@@ -1,6 +1,6 @@
 """Pipeline parallelism: each rank has some layers of a model, a stage, which
-``torch.distributed.pipelining`` runs in the order 1F1B, interleaved or not. A stage may also be
-sharded by FSDP2 or by tensors: see ``sharded.py``.
+``torch.distributed.pipelining`` runs in the order 1F1B, interleaved or not. A pipeline may have
+replicas.
 
 A definition that can be cut into stages has a model with ``embeddings`` and ``layers``, which
 ``begin``s, gives its layers something ``beside`` their activations and ``finish``es, and says which
@@ -8,6 +8,7 @@ of its parameters are ``tied``: those of the embeddings that the last stage mult
 
 from __future__ import annotations
 
+import copy
 from contextlib import AbstractContextManager
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -16,7 +17,6 @@ from core.parallelism import Layout
 from harness.adapter import MicroBatch, Unsupported
 from torch import Tensor, distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.pipelining import (
     PipelineStage,
     Schedule1F1B,
@@ -24,11 +24,8 @@ from torch.distributed.pipelining import (
     ScheduleInterleaved1F1B,
 )
 
-from . import sharded
 from .data_parallel import all_reduce_together
-from .sharded import DATA, FSDP, TENSOR
-from .sharded import count_collectives as count_collectives
-from .stages import part_of, register, require_schedule, spans_of
+from .sharded import DATA, average
 
 PIPELINE = "pipeline"
 #: Stages of each rank where they are interleaved: Megatron's virtual pipeline size.
@@ -38,19 +35,14 @@ Loss = Callable[[Tuple[Tensor, ...], MicroBatch], Tensor]
 
 
 class Whole:
-    """A parameter, or its gradient, of which ranks hold parts. ``part``: this rank's, None if it
-    has none; ``like``: a tensor of its shape; ``owner``: the rank of ``group`` that sends it to
-    all."""
+    """A parameter of the whole model, or its gradient. ``own``: this rank's tensor, None where only
+    others have it; ``like``: a tensor of its shape; ``owner``: the rank of ``group`` that sends it
+    to all."""
 
     def __init__(
-        self,
-        part: Optional[sharded.Whole],
-        like: Tensor,
-        owner: int,
-        group: Any,
-        device: torch.device,
+        self, own: Optional[Tensor], like: Tensor, owner: int, group: Any, device: torch.device
     ) -> None:
-        self._part, self._like = part, like
+        self._own, self._like = own, like
         self._owner, self._group, self._device = owner, group, device
 
     @property
@@ -58,19 +50,19 @@ class Whole:
         return self._like.shape
 
     def gather(self) -> Tensor:
-        """Gather a tensor in every rank; all ranks call this."""
+        """Return the tensor in every rank; all ranks call this."""
         if distributed.get_rank() == self._owner:
-            assert self._part is not None
-            whole = self._part.gather().contiguous()
+            assert self._own is not None
+            whole = self._own.detach().contiguous()
         else:
             whole = torch.empty(self._like.shape, dtype=self._like.dtype, device=self._device)
         distributed.broadcast(whole, src=self._owner, group=self._group)
         return whole
 
     def assign(self, whole: Tensor) -> None:
-        """Assign values to this rank's part, if it has any."""
-        if self._part is not None:
-            self._part.assign(whole)
+        """Overwrite this rank's tensor, if it has one."""
+        if self._own is not None:
+            self._own.copy_(whole)
 
 
 class Stage(nn.Module):
@@ -91,7 +83,7 @@ class Stage(nn.Module):
         """Set the micro-batches, loss and autocast of :meth:`forward`."""
         self._batches, self._loss, self._autocast = batches, loss, autocast
 
-    def _compute(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
+    def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
         """Return activations (batch, sequence, hidden) from those of the stage before; logits from
         the last. ``inputs``: of the model."""
         if self._is_first:
@@ -101,15 +93,11 @@ class Stage(nn.Module):
             x = self.part.layers[str(number)](x, beside)
         return self.part.finish(x, *inputs) if self._is_last else x
 
-    def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
-        """Evaluate the stage outside of a schedule."""
-        return self._compute(x, *inputs)
-
     def forward(self, *received: Tensor, number: Tensor) -> Tensor:
         """Return the outputs of micro-batch ``number``."""
         batch = self._batches[int(number)]
         with self._autocast():
-            computed = self._compute(*(received or (None,)), *batch.inputs)
+            computed = self.evaluate(*(received or (None,)), *batch.inputs)
         return self._loss(computed, batch) / len(self._batches) if self._is_last else computed
 
 
@@ -117,33 +105,29 @@ class Pipeline:
     """A model cut into stages, of which each rank of a group has one or, interleaved, several:
     rank r of n the stages r, n + r, and so on."""
 
+    WHOLE = Whole
+
     def __init__(self, layout: Layout, device: torch.device, micro_steps: int) -> None:
         """Raise :class:`Unsupported` where the schedule does not take so many micro-steps."""
         self._size, self._device = layout.stages, device
         self._interleaved = layout.interleaved > 1
         self._count = self._size * (INTERLEAVED if self._interleaved else 1)
         require_schedule(self._size, self._interleaved, micro_steps)
-        inner = {DATA: layout.data, FSDP: layout.fsdp, TENSOR: layout.tensor}
-        self._inner = {name: size for name, size in inner.items() if size > 1}
+        self._replicas = layout.data
         mesh = self._mesh = init_device_mesh(
-            device.type,
-            (self._size, *self._inner.values()),
-            mesh_dim_names=(PIPELINE, *self._inner),
+            device.type, (self._size, self._replicas), mesh_dim_names=(PIPELINE, DATA)
         )
         self._group = mesh.get_group(PIPELINE)
         self._ranks = distributed.get_process_group_ranks(self._group)
         self._place = mesh.get_local_rank(PIPELINE)
         # every rank makes all groups, in the same order
-        columns = mesh.mesh.reshape(self._size, -1).T
-        ends = [[int(rank) for rank in column[[0, -1]]] for column in columns]
+        ends = [[int(rank) for rank in column[[0, -1]]] for column in mesh.mesh.T]
         groups = {tuple(pair): distributed.new_group(pair) for pair in ends}
         self._ends = groups[self._ranks[0], self._ranks[-1]]
-        self._orders: Dict[str, Tensor] = {}
 
     def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
         """Cut ``model`` in place: this rank's part goes to its device, and only shapes remain of
-        the others'. Raises :class:`Unsupported` where the model has too few layers, or extents that
-        are no multiples of the ranks of a tensor group."""
+        the others'. Raises :class:`Unsupported` where the model has too few layers."""
         if not hasattr(definition, "tied"):
             raise Unsupported("the model is no single chain of layers that stages could be cut of")
         self._model: Any = model
@@ -164,15 +148,6 @@ class Pipeline:
         if self._place == last % self._size:
             self._kept |= tied
         self._tied = sorted(tied & self._kept)
-        if TENSOR in self._inner:
-            self._orders = sharded.share_layers(
-                model,
-                definition,
-                self._mesh[TENSOR],
-                sequence_length,
-                self._device,
-                lambda n: stage_of[n] % self._size == self._place,
-            )
         for name, parameter in list(model.named_parameters()):
             device = self._device if name in self._kept else torch.device("meta")
             register(model, name, nn.Parameter(parameter.detach().to(device)))
@@ -181,24 +156,6 @@ class Pipeline:
             has = {name for name, stage in stages.items() if stage == n}
             part = part_of(model, has | tied if n == last else has, spans[n])
             self._stages[n] = Stage(part, spans[n], n == 0, n == last)
-        if FSDP in self._inner:
-            self._shard(definition)
-
-    def _shard(self, definition: Any) -> None:
-        """Shard each stage over its FSDP group: its layers one by one, and the rest of its
-        parameters.
-
-        Parameters stay gathered from the first micro-batch to the last: gathering them for each
-        would multiply the time of collectives."""
-        options = {"mesh": self._mesh[FSDP], "reshard_after_forward": False}
-        for stage in self._stages.values():
-            for module in stage.modules():
-                if isinstance(module, definition.LAYER):
-                    fully_shard(module, **options)
-            fully_shard(stage, **options)
-            register_fsdp_forward_method(stage, "evaluate")
-            for name, parameter in list(stage.part.named_parameters()):
-                register(self._model, name, parameter)
 
     @property
     def settings(self) -> Dict[str, Any]:
@@ -207,44 +164,43 @@ class Pipeline:
             "pipeline": self._size,
             "schedule": "interleaved 1F1B" if self._interleaved else "1F1B",
             "layers_of_stages": [len(span) for span in self._spans],
-            **self._inner,
-            "sequence_parallel": TENSOR in self._inner,
+            **({DATA: self._replicas} if self._replicas > 1 else {}),
         }
 
-    def differentiation(
+    def prepare(
         self,
         batches: Sequence[MicroBatch],
         loss: Loss,
         autocast: Callable[[], AbstractContextManager[Any]],
-        optimizer: torch.optim.Optimizer,
-    ) -> Callable[[], Tensor]:
-        """Return a step until its update, as :func:`steps.accumulated`. The last stage tells its
-        loss to all."""
+    ) -> None:
+        """Prepare :meth:`differentiate` for these micro-batches."""
         for stage in self._stages.values():
             stage.prepare(batches, loss, autocast)
-        self._sent = [self._sent_by(stage, batches[0]) for stage in range(self._count - 1)]
-        schedule = self._schedule(len(batches))
-        numbers = torch.arange(len(batches))
-        is_last = self._place == self._size - 1
+        samples, tokens = batches[0].inputs[0].shape[:2]
+        weight = self._model.embeddings.token.weight
+        # shape and dtype of what a stage sends to the next
+        self._sent = torch.empty(
+            (samples, tokens, weight.shape[1]),
+            dtype=weight.dtype,
+            device="meta",
+            requires_grad=True,
+        )
+        self._numbers = torch.arange(len(batches))
+        self._schedule = self._schedule_of(len(batches))
 
-        def differentiate() -> Tensor:
-            optimizer.zero_grad(set_to_none=True)
-            losses: List[Tensor] = []
-            schedule.step(number=numbers, target=numbers, losses=losses, return_outputs=False)
-            value = torch.zeros((), device=self._device)
-            if is_last:
-                value = torch.stack([loss.detach() for loss in losses]).sum()
-            distributed.broadcast(value, src=self._ranks[-1], group=self._group)
-            return value
+    def differentiate(self) -> Tensor:
+        """Run the passes of all micro-batches; return the mean loss, which the last stage tells
+        all ranks."""
+        losses: List[Tensor] = []
+        numbers = self._numbers
+        self._schedule.step(number=numbers, target=numbers, losses=losses, return_outputs=False)
+        value = torch.zeros((), device=self._device)
+        if self._place == self._size - 1:
+            value = torch.stack([loss.detach() for loss in losses]).sum()
+        distributed.broadcast(value, src=self._ranks[-1], group=self._group)
+        return value
 
-        return differentiate
-
-    def micro_step(self) -> None:
-        """Run the forward and backward pass of the first micro-batch alone, through all stages."""
-        number = torch.zeros(1, dtype=torch.int64)
-        self._schedule(1).step(number=number, target=number, return_outputs=False)
-
-    def _schedule(self, micro_steps: int) -> Any:
+    def _schedule_of(self, micro_steps: int) -> Any:
         stages = [self._stage(n) for n in self._stages]
         # the last stage's result is the loss
         arguments = {
@@ -263,21 +219,10 @@ class Pipeline:
             number,
             self._count,
             self._device,
-            input_args=() if number == 0 else (self._sent[number - 1],),
-            output_args=(self._sent[min(number, self._count - 2)],),  # the last one sends nothing
+            input_args=() if number == 0 else (self._sent,),
+            output_args=(self._sent,),  # the last one sends nothing
             group=self._group,
         )
-
-    def _sent_by(self, stage: int, batch: MicroBatch) -> Tensor:
-        """Return shape and dtype of what a stage sends to the next. Between layers it is this
-        rank's part of the sequence."""
-        weight = self._model.embeddings.token.weight
-        samples, tokens = batch.inputs[0].shape[:2]
-        before = self._spans[stage].stop
-        if 0 < before < self._spans[-1].stop:
-            tokens //= self._inner.get(TENSOR, 1)
-        shape = (samples, tokens, weight.shape[1])
-        return torch.empty(shape, dtype=weight.dtype, device="meta", requires_grad=True)
 
     def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
         """Return the logits in every rank, after running the stages one by one."""
@@ -293,20 +238,11 @@ class Pipeline:
                     else:
                         x = computed.contiguous()
                 elif number < last:
-                    sent = self._sent[number]
-                    x = torch.empty(sent.shape, dtype=sent.dtype, device=self._device)
+                    x = torch.empty(self._sent.shape, dtype=self._sent.dtype, device=self._device)
                 if number < last:
                     source = self._ranks[number % self._size]
                     distributed.broadcast(x, src=source, group=self._group)
-            self._reshard()
             return self._outputs_of_last(outputs)
-
-    def _reshard(self) -> None:
-        """Reshard the parameters after a forward pass that no backward pass follows."""
-        for stage in self._stages.values():
-            for module in stage.modules():
-                if isinstance(module, FSDPModule):
-                    module.reshard()
 
     def _outputs_of_last(self, outputs: Tuple[Tensor, ...]) -> Tuple[Tensor, ...]:
         layouts = [[(output.shape, output.dtype) for output in outputs]]
@@ -322,38 +258,28 @@ class Pipeline:
 
     def groups(self) -> List[List[nn.Parameter]]:
         """Return this rank's parameters, as an optimizer takes them."""
-        return sharded.by_mesh(self._own(self._kept))
+        return [self._own(self._kept)]
 
     def _own(self, names: Set[str]) -> List[nn.Parameter]:
         return [parameter for name, parameter in self._model.named_parameters() if name in names]
 
-    def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """Return ``differentiate``, followed by the sums of gradients over ranks: those of tied
-        parameters over the first and the last stage, those of parts of the sequence, and the means
-        over the replicas."""
-
-        def run() -> Tensor:
-            value = differentiate()
-            if TENSOR in self._inner:
-                sharded.add_up_parts(self._own(self._kept), self._mesh.get_group(TENSOR))
-            named = dict(self._model.named_parameters())
-            tied = [sharded.local_part(named[name].grad) for name in self._tied]
-            if tied:
-                all_reduce_together(tied, self._ends)
-            if DATA in self._inner:
-                replicas = self._inner[DATA]
-                sharded.average(self._own(self._kept), self._mesh.get_group(DATA), replicas)
-            return value
-
-        return run
+    def add_up(self) -> None:
+        """Add up gradients over ranks: those of tied parameters over the first and the last stage,
+        and means over the replicas."""
+        named = dict(self._model.named_parameters())
+        tied = [named[name].grad for name in self._tied]
+        if tied:
+            all_reduce_together(tied, self._ends)
+        if self._replicas > 1:
+            average(self._own(self._kept), self._mesh.get_group(DATA), self._replicas)
 
     def clip(self, largest: float) -> None:
         """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
         counted = {name for name, rank in self._owners.items() if rank == self._place}
-        total = sharded.squared_norm(sharded.by_mesh(self._own(counted)))
+        gradients = [p.grad for p in self._own(counted) if p.grad is not None]
+        total = nn.utils.get_total_norm(gradients).square()
         distributed.all_reduce(total, group=self._group)
-        for group in self.groups():
-            nn.utils.clip_grads_with_norm_(group, largest, total.sqrt())
+        nn.utils.clip_grads_with_norm_(self._own(self._kept), largest, total.sqrt())
 
     def whole(self, name: str, tensor: Tensor) -> Whole:
         """Return the parameter ``name``."""
@@ -364,12 +290,72 @@ class Pipeline:
         return {name: self._whole(name, p.grad, p) for name, p in self._model.named_parameters()}
 
     def _whole(self, name: str, tensor: Optional[Tensor], like: Tensor) -> Whole:
-        own = None
-        if name in self._kept and tensor is not None:
-            own = sharded.Whole(tensor, self._orders.get(name))
+        own = tensor if name in self._kept else None
         owner = self._ranks[self._owners[name]]
         return Whole(own, like, owner, self._group, self._device)
 
     def held(self) -> int:
         """Return the number of elements of parameters in this rank's memory."""
-        return sharded.elements(self._own(self._kept))
+        return sum(parameter.numel() for parameter in self._own(self._kept))
+
+
+def part_of(model: nn.Module, kept: Set[str], layers: range) -> nn.Module:
+    """Return ``model`` with some of its layers, by their numbers, and of its other parameters those
+    ``kept``, by name. What it has it shares with the model."""
+    part = _pruned(model, {name for name in kept if not name.startswith("layers.")})
+    chain: Any = model.layers
+    part.layers = nn.ModuleDict({str(number): chain[number] for number in layers})
+    return part
+
+
+def _pruned(module: nn.Module, kept: Set[str], prefix: str = "") -> nn.Module:
+    names = {f"{prefix}{name}" for name, _ in module.named_parameters()}
+    if names <= kept:
+        return module
+    part = copy.copy(module)
+    part._parameters = {
+        name: parameter
+        for name, parameter in module._parameters.items()
+        if parameter is None or f"{prefix}{name}" in kept
+    }
+    part._modules = {
+        name: None if child is None else _pruned(child, kept, f"{prefix}{name}.")
+        for name, child in module._modules.items()
+    }
+    return part
+
+
+def register(model: nn.Module, name: str, parameter: nn.Parameter) -> None:
+    """Replace the parameter of this ``name`` in the model by ``parameter``."""
+    module, _, leaf = name.rpartition(".")
+    model.get_submodule(module).register_parameter(leaf, parameter)
+
+
+def require_schedule(ranks: int, interleaved: bool, micro_steps: int) -> None:
+    """Raise :class:`Unsupported` where PyTorch has no schedule of so many micro-steps."""
+    if interleaved:
+        rounds = max(1, micro_steps // ranks)
+        if micro_steps % rounds:
+            raise Unsupported(
+                f"interleaved 1F1B of {ranks} ranks takes a multiple of {rounds} micro-steps here, "
+                f"not {micro_steps}"
+            )
+    elif 1 < micro_steps < ranks:
+        raise Unsupported(
+            f"1F1B takes at least as many micro-steps as there are stages, {ranks}, or a single "
+            f"one, not {micro_steps}"
+        )
+
+
+def spans_of(layers: int, stages: int, ranks: int) -> List[range]:
+    """Return the layers of each stage, as even as can be. What is left over goes to the stages
+    between the first and the last, which have embeddings and head, then to the first. Raises
+    :class:`Unsupported` where one between them would have none, or a rank."""
+    each, over = divmod(layers, stages)
+    if layers < max(ranks, stages - 2):
+        raise Unsupported(f"{layers} layers cannot be divided into {stages} stages")
+    sizes = [each] * stages
+    for number in [*range(1, stages - 1), 0, stages - 1][:over]:
+        sizes[number] += 1
+    ends = [sum(sizes[: number + 1]) for number in range(stages)]
+    return [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]

@@ -116,23 +116,6 @@ def _default_generator(device: torch.device) -> torch.Generator:
     return generator
 
 
-def by_mesh(parameters: Iterable[nn.Parameter]) -> List[List[nn.Parameter]]:
-    """Group parameters by device mesh, so that one operation can take all tensors of a group."""
-    groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)
-    for parameter in parameters:
-        groups[parameter.device_mesh if isinstance(parameter, DTensor) else None].append(parameter)
-    return list(groups.values())
-
-
-def squared_norm(groups: Sequence[Sequence[nn.Parameter]]) -> Tensor:
-    """Return the squared norm of the gradients of parameters in ``groups``, see :func:`by_mesh`."""
-    norms = [
-        nn.utils.get_total_norm([p.grad for p in group if p.grad is not None]) for group in groups
-    ]
-    whole = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
-    return torch.stack(whole).square().sum()
-
-
 def add_up_parts(parameters: Iterable[nn.Parameter], group: Any) -> None:
     """All-reduce the gradients of normalisations, of which each rank of ``group`` has the sum over
     its part of the sequence."""
@@ -160,13 +143,10 @@ def local_part(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def elements(parameters: Iterable[nn.Parameter]) -> int:
-    """Return the number of elements of ``parameters`` in this rank's memory."""
-    return sum(local_part(p).numel() for p in parameters)
-
-
 class Sharding:
     """A model sharded among the ranks of ``layout``."""
+
+    WHOLE = Whole
 
     def __init__(self, layout: Layout, device: torch.device) -> None:
         self._device = device
@@ -202,28 +182,29 @@ class Sharding:
         return {**self._sizes, "sequence_parallel": TENSOR in self._sizes}
 
     def groups(self) -> List[List[nn.Parameter]]:
-        """Return the parameters, as an optimizer takes them."""
-        return by_mesh(self._model.parameters())
+        """Return the parameters by device mesh: one operation can take all tensors of a group."""
+        groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)
+        for p in self._model.parameters():
+            groups[p.device_mesh if isinstance(p, DTensor) else None].append(p)
+        return list(groups.values())
 
-    def summed_up(self, differentiate: Callable[[], Tensor]) -> Callable[[], Tensor]:
-        """Return ``differentiate``, and behind it the sums of gradients that are parts, and without
-        FSDP the averages over those with samples of their own."""
-        replicas = 1 if FSDP in self._sizes else self._sizes.get(DATA, 1)
-
-        def run() -> Tensor:
-            value = differentiate()
-            if TENSOR in self._sizes:
-                add_up_parts(self._model.parameters(), self._mesh.get_group(TENSOR))
-            if replicas > 1:
-                average(self._model.parameters(), self._mesh.get_group(DATA), replicas)
-            return value
-
-        return run
+    def add_up(self) -> None:
+        """Add up gradients that are parts, and without FSDP average them over those with samples of
+        their own."""
+        if TENSOR in self._sizes:
+            add_up_parts(self._model.parameters(), self._mesh.get_group(TENSOR))
+        if FSDP not in self._sizes and DATA in self._sizes:
+            average(self._model.parameters(), self._mesh.get_group(DATA), self._sizes[DATA])
 
     def clip(self, largest: float) -> None:
         """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
         groups = self.groups()
-        total = squared_norm(groups).sqrt()
+        norms = [
+            nn.utils.get_total_norm([p.grad for p in group if p.grad is not None])
+            for group in groups
+        ]
+        whole = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
+        total = torch.stack(whole).square().sum().sqrt()
         for group in groups:
             nn.utils.clip_grads_with_norm_(group, largest, total)
 
@@ -255,7 +236,7 @@ class Sharding:
 
     def held(self) -> int:
         """Return the number of elements of parameters in this rank's memory."""
-        return elements(self._model.parameters())
+        return sum(local_part(p).numel() for p in self._model.parameters())
 
 
 def _is_partial(gradient: Optional[Tensor]) -> bool:
@@ -279,12 +260,10 @@ def share_layers(
     mesh: DeviceMesh,
     sequence_length: int,
     device: torch.device,
-    has: Callable[[int], bool] = lambda _: True,
 ) -> Dict[str, Tensor]:
     """Cut the layers of ``model`` by columns and rows, and share the sequence out between them.
     Returns, by parameter, the order that rows were brought into. ``device``: on which layers are
-    computed; ``has``: whether this rank has the layer of a number; those that it does not have are
-    left as they are."""
+    computed."""
     ranks, randomness = mesh.size(), OwnRandomness(device)
     orders: Dict[str, Tensor] = {}
     if sequence_length % ranks:
@@ -296,8 +275,6 @@ def share_layers(
         if not layers or not isinstance(layers[0], definition.LAYER):
             continue
         for number, layer in enumerate(layers):
-            if not has(number):
-                continue
             _require_multiples(layer, definition, ranks)
             stacked = definition.share_heads(layer, ranks)
             for name, heads in stacked.items():
@@ -313,9 +290,8 @@ def share_layers(
         leaving = PrepareModuleOutput(
             output_layouts=Shard(SEQUENCE), desired_output_layouts=Replicate()
         )
-        for number, style in ((0, entering), (len(layers) - 1, leaving)):
-            if has(number):
-                parallelize_module(layers[number], mesh, style)
+        parallelize_module(layers[0], mesh, entering)
+        parallelize_module(layers[-1], mesh, leaving)
     return orders
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Metric, Workload
@@ -27,8 +27,12 @@ class ModelKernels(Sweep):
 
     needs = LayerOperations
     parameters = blocks.parameters("a pass of a shape")
-    #: Module of this package with ``operands``, ``check``, ``at`` and ``operations`` of the layer.
-    layers: Any
+    #: Functions of a layer's shape: its operations forward, float32 operands, the point of a run
+    #: that has it so many times, and the check of a framework's results.
+    operations: Callable[[Any], int]
+    operands: Callable[[Any, Any], Sequence[Any]]
+    at: Callable[[Any, int], Mapping[str, Any]]
+    check_results: Callable[[Any, Sequence[Any], Sequence[Any], str, Any], float]
     #: Reason for models without such layers.
     lacking: str
 
@@ -38,13 +42,13 @@ class ModelKernels(Sweep):
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         shapes = self.shapes(workload)
-        return [GridPoint(self.layers.at(shape, times), shape) for shape, times in shapes.items()]
+        return [GridPoint(self.at(shape, times), shape) for shape, times in shapes.items()]
 
     def figures(self, workload: Workload, subject: Any) -> Dict[str, PointFigure]:
         named = {}
         for direction, cost in COST.items():
             part = {"pass": direction}
-            rate = per_second(1e-12 * cost * self.layers.operations(subject))
+            rate = per_second(1e-12 * cost * self.operations(subject))
             named[f"{direction}_rate"] = PointFigure("TFLOP/s", "higher", "min", rate, part)
             named[f"{direction}_time"] = PointFigure("us", "lower", "max", scaled(1e6), part)
         return named
@@ -54,7 +58,7 @@ class ModelKernels(Sweep):
         each alone. The slowest device counts."""
         points = self.grid(workload)
         total: float = sum(
-            sum(COST.values()) * at["times"] * self.layers.operations(shape) for at, shape in points
+            sum(COST.values()) * at["times"] * self.operations(shape) for at, shape in points
         )
 
         def seconds(*directions: str, rank: Mapping[str, Any]) -> float:
@@ -90,12 +94,12 @@ class ModelKernels(Sweep):
         context.fields["matmul_dtypes"] = check_matmuls(workload.case.precision, self._dtypes)
 
     def run(self, context: Context, subject: Any) -> Iterator[Block]:
-        arrays = self.layers.operands(subject, self._random)
+        arrays = self.operands(subject, self._random)
         kernels = context.adapter.forward_backward(subject, arrays)
         dtype = rounding.ran_in(context, kernels.forward.dtype)
         self._dtypes[dtype] = self._dtypes.get(dtype, 0) + 1
         taken = [blocks.measure(context, kernel) for kernel in kernels]
         results = [kernels.forward.result(), *kernels.backward.result()]
-        error = self.layers.check(subject, arrays, results, dtype, self._random)
+        error = self.check_results(subject, arrays, results, dtype, self._random)
         for direction, timing in zip(COST, taken):
             yield {"part": {"pass": direction}, **timing, "error": error}

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
-from core import bounded
-from framebench.features.formats import source
 from framebench.records.record_sets import RecordsError
 
 from . import samples
@@ -42,27 +39,6 @@ def test_files_of_two_configurations_are_two_cases(tmp_path: Path) -> None:
     other = samples.mllog().replace("448", "896")
     runs, _ = imported("mllog", {"a.log": samples.mllog(), "b.log": other}, tmp_path)
     assert len(values_by_case(runs, "time_to_train")) == 2
-
-
-@pytest.mark.parametrize(("name", "suffix"), [("mllog", ".log"), ("superbench", ".jsonl")])
-def test_a_compressed_file_is_read_as_the_file(name: str, suffix: str, tmp_path: Path) -> None:
-    text = samples.ALL[name]()
-    runs, _ = imported(name, {f"given{suffix}.gz": gzip.compress(text.encode())}, tmp_path)
-    plain = brought(name, text, tmp_path, at="plain").runs
-    assert [run.metrics for run in runs] == [run.metrics for run in plain]
-
-
-def test_a_file_that_unpacks_beyond_bounds_or_is_damaged_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "given.log.gz"
-    file.write_bytes(gzip.compress(b" " * 10_000))
-    monkeypatch.setattr(bounded, "LARGEST_FILE", 5_000)
-    with pytest.raises(source.FormatError, match="unpacks to more than 5000 bytes"):
-        [*source.ImportedFile(file).lines()]
-    file.write_bytes(gzip.compress(samples.mllog().encode())[:-9])
-    with pytest.raises(source.FormatError, match="is no complete gzip file"):
-        [*source.ImportedFile(file).lines()]
 
 
 @pytest.mark.parametrize("held", ["tables/fastest.csv", "report.html", "runs/r1.json"])

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.features.formats import transfer
 from framebench.features.formats.names import names_of
-from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError
 
 from . import samples
@@ -109,26 +107,10 @@ def logged(step: Any, **data: Any) -> str:
     return f"0: DLLL {json.dumps({'type': 'LOG', 'step': step, 'data': data})}\n"
 
 
-def test_of_a_dllogger_log_without_a_summary_steps_are_taken(tmp_path: Path) -> None:
-    text = "".join(
-        logged([0, at], **{"train_step_timing in s": time, "lr": 0.1, "ips": 100 * time})
-        for at, time in enumerate((90.0, 9.2, 9.25, 9.4))
-    ) + logged([0], ips=1.0)
-    file = tmp_path / "given.json"
-    file.write_text(text)
-    said = transfer.import_files("dllogger", file, tmp_path / "results")
-    actual = record_sets.load(tmp_path / "results" / "runs")
-    taken = {run.metrics[0][:4] for run in actual.runs}
-    assert taken == {
-        ("train_step_timing in s", 9.25, "s", "lower"),
-        ("ips", 925.0, "", "higher"),
-    }
-    assert {run.case.parameters for run in actual.runs} == {(("aggregate", "median of steps"),)}
-    assert "not taken: lr: of a log without a summary only times and rates are taken" in said
-
-
 def test_a_dllogger_log_without_any_figure_says_what_it_has(tmp_path: Path) -> None:
-    with pytest.raises(RecordsError, match=r"no figure of known direction.*it has lr") as error:
+    with pytest.raises(
+        RecordsError, match=r"no summary with a figure of known direction; it has lr"
+    ) as error:
         brought("dllogger", logged(1, lr=0.1), tmp_path)
     assert "did not end" not in str(error.value)
 
@@ -142,12 +124,13 @@ def test_dllogger_logs_of_two_configurations_are_two_cases(tmp_path: Path) -> No
     assert values_by_case(runs, "throughput") == [[1.0, 2.0], [3.0]]
 
 
-def test_a_dllogger_log_that_was_appended_to_has_two_runs(tmp_path: Path) -> None:
+def test_a_log_of_several_runs_is_refused(tmp_path: Path) -> None:
     text = "".join(
         logged("PARAMETER", batch_size=8) + logged([], throughput=rate) for rate in (1.0, 2.0)
     )
-    actual = brought("dllogger", text, tmp_path)
-    assert [run.figure for run in actual.runs] == [1.0, 2.0]
+    for name, given in (("dllogger", text), ("mllog", mllog(10.0) + "\n" + mllog(11.0))):
+        with pytest.raises(RecordsError, match="allowed: the log of one run"):
+            brought(name, given, tmp_path)
 
 
 # ---- all ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from framebench.comparison import gate
+from framebench.commands.exit_status import NotPassed
 from framebench.features.node_health import command as node_health
 from framebench.features.node_health import figures, judging, rules
 from framebench.features.node_health.judging import JudgedNode
@@ -185,14 +185,14 @@ def test_bad_nodes_make_no_baseline() -> None:
 @pytest.mark.parametrize(
     ("nodes", "fail_on", "status"),
     [
-        (four(n3=SLOW), 0.05, gate.REGRESSION),
+        (four(n3=SLOW), 0.05, node_health.SLOW_NODE),
         (four(n3=SLOW), 0.6, 0),  # not shown to be that large
         (four(n3=SLOW), None, 0),
-        (four(n3=SLOW, n1=[None] * 5), 0.05, gate.REGRESSION),
-        (four(n1=[None] * 5), 0.05, gate.LOST),
+        (four(n3=SLOW, n1=[None] * 5), 0.05, node_health.SLOW_NODE),
+        (four(n1=[None] * 5), 0.05, node_health.FAILED_NODE),
         (four(), 0.05, 0),
-        ({"memory/triad": {"n1": HEALTHY}}, 0.05, gate.NOTHING),
-        ({}, None, gate.NOTHING),
+        ({"memory/triad": {"n1": HEALTHY}}, 0.05, node_health.NOTHING),
+        ({}, None, node_health.NOTHING),
     ],
 )
 def test_the_exit_status_says_what_is_worst(
@@ -200,7 +200,7 @@ def test_the_exit_status_says_what_is_worst(
 ) -> None:
     judged = list(judge(runs_of(nodes)).values())
     if status:
-        with pytest.raises(gate.NotPassed) as error:
+        with pytest.raises(NotPassed) as error:
             node_health.check(judged, fail_on)
         assert error.value.status == status
     else:

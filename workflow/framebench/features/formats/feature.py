@@ -31,9 +31,9 @@ def _import(options: argparse.Namespace) -> None:
 
 
 def _print_formats(options: argparse.Namespace) -> None:
-    from . import page
+    from . import registry
 
-    print(page.text(), end="")
+    print(registry.tables_text(), end="")
 
 
 def _add_commands(commands: Any) -> None:

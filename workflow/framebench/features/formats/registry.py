@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -10,6 +10,10 @@ from pkgutil import iter_modules
 from ...config.validation import ConfigError, did_you_mean
 from . import declared
 from .format import Format
+
+#: Columns of the tables in docs/formats.md.
+OUT = ("format", "file", "written for", "content", "flags", "left out")
+IN = ("format", "file", "written by", "imported", "not imported", "missing in its files")
 
 
 @cache
@@ -40,3 +44,28 @@ def _chosen(name: str | None, formats: Mapping[str, Format]) -> Format:
         return formats[name]
     shown = "nothing" if name is None else f"'{name}'{did_you_mean(name, formats)}"
     raise ConfigError(f"--format: found {shown}; allowed: {', '.join(formats)}")
+
+
+def tables_text() -> str:
+    """Return the tables of export and import formats in Markdown, each below its heading."""
+    forms = known().values()
+    out = [
+        (f"`{form.name}`", f"`{form.suffix}`", form.tool, form.holds, form.flags, form.lost)
+        for form in forms
+        if form.write
+    ]
+    read = [
+        (f"`{form.name}`", _files(form), form.tool, form.taken, form.not_taken, form.missing)
+        for form in forms
+        if form.read
+    ]
+    return f"### Out\n\n{_table(OUT, out)}\n### In\n\n{_table(IN, read)}"
+
+
+def _files(form: Format) -> str:
+    return ", ".join(f"`{suffix}`" for suffix in (form.suffix, *form.others))
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
 import json
 import math
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -115,11 +112,9 @@ class ImportedFile:
 
     @cached_property
     def content(self) -> bytes:
-        """Content of the file, decompressed if it is a gzip file."""
+        """Content of the file."""
         try:
-            content = bounded.read_bytes(self.path)
-            content = _unpacked(content) if content.startswith(_GZIP) else content
-            return content.removeprefix(codecs.BOM_UTF8)
+            return bounded.read_bytes(self.path).removeprefix(codecs.BOM_UTF8)
         except (OSError, ValueError) as error:
             self.refuse(cause(error))
 
@@ -136,35 +131,18 @@ class ImportedFile:
         vars(self).pop("content", None)
 
 
-#: First bytes of a gzip file.
-_GZIP = b"\x1f\x8b"
-
-
-def _unpacked(packed: bytes) -> bytes:
-    """Return decompressed gzip data.
-
-    Raises ValueError for damaged data and for more than LARGEST_FILE bytes."""
-    limit = bounded.LARGEST_FILE
-    try:
-        content = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(limit + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"is no complete gzip file ({error})") from error
-    if len(content) > limit:
-        raise ValueError(f"unpacks to more than {limit} bytes; allowed: at most {limit}")
-    return content
-
-
 def sources(path: Path, suffixes: Sequence[str]) -> list[ImportedFile]:
     """Return the file at ``path``, or the files below it with one of ``suffixes``, sorted.
 
-    Each suffix may be followed by .gz. Raises FormatError for a folder without such a file."""
+    Raises FormatError for a folder without such a file."""
     if not path.is_dir():
         return [ImportedFile(path)]
-    endings = tuple(f"{suffix}{packed}" for suffix in suffixes for packed in ("", ".gz"))
     files = sorted(
         file
         for file in path.rglob("*")
-        if not file.is_dir() and file.name.endswith(endings) and not file.name.startswith(".")
+        if not file.is_dir()
+        and file.name.endswith(tuple(suffixes))
+        and not file.name.startswith(".")
     )
     if not files:
         raise FormatError(f"import: {path}: holds no file that ends with {' or '.join(suffixes)}")

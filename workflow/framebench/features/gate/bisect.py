@@ -19,18 +19,15 @@ from ...config.arguments import share
 from ...config.settings import Settings
 from ...config.validation import ConfigError
 from ...files import temporary
-from ...files.whole_files import write_together
 from ...machine import local
 from ...records.run import RecordsError
 from ...runs.snakemake_calls import settings_of
-from ...tables import frames
 from ...tables.results import CaseResults
 from . import command as gate
 from . import measuring, sides, versions
 from .bisection import (
     OPEN,
     SKIPPED,
-    TABLE,
     UNCHANGED,
     BisectStep,
     halfway,
@@ -104,7 +101,7 @@ def _bisect(options: argparse.Namespace) -> int:
     def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
         return _measured(found, str(case), plan, version, margin, slower)
 
-    return bisect(found.names, measured, options.margin, options.results)
+    return bisect(found.names, measured, options.margin)
 
 
 def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
@@ -125,7 +122,6 @@ def bisect(
     names: Sequence[str],
     measured: Callable[[str, float, bool | None], BisectStep],
     margin: float,
-    folder: Path,
 ) -> int:
     """Measure versions until the search ends. Returns the exit status.
 
@@ -136,8 +132,6 @@ def bisect(
     while now.following is not None:
         step = measured(names[now.following], limit, slower)
         steps[now.following] = step
-        rows = [each.row for each in steps.values()]
-        write_together(frames.files({TABLE: frames.frame(TABLE, rows)}, folder / "tables"))
         print(f"\n{step}\n", flush=True)
         if step.state == OPEN:
             print(f"cannot tell of {step}")
@@ -157,7 +151,6 @@ def bisect(
     begins = "changed in" if skipped else "first changed in"
     print(begins, " or ".join([*skipped, str(steps[now.high])]))
     print(f"last without the change: {steps.get(now.low, names[0])}")
-    print(f"table: {folder / 'tables' / 'bisect.csv'}")
     return UNDECIDED if skipped else FOUND
 
 

@@ -14,42 +14,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...records.run import RecordsError
-from ...tables.columns import (
-    NUMBER,
-    TEXT,
-    THOUSANDTHS,
-    WHOLE,
-    Column,
-    Row,
-    interval,
-    interval_cells,
-)
 from ...tables.results import CaseResults
-from ...tables.table import Table
 from . import decisions
 
 CHANGED, UNCHANGED, SKIPPED, OPEN = "changed", "not changed", "skipped", "cannot tell"
-
-TABLE = Table(
-    name="bisect",
-    title="Bisection",
-    explanation="Each version that was looked at over the good one, in pairs; above 1 is better.",
-    columns=(
-        Column("version", TEXT, "of the package or model"),
-        Column(
-            "verdict", TEXT,
-            "`changed` by more than the margin, `not changed`, `cannot tell`, or `skipped`",
-        ),
-        Column("ratio", NUMBER, "over the good version", form=THOUSANDTHS),
-        *interval("ratio", "the ratio", form=THOUSANDTHS),
-        Column("pairs", WHOLE, "pairs that were compared"),
-        Column("moved", TEXT, "other packages whose version differs from the good one"),
-        Column("reason", TEXT, "why a version was skipped, or cannot be told"),
-    ),
-    keys=("version",),
-    axes=(),
-    empty="No version was looked at.",
-)  # fmt: skip
 
 
 class BisectState(NamedTuple):
@@ -88,19 +56,6 @@ class BisectStep:
     pairs: int = 0
     needed: int | None = None
     moved: str = ""
-
-    @property
-    def row(self) -> Row:
-        """Return the row of the table."""
-        return {
-            "version": self.version,
-            "verdict": self.state,
-            "ratio": self.ratio,
-            **interval_cells("ratio", self.interval),
-            "pairs": self.pairs,
-            "moved": self.moved,
-            "reason": self.reason,
-        }
 
     def __str__(self) -> str:
         """Return ``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""

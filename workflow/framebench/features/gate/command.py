@@ -129,13 +129,7 @@ def run_gate(options: argparse.Namespace) -> int:
             "none, or two variants"
         )
     is_measured = not isinstance(base, RecordsSide)
-    commits = ""
-    if isinstance(base, ModelSide) and isinstance(candidate, ModelSide):
-        both = [side.commit for side in (base, candidate)]
-        commits = f"commits {both[0]} -> {both[1]}" if all(both) else ""
-    request = summary.GateRequest(
-        options.base, options.candidate, options.fail_on, is_measured, commits
-    )
+    request = summary.GateRequest(options.base, options.candidate, options.fail_on, is_measured)
     until_decided = {"margin": options.fail_on, "at_most": options.pairs}
     models = [own_model.name for own_model in settings.own_models]
     plan = Measuring(suite, until_decided, options.config, options.words, options.results, models)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def _written_tables() -> Sequence[Table]:
-    from . import bisection, decisions
+    from . import decisions
 
-    return bisection.TABLE, decisions.TABLE
+    return (decisions.TABLE,)
 
 
 FEATURE = Feature(
@@ -22,6 +22,6 @@ FEATURE = Feature(
         "bisect": Program("find the version that changed a figure", "gate.bisect"),
         "gate": Program("measure two sides in pairs, and decide", "gate.command"),
     },
-    table_names=("bisect", "gate"),
+    table_names=("gate",),
     written_tables=_written_tables,
 )

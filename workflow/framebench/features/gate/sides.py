@@ -46,18 +46,6 @@ class ModelSide:
     digest: str
     files: Mapping[str, bytes]
 
-    @property
-    def commit(self) -> str:
-        """Return the commit of the model; "" outside a repository. ``+``: with later changes."""
-        revision, separator, _ = self.text.partition(":")
-        above = Path(self.text).resolve().parents
-        folder = None if separator else above[len(Path(next(iter(self.files))).parts) - 1]
-        revision = revision if separator else "HEAD"
-        if not (commit := _git(folder, "rev-parse", "--short=10", revision)):
-            return ""
-        changes = "" if separator else _git(folder, "status", "--porcelain", "--", *self.files)
-        return f"{commit}+" if changes else commit
-
     def in_file(self, folder: Path) -> VariantSide:
         """Return the variant with this model, after writing its files to ``folder``."""
         for path, content in self.files.items():
@@ -73,15 +61,6 @@ class RecordsSide:
 
     text: str
     source: RecordSource
-
-
-def _git(folder: Path | None, *arguments: str) -> str:
-    """Return the output of git in a folder; "" if it fails."""
-    try:
-        ended = programs.run(["git", *arguments], cwd=folder)
-    except OSError:
-        return ""
-    return ended.stdout.strip() if ended.returncode == 0 else ""
 
 
 #: A side that is measured.

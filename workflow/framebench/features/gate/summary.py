@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from core.text import duration, printable
+from core.text import printable
 
 from ...cases.conditions import MODES
 from ...cases.names import topology_of
@@ -45,13 +45,12 @@ _LONGEST = 1200
 @dataclass(frozen=True)
 class GateRequest:
     """The comparison as requested. ``margin``: a fraction. ``measured``: whether the call measured;
-    then the summary says how to continue. ``commits``: of both sides, "" if unknown."""
+    then the summary says how to continue."""
 
     base: str
     candidate: str
     margin: float
     measured: bool
-    commits: str = ""
 
 
 def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> str:
@@ -116,10 +115,7 @@ def _xml(suite: ElementTree.Element) -> str:
 
 def _first(status: int, request: GateRequest) -> str:
     sides = f"{escape(request.candidate)} against {escape(request.base)}"
-    margin = f"margin {request.margin:.1%}"
-    return ", ".join(
-        filter(None, [f"**Framebench gate: {HEADINGS[status]}**: {sides}", margin, request.commits])
-    )
+    return f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {request.margin:.1%}"
 
 
 def _counts(decisions: Sequence[Decision]) -> str:
@@ -163,10 +159,7 @@ def _then(decisions: Sequence[Decision], status: int, request: GateRequest) -> l
         needed = [decision.needed for decision in counts[CANNOT_TELL]]
         present = [number for number in needed if number is not None]
         if present and request.measured:
-            lines.append(
-                f"To decide: the same command with at least `--pairs {max(present)}`"
-                f"{_time_for(counts[CANNOT_TELL])}."
-            )
+            lines.append(f"To decide: the same command with at least `--pairs {max(present)}`.")
         elif present:
             lines.append(f"To decide: {max(present)} pairs, measured by the gate itself.")
         if None in needed:
@@ -184,20 +177,6 @@ def _figures(decision: Decision, request: GateRequest) -> str:
     flags = _flags(decision)
     parts += [f"margin {request.margin:.1%}", decision.reason, flags and f"flags: {flags}"]
     return printable("; ".join(filter(None, parts)))
-
-
-def _time_for(open_cases: Sequence[Decision]) -> str:
-    """Return how long the missing pairs of undecided cases take; "" if that is unknown."""
-    seconds = 0.0
-    for decision in open_cases:
-        took = [
-            [run.wall_seconds for run in side.ok if run.wall_seconds]
-            for side in decision.matched.both or ()
-        ]
-        if decision.needed and took and all(took):
-            missing = decision.needed - (decision.bounds.pairs if decision.bounds else 0)
-            seconds += max(0, missing) * sum(map(median, took))
-    return f", about {duration(seconds)} more" if seconds else ""
 
 
 def _step_times(decision: Decision) -> str:

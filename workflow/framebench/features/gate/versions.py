@@ -16,7 +16,7 @@ from ...cases import fitting
 from ...config.catalog import Catalog
 from ...config.settings import Settings
 from ...config.validation import ConfigError, did_you_mean
-from ...environments import added_packages, hashes, locking, other_version, software
+from ...environments import added_packages, hashes, locking, software
 from ...environments.venvs import EnvironmentFile, read_environment_file
 from ...files.locks import LockError
 from ...files.whole_files import write_whole
@@ -69,7 +69,7 @@ def package_versions(
         return VariantSide(found.path.stem, environments, found.digest)
 
     def about(version: str) -> str:
-        moved = other_version.moved(file(names[0]), file(version))
+        moved = locking.changes(file(names[0]), file(version))
         return "; ".join(f"{name} {change}" for name, change in moved.items() if name != package)
 
     return Versions(package, names, side, about)
@@ -97,7 +97,7 @@ def _built(
     path = folder / "environments" / f"{package}-{version}.yaml"
     try:
         if not path.is_file():
-            other_version.derive(own, package, version, path)
+            locking.with_version(own, package, version, path)
         hashed = settings.require_hashes
         if hashed and not hashes.are_there(path):
             if exempt := hashes.exemption(own.path):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...comparison import gate
+from ...commands.exit_status import NotPassed
 from ...files.whole_files import write_together
 from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
@@ -15,8 +15,8 @@ from . import figures, judging, tables
 from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
 from .rules import Health
 
-#: Names of the exit statuses.
-_NAMES = {gate.REGRESSION: "slow node", gate.LOST: "failed node", gate.NOTHING: "cannot tell"}
+#: Exit statuses: a slow node, a failed one, and none that can be judged.
+SLOW_NODE, FAILED_NODE, NOTHING = 3, 4, 5
 
 #: File in ``tables`` with the repeats of all nodes that are not named.
 BASELINE = "node_baseline.json"
@@ -41,21 +41,21 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
 
 
 def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
-    """Raise :class:`gate.NotPassed` if there is no node or, with ``fail_on``, if a node is bad.
+    """Raise NotPassed if there is no node or, with ``fail_on``, if a node is bad.
     ``fail_on``, a fraction: these fail, in this order: a node that is shown to be slower by more
     than that, a failed node, only undecided nodes."""
     if not nodes:
-        raise gate.NotPassed(gate.NOTHING, "no run was asked for a node by its name", _NAMES)
+        raise NotPassed(NOTHING, "cannot tell: no run was asked for a node by its name")
     if fail_on is None:
         return
     slow = [node.name for node in nodes if _is_slow(node, fail_on)]
     if slow:
-        raise gate.NotPassed(gate.REGRESSION, _counted(slow, nodes, "are slower"), _NAMES)
+        raise NotPassed(SLOW_NODE, f"slow node: {_counted(slow, nodes, 'are slower')}")
     failed = [node.name for node in nodes if node.verdict == FAILED]
     if failed:
-        raise gate.NotPassed(gate.LOST, _counted(failed, nodes, "have failed"), _NAMES)
+        raise NotPassed(FAILED_NODE, f"failed node: {_counted(failed, nodes, 'have failed')}")
     if all(node.verdict == CANNOT_TELL for node in nodes):
-        raise gate.NotPassed(gate.NOTHING, f"of none of {len(nodes)} nodes it can be told", _NAMES)
+        raise NotPassed(NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told")
 
 
 def _is_slow(node: JudgedNode, fail_on: float) -> bool:
@@ -75,7 +75,7 @@ def _counted(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> st
 
 def make(source: Path, results: Path, health: Health, fail_on: float | None) -> None:
     """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
-    ``source``. Prints the named nodes, then raises :class:`gate.NotPassed` if the check fails."""
+    ``source``. Prints the named nodes, then raises NotPassed if the check fails."""
     record_set = record_sets.load(source)
     for problem in record_set.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)

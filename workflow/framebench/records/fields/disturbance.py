@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from . import by_node
+from . import nodes
 
 FLAG = "disturbed"
 
@@ -55,7 +55,7 @@ def disturbed(record: Mapping[str, Any]) -> str:
     elsewhere is part of the conditions of such a run, and stays in the record.
     """
     reasons = []
-    for node, watch in by_node.parts(record, "watch"):
+    for node, watch in nodes.parts(record, "watch"):
         why = "; ".join((*_load(watch, _quiet(record)), *_host(watch), *_gpus(watch)))
         if why:
             reasons.append(f"node {node}: {why}" if node else why)

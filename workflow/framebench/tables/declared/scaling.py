@@ -134,7 +134,7 @@ def _messages(run: Run) -> int | None:
 
 def _rate(run: Run) -> float | None:
     """Return the GB/s of the all-reduces of a training; None if they were not timed."""
-    return run.all_reduce.gbytes_per_second if run.all_reduce and _is_training(run) else None
+    return run.all_reduce_rate if _is_training(run) else None
 
 
 def _bus_rate(run: Run) -> float | None:

@@ -71,7 +71,7 @@ def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
 
 
 #: Median seconds of build and first step.
-_start_seconds = over_runs(lambda run: run.phases and run.phases.build + run.phases.first_step)
+_start_seconds = over_runs(lambda run: run.start_seconds)
 
 
 def _why_refused(base: CaseResult) -> str:

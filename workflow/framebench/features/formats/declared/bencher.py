@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
-from ..case_notes import not_measured
-from ..format import ExportedFile, Format, Results
+from ..format import ExportedFile, Format, Results, not_measured
 
 #: Suffix that Bencher removes from a benchmark's name and that silences its alerts.
 IGNORED = "-bencher-ignore"

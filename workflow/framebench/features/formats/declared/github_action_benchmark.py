@@ -8,8 +8,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-from ..case_notes import not_measured, notes
-from ..format import ExportedFile, Format, Results
+from ..format import ExportedFile, Format, Results, not_measured, notes
 
 #: Name of the tool by direction.
 TOOLS = {"higher": "customBiggerIsBetter", "lower": "customSmallerIsBetter"}

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 from ....cases.conditions import series_of_model
 from ....tables.results import CaseResult
-from ..case_notes import not_measured
-from ..format import ExportedFile, Format, Results
+from ..format import ExportedFile, Format, Results, not_measured
 
 _FLAG = "Quality flags of the figure with the same labels."
 _REPEATS = "Repeats of the case by status."

@@ -10,8 +10,7 @@ import pandas as pd
 
 from ....records.run import Run
 from ....tables.results import CaseResult
-from ..case_notes import flags
-from ..format import ExportedFile, Format, Results
+from ..format import ExportedFile, Format, Results, flags
 
 #: Writes a case: its name, itself, and the seconds of each step by repeat.
 Written = Callable[[str, CaseResult, Sequence[Sequence[float]]], list[dict[str, Any]]]

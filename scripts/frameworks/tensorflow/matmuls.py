@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Set
+from typing import Any, Dict, Iterable, Iterator, List, Set
 
 import tensorflow as tf
 from harness.adapter import ExecutedMatmul
@@ -56,48 +56,6 @@ def result_dtypes(function: Any) -> Dict[str, int]:
                 name = tf.as_dtype(kind).name
                 counts[name] = counts.get(name, 0) + 1
     return counts
-
-
-def each_matmul(function: Any) -> List[ExecutedMatmul]:
-    """Return the matmuls in a concrete function and in all that it calls, with multiply-adds where
-    they are known.
-
-    A matmul in a loop counts as often as it is computed, or once where the number of iterations
-    is not in the graph."""
-    return [
-        ExecutedMatmul(op.inputs[0].dtype.name, _known_multiply_adds(op))
-        for op in _executed(function.graph, MATMULS)
-    ]
-
-
-def _executed(
-    graph: tf.Graph, types: FrozenSet[str], repeated: bool = True
-) -> Iterator[tf.Operation]:
-    """Yield operations of ``types``, each as often as it is executed; without ``repeated`` once,
-    though it is in a loop."""
-    for op in graph.get_operations():
-        if op.type in types:
-            yield op
-        elif op.type in LOOPS | CALLS:
-            name = op.get_attr("body" if op.type in LOOPS else "f").name
-            inner = list(_executed(graph._get_function(name).graph, types, repeated))
-            yield from inner * (_known_steps(op) if repeated and op.type in LOOPS else 1)
-
-
-def _known_steps(loop: tf.Operation) -> int:
-    try:
-        return _steps(loop)
-    except ValueError:
-        return 1
-
-
-def _known_multiply_adds(matmul: tf.Operation) -> int:
-    if "Backprop" in matmul.type:  # of an input alone would be half of a backward pass
-        return 0
-    try:
-        return _multiply_adds(matmul)
-    except ValueError:
-        return 0
 
 
 def sized_matmuls(function: Any) -> List[ExecutedMatmul]:
@@ -188,13 +146,18 @@ def _einsum_multiply_adds(equation: str, shapes: List[Any]) -> int:
 def collective_bytes(function: Any) -> List[int]:
     """Return the bytes that each all-reduce in the graph of a concrete function sends; one in a
     loop counts once."""
-    sent = [op.inputs[0] for op in _executed(function.graph, COLLECTIVES, repeated=False)]
+    sent = [op.inputs[0] for op in _collectives(function.graph)]
     return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 
 
-def all_reduces(function: Any) -> int:
-    """Count the all-reduces of a concrete function; one in a loop counts as often as it is made."""
-    return sum(1 for _ in _executed(function.graph, COLLECTIVES))
+def _collectives(graph: tf.Graph) -> Iterator[tf.Operation]:
+    """Yield the all-reduces of a graph and of all that it calls."""
+    for op in graph.get_operations():
+        if op.type in COLLECTIVES:
+            yield op
+        elif op.type in LOOPS | CALLS:
+            name = op.get_attr("body" if op.type in LOOPS else "f").name
+            yield from _collectives(graph._get_function(name).graph)
 
 
 def xla_functions(function: Any) -> int:

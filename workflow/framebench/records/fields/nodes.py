@@ -1,11 +1,26 @@
-"""Energy of a run's timed region, and the measured parts of the machine."""
+"""Energy of a run, and whether others held the memory that it lacked, from all of its nodes.
+
+Standard library only, because it is also used between two attempts of a run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import by_node
+#: Least part of what a run may hold that others hold where a lack of memory is theirs, and largest
+#: part that the run itself has reached then.
+_OTHERS, _OWN = 0.25, 0.75
+
+
+def parts(record: Mapping[str, Any], part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield name and ``part`` (``watch`` or ``memory``) of each node that has it.
+
+    The name is "" for a run on a single node.
+    """
+    for node in record.get("nodes") or [{**record, "node": ""}]:
+        if node.get(part) is not None:
+            yield node["node"], node[part]
 
 
 def joules(record: Mapping[str, Any]) -> float | None:
@@ -24,7 +39,7 @@ def joules_per_sample(record: Mapping[str, Any]) -> float | None:
     return None if whole is None or not record["samples"] else whole / record["samples"]
 
 
-def sources(record: Mapping[str, Any]) -> str:
+def energy_sources(record: Mapping[str, Any]) -> str:
     """Return the kinds of energy sources on all nodes; "" without any.
 
     A processor's package includes its idle cores.
@@ -39,7 +54,7 @@ def sources(record: Mapping[str, Any]) -> str:
 
 def _read(record: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], dict[str, float]]]:
     """Yield each node's monitor data, and its joules by source, as far as read."""
-    for _, watch in by_node.parts(record, "watch"):
+    for _, watch in parts(record, "watch"):
         joules = watch["energy_joules"].items()
         yield watch, {name: float(value) for name, value in joules if value is not None}
 
@@ -50,3 +65,18 @@ def _has_idle_cores(watch: Mapping[str, Any]) -> bool:
     ``counted_cores`` are the run's cores and their sibling threads.
     """
     return len(watch["counted_cores"]) < (watch["machine_cores"] or 0)
+
+
+def crowded_out(record: Mapping[str, Any]) -> bool:
+    """Return whether on a node others held much of the memory, and the run clearly less than its
+    limit or, without one, than all; False for older records, which do not tell."""
+    return any(
+        memory.get("others_bytes", 0) > _OTHERS * _most(memory)
+        and memory["peak_bytes"] < _OWN * _most(memory)
+        for _, memory in parts(record, "memory")
+    )
+
+
+def _most(memory: Mapping[str, int]) -> int:
+    """Return the bytes that a run might hold."""
+    return memory["limit_bytes"] if "limit_bytes" in memory else memory["total_bytes"]

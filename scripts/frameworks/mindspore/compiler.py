@@ -18,7 +18,7 @@ class Programs:
     if ``is_compiled``.
 
     ``gradients`` also takes the factor of the loss, and is None without ``parameters``.
-    ``uncompiled_forward`` and ``uncompiled_gradients`` are never compiled."""
+    ``uncompiled_forward`` is never compiled."""
 
     def __init__(
         self,
@@ -40,12 +40,10 @@ class Programs:
             return loss if share == 1.0 else loss * share
 
         self.uncompiled_forward: Callable[[Any], Any] = forward
-        self.uncompiled_gradients: Any = None
+        self.forward: Callable[[Any], Any] = forward
+        self.gradients: Any = None
         if parameters:
-            self.uncompiled_gradients = mindspore.value_and_grad(
-                losses, None, [*parameters], has_aux=False
-            )
-        self.forward, self.gradients = self.uncompiled_forward, self.uncompiled_gradients
+            self.gradients = mindspore.value_and_grad(losses, None, [*parameters], has_aux=False)
         if is_compiled:
             self.forward = compiled(forward)
             if self.gradients:
