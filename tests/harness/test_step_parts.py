@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.records.fields import step_parts
+from framebench.records.fields import steps as step_parts
 from harness.measuring import after_window
 from harness.messages import report
 

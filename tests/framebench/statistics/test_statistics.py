@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from framebench.statistics import descriptive, intervals
-from framebench.statistics.ranks import average_ranks
+from framebench.statistics.signed_rank import average_ranks
 from framebench.statistics.verdicts import verdict
 from scipy import stats
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
-from framebench.records.fields.sample_work import SampleWork
-from framebench.records.fields.step_parts import StepParts
+from framebench.records.fields.steps import SampleWork, StepParts
 from framebench.records.run import Flag, Run
 from framebench.tables import frames, grouping
 from framebench.tables.declared.own_model import OWN_MODEL, sentences

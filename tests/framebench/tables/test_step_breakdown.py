@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.fields.step_parts import StepParts, step_parts_of
+from framebench.records.fields.steps import StepParts, step_parts_of
 from framebench.tables import frames
 from framebench.tables.declared.step_breakdown import DATA, STEP_BREAKDOWN
 from framebench.tables.grouping import group

@@ -29,10 +29,8 @@ from ..machine.identities import Identity, identity, same
 from .fields import flags, nodes
 from .fields.communication import all_reduce_rate, gradient_all_reduce_of
 from .fields.curves import curve_of
-from .fields.input_pipeline import input_pipeline_of
 from .fields.recomputed import recompute
-from .fields.sample_work import sample_work_of
-from .fields.step_parts import step_parts_of
+from .fields.steps import input_pipeline_of, sample_work_of, step_parts_of
 from .run import (
     NO_REASON,
     WAITED_APART,

@@ -15,9 +15,7 @@ from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .fields.communication import GradientAllReduce
 from .fields.curves import LearningCurve
-from .fields.input_pipeline import InputPipeline
-from .fields.sample_work import SampleWork
-from .fields.step_parts import StepParts
+from .fields.steps import InputPipeline, SampleWork, StepParts
 
 NO_REASON = "no reason given"
 

@@ -30,7 +30,7 @@ from ..cases.conditions import (
     input_axis,
 )
 from ..config.validation import show
-from ..files.text import from_cell, no_formula
+from ..files.text import cut, from_cell, no_formula
 from .run import NO_REASON, STATUSES, Flag, MetricValue, Problem, RecordsError, Run, cause, order
 
 COLUMNS = (
@@ -106,21 +106,18 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
     missing = [name for name in needed if name not in header]
     extra = [name for name in header if name not in (*needed, *OPTIONAL_COLUMNS)]
     twice = sorted({name for name in header if header.count(name) > 1})
-    found = [("missing", missing), ("not known", extra), ("there twice", twice)]
-    if any(names for _, names in found):
-        said = "; ".join(f"{what}: {_some(names)}" for what, names in found if names)
+    found = {"missing": missing, "not known": extra, "there twice": twice}
+    if any(found.values()):
+        said = "; ".join(
+            f"{what}: {cut(', '.join(map(repr, names)), 400)}"
+            for what, names in found.items()
+            if names
+        )
         raise RecordsError(
             f"records: {path}, line 1: wrong columns ({said}); allowed: "
             f"{','.join(COLUMNS)}, with {','.join(OF_METRIC)} in the place of {THROUGHPUT} for "
             f"figures of any kind, and, after them, {','.join(OPTIONAL_COLUMNS)}"
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first names as text, long ones cut at the end."""
-    most = 8
-    shown = [repr(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:most]]
-    return ", ".join([*shown, f"and {len(names) - most} more"] if len(names) > most else shown)
 
 
 def _run_of_row(header: Sequence[str], cells: Sequence[str], origin: str) -> Run:
@@ -142,9 +139,15 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
     """
     status = _one_of(row, "status", STATUSES) if row.get("status") else "ok"
     mode = _mode(row)
-    text, count = (_text, _count) if mode in MODES else (_text_or_none, _count_or_none)
-    # Tables with throughput state all of these; imported ones may not.
-    stated = _text_or_none if "metric" in row else _text
+    is_step = mode in MODES
+    is_stated = "metric" not in row  # tables with throughput state all of a case
+
+    def text(column: str, is_needed: bool = is_step) -> str:
+        return _text(row, column) if is_needed else row[column]
+
+    def count(column: str) -> int:
+        return _count(row, column) if is_step or row[column] else 0
+
     flags = row.get("flags", "").split()
     if wrong := [flag for flag in flags if not re.fullmatch("[a-z]+", flag)]:
         raise ValueError(
@@ -154,16 +157,16 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
     in_case = {field: known.pop(name) for name, field in observed.IN_CASE.items() if name in known}
     return Run(
         case=Case(
-            framework=text(row, "framework"),
-            framework_version=stated(row, "framework_version"),
+            framework=text("framework"),
+            framework_version=text("framework_version", is_stated),
             source=_text(row, "source"),
-            model=text(row, "model"),
+            model=text("model"),
             mode=mode,
-            precision=stated(row, "precision"),
-            compiler=stated(row, "compiler"),
-            nodes=count(row, "nodes"),
-            devices_per_node=count(row, "devices_per_node"),
-            batch_per_device=count(row, "batch_per_device"),
+            precision=text("precision", is_stated),
+            compiler=text("compiler", is_stated),
+            nodes=count("nodes"),
+            devices_per_node=count("devices_per_node"),
+            batch_per_device=count("batch_per_device"),
             parameters=_parameters(row, mode),
             # An unnamed pipeline counts as the native one.
             input=input_axis(mode, row["input_pipeline"] or NATIVE),
@@ -305,7 +308,7 @@ def _parameters(row: Mapping[str, str], mode: str) -> Parameters:
 
 def _metric(row: Mapping[str, str], status: str) -> MetricValue:
     if "metric" not in row:
-        return MetricValue(THROUGHPUT, _throughput(row, status), _text(row, "unit"))
+        return MetricValue(THROUGHPUT, _figure(row, status, THROUGHPUT, True), _text(row, "unit"))
     name = _text(row, "metric")
     better = _one_of(row, "better", BETTER) if row.get("better") else "higher"
     if row["mode"] in MODES:
@@ -315,20 +318,26 @@ def _metric(row: Mapping[str, str], status: str) -> MetricValue:
                 f"{row['mode']}; allowed: {THROUGHPUT}, of which higher is better; other figures "
                 "have a mode of their own"
             )
-        return MetricValue(name, _throughput(row, status, "value"), _text(row, "unit"))
-    return MetricValue(name, _value(row, status), row["unit"], better)
+        return MetricValue(name, _figure(row, status, "value", True), _text(row, "unit"))
+    return MetricValue(name, _figure(row, status, "value", False), row["unit"], better)
 
 
-def _value(row: Mapping[str, str], status: str) -> float | None:
-    """Return the value of a metric of any benchmark, which may be 0 or negative; None unless ok."""
-    text = row["value"]
+def _figure(row: Mapping[str, str], status: str, column: str, is_rate: bool) -> float | None:
+    """Return the figure of an ok row; None for another status, which must have none.
+    A rate is above 0."""
+    text = row[column]
     if status != "ok":
-        return _throughput(row, status, "value")
+        if text:
+            raise ValueError(
+                f"column {column}: found {show(text)} beside status {status}; allowed: nothing"
+            )
+        return None
     value = _number(text)
-    if not abs(value) <= LARGEST_RATE:
+    if not (1 / LARGEST_RATE if is_rate else -LARGEST_RATE) <= value <= LARGEST_RATE:
+        allowed = "a number above 0, up" if is_rate else "a number up"
         raise ValueError(
-            f"column value: found {show(text)} beside status ok; allowed: a number up to "
-            f"{LARGEST_RATE:g} (a run without a result has another status)"
+            f"column {column}: found {show(text)} beside status ok; allowed: {allowed} to "
+            f"{LARGEST_RATE:g} (a run without a result has another status, in a column `status`)"
         )
     return value
 
@@ -363,29 +372,3 @@ def _count(row: Mapping[str, str], column: str) -> int:
             f"{LARGEST_COUNT}"
         )
     return int(text)
-
-
-def _text_or_none(row: Mapping[str, str], column: str) -> str:
-    return row[column]
-
-
-def _count_or_none(row: Mapping[str, str], column: str) -> int:
-    return _count(row, column) if row[column] else 0
-
-
-def _throughput(row: Mapping[str, str], status: str, column: str = THROUGHPUT) -> float | None:
-    """Return the samples/s of an ok row; None for another status, which must have no value."""
-    text = row[column]
-    if status != "ok":
-        if text:
-            raise ValueError(
-                f"column {column}: found {show(text)} beside status {status}; allowed: nothing"
-            )
-        return None
-    value = _number(text)
-    if not (math.isfinite(value) and 1 / LARGEST_RATE <= value <= LARGEST_RATE):
-        raise ValueError(
-            f"column {column}: found {show(text)} beside status ok; allowed: a number above 0, up "
-            f"to {LARGEST_RATE:g} (a run without a result has another status, in a column `status`)"
-        )
-    return value

@@ -6,7 +6,7 @@ They show when a suite is incomplete. Kept in ``expected.json`` in the results.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,42 +105,26 @@ def _written(expected_case: ExpectedCase) -> dict[str, Any]:
 
 def _read(found: Any) -> ExpectedCase:
     """Return the expected case in a JSON value. Raises ValueError with the fault."""
-    if not isinstance(found, dict):
-        raise ValueError("a case is no mapping")
-    case, conditions = _mapping(found, "case"), _mapping(found, "conditions")
-    if {*case} != {*CASE, "parameters"} or not {*conditions} <= {*_USUAL}:
-        raise ValueError("a case has other keys than those of a case")
-    for name, value in case.items():
-        if name != "parameters" and not isinstance(value, int if name in _NUMBERS else str):
-            raise ValueError(f"{name}: found {value!r}")
-    for name, value in conditions.items():
-        if name != "further" and not isinstance(value, (str, int)):
-            raise ValueError(f"{name}: found {value!r}")
-    known = {**_USUAL, **conditions, "further": _parameters(conditions.get("further", []))}
-    in_case = {field: known.pop(name) for name, field in _IN_CASE.items()}
-    case |= {**in_case, "parameters": _parameters(case["parameters"])}
-    case["input"] = input_axis(case["mode"], known["input"])
-    return ExpectedCase(
-        str(found.get("suite", "")), str(found.get("folder", "")), Case(**case),
-        Conditions(**known), found.get("budgeted") is True, str(found.get("left_out", "")),
-    )  # fmt: skip
-
-
-def _mapping(found: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = found.get(name)
-    if not isinstance(value, dict):
-        raise ValueError(f"{name} of a case is no mapping")
-    return value
+    try:
+        case = {**found["case"], "parameters": _parameters(found["case"]["parameters"])}
+        known = {**_USUAL, **found["conditions"]}
+        known["further"] = _parameters(known["further"])
+        in_case = {field: known.pop(name) for name, field in _IN_CASE.items()}
+        case |= {**in_case, "input": input_axis(case["mode"], known["input"])}
+        expected = ExpectedCase(
+            str(found["suite"]), str(found["folder"]), Case(**case), Conditions(**known),
+            found.get("budgeted") is True, str(found.get("left_out", "")),
+        )  # fmt: skip
+        if not all(type(getattr(expected.case, name)) is int for name in _NUMBERS):
+            raise TypeError(f"{', '.join(_NUMBERS)} are no numbers")
+        hash(expected)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"has a case of another form ({error})") from error
+    return expected
 
 
 def _parameters(found: Any) -> tuple[tuple[str, Any], ...]:
-    if not isinstance(found, list):
-        raise ValueError("parameters of a case are no list")
-    for pair in found:
-        whole = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
-        if not whole or not isinstance(pair[1], (str, int, float, bool, type(None))):
-            raise ValueError(f"parameters: found {pair!r}")
-    return tuple((name, value) for name, value in found)
+    return tuple((str(name), value) for name, value in found)
 
 
 def unmeasured(cases: Sequence[ExpectedCase], folders: Iterable[str]) -> list[ExpectedCase]:

@@ -10,7 +10,7 @@ from core import axes
 from ...cases.conditions import KEYS, MODES
 from ...cases.names import topology
 from ...records.fields.flags import OWN
-from ...records.fields.step_parts import PARTS
+from ...records.fields.steps import PARTS
 from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
 from .. import contests, formatting

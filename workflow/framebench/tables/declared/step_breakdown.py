@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ...records.fields.step_parts import PARTS
+from ...records.fields.steps import PARTS
 from ...statistics import descriptive
 from ..columns import Row
 from ..results import CaseResult

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from core import precisions
 from core.parallelism import DATA
 
-from ...records.fields.sample_work import SampleWork
+from ...records.fields.steps import SampleWork
 from ...records.run import Run
 
 #: Values per parameter that an optimizer keeps.

@@ -1,0 +1,133 @@
+"""What a rank tells of its steps: their parts, their work, and where their batches came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...statistics.descriptive import median
+
+PARTS = ("forward", "backward", "all_reduce", "optimizer")
+
+
+@dataclass(frozen=True, slots=True)
+class StepParts:
+    """Step breakdown.
+
+    ``seconds``: medians over ``steps`` by part, in the order of a step; parts that a framework
+    fuses are joined by ``+``. Differences below the clock's resolution may be negative. ``how``:
+    how each part was timed. ``reason``: why there is no breakdown. ``forward_ends``: what ends the
+    forward pass, "" if unknown.
+    """
+
+    seconds: tuple[tuple[str, float], ...] = ()
+    steps: int = 0
+    how: str = ""
+    reason: str = ""
+    forward_ends: str = ""
+
+
+def step_parts_of(rank: Mapping[str, Any]) -> StepParts | None:
+    """Return the step breakdown of a rank; None if it was not requested.
+
+    1. A part's time is its median over the steps.
+    2. A part that was timed together with earlier parts is their difference.
+
+    Raises ValueError for parts that contradict each other.
+    """
+    breakdown = rank.get("step_breakdown")
+    if breakdown is None:
+        return None
+    if breakdown["reason"] or not breakdown["parts"]:
+        return StepParts(reason=breakdown["reason"] or "the framework told of no parts")
+    seconds: dict[str, float] = {}
+    how: list[str] = []
+    for entry in breakdown["parts"]:
+        name, contained = entry["part"], entry["contains"]
+        if not entry["seconds"] or not set(contained) <= set(seconds) or name in seconds:
+            raise ValueError(f"holds a step breakdown whose part {name} is not one of a step")
+        seconds[name] = median(entry["seconds"]) - sum(seconds[other] for other in contained)
+        how.append(f"{name} {_less(contained)}")
+    steps = min(len(entry["seconds"]) for entry in breakdown["parts"])
+    ends = next((str(part["ends"]) for part in breakdown["parts"] if part.get("ends")), "")
+    return StepParts(tuple(seconds.items()), steps, "; ".join(how), forward_ends=ends)
+
+
+def _less(contained: list[str]) -> str:
+    if not contained:
+        return "alone"
+    return f"as a pass until its end, less {', '.join(contained)}"
+
+
+class SampleWork(NamedTuple):
+    """Work of one sample.
+
+    ``multiply_adds``: of the forward pass; ``tokens``: of its sequence; None if unknown.
+    ``parameters``: trainable ones of the model; ``read_parameters``: those that a forward pass
+    reads at least."""
+
+    multiply_adds: float | None
+    tokens: int | None
+    parameters: int
+    read_parameters: int
+
+
+def sample_work_of(ranks: Sequence[Mapping[str, Any]]) -> SampleWork | None:
+    """Return the work of a sample; None for models of the project and in older records."""
+    for rank in ranks[:1]:
+        if work := rank.get("sample_work"):
+            parameters = int(rank["trainable_parameters"])
+            read = int(work["read_parameters"])
+            return SampleWork(work["multiply_adds"], work["tokens"], parameters, read)
+    return None
+
+
+class InputPipeline(NamedTuple):
+    """Input pipeline of a run.
+
+    ``compute``: samples/s of all ranks without input; ``loader``: samples/s of the loaders alone,
+    None without a loader. ``wait``, ``copy``: seconds of a median step of the slowest rank until
+    its batch is there, and until the copying call returns. ``skipped``: bad images that were left
+    out, None if no images were read.
+    """
+
+    compute: float
+    loader: float | None
+    wait: float
+    copy: float
+    skipped: int | None
+
+
+def input_pipeline_of(
+    record: Mapping[str, Any], rank: Mapping[str, Any], samples: int
+) -> InputPipeline | None:
+    """Return the input pipeline of a run; None if steps got no batches from the host.
+
+    ``rank``: the slowest; ``samples``: of a step of all ranks. Raises ValueError for missing times.
+    """
+    pipeline = rank.get("input_pipeline")
+    if pipeline is None:
+        return None
+    steps = pipeline["compute_step_seconds"]
+    if not steps or not pipeline["wait_seconds"] or not pipeline["copy_seconds"]:
+        raise ValueError("holds steps that were given batches, and not how long that took")
+    data_set = rank.get("data_set")
+    return InputPipeline(
+        compute=samples * len(steps) / sum(steps),
+        loader=_loader(record["ranks"]),
+        wait=median(pipeline["wait_seconds"]),
+        copy=median(pipeline["copy_seconds"]),
+        skipped=int(data_set["skipped"]) if data_set else None,
+    )
+
+
+def _loader(ranks: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the sum of the loaders' samples/s over all ranks; None if a rank has none."""
+    rates = []
+    for rank in ranks:
+        pipeline = rank.get("input_pipeline", {})
+        if not pipeline.get("loader_seconds"):
+            return None
+        rates.append(pipeline["loader_samples"] / pipeline["loader_seconds"])
+    return float(sum(rates))
