@@ -22,6 +22,8 @@ from harness.communication import (
     ALL_REDUCE,
     CollectiveOperation,
     MatmulCollective,
+    Overlapped,
+    Overlapping,
     ShardedMatmuls,
 )
 from harness.operations import (
@@ -33,7 +35,6 @@ from harness.operations import (
     SingleOperations,
     Transposed,
 )
-from harness.overlapping import Overlapped, Overlapping
 from harness.primitives import Primitives
 
 

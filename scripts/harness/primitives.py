@@ -25,6 +25,7 @@ from harness.communication import (
     REDUCE_SCATTER,
     CollectiveOperation,
     MatmulCollective,
+    Overlapped,
 )
 from harness.operations import (
     MATMUL,
@@ -36,7 +37,6 @@ from harness.operations import (
     Operation,
     Transposed,
 )
-from harness.overlapping import Overlapped
 
 Function = Callable[..., Any]
 #: Axes of images and kernels of a convolution in a framework's layout.
@@ -197,7 +197,7 @@ class Primitives(ABC):
         self, name: str, arrays: Sequence[Any], count: int, message: Any
     ) -> Optional[Overlapped]:
         """Prepare computation beside an all-reduce; None where the default of
-        :class:`harness.overlapping.Overlapping` suits the framework."""
+        :class:`harness.communication.Overlapping` suits the framework."""
         return None
 
 

@@ -37,10 +37,9 @@ from harness.adapter import (
 from harness.common_capabilities import CommonCapabilities
 from harness.device_memory import DeviceMemory
 from harness.loader import Loading
-from harness.operations import Operation
+from harness.operations import Operation, PairTransfers, Transfers
 from harness.primitives import Primitives
 from harness.sharded import Sharded
-from harness.transfers import PairTransfers, Transfers
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,14 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from harness import communication, operations
 from harness.adapter import RankContext, Unsupported
-from harness.operations import AttentionShape, ConvolutionShape, Operation, Transposed
+from harness.operations import (
+    DEVICE_TO_HOST,
+    HOST_TO_DEVICE,
+    AttentionShape,
+    ConvolutionShape,
+    Operation,
+    Transposed,
+)
 from harness.primitives import (
     CHANNELS_FIRST,
     HEADS_FIRST,
@@ -20,7 +27,6 @@ from harness.primitives import (
     LayerFunction,
     Repeated,
 )
-from harness.transfers import DEVICE_TO_HOST, HOST_TO_DEVICE
 from torch import Tensor
 
 
@@ -133,7 +139,7 @@ class Primitives(InPlace):
 
 
 def transfer(direction: str, array: Any, pinned: bool, device: torch.device) -> Operation:
-    """Prepare a copy of ``array``; see :class:`harness.transfers.Transfers`. Copies of pinned
+    """Prepare a copy of ``array``; see :class:`harness.operations.Transfers`. Copies of pinned
     memory are only enqueued."""
     host = torch.from_numpy(array)
     source = host.pin_memory() if pinned else host
@@ -151,7 +157,7 @@ def transfer_between(
     sender: torch.device, receiver: torch.device, array: Any, own: torch.device
 ) -> Operation:
     """Prepare a copy of ``array`` between two devices; see
-    :class:`harness.transfers.PairTransfers`. ``own``: the device of this rank."""
+    :class:`harness.operations.PairTransfers`. ``own``: the device of this rank."""
     source = torch.from_numpy(array).to(sender)
     target = torch.zeros_like(source, device=receiver)
 

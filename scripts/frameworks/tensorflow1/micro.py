@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Sequence, Tuple
 import tensorflow as tf
 from harness import communication, operations
 from harness.adapter import RankContext, Unsupported
-from harness.communication import CollectiveOperation, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
 from harness.operations import (
     ConvolutionShape,
     ForwardBackward,
@@ -19,7 +19,6 @@ from harness.operations import (
     Transposed,
     functions,
 )
-from harness.overlapping import Overlapped
 from harness.primitives import Function, Repeated
 from harness.primitives import Primitives as Base
 

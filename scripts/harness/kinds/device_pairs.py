@@ -13,7 +13,7 @@ from harness.kind import Context, Parameter, Workload, at_least
 from harness.kinds.transfer import check
 from harness.measuring import blocks
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
-from harness.transfers import PairTransfers
+from harness.operations import PairTransfers
 
 _ITEM = 4  # bytes of a float32
 Pair = Tuple[int, int]

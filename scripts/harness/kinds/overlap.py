@@ -14,7 +14,7 @@ import statistics
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from harness.adapter import Unsupported
-from harness.communication import ALL_REDUCE, CollectiveOperation
+from harness.communication import ALL_REDUCE, CollectiveOperation, Overlapped, Overlapping
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
@@ -24,7 +24,6 @@ from harness.measuring.micro.samples import check_elements, exact_elements
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, scaled
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL, MULTIPLY
-from harness.overlapping import Overlapped, Overlapping
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 PARTS = (COMPUTE, COMMUNICATION, BOTH)

@@ -16,8 +16,8 @@ from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.machine import cores
 from harness.measuring import blocks
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, per_second
+from harness.operations import DIRECTIONS, HOST_TO_DEVICE, Transfers
 from harness.telemetry import nvml
-from harness.transfers import DIRECTIONS, HOST_TO_DEVICE, Transfers
 
 SMALLEST, TIMES = 2**16, 4
 _ITEM = 4  # bytes of a float32

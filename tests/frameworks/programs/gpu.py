@@ -15,8 +15,8 @@ from harness.loader import DeviceArray, Loaded
 from harness.measuring import window
 from harness.measuring.loading import PACKAGE, load_adapter
 from harness.measuring.verification import rounding
+from harness.operations import DEVICE_TO_HOST
 from harness.telemetry import meters
-from harness.transfers import DEVICE_TO_HOST
 
 from ..gpus.running import CUDA, QUEUE, measured
 from . import prelude

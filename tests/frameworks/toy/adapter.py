@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adapter import AllReduce, ChainedMatmul, ExecutedMatmul, Mismatch, Unsupported
-from harness.communication import CollectiveOperation, MatmulCollective
+from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
 from harness.measuring import synthetic
 from harness.operations import (
     ADD,
@@ -31,7 +31,6 @@ from harness.operations import (
     Operation,
     Transposed,
 )
-from harness.overlapping import Overlapped
 from harness.step_breakdown import StepPart
 
 from . import plain

@@ -30,6 +30,8 @@ from harness.communication import (
     SEND_RECEIVE,
     CollectiveOperation,
     MatmulCollective,
+    Overlapped,
+    Overlapping,
     ShardedMatmuls,
 )
 from harness.operations import (
@@ -46,11 +48,11 @@ from harness.operations import (
     Layer,
     LayerOperations,
     Operation,
+    PairTransfers,
+    Transfers,
     Transposed,
 )
-from harness.overlapping import Overlapped, Overlapping
 from harness.step_breakdown import StepPart, eager_parts
-from harness.transfers import PairTransfers, Transfers
 
 from .models import toy
 from .ring import Ring

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from harness.adapter import Mismatch
-from harness.communication import CollectiveOperation
+from harness.communication import CollectiveOperation, Overlapping
 from harness.kind import combined
 from harness.kinds import overlap
 from harness.measuring.micro import collectives
 from harness.operations import MATMUL, Operation
-from harness.overlapping import Overlapping
 
 from ...bench import Bench, Finished
 from ..bare import BARE, LATE
