@@ -12,8 +12,9 @@ from core import observed
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
 from framebench.records.run import MetricValue, Run
-from framebench.tables import frames, grouping, markdown, registry
+from framebench.tables import frames, grouping, markdown, registry, view
 from framebench.tables import measured as measured_tables
+from framebench.tables.columns import Row
 from framebench.tables.table import Inputs, Table
 
 _CASE = Case(
@@ -87,10 +88,28 @@ def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
     return [run(value, repeat=n, **changes) for n, value in enumerate(throughputs, 1)]
 
 
-def build(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """Return the tables of runs, without flags for missing verifications."""
-    built = frames.build(Inputs(grouping.group(list(runs), None)))
+def inputs_of(runs: Iterable[Run], **more: Any) -> Inputs:
+    """Return the inputs of tables, without flags for missing verifications."""
+    cases = grouping.group(list(runs), None)
+    steps = {key: result for key, result in cases.items() if key.case.is_step}
+    others = {key: result for key, result in cases.items() if key not in steps}
+    return Inputs(steps, others=others, **more)
+
+
+def build(runs: Iterable[Run], **more: Any) -> dict[str, pd.DataFrame]:
+    """Return the tables of runs that are always present or have rows."""
+    built = frames.build(inputs_of(runs, **more))
     return {table.name: rows for table, rows in built.items()}
+
+
+def table_of(name: str, runs: Iterable[Run], **more: Any) -> pd.DataFrame:
+    """Return one table of runs."""
+    return inputs_of(runs, **more).made(registry.known()[name])
+
+
+def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
+    """Return the rows of a table of runs; None where a value is missing."""
+    return view.records(table_of(name, runs, **more))
 
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:

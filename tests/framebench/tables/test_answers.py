@@ -19,16 +19,15 @@ from framebench.machine.identities import Identity
 from framebench.records.run import MetricValue, Run
 from framebench.records.sidecars import calls
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import frames, grouping, origin, registry, view
+from framebench.tables import origin, registry, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, verdicts
-from framebench.tables.table import Inputs
 
 from ...csv_rows import read_rows
 from ..chartless import without_charts
 from ..made_up_records import write_records
-from ..made_up_runs import in_markdown, measured, repeats, run
+from ..made_up_runs import build, in_markdown, measured, repeats, run, table_of
 
 SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
@@ -42,12 +41,7 @@ def times(factor: float, values: Sequence[float] = SEVEN) -> list[float]:
 
 
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
-    cases = grouping.group(list(runs), None)
-    inputs = Inputs(
-        {key: result for key, result in cases.items() if key.case.is_step},
-        others={key: result for key, result in cases.items() if not key.case.is_step},
-    )
-    return {table.name: view.records(frame) for table, frame in frames.build(inputs).items()}
+    return {name: view.records(frame) for name, frame in build(runs).items()}
 
 
 def fastest(*runs: Sequence[Run]) -> list[Row]:
@@ -216,10 +210,7 @@ def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_b
     assert overview.compilation_of("jax", "converge", "jit") == "default", "to a target neither"
     assert rows["pytorch", "default"]["part_of_best"] == pytest.approx(0.5)
     assert rows["pytorch", "compiled"]["part_of_best"] == 1
-    table = registry.known()["overview"]
-    text = in_markdown(
-        "overview", frames.frame(table, table.rows(Inputs(grouping.group(runs, None))))
-    )
+    text = in_markdown("overview", table_of("overview", runs))
     assert "| framework | fp32 1n1g | fp32 1n1g compiled |" in text
     assert "| jax | 200 (1.00) | not run |" in text
     assert "| pytorch | 100 (0.50) | 400 (1.00) |" in text
@@ -262,9 +253,6 @@ def test_where_figures_are_from() -> None:
         ["quick", "zoo"],
         "two",
     )
-    assert origin.describe_origin([run()]).facts == [
-        "suite not recorded", "commit not recorded", "machine not recorded"
-    ]  # fmt: skip
 
 
 def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_own() -> None:

@@ -10,14 +10,10 @@ import pandas as pd
 import pytest
 from framebench.records.fields.communication import GradientAllReduce
 from framebench.records.run import MetricValue, Run
-from framebench.tables import frames
-from framebench.tables.declared.communication import COMMUNICATION
 from framebench.tables.expectation import collectives
-from framebench.tables.grouping import group
-from framebench.tables.table import Inputs
 
 from ..made_up_runs import measured as of_kind
-from ..made_up_runs import repeats, run
+from ..made_up_runs import repeats, run, table_of
 from ..table_rows import only
 
 PLACE: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1, "devices_per_node": 2}
@@ -70,12 +66,7 @@ def trained(
 
 
 def table(*runs: Run) -> pd.DataFrame:
-    cases = group(runs, None)
-    steps, others = (
-        {key: result for key, result in cases.items() if key.case.is_step is is_step}
-        for is_step in (True, False)
-    )
-    return frames.frame(COMMUNICATION, COMMUNICATION.rows(Inputs(steps, others=others)))
+    return table_of("communication", runs)
 
 
 # ---- interpolation ------------------------------------------------------------------------------
@@ -97,12 +88,6 @@ def test_messages_follow_each_other_and_none_may_be_larger_than_was_measured() -
     assert collectives.expected(times, [8, 3001]) is None
     assert collectives.expected(times, []) is None
     assert collectives.expected([], [8]) is None
-
-
-def test_sizes_are_in_their_order_whatever_that_of_the_record() -> None:
-    one = all_reduces()
-    turned = replace(one, metrics=(one.metrics[0], *one.metrics[:0:-1]))
-    assert collectives.times_of(turned) == collectives.times_of(one)
 
 
 # ---- the table ----------------------------------------------------------------------------------
@@ -199,4 +184,3 @@ def test_what_exchanges_no_gradients_has_no_row(changes: dict[str, Any]) -> None
 
 def test_without_all_reduces_there_is_no_table() -> None:
     assert not len(table(*trained([100.0]), run(**PLACE)))
-    assert not COMMUNICATION.always

@@ -11,19 +11,16 @@ from framebench.records.run import Run
 from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
 from framebench.statistics import equivalence
-from framebench.tables import frames, grouping
 from framebench.tables.declared import converge
-from framebench.tables.table import Inputs
 from harness.kinds.converge import Converge
 
 from ...conftest import ROOT
+from ..made_up_runs import build, inputs_of
 from ..made_up_trainings import trained
 
 
 def tables(*runs: Run) -> dict[str, list[dict[str, Any]]]:
-    others = grouping.group(list(runs), None)
-    built = frames.build(Inputs({}, others=others))
-    return {table.name: rows.to_dict("records") for table, rows in built.items()}
+    return {name: frame.to_dict("records") for name, frame in build(runs).items()}
 
 
 def test_scores_over_seeds_count_those_that_missed_the_target() -> None:
@@ -102,8 +99,7 @@ def test_curves_are_drawn_with_a_line_for_each_seed() -> None:
         for n in range(2)
         for name in ("jax", "mxnet")
     ]
-    inputs = Inputs({}, others=grouping.group(runs, None))
-    plots = learning_curves.panels(inputs, Look(["jax", "mxnet"]))
+    plots = learning_curves.panels(inputs_of(runs), Look(["jax", "mxnet"]))
     assert [plot.title for plot in plots] == [
         "Accuracy by epoch: digits_resnet, digits, without a target",
         "Loss of training by epoch: digits_resnet, digits, without a target",
@@ -129,7 +125,7 @@ def test_the_pairs_are_counted_by_verdict() -> None:
         for name, middle in (("jax", 0.96), ("mxnet", 0.975))
         for n, step in enumerate((-2, 0, 2, 1, -1))
     ]
-    (pair,) = converge.pairs(Inputs({}, others=grouping.group(runs, None)))
+    (pair,) = converge.pairs(inputs_of(runs))
     assert (pair["margin"], pair["equivalence"]) == (0.01, equivalence.ANOTHER)
     assert [*converge.lead([pair])] == ["Of 1 pairs: 1 apart by more. The margin is 0.01."]
 

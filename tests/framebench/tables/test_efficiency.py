@@ -11,15 +11,13 @@ import pytest
 from framebench.config import catalog
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.fields import nodes
-from framebench.tables import datasheets, frames
+from framebench.tables import datasheets
 from framebench.tables.declared import efficiency
-from framebench.tables.grouping import group
-from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
 from ..made_up_peaks import CPU, peak_flops
-from ..made_up_runs import in_markdown, run
-from ..table_rows import only, shown
+from ..made_up_runs import run, table_of
+from ..table_rows import only
 
 MODELS = {
     "resnet50_v1.5": {
@@ -36,10 +34,8 @@ GPU = {"hardware": "NVIDIA H200, Example CPU", "accelerator": "cuda"}
 
 def table(*runs: Any, peaks: tuple[PeakFlops, ...] = ()) -> pd.DataFrame:
     sheets = datasheets.load_datasheets()
-    inputs = Inputs(
-        group(runs, None), peaks=PeakFlopsLookup(peaks), models=MODELS, datasheets=sheets
-    )
-    return frames.frame(efficiency.EFFICIENCY, efficiency.EFFICIENCY.rows(inputs))
+    more = {"peaks": PeakFlopsLookup(peaks), "models": MODELS, "datasheets": sheets}
+    return table_of("efficiency", runs, **more)
 
 
 @pytest.mark.parametrize(
@@ -195,21 +191,6 @@ def test_energy_of_several_nodes_is_that_of_all_or_none() -> None:
     assert nodes.joules_per_sample(record) == 1.0
     both[1]["watch"] = {"energy_joules": {}}
     assert nodes.joules_per_sample(record) is None, "half of it passed for all"
-
-
-def test_columns_and_types_hold_without_runs() -> None:
-    full, empty = table(run(2.0, **CPU)), table()
-    assert tuple(full.columns) == tuple(empty.columns) == efficiency.EFFICIENCY.names
-    assert list(full.dtypes) == list(empty.dtypes)
-
-
-def test_markdown_shows_what_there_is_and_why_not() -> None:
-    runs = (run(2.0, **CPU, peak_host_memory=2**31), run(2.0, precision="amp", **CPU))
-    second, first = shown(in_markdown("efficiency", table(*runs, peaks=(peak_flops(0.064),))))
-    assert (first["TFLOP/s per device"], first["MFU %"]) == ("0.048", "75.0")
-    assert (first["peak reached by"], first["host GiB"]) == ("jax 1 float32 1024", "2.00")
-    assert second["reason"] == "no peak-FLOPS benchmark of such a device in amp"
-    assert not [title for title in first if "datasheet" in title], "a column without a figure"
 
 
 @pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])

@@ -18,13 +18,13 @@ from framebench.config.validation import ConfigError
 from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
-from framebench.tables import frames, markdown, registry
+from framebench.tables import frames, registry
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
+from ..made_up_runs import inputs_of, measured_rows, run
 from ..made_up_runs import measured as of_kind
-from ..made_up_runs import measured_rows, measured_table, run
 from ..page_rows import page_rows
 
 KINDS = str(ROOT / "tests" / "kinds")
@@ -107,27 +107,6 @@ def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: 
         assert dict(actual.parameters)["folder"] == str(expected)
     with pytest.raises(ConfigError, match="storage: found '/nowhere'"):
         cases_of(tmp_path, {"measurements": {"storage": {}}}, storage="/nowhere")
-
-
-def cases_in(suite: str) -> list[Case]:
-    catalog = load_catalog(ROOT)
-    return [*matrix.cases(load_settings({"suite": suite}, catalog).suite, catalog)]
-
-
-def test_the_suite_of_micro_benchmarks_has_one_of_each() -> None:
-    actual = cases_in("micro")
-    of_frameworks = {"matmul", "launch"}
-    of_models = {"convolution", "attention"}
-    of_ranks = {"collective", "sharded_matmul", "overlap"}
-    of_one = {*of_models, *of_ranks, "elementwise", "transfer", "sustained"}
-    modes = {case.mode for case in actual}
-    of_machines = {"memory", "memory_latency", "network", "storage"}
-    assert modes == of_frameworks | of_one | of_machines
-    assert {case.mode for case in actual if case.model} == of_models
-    for mode in of_frameworks:
-        named = {case.framework for case in actual if case.mode == mode}
-        assert named == {*load_catalog(ROOT).frameworks}
-    assert 10 * len(actual) < 6 * 60, "a plan expects ten seconds of each run that was never made"
 
 
 def test_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -225,11 +204,7 @@ def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> N
         replace(copy, origin=f"{place}.csv:1")
         for place, copy in enumerate([*copies(1.0, 2.0, size=10), *copies(4.0, size=20), run()])
     ]
-    cases = group(runs, None)
-    inputs = Inputs(
-        {key: result for key, result in cases.items() if key.case.is_step},
-        others={key: result for key, result in cases.items() if not key.case.is_step},
-    )
+    inputs = inputs_of(runs)
     actual = record_sets.RecordSet(tuple(runs), (), tmp_path, 0)
     text = html_report.render(actual, inputs, frames.build(inputs), tmp_path, "A report")
     rows = page_rows(text)
@@ -237,11 +212,3 @@ def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> N
     assert links == [["0", "1"], ["0", "1"], ["2"], ["2"]]
     behind = [[name[0] for name in row.records] for row in rows["fastest"]]
     assert sorted(behind) == [["0", "1"], ["2"], ["3"]], "of each size its own, once"
-
-
-def test_what_is_the_same_everywhere_has_no_column_in_markdown() -> None:
-    text = markdown.render(*measured_table(*copies(1.0, size=10), *copies(2.0, size=20)))
-    header = next(line for line in text.splitlines() if line.startswith("| "))
-    assert "size" in header
-    assert "accelerator" not in header
-    assert "accelerator cpu" in text

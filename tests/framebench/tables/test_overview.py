@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from framebench import cli
 from framebench.files import marked_block
-from framebench.records.run import Run
-from framebench.tables import frames, registry, view
-from framebench.tables.columns import Row
 from framebench.tables.declared import overview
-from framebench.tables.grouping import group
-from framebench.tables.table import Inputs
 
 from ..figures import unpacked
-from ..made_up_runs import changed, repeats
+from ..made_up_runs import changed, in_markdown, repeats, rows_of, table_of
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +74,7 @@ def test_models_of_one_framework_stand_below_each_other() -> None:
         for mode in ("train", "inference")
         for run in repeats(speed)
     ]
-    table = registry.known()["overview"]
-    rows = list(
-        view.view_table(table, frames.frame(table, table.rows(Inputs(group(runs, None))))).rows
-    )
+    rows = rows_of("overview", runs)
     train, inference = overview.crosstabs(rows)
     assert (train.down, train.title) == ("model", "pytorch, train (images/s)")
     assert (list(train.settings), inference.title[:18]) == (
@@ -98,14 +89,8 @@ def test_models_of_one_framework_stand_below_each_other() -> None:
         "resnet50": {"fp32 1n1g": "4", "amp 1n1g": "4"},
         "vgg11": {"fp32 1n1g": "2", "amp 1n1g": "2"},
     }
-    text = frames.files({table: frames.frame(table, rows_of(runs))}, Path("t"))[
-        Path("t", "overview.md")
-    ]
+    text = in_markdown("overview", table_of("overview", runs))
     assert "| model | fp32 1n1g | amp 1n1g |" in text
     assert {crosstab.down for crosstab in overview.by_model(rows)} == {"framework"}
     both = rows + [{**row, "framework": "jax"} for row in rows]
     assert {crosstab.down for crosstab in overview.crosstabs(both)} == {"framework"}
-
-
-def rows_of(runs: list[Run]) -> Iterable[Row]:
-    return registry.known()["overview"].rows(Inputs(group(runs, None)))

@@ -8,13 +8,12 @@ import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.fields.steps import SampleWork, StepParts
 from framebench.records.run import Flag, Run
-from framebench.tables import frames, grouping
+from framebench.tables import frames
 from framebench.tables.declared.own_model import OWN_MODEL, sentences
 from framebench.tables.expectation import traffic
-from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, peak_flops
-from ..made_up_runs import repeats, run
+from ..made_up_runs import inputs_of, repeats, run
 from ..table_rows import row
 
 WORK = SampleWork(multiply_adds=1e9, tokens=128, parameters=1000, read_parameters=600)
@@ -27,7 +26,7 @@ def own(*throughputs: float | None, flags: tuple[str, ...] = (), **changes: Any)
 
 
 def built(*runs: list[Run]) -> dict[Any, Any]:
-    return frames.build(Inputs(grouping.group([one for some in runs for one in some], None)))
+    return frames.build(inputs_of([one for some in runs for one in some]))
 
 
 COMBINATIONS = (
@@ -67,7 +66,7 @@ def test_the_best_combination_has_its_flags() -> None:
 def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None:
     runs = own(throughput, batch_per_device=8, **CPU)
     peaks = PeakFlopsLookup((peak_flops(10.0),))
-    tables = frames.build(Inputs(grouping.group(runs, None), peaks=peaks))
+    tables = frames.build(inputs_of(runs, peaks=peaks))
     assert any(said in text for text in sentences(tables))
 
 

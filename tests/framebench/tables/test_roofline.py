@@ -17,17 +17,14 @@ from framebench.records import record_files
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
-from framebench.report.charts import roofline_panels
 from framebench.report.plots import Look
-from framebench.tables import frames
 from framebench.tables.declared.roofline import ROOFLINE
 from framebench.tables.expectation import traffic
-from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
-from ..made_up_runs import in_markdown, run
+from ..made_up_runs import run, table_of
 from ..saved_records import peak_flops_record
 from ..table_rows import only
 
@@ -45,13 +42,7 @@ def table(
     peaks: tuple[PeakFlops, ...] = (),
     models: dict[str, dict[str, Any]] = ROOFLINE_MODELS,
 ) -> pd.DataFrame:
-    cases = group(runs, None)
-    steps, others = (
-        {key: result for key, result in cases.items() if key.case.is_step is is_step}
-        for is_step in (True, False)
-    )
-    inputs = Inputs(steps, peaks=PeakFlopsLookup(peaks), models=models, others=others)
-    return frames.frame(ROOFLINE, ROOFLINE.rows(inputs))
+    return table_of("roofline", runs, peaks=PeakFlopsLookup(peaks), models=models)
 
 
 # ---- bytes and intensity ------------------------------------------------------------------------
@@ -204,11 +195,6 @@ def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
     )
 
 
-def test_products_in_another_precision_are_no_roof() -> None:
-    actual = only(table(run(10.0, **CPU), memory_bandwidth(10.0), matmul(0.1, precision="amp")))
-    assert "no peak" in actual["reason"]
-
-
 def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
     one = run(1000.0, **GPU)
     add = MetricValue("add", 3000.0, "GB/s")
@@ -284,13 +270,6 @@ def test_a_case_that_reaches_the_peak_flags_it() -> None:
     assert {"peak"} <= {*actual["flags"].split()}
 
 
-def test_markdown_says_of_what_is_missing_why() -> None:
-    runs = (run(2.0, **CPU), run(2.0, precision="amp", **CPU))
-    text = in_markdown("roofline", table(*runs, memory_bandwidth(0.4), peaks=(peak_flops(0.2),)))
-    assert "no peak of 1 device of 1 core in amp" in text
-    assert "| limited by |" in text
-
-
 # ---- the plot -----------------------------------------------------------------------------------
 
 
@@ -325,19 +304,6 @@ def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_o
     assert "2: resnet50_v1.5, inference, batch 32" in first.svg
     assert "10 GB/s, 0.2 TFLOP/s" in first.svg
     assert "Nothing is left out (settings: 2)." in first.caption
-
-
-def test_points_lie_where_the_table_says() -> None:
-    made = table(
-        run(10.0, batch_per_device=1, **CPU), memory_bandwidth(0.4), peaks=(peak_flops(0.2),)
-    )
-    (setting,) = roofline_panels.settings_of(list(made.itertuples()))
-    (point,) = setting.points
-    assert (point.intensity, point.attained) == (pytest.approx(250), pytest.approx(0.06))
-    roofs = roofline_panels.RoofLines(0.2, 0.4)
-    assert roofs.at(250) == pytest.approx(0.1)
-    assert roofs.at(5000) == 0.2
-    assert roofs.ridge == pytest.approx(500)
 
 
 def test_what_is_left_out_of_a_plot_is_said() -> None:

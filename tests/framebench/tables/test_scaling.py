@@ -100,13 +100,6 @@ def test_a_series_without_1n1g_says_which_is_missing() -> None:
     assert actual["efficiency"].isna().all()
 
 
-def test_a_baseline_that_failed_is_named() -> None:
-    runs = [on(1, 512, None, status="oom", reason="too big"), on(8, 512)]
-    actual = strong(runs)
-    assert row(actual, devices=8)["reason"] == "1n1g is oom: too big"
-    assert row(actual, devices=1)["reason"] == "oom: too big"
-
-
 def test_a_weak_series_alone_has_no_row() -> None:
     assert not len(strong([run(devices_per_node=devices) for devices in (1, 2, 4, 8)]))
 
@@ -139,19 +132,6 @@ def test_imported_runs_show_nothing_of_communication() -> None:
 
 
 # ---- texts and plots ----------------------------------------------------------------------------
-
-
-def test_tables_say_which_kind_they_are() -> None:
-    runs = [on(1, 64, 100.0), on(2, 64, 150.0)]
-    made = build(runs)
-    text = in_markdown("strong_scaling", made["strong_scaling"])
-    assert "# Strong scaling: the same total batch\n" in text
-    assert [(row["devices"], row["speed-up"]) for row in shown(text)] == [
-        ("1n1g", "1.00"), ("1n2g", "1.50")
-    ]  # fmt: skip
-    weak = in_markdown("weak_scaling", made["weak_scaling"])
-    assert "# Weak scaling: the same batch per device\n" in weak
-    assert "total batch |" not in weak
 
 
 def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:

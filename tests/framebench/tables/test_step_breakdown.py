@@ -8,12 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.records.fields.steps import StepParts, step_parts_of
-from framebench.tables import frames
-from framebench.tables.declared.step_breakdown import DATA, STEP_BREAKDOWN
-from framebench.tables.grouping import group
-from framebench.tables.table import Inputs
+from framebench.records.run import Run
+from framebench.tables.declared.step_breakdown import DATA
 
-from ..made_up_runs import in_markdown, run
+from ..made_up_runs import in_markdown, run, table_of
 from ..table_rows import only, shown
 
 PARTS = ("forward", "backward", "all-reduce", "optimizer")
@@ -42,8 +40,8 @@ def breakdown(*parts: dict[str, Any], reason: str = "") -> StepParts:
     return actual
 
 
-def table(*runs: Any) -> pd.DataFrame:
-    return frames.frame(STEP_BREAKDOWN, STEP_BREAKDOWN.rows(Inputs(group(runs, None))))
+def table(*runs: Run) -> pd.DataFrame:
+    return table_of("step_breakdown", runs)
 
 
 def test_a_part_is_a_median_less_what_it_contains() -> None:
@@ -137,10 +135,7 @@ def test_a_row_says_with_what_its_forward_pass_ends() -> None:
 
 
 def test_inference_has_no_row() -> None:
-    empty = table(run(2.0, mode="inference"))
-    assert len(empty) == 0
-    assert tuple(empty.columns) == STEP_BREAKDOWN.names
-    assert list(empty.dtypes) == list(table(run(2.0)).dtypes)
+    assert table(run(2.0, mode="inference")).empty
 
 
 def test_markdown_shows_milliseconds_shares_and_how() -> None:

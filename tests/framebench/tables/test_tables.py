@@ -90,15 +90,6 @@ def test_noisy_begins_at_five_percent_from_end_to_end(width: float, is_noisy: bo
     assert ("noisy" in only(build(repeats(*values))["summary"])["flags"]) is is_noisy
 
 
-def test_a_narrow_interval_has_no_mark_and_a_ratio_the_marks_of_both_sides() -> None:
-    values = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
-    base, two = repeats(*values), repeats(*(1.9 * value for value in values), devices_per_node=2)
-    built = build(base + two)
-    assert set(built["summary"]["flags"]) == {""}
-    actual = row(built["weak_scaling"], devices=2)
-    assert actual["speedup_ci_low"] < actual["speedup"] == 1.9 < actual["speedup_ci_high"]
-
-
 def verdicts_of(factors: Sequence[float], table: str, **candidate: Any) -> list[str]:
     """Return the verdicts on cases of seven repeats, with a batch size and a true factor each."""
     random = np.random.default_rng(0)
@@ -284,10 +275,9 @@ def test_a_compiler_is_compared_with_none_at_the_same_precision() -> None:
 
 
 def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
-    ours = {"record": Path("r1.json")}
     frameworks = {"tensorflow": "xla", "pytorch": "inductor", "jax": "jit"}
     runs = [
-        run(value, framework=name, compiler=compiler, **ours)
+        run(value, framework=name, compiler=compiler)
         for name, native in frameworks.items()
         for value, compiler in ((10.0, "none"), (12.0, native))
     ]
@@ -332,15 +322,6 @@ def test_an_imported_baseline_is_what_its_source_says() -> None:
     assert (actual["speedup"], actual["baseline_runs"]) == (1.2, "")
     unknown = [run(10.0, **theirs), run(12.0, **theirs, compiler="")]
     assert build(unknown)["compiler_speedup"].empty, "of which nobody says whether it was compiled"
-
-
-def test_our_baseline_is_the_same_without_its_records() -> None:
-    """Fail if a baseline without records, as after an import, loses its reason for no ratio."""
-    runs = [run(10.0, framework="jax"), run(12.0, framework="jax", compiler="jit")]
-    actual = only(build(runs)["compiler_speedup"])
-    assert math.isnan(actual["speedup"])
-    assert actual["reason"] == "no ratio: it runs op by op without jit, as nobody does"
-    assert actual["baseline_runs"] == "op by op"
 
 
 def test_the_dtypes_behind_amp_stand_beside_it() -> None:
@@ -421,15 +402,6 @@ def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
     assert actual["note"].startswith("63 steps in a repeat: p90 needs 64,")
     mixed = [replace(runs[0], waited_apart=(0.1,) * 1000), runs[1]]
     assert math.isnan(only(build(mixed)["inference_step_time"])["p90_ms"]), "one repeat has too few"
-
-
-def test_a_median_step_needs_eleven() -> None:
-    actual = only(
-        build([run(1.0, mode="inference", waited_apart=(0.1,) * 10)])["inference_step_time"]
-    )
-    assert actual["mean_ms"] == pytest.approx(100)
-    assert math.isnan(actual["p50_ms"])
-    assert actual["note"].startswith("10 steps in a repeat: p50 needs 11, p90 needs 64,")
 
 
 def test_the_interval_of_a_percentile_is_that_of_repeats() -> None:

@@ -10,8 +10,9 @@ import pytest
 from framebench.records.run import Flag, Run
 from framebench.records.sidecars.expected import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import frames, grouping, view
+from framebench.tables import grouping, view
 from framebench.tables.columns import Row
+from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import changed, repeats
@@ -43,9 +44,7 @@ def measured(*sides: list[Run], settings: int = 1) -> Inputs:
 
 def fastest(*sides: list[Run], settings: int = 1) -> Row:
     """Return the row of a setting, one of ``settings`` of a suite."""
-    inputs = measured(*sides, settings=settings)
-    tables = {table.name: frame for table, frame in frames.build(inputs).items()}
-    (row,) = view.records(tables["fastest"])
+    (row,) = view.records(measured(*sides, settings=settings).made(FASTEST))
     return row
 
 
@@ -56,9 +55,7 @@ def test_a_row_says_who_is_faster_with_the_batch_that_checks_it() -> None:
         runs = [replace(run, case=run.case._replace(batch_per_device=128)) for run in sides]
         every = [*(run for case in inputs.cases.values() for run in case.runs), *runs]
         inputs = replace(inputs, cases=grouping.group(every, None))
-        (row,) = view.records(
-            {table.name: frame for table, frame in frames.build(inputs).items()}["fastest"]
-        )
+        (row,) = view.records(inputs.made(FASTEST))
         assert (row["framework"], row["verdict"]) == ("jax", FASTER)
         return row
 
@@ -164,8 +161,7 @@ def test_a_faster_variant_with_few_repeats_leaves_the_order_that_was_shown(
 ) -> None:
     inputs = measured(*SETTLED, later)
     inputs = inputs if budgeted else replace(inputs, expected=())
-    tables = frames.build(inputs)
-    (row,) = next(view.records(frame) for table, frame in tables.items() if table.name == "fastest")
+    (row,) = view.records(inputs.made(FASTEST))
     assert row["certainty"] == certainty
     assert (row["verdict"] == FASTER) == (verdict == FASTER)
 
@@ -187,6 +183,5 @@ def test_a_compiler_that_may_follow_keeps_no_winner_back() -> None:
         for run in runs
         for folder, compiler in (("", "none"), ("later", "native"))
     ]  # fmt: skip
-    tables = frames.build(Inputs(grouping.group(runs, None), expected=asked))
-    (row,) = next(view.records(frame) for table, frame in tables.items() if table.name == "fastest")
+    (row,) = view.records(Inputs(grouping.group(runs, None), expected=asked).made(FASTEST))
     assert (row["framework"], row["verdict"], row["missing"]) == ("jax", FASTER, "")

@@ -12,10 +12,8 @@ from framebench.records.sidecars.expected import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
 from framebench.tables import grouping, view
 from framebench.tables.columns import Row
-from framebench.tables.declared.variants import VARIANTS
-from framebench.tables.table import Inputs
 
-from ..made_up_runs import measured, repeats
+from ..made_up_runs import measured, repeats, rows_of
 
 SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
@@ -25,24 +23,19 @@ def of(variant: str, factor: float = 1.0, **changes: Any) -> list[Run]:
     return repeats(*(factor * value for value in SEVEN), suite_variant=variant, **own, **changes)
 
 
-def made(*runs: list[Run], **more: Any) -> Inputs:
-    cases = grouping.group([run for some in runs for run in some], None)
-    steps = {key: result for key, result in cases.items() if key.case.is_step}
-    others = {key: result for key, result in cases.items() if key not in steps}
-    return Inputs(steps, others=others, **more)
+def made(*runs: list[Run], **more: Any) -> list[Row]:
+    return rows_of("variants", [run for some in runs for run in some], **more)
 
 
-def ratios(inputs: Inputs) -> dict[tuple[str, str], Row]:
-    rows = view.records(inputs.made(VARIANTS))
-    return {(row["framework"], row["suite_variant"]): row for row in rows}
+def ratios(*runs: list[Run], **more: Any) -> dict[tuple[str, str], Row]:
+    return {(row["framework"], row["suite_variant"]): row for row in made(*runs, **more)}
 
 
 def test_each_variant_has_its_ratio_to_the_first_with_interval_and_verdict() -> None:
-    inputs = made(
+    actual = ratios(
         of("default"), of("a", 1.3), of("b", 0.8),
         of("default", 2, framework="jax"), of("a", 2.002, framework="jax"),
     )  # fmt: skip
-    actual = ratios(inputs)
     assert {case: row["verdict"] for case, row in actual.items()} == {
         ("pytorch", "a"): FASTER, ("pytorch", "b"): SLOWER, ("jax", "a"): NO_DIFFERENCE,
     }  # fmt: skip
@@ -54,10 +47,10 @@ def test_each_variant_has_its_ratio_to_the_first_with_interval_and_verdict() -> 
 def test_models_of_ones_own_are_variants_of_each_other() -> None:
     own = {"flags": (Flag("own", ""),)}
     old, new = of("base", model="my@1", **own), of("next", 1.3, model="my@2", **own)
-    (row,) = ratios(made(old, new)).values()
+    (row,) = ratios(old, new).values()
     assert (row["model"], row["speedup"]) == ("my@2", pytest.approx(1.3))
     same = of("next", 1.1, model="my@1", **own)
-    actual = view.records(made(old, new, same, of("base", 1.2, model="my@2", **own)).made(VARIANTS))
+    actual = made(old, new, same, of("base", 1.2, model="my@2", **own))
     assert {row["model"]: round(row["speedup"], 3) for row in actual} == {
         "my@1": 1.1,
         "my@2": round(1.3 / 1.2, 3),
@@ -65,9 +58,8 @@ def test_models_of_ones_own_are_variants_of_each_other() -> None:
 
 
 def test_variants_are_judged_as_two_sets_of_records_are() -> None:
-    inputs = made(of("default"), of("a", 1.02), of("default", framework="jax"),
-                  of("a", 0.9, framework="jax"))  # fmt: skip
-    of_table = ratios(inputs)
+    of_table = ratios(of("default"), of("a", 1.02), of("default", framework="jax"),
+                      of("a", 0.9, framework="jax"))  # fmt: skip
     sides = [
         grouping.group([*of("", factor), *of("", other, framework="jax")], None)
         for factor, other in ((1, 1), (1.02, 0.9))
@@ -83,11 +75,11 @@ def test_the_suite_decides_which_variant_is_the_first() -> None:
     asked = [
         ExpectedCase("s", "", run.case, run.conditions) for run in reversed(runs)
     ]  # fmt: skip
-    actual = ratios(made(runs, expected=asked))
+    actual = ratios(runs, expected=asked)
     assert [(text, row["base_suite_variant"]) for (_, text), row in actual.items()] == [
         ("default", "zero")
     ]
-    alone = ratios(made(of("default"), expected=asked))
+    alone = ratios(of("default"), expected=asked)
     assert alone["pytorch", "default"]["reason"] == "not in zero"
 
 
@@ -105,14 +97,14 @@ def test_less_is_better_where_a_benchmark_says_so_and_other_versions_are_compare
             for repeat, value in enumerate(SEVEN, 1)
         ]
 
-    (row,) = ratios(made(seconds("default", 1.0), seconds("a", 0.5))).values()
+    (row,) = ratios(seconds("default", 1.0), seconds("a", 0.5)).values()
     assert (row["speedup"], row["verdict"]) == (pytest.approx(2), FASTER)
-    (row,) = ratios(made(of("default"), of("new", 1.5, framework_version="9"))).values()
+    (row,) = ratios(of("default"), of("new", 1.5, framework_version="9")).values()
     assert row["speedup"] == pytest.approx(1.5)
 
 
 def test_a_variant_without_a_figure_says_why() -> None:
     failed = repeats(None, suite_variant="a", reason="no room", variables=(("A", "1"),))
-    (row,) = ratios(made(of("default"), failed)).values()
+    (row,) = ratios(of("default"), failed).values()
     assert (row["speedup"], row["verdict"]) == (None, CANNOT_TELL)
     assert "no room" in row["reason"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..cases.conditions import Key
-from ..tables import contests, view
+from ..tables import contests
 from ..tables.declared import fastest
 from ..tables.table import Inputs
 from .compare import match
@@ -41,7 +41,7 @@ def _repeats(inputs: Inputs, others: Inputs) -> Iterator[bool]:
 def _rankings(inputs: Inputs) -> Iterator[tuple[Key, list[str], bool]]:
     """Yield each setting with its frameworks, the fastest first, and whether its order is sure."""
     found = inputs.once(contests.find_contests)
-    for contest, row in zip(found, view.records(fastest.rows(inputs)), strict=True):
+    for contest, row in zip(found, fastest.rows(inputs), strict=True):
         if contest.entrants:
             names = [entrant.case.framework for entrant in contest.entrants]
             yield contest.setting, names, row["certainty"] in (fastest.SURE, fastest.ORDER_SURE)

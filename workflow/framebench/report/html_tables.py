@@ -77,7 +77,7 @@ def _crossed(seen: TableView) -> Arrangement:
     places = [(crosstab, setting) for crosstab in seen.of_page for setting in crosstab.settings]
     fields = [
         Field(
-            Column(name, NUMBER, "", title=name, figure=True),
+            Column(name, NUMBER, "", title=name),
             "number",
             [_cell(crosstab, name, setting) for crosstab, setting in places],
         )
@@ -99,13 +99,13 @@ def _crossed(seen: TableView) -> Arrangement:
     whole = replace(seen, rows=settings, fields=[*keys, *fields])
     shown = [Shown([field], is_answer=False) for field in keys]
     shown += [Shown([field], is_answer=True) for field in kept]
-    return Arrangement(whole, shown, rest, range(len(settings)))
+    return Arrangement(whole, shown, rest)
 
 
 def _cell(crosstab: Crosstab, name: str, setting: str) -> Cell:
     """Return the cell of a framework at a setting; "not run" if there is none."""
     cell = crosstab.rows.get(name, {}).get(setting)
-    return Cell(DASH, "number missing", "", "not run") if cell is None else _in_words(cell)
+    return Cell(DASH, "number missing", "not run") if cell is None else _in_words(cell)
 
 
 def _in_words(cell: Cell) -> Cell:

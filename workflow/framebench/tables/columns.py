@@ -99,7 +99,6 @@ class Column:
     title: str = ""
     form: Form = PLAIN
     flagged: bool = False  # shows the flags of its row
-    figure: bool = False  # figure that ratios to a baseline make sense for
     hidden: bool = False  # only in the CSV file
     optional: bool = False  # left out if no row has a value
     of: str = ""

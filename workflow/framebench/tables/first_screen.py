@@ -83,7 +83,7 @@ def first_screen(
     found = _in_order_of_suites(inputs.once(contests.find_contests), inputs)
     families = _families(found)
     every = [contest for family in families for contest in family.shown]
-    rows = view.records(judge(every))
+    rows = judge(every)
     label = setting_labels(rows)
     is_slow = {id(result): efficiency.relate_to_peak(inputs, result)[1]
                for contest in found for result in contest.entrants}  # fmt: skip

@@ -31,12 +31,10 @@ _EXPONENT_FROM = 1e7
 class Cell(NamedTuple):
     """A formatted cell.
 
-    ``kind``: CSS classes. ``sort``: sort key, if it is not the text. ``why``: why there is no
-    figure. ``flags``: flags of the figure."""
+    ``kind``: CSS classes. ``why``: why there is no figure. ``flags``: flags of the figure."""
 
     text: str
     kind: str = ""
-    sort: str | None = None
     why: str = ""
     flags: str = ""
 
@@ -184,7 +182,7 @@ def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     texts = [cell_text(column, row[column.name]) for row in rows]
     if column.form is PRINTED:  # as printed, even if it is no number
         return [
-            Cell(text, "number", _sort_key(text), flags=_flags(column, row))
+            Cell(text, "number", flags=_flags(column, row))
             for text, row in zip(texts, rows, strict=True)
         ]
     if looks := column.form.looks:
@@ -201,23 +199,20 @@ def _flags(column: Column, row: Row) -> str:
 def _topology(row: Row) -> Cell:
     nodes, devices = row.get("nodes", 1), row["devices_per_node"]
     if nodes in (None, "", 0) or devices in (None, "", 0):
-        return Cell(DASH, "number missing", "", "not known")
-    order = int(nodes) * int(devices) * 10_000 + int(nodes)
-    return Cell(topology(nodes, devices), "number", str(order))
+        return Cell(DASH, "number missing", "not known")
+    return Cell(topology(nodes, devices), "number")
 
 
 def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
     values = [row[column.name] for row in rows]
     write = _writer(column, values)
-    is_whole = column.type != NUMBER and column.form.factor == 1
     made = []
     for row, value in zip(rows, values, strict=True):
         # Counts of 0 are unknown: imported figures and benchmarks without a model have none.
         if value is None or (value == 0 and column.name in COUNTS):
-            made.append(Cell(DASH, "number missing", "", _why(column, row)))
+            made.append(Cell(DASH, "number missing", _why(column, row)))
         else:
-            sort = None if is_whole else repr(value)
-            made.append(Cell(write(value), "number", sort, flags=_flags(column, row)))
+            made.append(Cell(write(value), "number", flags=_flags(column, row)))
     return made
 
 
@@ -246,13 +241,6 @@ def _why(column: Column, row: Row) -> str:
     if column.missing is not None:
         return column.missing if not column.of or row[column.of] else ""
     return "" if any(row.get(name) for name in REASONS) else "not known"
-
-
-def _sort_key(value: str) -> str:
-    try:
-        return repr(float(value))
-    except ValueError:
-        return ""
 
 
 @lru_cache(maxsize=4096)  # cells repeat each other

@@ -38,16 +38,6 @@ class Origin:
         return duration(self.seconds) if self.seconds else ""
 
     @property
-    def facts(self) -> list[str]:
-        """Days, suites, commits and machines as text."""
-        return [
-            *filter(None, [self.days]),
-            f"suite {', '.join(self.suites) or 'not recorded'}",
-            f"commit {', '.join(self.commits) or 'not recorded'}",
-            "; ".join(self.machines) or "machine not recorded",
-        ]
-
-    @property
     def caption(self) -> str:
         """Machine, days and commit on one line, as far as known."""
         several = len(self.machines) > 1

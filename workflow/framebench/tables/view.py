@@ -1,4 +1,4 @@
-"""Formatted tables for Markdown and the page: visible columns, cells, shared values, order of rows.
+"""Formatted tables for Markdown and the page: visible columns, cells, shared values.
 
 At most MOST columns are visible on the page. All follows from the declaration of the table."""
 
@@ -184,20 +184,20 @@ class Shown:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Visible and unfolded columns of a table, and the order of its rows.
+    """Visible and unfolded columns of a table.
 
-    ``shown``: answers, then keys. ``unfolded``: all other fields. ``order``: row numbers as
-    initially shown."""
+    ``shown``: answers, then keys. ``unfolded``: all other fields."""
 
     view: TableView
     shown: Sequence[Shown]
     unfolded: Sequence[Field]
-    order: Sequence[int]
 
     @property
     def falls(self) -> bool:
-        """Return whether rows are sorted in descending order."""
-        return _falls(self.view)
+        """Return whether rows are sorted in descending order: by numbers, or by text with "-"."""
+        name = self.table.order.removeprefix("-")
+        is_number = any(isinstance(row.get(name), (int, float)) for row in self.view.rows)
+        return is_number != self.table.order.startswith("-")
 
     @property
     def table(self) -> Table:
@@ -205,9 +205,7 @@ class Arrangement:
 
 
 def arrange(view: TableView) -> Arrangement:
-    """Return the arrangement of a table.
-
-    Raises KeyError if the declared order names no column."""
+    """Return the arrangement of a table."""
     by_name = {field.column.name: field for field in view.fields}
     answers = [
         _with_status(by_name[name], view) for name in view.table.answering if name in by_name
@@ -229,7 +227,6 @@ def arrange(view: TableView) -> Arrangement:
             *([Shown(rest, is_answer=False)] if rest else []),
         ],
         [field for field in others if field.column.name not in names],
-        ordered(view),
     )
 
 
@@ -255,19 +252,3 @@ def _is_key(view: TableView, field: Field) -> bool:
     name = field.column.name
     is_key = name in view.table.keys and name not in _NOT_OF_THE_CASE
     return is_key or name in ("total_batch", *CONDITIONS)
-
-
-def _falls(view: TableView) -> bool:
-    """Return whether the sort is descending: for numbers, or for text with "-" declared."""
-    name = view.table.order.removeprefix("-")
-    is_number = any(isinstance(row.get(name), (int, float)) for row in view.rows)
-    return is_number != view.table.order.startswith("-")
-
-
-def ordered(view: TableView) -> list[int]:
-    """Return row numbers in sorted order; rows without a sort value come last."""
-    name = view.table.order.removeprefix("-")
-    values = [row[name] for row in view.rows] if name else []
-    there = [at for at, value in enumerate(values) if value is not None]
-    there.sort(key=lambda at: values[at], reverse=_falls(view))
-    return [*there, *(at for at in range(len(view.rows)) if not name or values[at] is None)]

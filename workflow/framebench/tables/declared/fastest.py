@@ -19,8 +19,6 @@ from ..results import CaseResult, flags_of
 from ..table import Fields, Inputs, declared_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ...statistics.repeated_intervals import Order
 
 #: Verdicts that do not need more repeats.
@@ -42,7 +40,7 @@ class _Judged(NamedTuple):
     choices: int
 
 
-def rows(inputs: Inputs) -> pd.DataFrame:
+def rows(inputs: Inputs) -> list[Row]:
     """Return a row per setting; its framework is "" while a framework of the suite is unmeasured.
 
     1. The fastest case of each framework counts.
@@ -59,31 +57,27 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     return judge(inputs.once(contests.find_contests))
 
 
-def judge(found: Sequence[Contest]) -> pd.DataFrame:
+def judge(found: Sequence[Contest]) -> list[Row]:
     """Return the row of each contest, see :func:`rows`."""
-    import pandas as pd  # slow to import, and plans make no rows
-
     count = sum(contest.pair is not None for contest in found)
-    settings = pd.DataFrame([_figures(contest, count) for contest in found], dtype=object)
-    if settings.empty:
-        return settings
-    fixed = pd.Series([contest.error is None for contest in found])
+    fixed = [contest.error is None for contest in found]
     own, of_order = (
-        pd.Series(
-            verdicts([sides(contest) if contest.error is None else None for contest in found])
-        )
+        verdicts([sides(contest) if is_fixed else None
+                  for contest, is_fixed in zip(found, fixed, strict=True)])
         for sides in (_sides, _order_sides)
-    )
-    settings["verdict"] = own.where(of_order != FASTER, FASTER)
-    is_open = settings["reason"] == ""
-    settings.loc[is_open & fixed, "reason"] = settings[is_open & fixed].agg(_undecided, axis=1)
-    budgeted = settings.index[is_open & ~fixed]
-    cells = pd.DataFrame([_within_budget(found[at]) for at in budgeted], budgeted, dtype=object)
-    settings.loc[budgeted, cells.columns] = cells
-    settings["certainty"] = settings.agg(_certainty, axis=1)
-    is_apart = (settings["verdict"] == FASTER) & ~(settings["lead_ci_low"].astype(float) > 1)
-    settings.loc[is_apart, "reason"] = "other cases show the order; the size of the lead is open"
-    return settings
+    )  # fmt: skip
+    made: list[Row] = []
+    for at, contest in enumerate(found):
+        row = {**_figures(contest, count), "verdict": own[at]}
+        if of_order[at] == FASTER:
+            row["verdict"] = FASTER
+        if not row["reason"]:
+            row |= {"reason": _undecided(row)} if fixed[at] else _within_budget(contest)
+        row["certainty"] = _certainty(row)
+        if row["verdict"] == FASTER and not (row["lead_ci_low"] or 0) > 1:
+            row["reason"] = "other cases show the order; the size of the lead is open"
+        made.append(row)
+    return made
 
 
 def _judged(contest: Contest, fewest: int) -> _Judged:

@@ -143,10 +143,10 @@ def _cell(row: Row | None, compares: bool) -> Cell | None:
     if row is None:
         return None
     if row["median"] is None:
-        return Cell(row["status"], f"number missing status {row['status']}", "", row["reason"])
+        return Cell(row["status"], f"number missing status {row['status']}", row["reason"])
     shown = compares and row["part_of_best"] is not None
     part = f" ({row['part_of_best']:.2f})" if shown else ""
-    return Cell(f"{row['median']:.4g}{part}", "number", repr(row["median"]), flags=row["flags"])
+    return Cell(f"{row['median']:.4g}{part}", "number", flags=row["flags"])
 
 
 OVERVIEW = declared_table("overview", rows, crosstabs=crosstabs, of_page=by_model)
