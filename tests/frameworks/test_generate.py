@@ -13,7 +13,7 @@ from core.axes import GENERATE
 from framebench.records import record_sets, verifications
 from harness.adapter import Case, Unsupported
 from harness.kind import Workload
-from harness.kinds.generate import HALF_ROUNDING, ROUNDING, Generate
+from harness.kinds.generate import Generate
 from harness.measuring.verification import generation
 
 from ..bench import Bench
@@ -63,7 +63,7 @@ def found(
     decoder_references: Path,
 ) -> dict[str, Any]:
     """Return what one process of a framework finds: the errors of each model, and one in mixed
-    precision, with the errors of the cache; and the latter with a mistake."""
+    precision; and the latter with a mistake."""
     framework = request.param
     folder = tmp_path_factory.mktemp("mistaken")
     copy = with_mistake(framework, folder)
@@ -78,7 +78,7 @@ def found(
 
 
 def test_tokens_and_logits_are_those_of_the_reference(found: dict[str, Any]) -> None:
-    errors = {name: (precision, errors) for name, (precision, errors, _) in found["found"].items()}
+    errors = found["found"]
     assert not beyond(errors)
     finest = {name: error for name, error in errors.items() if error[0] == "fp32"}
     for name in ("outputs", "outputs of a token"):  # right code stays far below the bounds
@@ -93,10 +93,8 @@ def test_the_references_prompts_are_continued_differently(decoder_references: Pa
         assert all(len(set(row)) > 1 for row in tokens.tolist()), name
 
 
-def test_what_a_cache_changes_is_rounding_or_a_mistake(found: dict[str, Any]) -> None:
-    for precision, _, error in found["found"].values():
-        assert error < (ROUNDING / 10 if precision == "fp32" else HALF_ROUNDING)
-    assert found["mistaken"] > HALF_ROUNDING
+def test_what_a_mistaken_cache_changes_is_found(found: dict[str, Any]) -> None:
+    assert beyond({"mistaken": found["mistaken"]})
 
 
 def test_a_model_that_is_not_causal_generates_nothing(found: dict[str, Any]) -> None:
@@ -167,16 +165,6 @@ def test_a_run_has_the_times_of_every_token(
     assert metrics["inter_token_p50"] in seconds[:, 1:]
     assert "inter_token_p90" not in metrics, "twelve tokens have no 90th percentile"
     assert np.array(rank["generated"]).shape == (2, 5)
-    assert 0 <= rank["cache_error"] < 1e-5
-
-
-def test_a_run_whose_cache_changes_what_is_computed_fails(
-    tmp_path: Path, decoder_references: Path
-) -> None:
-    framework = with_mistake("pytorch", tmp_path)
-    record = generated(tmp_path, decoder_references, framework=framework)
-    assert record["status"] == "failed", record["reason"]
-    assert "with the cache the last logits are" in record["reason"]
 
 
 @pytest.mark.parametrize(

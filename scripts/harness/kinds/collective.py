@@ -11,17 +11,12 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional
 
 from harness import communication
-from harness.adapter import Case, Unsupported
+from harness.adapter import Unsupported
 from harness.communication import CollectiveOperation, Communication
 from harness.kind import Context, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, mean, per_second, scaled
-from harness.processes.memory import available_bytes
-
-#: Copies of an array that a rank holds besides the arrays of all ranks: its own, the received one,
-#: the result on the host, the expected result, and as many again for a runtime that copies.
-COPIES = 6
 
 
 class Collective(Sweep):
@@ -55,9 +50,6 @@ class Collective(Sweep):
     def measure(self, context: Context) -> None:
         if context.rank_context.world_size == 1:
             raise Unsupported("one device has no other to communicate with")
-        parameters, largest = context.workload.parameters, self.grid(context.workload)[-1].subject
-        operation = (parameters["operation"], parameters["dtype"])
-        check_room(context.workload.case, *operation, largest, available_bytes())
         super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:
@@ -85,22 +77,6 @@ class Collective(Sweep):
     def check(self, workload: Workload, ranks: Any) -> None:
         """Check that all ranks ran the same blocks."""
         blocks.check_same_counts(ranks, "operations")
-
-
-def check_room(case: Case, operation: str, dtype: str, size: int, available: Optional[int]) -> None:
-    """Raise MemoryError where a node's ranks lack memory for a size of ``size`` bytes.
-
-    Each rank holds the arrays of all ranks, for the check, and copies of its own. ``available``:
-    bytes of memory, None where the kernel does not tell."""
-    arrays = case.devices * 4 * collectives.elements(operation, dtype, case.devices, size)
-    copies = COPIES * size * 4 // collectives.ITEM[dtype]
-    needed = case.devices_per_node * (arrays + copies)
-    if available is not None and needed > available:
-        raise MemoryError(
-            f"{operation} of {size} bytes, with the copies by which it is checked, takes "
-            f"{needed / 2**30:.3g} GiB on a node; {available / 2**30:.3g} GiB are available: say a "
-            "smaller largest_bytes"
-        )
 
 
 def check_once(operation: CollectiveOperation, expected: Optional[Any], description: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping
 
 from harness.adapter import Generation, Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
@@ -22,10 +22,6 @@ from harness.measuring.window import all_ready
 #: Tokens that a percentile needs, so that two or more lie above it with 99 % probability; see
 #: docs/measuring.md.
 ENOUGH = {50: 11, 90: 64, 99: 662}
-
-#: Largest relative error of logits against those without a cache, in float32 and in half precision.
-#: Rounding alone is a tenth of it.
-ROUNDING, HALF_ROUNDING = 1e-4, 1e-1
 
 
 class Generate(Kind):
@@ -90,34 +86,8 @@ class Generate(Kind):
         for number, request in enumerate(requests, 1):
             if request.tokens() != fields["generated"]:
                 raise Mismatch(f"request {number} of the same prompts has other tokens")
-        context.report.enter("proof")
-        error = cache_error(adapter, fields["generated"])
-        fields["cache_error"] = check_cache(error, fields["matmul_dtypes"])
         context.report.enter("end")
         fields["libraries"] = libraries.in_use()
-
-
-def cache_error(adapter: Generation, generated: Sequence[Sequence[int]]) -> float:
-    """Return the relative error of the last pass's logits against a single pass without a cache.
-
-    ``generated``: all tokens before it. The error is the norm of the difference over the norm."""
-    import numpy as np
-
-    kept = adapter.to_numpy(adapter.following_logits()).astype(np.float64)
-    adapter.prefill(np.array([tokens[:-1] for tokens in generated], np.int64))
-    anew = adapter.to_numpy(adapter.following_logits()).astype(np.float64)
-    return float(np.linalg.norm(kept - anew) / np.linalg.norm(anew))
-
-
-def check_cache(error: float, products: Mapping[str, int]) -> float:
-    """Return ``error``. Raises Mismatch where it exceeds rounding."""
-    bound = ROUNDING if set(products) == {"float32"} else HALF_ROUNDING
-    if not error <= bound:
-        raise Mismatch(
-            f"with the cache the last logits are {error:.2g} off those computed at once, more than "
-            f"{bound:g}"
-        )
-    return error
 
 
 class _Request:

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import Case
-from harness.kinds.collective import check_room
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
 
@@ -235,20 +233,6 @@ def test_sums_of_sums_stay_below_what_the_dtype_holds(ranks: int, dtype: str) ->
     value = float(collectives.highest_value(dtype, ranks))
     assert value * float(ranks) ** runs <= float(np.finfo(dtype).max)
     assert collectives.most_in_a_row("all_gather", dtype, ranks) is None
-
-
-def test_a_collective_without_room_says_how_much_it_takes() -> None:
-    """Fail if a collective that does not fit is not refused with its size.
-    Two ranks hold both arrays and six copies of 1 GiB each."""
-    case = Case("toy", "", "inference", 1, 2, 1, "", "none", None)
-    check_room(case, "all_reduce", "float32", 2**30, 16 * 2**30)
-    check_room(case, "all_reduce", "float32", 2**30, None)
-    reason = "all_reduce of 1073741824 bytes, .* takes 16 GiB on a node; 15 GiB are available"
-    with pytest.raises(MemoryError, match=reason):
-        check_room(case, "all_reduce", "float32", 2**30, 15 * 2**30)
-    check_room(case, "all_gather", "float32", 2**30, 14 * 2**30)  # its arrays are parts of it
-    with pytest.raises(MemoryError, match="takes 32 GiB"):
-        check_room(case, "all_reduce", "bfloat16", 2**30, 16 * 2**30)  # numpy lacks it
 
 
 def test_a_first_reading_that_compiles_is_not_called_late() -> None:
