@@ -1,5 +1,5 @@
 """Credentials by name and shape: the lists in ``scripts/secrets.json``, also read by the driver
-(``config/secrets.py``)."""
+(``config/variables.py``)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 from core import programs
@@ -37,7 +37,7 @@ def _is_cached(file: EnvironmentFile) -> bool:
     uv plans the installation without the network, which takes some tenths of a second."""
     if not file.is_hashed:
         return False
-    settings = uv.pip_settings()
+    settings = _called_once(uv.pip_settings)
     command = [uv.executable(), "pip", "install", "--dry-run", "--offline", "--no-deps"]
     command += ["--python", sys.executable, "--python-version", file.python]
     command += [*uv.arguments(settings), "--require-hashes"]
@@ -50,3 +50,8 @@ def _is_cached(file: EnvironmentFile) -> bool:
             if ended.returncode == 0 and "Would download" not in ended.stderr:
                 return True
     return False
+
+
+@cache
+def _called_once(read: Callable[[], list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    return read()  # pip takes half a second to say its settings
