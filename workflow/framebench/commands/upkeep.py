@@ -32,11 +32,11 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
 def clean(environments: Path, suites: Sequence[Path]) -> None:
     """Remove environments that no file of the project and no variant of its or other ``suites``
     defines any more. Prints the freed space."""
-    from ..config import suite_files
+    from ..config import yaml_files
     from ..environments import cleaning
 
     known = [*(PROJECT / "config" / "suites").glob("*.yaml"), *suites]
-    own = [path for one in known for path in suite_files.environments(one)]
+    own = [path for one in known for path in yaml_files.environments_of_suite(one)]
     added = environments.glob("*.yaml")
     names = cleaning.names([*(PROJECT / "envs").glob("*.yaml"), *added, *own])
     found = list(cleaning.clean(environments, names))

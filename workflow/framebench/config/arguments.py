@@ -41,10 +41,10 @@ def records(text: str) -> Path:
 
 def suite(text: str) -> Path:
     """Return the file of a suite, given by its name or as a file."""
-    from . import suite_files  # here: other commands read no YAML
+    from .yaml_files import find_suite  # here: other commands read no YAML
 
     try:
-        return suite_files.find(text, PROJECT)
+        return find_suite(text, PROJECT)
     except NotAllowed as error:
         shown = error.shown or repr(text)
         raise argparse.ArgumentTypeError(f"found {shown}; allowed: {error.allowed}") from None

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from . import kinds, suite_files
+from . import kinds
 from .allocators import Allocator
 from .catalog import Catalog
 from .keys import (
@@ -35,7 +35,7 @@ from .tuned import FileName, Tuned, load_tuned
 from .validation import ConfigError, NotAllowed, NotAmong, join, show
 from .values import environment_file
 from .variables import Variables
-from .yaml_files import read_yaml
+from .yaml_files import find_suite, read_yaml
 
 _Number = Annotated[int, Field(ge=1, le=1000)]
 
@@ -74,7 +74,7 @@ def _or_number(further: str) -> Any:
         if isinstance(written, int):
             return {"at_least": written, further: None}
         if isinstance(written, dict) and written.get(further, 1) is None:
-            raise NotAllowed("a whole number", key=further)
+            raise NotAllowed("a whole number", "None", further)
         return written
 
     return read_as(read, int | dict[str, int])
@@ -323,7 +323,7 @@ def load_suite(name: str, catalog: Catalog, folders: Folders = NO_FOLDERS) -> Su
 
     Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
     """
-    file = suite_files.find(name, catalog.root)
+    file = find_suite(name, catalog.root)
     shown = file.relative_to(catalog.root) if file.is_relative_to(catalog.root) else file
     written = validated(SuiteFile, read_yaml(file), str(shown), catalog)
     gpu_suite = None

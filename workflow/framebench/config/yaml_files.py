@@ -1,4 +1,4 @@
-"""YAML files of users."""
+"""YAML files of users, and suites among them, without the checks of their content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from core.text import shorten
 
 from .. import PROJECT
 from ..files.problem import cause
-from .validation import ConfigError
+from . import values
+from .validation import ConfigError, NotAllowed, did_you_mean, show
 
 #: Bytes; the longest suite has 8,000.
 LARGEST_FILE = 2**19
@@ -46,6 +47,32 @@ def read_mapping(path: Path) -> dict[str, Any]:
         kind = "nothing" if data is None else type(data).__name__
         raise ConfigError(f"{path}: the file: found {kind}; allowed: a mapping (key: value)")
     return data
+
+
+def find_suite(name: str, project: Path) -> Path:
+    """Return the file of a suite: a name in ``config/suites/``, or the path of a YAML file.
+
+    Raises :class:`NotAllowed` if there is none.
+    """
+    folder = project / "config" / "suites"
+    by_path = name.endswith((".yaml", ".yml"))
+    path = values.path(name if by_path else str(folder / f"{name}.yaml"))
+    if not path.is_file():
+        known = sorted(file.stem for file in folder.glob("*.yaml"))
+        shown = show(name) + did_you_mean(name, known)
+        raise NotAllowed(f"{', '.join(known)}, or the path of a YAML file", shown)
+    return path
+
+
+def environments_of_suite(suite: Path) -> list[Path]:
+    """Return the environment files of a suite's variants. Raises ConfigError for invalid YAML."""
+    variants = read_mapping(suite).get("variants")
+    own = [value.get("environments") for value in _values(variants) if isinstance(value, dict)]
+    return [Path(path).expanduser() for files in own for path in _values(files) if path]
+
+
+def _values(mapping: object) -> list[Any]:
+    return list(mapping.values()) if isinstance(mapping, dict) else []
 
 
 class _Loader(yaml.SafeLoader):

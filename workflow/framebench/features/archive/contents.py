@@ -18,7 +18,7 @@ from core import bounded
 
 from ... import PROJECT
 from ...commands.reporting import FINGERPRINT, RUNS, make_report
-from ...config import catalog, suite_files
+from ...config import catalog, yaml_files
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
 from ...environments import added_packages
@@ -87,7 +87,7 @@ def measured_suite(results: Path, suite: Path) -> Path:
     known = _suites(results)
     if not isinstance(on_gpus, str) or suite.stem in known:
         return suite
-    other = suite_files.find(on_gpus, PROJECT)
+    other = yaml_files.find_suite(on_gpus, PROJECT)
     return other if other.stem in known else suite
 
 
@@ -101,7 +101,7 @@ def environments_of(results: Path, suite: Path) -> list[Path]:
 
     Runs in provided software have no such file."""
     known = catalog.load_catalog(PROJECT)
-    files = {*suite_files.environments(suite)}
+    files = {*yaml_files.environments_of_suite(suite)}
     for path in json_files.below(results / "runs")[0]:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             record = json_files.read(path)
