@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 
 from core import programs
@@ -17,6 +19,8 @@ from .venvs import EnvironmentFile
 #: Seconds to install an environment from uv's cache, and to fetch one that is not there: nine for
 #: CPUs have 4.6 GB of wheels, which take six minutes at 100 Mbit/s.
 CACHED_SECONDS, FETCH_SECONDS = 10.0, 45.0
+#: Seconds after which uv does not know.
+_LONGEST = 10.0
 
 
 def unbuilt(needed: Iterable[Software]) -> list[Software]:
@@ -38,14 +42,15 @@ def _is_cached(file: EnvironmentFile) -> bool:
     if not file.is_hashed:
         return False
     settings = _called_once(uv.pip_settings)
-    command = [uv.executable(), "pip", "install", "--dry-run", "--offline", "--no-deps"]
+    command = [uv.executable(), "pip", "sync", "--dry-run", "--offline"]
     command += ["--python", sys.executable, "--python-version", file.python]
     command += [*uv.arguments(settings), "--require-hashes"]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, suppress(subprocess.TimeoutExpired):
         for hashes in file.hash_files:
             ended = programs.run(
-                [*command, "--target", folder, "--requirement", str(hashes)],
+                [*command, "--target", folder, str(hashes)],
                 env=uv.variables(settings, file.indexes),
+                timeout=_LONGEST,
             )
             if ended.returncode == 0 and "Would download" not in ended.stderr:
                 return True
