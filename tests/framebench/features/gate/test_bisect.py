@@ -248,13 +248,11 @@ BAD = {
     ),
     "a key of its own": ([*USUAL, "results=x"], "allowed: --results"),
     "no package or model": (["--good", "1", "--bad", "2"], "allowed: two versions with --package"),
-    "variables": (["--good", "A=1", "--bad", "A=2"], "allowed: two versions with --package"),
     "a good model of no commit": (["--good", "x.py", "--bad", "y.py"], "REVISION:FILE.py"),
     "two models": (
         ["--good", "HEAD:x.py", "--bad", "y.py", "--config", "model=x.py"],
         "--config: found 'model=x.py",
     ),
-    "no margin": (["--margin", "0", *USUAL], "above 0"),
 }
 
 

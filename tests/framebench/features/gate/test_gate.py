@@ -230,9 +230,6 @@ BAD = {
     "no commit": (["--base", "x:a.py", "--candidate", "b.py"], "git says"),
     "an option as commit": (["--base", "--output=x:a.py", "--candidate", "b.py"], "--base"),
     "no margin": (["--base", "default", "--candidate", "default", "--fail-on", "0"], "above 0"),
-    "no pairs": (["--base", "default", "--candidate", "default", "--pairs", "0"], "from 1 to 1000"),
-    "no suite": (["--base", "default", "--candidate", "default", "--config", "suite=x"], "suite:"),
-    "no key": (["--base", "default", "--candidate", "default", "--config", "suite"], "KEY=VALUE"),
     "a key of its own": (
         ["--base", "default", "--candidate", "default", "--config", "results=x"],
         "allowed: --results",
@@ -371,23 +368,14 @@ def test_versions_of_a_model_are_compared_under_its_name() -> None:
     assert [decision.verdict for decision in decisions.decide(*actual, 0.05)] == ["regression"]
 
 
-def test_a_suite_that_ships_is_found_from_any_folder(
+def test_suites_are_found_by_name_and_in_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    settings, suite = snakemake_calls.settings_of(["suite=quick"], CATALOG, {})
-    assert settings.suite.name == "quick"
-    assert "axes" in suite
-
-
-def test_a_suite_of_the_user_is_found_in_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+    assert snakemake_calls.settings_of(["suite=quick"], CATALOG, {})[0].suite.name == "quick"
     shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
     (tmp_path / "speed.yaml").write_text(f"{shipped}repeats: 5\n")
-    _, suite = snakemake_calls.settings_of(["suite=speed.yaml"], CATALOG, {})
-    assert suite["repeats"] == 5
+    assert snakemake_calls.settings_of(["suite=speed.yaml"], CATALOG, {})[1]["repeats"] == 5
 
 
 @pytest.mark.parametrize("state", ["absent", "there before", "locked"])
