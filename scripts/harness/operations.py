@@ -54,6 +54,19 @@ def functions(
     }
 
 
+def transposing(
+    matmul: Callable[..., Any], transposed: Transposed, swap: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """Return ``matmul`` of operands of which some lie transposed; ``swap``: of the last two axes
+    of a tensor."""
+    first, second = transposed
+
+    def multiply(a: Any, b: Any, **out: Any) -> Any:
+        return matmul(swap(a) if first else a, swap(b) if second else b, **out)
+
+    return multiply
+
+
 class SingleOperations(Capability):
     """The framework runs single operations as its users call them: eagerly, or compiled alone where
     it has nothing else."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from harness import communication, operations
 from harness.adapter import RankContext
-from harness.operations import AttentionShape, ConvolutionShape, Transposed, functions
+from harness.operations import AttentionShape, ConvolutionShape, Transposed
 from harness.primitives import (
     SEQUENCE_FIRST,
     SHARED,
@@ -61,13 +61,10 @@ class Primitives(Compiled):
         return str(tensor.dtype)
 
     def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        def matmul(a: Array, b: Array) -> Array:
-            first, second = transposed
-            return jnp.matmul(
-                a.swapaxes(-1, -2) if first else a, b.swapaxes(-1, -2) if second else b
-            )
-
-        return functions(matmul, jnp.add, jnp.multiply, jnp.exp)[name]
+        matmul = operations.transposing(
+            jnp.matmul, transposed, lambda array: array.swapaxes(-1, -2)
+        )
+        return operations.functions(matmul, jnp.add, jnp.multiply, jnp.exp)[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         """Compile a function. Each program gets the previous result for nothing but its memory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any
 
 import megengine
 import megengine.functional as F
@@ -24,12 +24,7 @@ class Primitives(Base):
         return tensor.dtype.name
 
     def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        functions: Dict[str, Function] = {
-            operations.MATMUL: lambda a, b: F.matmul(a, b, *transposed),
-            operations.ADD: F.add,
-            operations.MULTIPLY: F.mul,
-            operations.EXP: F.exp,
-            operations.SCALE: lambda x: x * operations.SCALAR,
-            operations.TRIAD: lambda x, y: x + y * operations.SCALAR,
-        }
-        return functions[name]
+        def matmul(a: Tensor, b: Tensor) -> Tensor:
+            return F.matmul(a, b, *transposed)
+
+        return operations.functions(matmul, F.add, F.mul, F.exp)[name]

@@ -4,7 +4,7 @@ MindSpore's own runtime on CPUs."""
 from __future__ import annotations
 
 import functools
-from typing import Any, Dict, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 from harness import communication, operations
@@ -30,18 +30,13 @@ class Primitives(Functional):
 
     def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
         first, second = transposed
-        functions: Dict[str, Any] = {
-            operations.ADD: ops.add,
-            operations.MULTIPLY: ops.mul,
-            operations.EXP: ops.exp,
-            operations.SCALE: lambda c: ops.mul(c, operations.SCALAR),
-            operations.TRIAD: lambda b, c: ops.add(b, ops.mul(c, operations.SCALAR)),
-        }
-        if name != operations.MATMUL:
-            return functions[name]
         of_matrices = ops.MatMul(transpose_a=first, transpose_b=second)
         of_batches = ops.BatchMatMul(transpose_a=first, transpose_b=second)
-        return lambda a, b: of_matrices(a, b) if a.ndim == 2 else of_batches(a, b)
+
+        def matmul(a: Tensor, b: Tensor) -> Tensor:
+            return of_matrices(a, b) if a.ndim == 2 else of_batches(a, b)
+
+        return operations.functions(matmul, ops.add, ops.mul, ops.exp)[name]
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         return LayerFunction(ops.conv2d, CHANNELS_FIRST)  # of stride 1, without padding

@@ -27,13 +27,10 @@ class Primitives(InPlace):
         return str(tensor.dtype).replace("oneflow.", "")
 
     def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        def matmul(a: Tensor, b: Tensor) -> Tensor:
-            first, second = transposed
-            a, b = a.transpose(-1, -2) if first else a, b.transpose(-1, -2) if second else b
-            return oneflow.matmul(a, b)
-
         functions: Dict[str, Function] = {
-            operations.MATMUL: matmul,
+            operations.MATMUL: operations.transposing(
+                oneflow.matmul, transposed, lambda tensor: tensor.transpose(-1, -2)
+            ),
             operations.ADD: oneflow.add,
             operations.MULTIPLY: oneflow.mul,
             operations.EXP: oneflow.exp,

@@ -58,13 +58,10 @@ class Primitives(InPlace):
         return str(tensor.dtype).replace("torch.", "")
 
     def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        def matmul(a: Tensor, b: Tensor, **out: Tensor) -> Tensor:
-            first, second = transposed
-            a, b = a.transpose(-1, -2) if first else a, b.transpose(-1, -2) if second else b
-            return torch.matmul(a, b, **out)
-
         functions: Dict[str, Function] = {
-            operations.MATMUL: matmul,
+            operations.MATMUL: operations.transposing(
+                torch.matmul, transposed, lambda tensor: tensor.transpose(-1, -2)
+            ),
             operations.ADD: torch.add,
             operations.MULTIPLY: torch.mul,
             operations.EXP: torch.exp,
