@@ -371,7 +371,7 @@ class PyTorchAdapter(
     def primitives(self) -> Primitives:
         from . import micro
 
-        memory_format = getattr(self._definition, "MEMORY_FORMAT", None)
+        memory_format = getattr(self._definition, "MEMORY_FORMAT", torch.channels_last)
         arguments = (self.rank_context, self._device, self._dtype)
         return micro.Primitives(*arguments, memory_format, self._in_float8)
 

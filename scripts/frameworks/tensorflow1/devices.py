@@ -18,8 +18,6 @@ from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
 
 GROUP = 1  # the key of the one group of ranks
-TOGETHER_KEY = 10**5  # of the first of several collectives behind training
-ALL_REDUCE_KEY = 10**6  # of a collective before training
 ALONE_KEY = 2 * 10**9  # of the first of those that are measured alone
 
 
