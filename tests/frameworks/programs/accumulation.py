@@ -24,13 +24,19 @@ def planted_in(steps, name, right, wrong):
 
 def spoil(adapter, about):
     """Plant a mistake in the micro-steps of a framework that runs operation by operation."""
-    loss = adapter.loss
+    loss, backward, passes = adapter.loss, adapter.backward, []
+
+    def every_other(loss):
+        passes.append(loss)
+        if len(passes) % 2:
+            backward(loss)
+
     if about == "gradients added up":
         adapter.share = lambda value: value
     elif about == "one batch twice":
         adapter.loss = lambda number, alone=False: loss(0, alone)
     else:
-        adapter.loss = lambda number, alone=False: loss(number, alone) * number
+        adapter.backward = every_other
 
 
 def compare_mean(folder, compilers):

@@ -84,7 +84,8 @@ def use_zentorch():
     def double(x: torch.Tensor) -> torch.Tensor:
         return 2 * x
 
-    backend = started(small_bert(), mode="inference")._compiler.zentorch_backend
+    started(small_bert(), mode="inference")
+    backend = module_of("zentorch_backend")
     x = torch.ones(3)
     return {
         "ran": backend.executed(lambda: [double(x), double(x), x + x]),
