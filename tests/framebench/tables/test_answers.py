@@ -180,13 +180,6 @@ def test_less_is_better_where_a_kind_says_so_and_a_control_is_no_contest() -> No
     assert fastest(seconds("jax", 1.0, kind="independent")) == []
 
 
-def test_marks_of_both_sides_stand_next_to_the_lead() -> None:
-    actual = fastest(
-        by("jax", *times(2, SEVEN[:5])), by("mxnet", 60.0, 70.0, *SEVEN[:3], 130.0, 140.0)
-    )
-    assert actual[0]["flags"] == "noisy"
-
-
 def test_failures_are_counted_by_status_and_reason() -> None:
     runs = [
         *by("jax", None, None, reason="no amp"), *by("mxnet", None, reason="no amp"),

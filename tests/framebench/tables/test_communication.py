@@ -72,15 +72,6 @@ def table(*runs: Run) -> pd.DataFrame:
 # ---- interpolation ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("size", "microseconds"),
-    [(4, 100.008), (8, 100.008), (504, 100.504), (1000, 101.0), (2500, 102.5), (3000, 103.0)],
-)
-def test_between_two_sizes_the_time_is_linear_in_the_bytes(size: int, microseconds: float) -> None:
-    times = collectives.times_of(all_reduces())
-    assert collectives.expected(times, [size]) == pytest.approx(microseconds * 1e-6)
-
-
 def test_messages_follow_each_other_and_none_may_be_larger_than_was_measured() -> None:
     times = collectives.times_of(all_reduces())
     assert collectives.expected(times, SIZES) == pytest.approx(EXPECTED * 1e-3)

@@ -225,12 +225,6 @@ def test_without_any_bandwidth_there_are_no_rows() -> None:
     assert not len(table(run(10.0, **CPU), peaks=(peak_flops(0.2),)))
 
 
-def test_a_failed_case_says_why_and_has_no_figure() -> None:
-    actual = only(table(run(None, status="oom", reason="too big", **CPU), memory_bandwidth(1.0)))
-    assert actual["reason"] == "oom: too big"
-    assert pd.isna(actual["reached"])
-
-
 def test_marks_of_all_figures_are_inherited() -> None:
     noisy = [
         replace(memory_bandwidth(value), repeat=number)

@@ -24,6 +24,8 @@ MOST = 9
 UNFOLDED = "unfold for why"
 #: Key columns that describe the figure, not the case.
 _NOT_OF_THE_CASE = {"unit", "status"}
+#: Key columns that are unfolded where each framework has one value.
+_OF_FRAMEWORK = ("framework_version", "source")
 
 
 @dataclass(frozen=True)
@@ -250,5 +252,9 @@ def _why(row: Row) -> str:
 
 def _is_key(view: TableView, field: Field) -> bool:
     name = field.column.name
+    if name in _OF_FRAMEWORK:
+        pairs = {(row.get("framework"), row[name]) for row in view.rows}
+        if len(pairs) == len({framework for framework, _ in pairs}):
+            return False  # the framework tells it
     is_key = name in view.table.keys and name not in _NOT_OF_THE_CASE
     return is_key or name in ("total_batch", *CONDITIONS)
