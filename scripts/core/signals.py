@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import ctypes
 import signal
 import time
-from typing import Iterable, Iterator, List
+from typing import Iterable, List
 
 #: Signals that ask a process to end, and may be handled.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -28,17 +27,6 @@ def ignore(numbers: Iterable[int]) -> None:
     for number in numbers:
         _set_disposition(number, int(signal.SIG_IGN))
     atexit.register(_drop_handlers, numbers)
-
-
-@contextlib.contextmanager
-def ignored(numbers: Iterable[int]) -> Iterator[None]:
-    """Context in which these signals are ignored, by programs started in it as well."""
-    before = [(number, _set_disposition(number, int(signal.SIG_IGN))) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, disposition in before:
-            _set_disposition(number, disposition)
 
 
 def heed(numbers: Iterable[int]) -> None:

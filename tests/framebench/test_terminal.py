@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from framebench.plan.jobs import Job, name_of
+from framebench.plan.job import Job, name_of
 from framebench.terminal import screen, status_lines
 from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
 from framebench.terminal.screen import Screen
@@ -170,7 +170,8 @@ class Call:
         others = [self.environment(name) for name in view.pop("environments", ())]
         jobs = [self.run(repeat) for repeat in range(1, repeats + 1)] + others
         budget = view.pop("budget", None)
-        self.view = ProgressView(jobs, "results", lambda: self.seconds, budget, 1.0, here)
+        now = lambda: NOW + self.seconds  # noqa: E731
+        self.view = ProgressView(jobs, "results", budget, 1.0, here, now)
         self.view.attach(self.stream, False, False)
 
     def run(self, repeat: int) -> Job:
@@ -283,6 +284,8 @@ def test_environments_are_one_line(tmp_path: Path) -> None:
         call.finish(1.0)
         assert call.view.status().startswith("Environments: 1 of 2 built (a)") == (name == "a")
     assert call.lines == ["Environments: 2 of 2 built"]
+    call.seconds += 5.0
+    assert call.view.clock() == 5.0, "the time in which environments are built is no measuring"
 
 
 def test_within_a_budget_the_status_is_a_clock_and_what_comes_next(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import time
-import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -178,30 +177,6 @@ class Cluster:
         self._start_daemon_of(name)
         self._wait(lambda: self._registered([name], began), f"{name} to register")
 
-    def restart_controller(self, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """Kill slurmctld after it has saved its state, and restart it after ``meanwhile``.
-        It saves only every few seconds. Returns when it has heard from the nodes."""
-        mark = uuid.uuid4().hex
-        self._saved("node_state", mark, f"NodeName={NODES[0]}", f"Comment={mark}")
-        active = self._output_of("squeue", "--noheader", "--format=%A").split()
-        if active:
-            self._saved("job_state", mark, f"JobId={active[0]}", f"AdminComment={mark}")
-        daemon = self._daemons.pop("slurmctld")
-        daemon.kill()
-        daemon.wait(_PATIENCE)
-        meanwhile()
-        self._start_controller()
-        self._wait(
-            lambda: (
-                not any(
-                    state.startswith("unknown")
-                    for name, state in self.nodes().items()
-                    if name in self._daemons
-                )
-            ),
-            "the nodes to be known",
-        )
-
     def cancel_all(self) -> None:
         """Cancel every job, and wait until none is left on a node."""
 
@@ -296,13 +271,6 @@ class Cluster:
                     continue
             return False
         return True
-
-    def _saved(self, file: str, mark: str, *change: str) -> None:
-        """Wait until a file of slurmctld has ``change``, identified by ``mark``.
-        Earlier changes are then saved, too."""
-        self._output_of("scontrol", "update", *change)
-        path = self.place.folder / "state" / file
-        self._wait(lambda: path.exists() and mark.encode() in path.read_bytes(), f"{file} saved")
 
     def _output_of(self, *arguments: str) -> str:
         ran = self.command(*arguments)

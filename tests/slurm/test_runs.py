@@ -158,7 +158,6 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
     (slurm_project.folder / "scripts" / "models" / f"{BERT}.json").write_text(
         json.dumps(small(BERT, layers=0))
     )
-    slurm_project.describe(runs_per_allocation=4)
     between = {"nodes": [2], "devices_per_node": [1]}
     axes = {"framework": frameworks, "model": [BERT], "batch_per_device": [2], **between}
     square = [{"framework": ["pytorch"], "nodes": [n], "devices_per_node": [n]} for n in (1, 2)]

@@ -126,11 +126,3 @@ def test_pairs_of_calls(held: Project) -> None:
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         wrong = [text for text in pool.map(pair, range(PAIRS)) if text]
     assert not wrong, "\n\n".join(wrong)
-
-
-def test_a_plan_beside_what_measures_is_refused(project: Project) -> None:
-    """Fail if a plan made next to a measurement is accepted: its records predate the lock."""
-    ran = project.run("plan", "tables")
-    assert ran.returncode != 0
-    assert "found among the targets: plan" in ran.stdout
-    assert not project.records()

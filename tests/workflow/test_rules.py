@@ -52,6 +52,20 @@ def test_a_table_is_never_one_of_fewer_runs(measured: Project) -> None:
     assert "Nothing to be done" in measured.medians().stdout
 
 
+def test_an_edited_input_changes_the_table_made_of_it(measured: Project) -> None:
+    results = measured.folder / "results"
+    summary, runs = results / "tables" / "summary.csv", results / "runs.csv"
+    lines = runs.read_text().splitlines(keepends=True)
+    runs.write_text("".join(line for line in lines if "/r2.json" not in line))
+    ran = measured.medians()
+    assert ran.returncode == 0, ran.stdout
+    assert [row["repeats"] for row in read_rows(summary)] == ["1"] * CASES
+    os.utime(next((results / "runs").rglob("r2.json")))
+    assert measured.medians().returncode == 0
+    assert [row["repeats"] for row in read_rows(summary)] == ["2"] * CASES, "a record was touched"
+    assert "Nothing to be done" in measured.medians().stdout
+
+
 def test_rule_graph_of_measured_results_shows_how_tables_are_made(measured: Project) -> None:
     drawn = measured.run("tables", "--rulegraph").stdout
     assert all(f'label = "{rule}"' in drawn for rule in (*FAMILIES, "runs")), drawn

@@ -64,7 +64,7 @@ def test_repeats_go_where_they_settle_the_order(project: Project) -> None:
     (row,) = read_rows(results / "tables" / "fastest.csv")
     assert (row["framework"], row["verdict"]) == ("toy", "faster"), row
     assert 1 < float(row["lead_ci_low"]) <= float(row["lead"])
-    logs = [path.read_text() for path in (results / "logs" / "rounds").glob("*.log")]
+    logs = [path.read_text() for path in (results / "logs" / "rounds").glob("*.txt")]
     assert any("; open)" in log for log in logs), "a page after each round"
     # Other tests disturb the figures, so that the order alone is sure.
     assert re.search(r"^Toy: .* training, .*sure\)", ran.stdout, re.M), ran.stdout

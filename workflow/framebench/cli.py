@@ -18,7 +18,7 @@ from .records.run import RecordsError
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
 LEAVE = "tables that are made already"
-BEFORE_ROUND = "leave runs.sha256, which is made once all rounds of a call are over"
+BEFORE_ROUND = "leave runs.csv, which is made once all rounds of a call are over"
 VARIANTS = "further suites whose variants name environment files: their environments stay"
 
 
@@ -35,17 +35,16 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command and return the exit status (:func:`exit_status.leave`)."""
+    """Run one command and return the exit status."""
     programs = {
         name: program for feature in features.known() for name, program in feature.programs.items()
     }
     if arguments and arguments[0] in programs:
         return programs[arguments[0]].main(arguments[1:])
     try:
-        status = _run(arguments)
+        return _run(arguments)
     except SystemExit as ended:  # argparse has printed its message or help
-        status = int(ended.code or 0)
-    return exit_status.leave(status)
+        return int(ended.code or 0)
 
 
 def _run(arguments: list[str]) -> int:
@@ -65,11 +64,11 @@ def _run(arguments: list[str]) -> int:
             options.records, options.results, options.leave, options.before_round
         )
     )
-    collecting = commands.add_parser("runs", help="the fingerprint of all records")
+    collecting = commands.add_parser("runs", help="a CSV with a row per run")
     collecting.add_argument("--records", type=records, required=True, help="folder of records")
     collecting.add_argument("--results", type=Path, required=True, help="folder to write to")
     collecting.set_defaults(
-        command=lambda options: reporting.write_fingerprint(options.records, options.results)
+        command=lambda options: reporting.write_runs(options.records, options.results)
     )
     tabulating = commands.add_parser("tables", help="single tables")
     tabulating.add_argument("names", nargs="+", help="names of tables")

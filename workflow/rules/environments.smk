@@ -9,17 +9,19 @@ rule environment:
     wildcard_constraints:
         environment="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
-    priority: driver.provisioning.priority
-    handover: True
-    threads: driver.provisioning.threads
+    priority: lookups.priority_of_environment
+    localrule: True
+    conda:
+        "../envs/driver.yaml"
+    threads: lookups.cores_of_environment
     params:
-        framebench=driver.provisioning.framebench,
-        file=driver.provisioning.file,
-        marker=driver.provisioning.marker,
-        hashing=driver.provisioning.hashing,
+        framebench=lookups.framebench,
+        file=lookups.environment_file,
+        marker=lookups.environment_marker,
+        options=lookups.environment_options,
     message:
         "Building the environment {wildcards.environment} from {params.file}"
     # exec: it is then a child of Snakemake itself and ends with it.
     shell:
         "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"
-        " --file {params.file:q} --marker {params.marker:q} --log {log:q} {params.hashing}"
+        " --file {params.file:q} --marker {params.marker:q} --log {log:q} {params.options}"

@@ -9,4 +9,6 @@ rule outcome:
         "All runs have a record"
 
 
+# Its plan is made when the first function of common.smk is called.
 driver = Driver(workflow, config, checkpoints, __name__, rules.outcome.output[0])
+lookups = driver.lookups

@@ -1,24 +1,36 @@
+rule plan:
+    """Print the runs that are missing and their expected time; measure nothing."""
+    handover: True
+    # Else it would ask for all that a call may use, which on a cluster has no number.
+    resources:
+        runtime=5,
+    params:
+        text=driver.plan_text,
+    message:
+        "Plan of the suite"
+    shell:
+        "printf '%s\\n' {params.text:q}"
+
+
 rule benchmark:
     """Measure one repeat of one case in processes of its own; writes one record."""
     input:
-        ancient(driver.jobs.before),
+        ancient(environment_of_job),
     output:
         "<results>/runs/{framework}/{model}/{case}/r{repeat}.json",
     log:
         "<results>/logs/{framework}/{model}/{case}/r{repeat}.log",
-    priority: driver.jobs.priority
-    group:
-        driver.resources.allocation
+    priority: priority_of_job
     conda:
-        driver.provisioning.conda
+        lookups.conda
     container:
-        driver.provisioning.container
+        lookups.container
     # All cores, so that no other job runs at the same time, or a share of them where that is allowed.
-    threads: driver.resources.threads
+    threads: lookups.threads
     resources:
-        **driver.resources.asked,
+        **lookups.resources,
     params:
-        job=driver.jobs.texts,
+        job=job,
     message:
         "{params.job.label}"
     # exec: the harness is then a child of Snakemake itself and ends with it.
@@ -36,25 +48,58 @@ use rule benchmark as search_batch with:
         case="[^/]+",
 
 
+use rule benchmark as peak_flops with:
+    """Measure the peak FLOPS of a device: large matmuls in one framework and precision."""
+    output:
+        "<results>/peak_flops/{framework}/{peak_flops}.json",
+    log:
+        "<results>/logs/peak_flops/{framework}/{peak_flops}.log",
+
+
 checkpoint round:
     """Decide the next runs from the batches found and the intervals of the repeats."""
     input:
-        driver.rounds.before,
+        driver.records_before_round,
     output:
-        touch("<results>/logs/rounds/{state}-{number}"),
+        "<results>/logs/rounds/{number}.txt",
     log:
-        "<results>/logs/rounds/{state}-{number}.log",
+        "<results>/logs/rounds/{number}.log",
     wildcard_constraints:
-        state="[0-9a-f]{12}",
         number="[0-9]+",
     # A look costs little, and what it asks for may come before what else is to do.
-    priority: driver.jobs.first
+    priority: lookups.first
     localrule: True
     conda:
         "../envs/driver.yaml"
     params:
-        page=driver.rounds.page,
+        page=driver.page_before_round,
     message:
         "Round {wildcards.number}: what is to be measured next?"
     shell:
-        "{params.page} > {log:q}"
+        "{params.page} > {output:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
+
+
+rule runs:
+    """Write a row per run of all records, and the list of the files that were read."""
+    input:
+        records_of_call,
+        checks_of_call,
+        # What changed otherwise: existing records, verifications, searches, interruptions.
+        changed_files,
+    output:
+        "<results>/runs.csv",
+        "<results>/read_files.csv",
+    log:
+        "<results>/logs/tables/runs.log",
+    localrule: True
+    conda:
+        "../envs/driver.yaml"
+    params:
+        framebench=lookups.driver,
+        records=records_folder_of_call,
+        results=results_folder_of_call,
+    message:
+        "Reading {params.records}"
+    shell:
+        "{params.framebench:q} runs --records {params.records:q} --results {params.results:q}"
+        " 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"

@@ -1,35 +1,8 @@
-# Tables and report: a pure function of the records.
-rule runs:
-    """Write a fingerprint of all records, by which tables are made anew when records change."""
-    input:
-        driver.rounds.all,
-        driver.verifications.small,
-        # Existing verifications, searches, peak-FLOPS benchmarks and interruptions.
-        driver.tables.neighbours,
-        driver.tables.changed,
-    output:
-        "<results>/runs.sha256",
-    log:
-        "<results>/logs/tables/runs.log",
-    localrule: True
-    conda:
-        "../envs/driver.yaml"
-    params:
-        framebench=driver.provisioning.driver,
-        records=lambda wildcards: driver.tables.records,
-        results=driver.tables.results,
-    message:
-        "Reading {params.records}"
-    shell:
-        "{params.framebench:q} runs --records {params.records:q} --results {params.results:q}"
-        " 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
-
-
+# Tables and report: a pure function of the records that runs.csv names.
 rule medians:
     """Compute the median of each case over its repeats, with interval and flags."""
     input:
-        driver.tables.changed,
-        runs="<results>/runs.sha256",
+        runs="<results>/runs.csv",
     output:
         table("<results>/tables/summary.csv"),
         update("<results>/tables/summary.md"),
@@ -39,14 +12,13 @@ rule medians:
     conda:
         "../envs/driver.yaml"
     params:
-        framebench=driver.provisioning.driver,
+        framebench=lookups.driver,
         tables=lambda wildcards, output: names_of(output),
-        records=lambda wildcards: driver.tables.records,
-        results=driver.tables.results,
+        results=results_folder_of_call,
     message:
         "Medians of all cases"
     shell:
-        "{params.framebench:q} tables {params.tables} --records {params.records:q}"
+        "{params.framebench:q} tables {params.tables} --records {input.runs:q}"
         " --results {params.results:q} 2> {log:q} || {{ cat {log:q} >&2; exit 1; }}"
 
 
@@ -96,15 +68,14 @@ FAMILIES = [
     *rules.weak_scaling.output,
     *rules.strong_scaling.output,
 ]
-OTHERS = driver.tables.others(names_of(FAMILIES))
+OTHERS = driver.other_tables(names_of(FAMILIES))
 
 
 rule tables:
     """Make the report and all further tables."""
     input:
-        driver.tables.changed,
         FAMILIES,
-        runs="<results>/runs.sha256",
+        runs="<results>/runs.csv",
     output:
         *map(table, expand("<results>/tables/{name}.csv", name=OTHERS)),
         report(
@@ -117,18 +88,17 @@ rule tables:
         "<results>/tables/fingerprint.txt",
     log:
         "<results>/logs/tables.log",
-    handover: True
+    localrule: True
     conda:
         "../envs/driver.yaml"
     params:
-        framebench=driver.provisioning.driver,
-        records=lambda wildcards: driver.tables.records,
-        results=driver.tables.results,
+        framebench=lookups.driver,
+        results=results_folder_of_call,
         leave=names_of(FAMILIES),
     message:
-        "Tables and report from {params.records}"
+        "Tables and report from {input.runs}"
     shell:
-        "exec {params.framebench:q} report --records {params.records:q} --results {params.results:q}"
+        "exec {params.framebench:q} report --records {input.runs:q} --results {params.results:q}"
         " --leave {params.leave:q} > {log:q}"
 
 
@@ -136,16 +106,15 @@ rule report:
     """Make tables and report from any set of records; measure nothing."""
     log:
         "<results>/logs/report.log",
-    handover: True
+    localrule: True
     conda:
         "../envs/driver.yaml"
     params:
-        framebench=driver.provisioning.driver,
-        records=driver.tables.given,
-        results=driver.tables.results,
-        status=driver.tables.status,
+        framebench=lookups.driver,
+        records=driver.given_records,
+        results=results_folder_of_call,
     message:
         "Tables and report from {params.records}"
     shell:
-        "FRAMEBENCH_STATUS_FILE={params.status:q} exec {params.framebench:q} report"
-        " --records {params.records:q} --results {params.results:q} > {log:q}"
+        "exec {params.framebench:q} report --records {params.records:q}"
+        " --results {params.results:q} > {log:q}"

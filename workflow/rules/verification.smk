@@ -7,28 +7,27 @@ rule reference:
     wildcard_constraints:
         digest="[0-9a-f]{8}",
     # Before environments: the run that comes before all others waits for its reference.
-    priority: driver.jobs.first + 3
+    priority: lookups.first + 3
     conda:
         "../envs/driver.yaml"
-    threads: driver.resources.all_cores
+    threads: lookups.cores
     resources:
-        **driver.resources.asked,
+        **lookups.resources,
     params:
-        python=driver.provisioning.python,
-        script=driver.verifications.script,
-        arguments=driver.verifications.reference_arguments,
+        python=lookups.python,
+        arguments=lookups.reference_arguments,
     message:
         "Computing the reference of {wildcards.reference} in float64"
     shell:
-        "{params.python:q} -I {params.script:q} {params.arguments:q} --output {output:q}"
+        "{params.python:q} -I {params.arguments:q} --output {output:q}"
         " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
 
 
 use rule benchmark as verify with:
     """Verify the computation of one framework against the float64 reference."""
     input:
-        ancient(driver.jobs.before),
-        reference=ancient(driver.verifications.reference),
+        ancient(environment_of_job),
+        reference=ancient(references_of_job),
     output:
         "<results>/verification/{framework}/{reference}/{verification}.json",
     log:
@@ -38,8 +37,8 @@ use rule benchmark as verify with:
 use rule benchmark as checks with:
     """Make checks of one framework in one process; each leaves a record of its own."""
     input:
-        ancient(driver.jobs.before),
-        reference=ancient(driver.verifications.reference),
+        ancient(environment_of_job),
+        reference=ancient(references_of_job),
     output:
         touch("<results>/logs/checks/{framework}/{checks}.done"),
     log:
@@ -49,17 +48,18 @@ use rule benchmark as checks with:
 rule verification:
     """Verify full-size models, then update tables and report."""
     input:
-        driver.verifications.all,
+        driver.full_verifications,
     handover: True
     conda:
         "../envs/driver.yaml"
+    resources:
+        runtime=60,
     params:
-        framebench=driver.provisioning.driver,
-        records=driver.tables.records,
-        results=driver.tables.results,
-        status=driver.tables.status,
+        framebench=lookups.driver,
+        records=records_folder_of_call,
+        results=results_folder_of_call,
     message:
         "Verification, tables and report"
     shell:
-        "FRAMEBENCH_STATUS_FILE={params.status:q} exec"
-        " {params.framebench:q} verification --records {params.records:q} --results {params.results:q}"
+        "exec {params.framebench:q} verification --records {params.records:q}"
+        " --results {params.results:q}"

@@ -380,13 +380,9 @@ FROM_COMMAND_LINE = {
     "frameworks=pytorch,jax": ("frameworks", ["pytorch", "jax"]),
     "frameworks=[pytorch, jax]": ("frameworks", ["pytorch", "jax"]),
     "retry=failed,oom": ("retry", {"failed", "oom"}),
-    f"cluster={{{CLUSTER}, runs_per_allocation: 3, partition: null}}": (
+    f"cluster={{{CLUSTER}, gres: gpu:v100, partition: null}}": (
         "cluster",
-        Cluster(**NODES, time_limit=60, runs_per_allocation=3),
-    ),
-    f"cluster={{{CLUSTER}, gres: gpu:v100, whole_rounds: true}}": (
-        "cluster",
-        Cluster(**NODES, time_limit=60, gres="gpu:v100", whole_rounds=True),
+        Cluster(**NODES, time_limit=60, gres="gpu:v100"),
     ),
 }
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from framebench.plan.jobs import FOLDERS, PATHS, log_of, record_of
+from framebench.plan.job import FOLDERS, PATHS, log_of, record_of
 
 RULES = Path(__file__).parents[3] / "workflow" / "rules"
 RULE = re.compile(r"^(?:rule|checkpoint|use rule \w+ as) (\w+).*:\n((?:(?: {4}.*)?\n)+)", re.M)

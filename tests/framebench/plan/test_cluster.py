@@ -1,27 +1,24 @@
-"""Requests of runs to a cluster, and which runs share an allocation."""
+"""Requests of runs to a cluster."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import shlex
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
-from core.case import Case
 from framebench.config import cluster
 from framebench.config.cluster import Cluster
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import limits, plan_text, repeats
-from framebench.plan.planning import Plan, PlannedRun, make_plan
-from framebench.records.sidecars import interruptions, noted
-from framebench.runs import allocations, commands, jobs, peak_flops, requests, slurm, verify
+from framebench.plan import plan_text
+from framebench.plan.planning import Plan, make_plan
+from framebench.runs import commands, jobs, peak_flops, requests, slurm, verify
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
 
@@ -245,40 +242,6 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
         assert time_limit_of(arguments) == seconds < 60 * minutes
 
 
-@pytest.mark.parametrize(
-    ("runs", "ended", "minutes", "seconds"),
-    [
-        ([("ok", 30.0), ("ok", 40.0)], 0, 7, 270),  # 3 x 35 s + 5 minutes
-        ([("ok", 500.0)], 0, 30, 1650),  # 3 x 500 s + 5 minutes
-        ([("ok", 5000.0)], 0, 35, 1800),
-        ([("oom", 2.0), ("failed", 2.0)], 0, 35, 1800),  # no measurement
-        ([("timeout", 750.0)], 0, 36, 1800),  # 2 x 750 s + 5 minutes
-        ([("ok", 30.0), ("timeout", 750.0)], 0, 36, 1800),
-        ([("timeout", 1800.0)], 0, 70, 1800),
-        ([], 1, 70, 1800),
-        ([("ok", 30.0)], 2, 28, 1530),  # 4 x 7 minutes
-        ([("timeout", 9e7)], 30, 525600, 1800),
-    ],
-)
-def test_what_was_measured_or_stopped_decides_what_is_asked_for(
-    runs: list[tuple[str, float]], ended: int, minutes: int, seconds: float, tmp_path: Path
-) -> None:
-    """Fail if the requested time ignores earlier durations or timeouts.
-    ``ended``: how often SLURM has ended the second repeat at its limit."""
-    plan = planned(tmp_path)
-    (folder,) = plan.folders.values()
-    latest: list[Any] = [
-        SimpleNamespace(origin=f"{folder}/r1.json", status=s, wall_seconds=wall, time_limit=wall)
-        for s, wall in runs
-    ]
-    rows = [interruptions.Interruption("now", f"{folder}/r2", "7", "TIMEOUT")] * ended
-    rows += [interruptions.Interruption("now", f"{folder}/r2", "8", "CANCELLED")] * 5
-    noted.append(tmp_path / interruptions.FILE, interruptions.Interruption._fields, rows)
-    (asked,) = limits.minutes_of_cases(plan.folders, plan.settings, latest).values()
-    assert asked == minutes
-    assert limits.run_limit(plan.settings, asked) == seconds
-
-
 def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) -> None:
     plan = planned(tmp_path, most_node_hours=2)
     asked = requests.of_plan(plan, peak_flops.names(plan), {})
@@ -306,35 +269,6 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     assert f"at most {hours:.2f} node hours in all" in "\n".join(requests.lines(plan, actual))
 
 
-def test_the_repeats_of_a_case_do_not_follow_each_other_in_an_allocation() -> None:
-    def case(nodes: int, batch: int) -> Case:
-        return Case("toy", "toy", "train", nodes, 1, batch, "fp32", "none", None)
-
-    cases = [case(nodes, batch) for nodes in (1, 2) for batch in (1, 2, 3)]
-    runs = [
-        PlannedRun(case, repeat, f"{case}/r{repeat}", "", 1.0, 0)
-        for repeat in (1, 2)
-        for case in cases
-    ]
-
-    class Plan:
-        pending = runs
-        reserve: tuple[PlannedRun, ...] = ()
-
-    actual = allocations.allocations(Plan, 3)  # type: ignore[arg-type]
-    assert set(Counter(actual.values()).values()) == {3}
-    for name in set(actual.values()):
-        shared = [run.case for run in runs if actual[run.name] == name]
-        assert len({case.nodes for case in shared}) == 1
-        assert len(set(shared)) == 3, "a case stands twice in an allocation"
-
-    apart = allocations.allocations(Plan, 2, apart=True)  # type: ignore[arg-type]
-    for name in set(apart.values()):
-        rounds = {run.repeat for run in runs if apart[run.name] == name}
-        assert len(rounds) == 1, "runs of two rounds share an allocation"
-    assert sorted(Counter(apart.values()).values()) == [1] * 4 + [2] * 4
-
-
 def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
     slurm.note("Using shell: /usr/bin/bash\nSLURM run ID: 57-cd\nProvided\n", tmp_path)
     slurm.note("SLURM run ID: 58-ce\n", tmp_path)
@@ -355,27 +289,6 @@ def test_slurm_that_does_not_answer_is_an_error(
     monkeypatch.setenv("PATH", "")
     with pytest.raises(slurm.SlurmError, match="squeue"):
         slurm.settle(tmp_path, print)
-
-
-def test_a_job_allows_a_run_what_was_asked_for_it(tmp_path: Path) -> None:
-    plan = planned(tmp_path, run_seconds=7200)
-    shorter = {folder: minutes // 2 for folder, minutes in plan.minutes_by_folder.items()}
-    limits.write_minutes(tmp_path, shorter)
-    read = limits.read_minutes(tmp_path)
-    in_the_job = make_plan(plan.settings, CATALOG, Machine(64, 0), None, read)
-    assert set(in_the_job.minutes.values()) == {125 // 2}
-    (run, *_) = in_the_job.pending
-    assert time_limit_of(commands.arguments(in_the_job, run)) == 62 * 60 - 150
-
-
-def test_no_round_begins_before_the_one_before_has_ended() -> None:
-    def round_of(job: str) -> int | None:
-        return int(job) if job.isdigit() else None
-
-    waiting = ["2", "2", "peak_flops"]
-    assert repeats.after_earlier_rounds(waiting, ["1", "peak_flops"], round_of) == ["peak_flops"]
-    assert repeats.after_earlier_rounds(waiting, ["2", "3", "peak_flops"], round_of) == waiting
-    assert repeats.after_earlier_rounds(waiting, [], round_of) == waiting
 
 
 def test_what_the_profile_must_say() -> None:

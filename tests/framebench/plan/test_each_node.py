@@ -11,7 +11,7 @@ from framebench.config.cluster import Cluster
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import allocations, commands, slurm_nodes
+from framebench.runs import commands, slurm_nodes
 from framebench.runs.slurm import SlurmError
 
 from ..settings import CATALOG, settings
@@ -75,14 +75,6 @@ def test_slurm_is_asked_for_the_node_of_a_run() -> None:
     asked = cluster.resources(1, 1, 10.0, cuda=False, node="n2")
     assert asked["slurm_extra"] == "--nodelist=n2"
     assert cluster.resources(1, 1, 10.0, cuda=False)["slurm_extra"] is None
-
-
-def test_runs_of_two_nodes_share_no_allocation(tmp_path: Path) -> None:
-    made = plan(tmp_path)
-    shared = allocations.allocations(made, 4)
-    assert sorted({*shared.values()}) == ["1n1g-n1-0", "1n1g-n2-0"]
-    nodes = {run.name: run.case.node for run in made.runs}
-    assert all(nodes[name] in allocation for name, allocation in shared.items())
 
 
 SINFO = """\

@@ -14,7 +14,7 @@ from framebench.machine.local import Machine
 from framebench.plan import noting
 from framebench.plan.planning import Plan, make_plan
 from framebench.records.sidecars import expected
-from framebench.runs import jobs, peak_flops, total, verify
+from framebench.runs import forecast, jobs, peak_flops, verify
 
 from ..settings import CATALOG, CONFIG
 
@@ -45,7 +45,7 @@ def test_a_time_budget_is_what_a_call_takes_besides_environments(
     benchmarks = peak_flops.names(plan)
     pending = [*jobs.of_all(plan, benchmarks, comparisons)]
     other = sum(job.seconds for job in pending if job.kind == "environment")
-    assert total.left(plan, benchmarks, comparisons) == pytest.approx(600 + other)
+    assert forecast.left(plan, benchmarks, comparisons) == pytest.approx(600 + other)
     measuring = sum(job.seconds for job in pending if job.kind != "environment")
     assert measuring < 600, "the first round"
 

@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 
 import pytest
-from framebench.plan.forecast import Forecast
-from framebench.plan.jobs import Job
+from framebench.plan.job import Job
+from framebench.runs.forecast import Forecast
 
 #: Recorded calls: the estimate of each job, the seconds it took, and when it ended.
 CALLS = sorted((Path(__file__).parents[2] / "data" / "calls").glob("*.csv"))

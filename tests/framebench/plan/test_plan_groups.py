@@ -13,7 +13,7 @@ from framebench.machine.local import Machine
 from framebench.plan import labels
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import jobs, peak_flops, total, verify
+from framebench.runs import forecast, jobs, peak_flops, verify
 
 from ..settings import CATALOG, changed, settings
 
@@ -34,7 +34,7 @@ def small_of(plan: Plan) -> dict[str, verify.Verification]:
 
 
 def left_of(plan: Plan) -> float:
-    return total.left(plan, peak_flops.names(plan), small_of(plan))
+    return forecast.left(plan, peak_flops.names(plan), small_of(plan))
 
 
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     assert actual == pytest.approx(
         runs + rest + build_time.seconds([plan.software["pytorch"].file])
     )
-    (line,) = total.lines(plan, actual)
+    (line,) = forecast.lines(plan, actual)
     assert line.startswith("In all about ")
 
 
@@ -95,13 +95,13 @@ def test_above_a_day_measuring_needs_a_yes(tmp_path: Path) -> None:
     actual = left_of(plan)
 
     with pytest.raises(ConfigError) as refused:
-        total.check(plan, actual)
+        forecast.check(plan, actual)
     text = str(refused.value)
     assert re.search(r"found \d+ runs, which take about [\d.]+ days;", text), text
     assert "allowed: at most a day, or more with --config yes=true" in text
-    total.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual)
+    forecast.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual)
     short = plan_of(tmp_path, **axes)
-    total.check(short, left_of(short))
+    forecast.check(short, left_of(short))
 
 
 def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, options, framework=["pytorch"], nodes=[1, 2])
     alone = sum(run.seconds for run in plan.pending)
     nodes = sum(run.seconds * run.case.nodes for run in plan.pending)
-    assert total.at_once(plan) == pytest.approx(4 * alone / nodes)
-    (line,) = total.lines(plan, left_of(plan))
+    assert forecast.at_once(plan) == pytest.approx(4 * alone / nodes)
+    (line,) = forecast.lines(plan, left_of(plan))
     assert "if 4 nodes are free throughout" in line
     assert f"({nodes / 3600:.1f} node hours of runs" in line

@@ -13,10 +13,9 @@ from framebench.machine.local import Machine
 from framebench.plan.case_settings import asked_conditions, request
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, remaining
-from framebench.plan.repeats import of_first_round
 from framebench.records import record_sets
 from framebench.records.fields.disturbance import disturbed
-from framebench.runs import commands, total
+from framebench.runs import commands, forecast
 
 from ..made_up_runs import build, in_markdown, repeats
 from ..settings import CATALOG, SUITE, changed, settings
@@ -36,16 +35,6 @@ def test_the_threads_of_a_core_are_counted(tmp_path: Path) -> None:
     assert local.threads_of_cores(range(8), tmp_path / "nothing") == [1] * 8
 
 
-# ---- in which order ----------------------------------------------------------------
-
-
-def test_no_run_starts_before_those_of_earlier_rounds() -> None:
-    waiting = [("a", 2), ("b", 1), ("c", None), ("d", 1), ("e", 3)]
-    kept = of_first_round(waiting, lambda job: job[1])
-    assert [name for name, _ in kept] == ["b", "c", "d"]
-    assert of_first_round([("c", None)], lambda job: job[1]) == [("c", None)]
-
-
 EIGHT_GPUS = Machine(64, 8)
 
 
@@ -60,7 +49,7 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
     serial = sum(run.seconds for run in alone.pending)
     assert remaining(alone) == pytest.approx(serial)
     assert serial / 8 <= remaining(beside) < serial / 2
-    assert total.at_once(beside) == pytest.approx(serial / remaining(beside))
+    assert forecast.at_once(beside) == pytest.approx(serial / remaining(beside))
     assert "side by side: up to 8 runs of one GPU" in describe(beside)
     assert "side by side" not in describe(alone)
     every = made(tmp_path, True, devices_per_node=[2])

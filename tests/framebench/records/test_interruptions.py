@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import pytest
 from framebench.records.sidecars import interruptions
 from framebench.records.sidecars.interruptions import Interruption
-from framebench.runs import slurm
 
 RUN = "toy/toy/train-fp32-none-2n1g-b1-3b53b0ff/r2"
 LOG = f"""\
@@ -70,36 +67,9 @@ nodes will be excluded from future job submissions. Consider enabling requeueing
 """
 
 
-def test_how_a_job_ended_is_read_from_its_own_log_when_slurm_has_forgotten_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "")  # SLURM is not even there
-    written = {
-        "1": ("2026-11-26T04:06:23 DUE TO TIME LIMIT", "TIMEOUT"),
-        "2": ("2026-11-26T04:06:23", "CANCELLED"),
-        "3": (
-            "2026-11-26T04:06:23 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS",
-            "NODE_FAIL",
-        ),
-    }
-    log = ""
-    for job, (words, _) in written.items():
-        path = tmp_path / "a project, mine" / f"{job}.log"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"slurmstepd-n3: error: *** JOB {job} ON n3 CANCELLED AT {words} ***\n")
-        log += f"Job 8 has been submitted with SLURM jobid {job} (log: {path}).\n"
-    expected = {job: status for job, (_, status) in written.items()}
-    assert slurm.endings(log, [*written, "4"]) == expected
-
-
-def noted(
-    tmp_path: Path,
-    log: str = LOG,
-    results: str = "results",
-    states: Callable[[Iterable[str]], dict[str, str]] | None = None,
-) -> list[Interruption]:
+def noted(tmp_path: Path, log: str = LOG, results: str = "results") -> list[Interruption]:
     folder = tmp_path / results
-    interruptions.note(log.replace("results/", f"{folder}/"), folder, states)
+    interruptions.note(log.replace("results/", f"{folder}/"), folder)
     return interruptions.load(folder)[0]
 
 
@@ -120,31 +90,6 @@ def test_runs_that_shared_a_job_are_noted_each_once(tmp_path: Path) -> None:
     assert [
         (interruption.run, interruption.job, interruption.status) for interruption in actual
     ] == [(ONE, "1", ""), (OTHER, "1", "")]
-
-
-def test_slurm_is_asked_about_what_the_log_does_not_tell(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def states(numbers: Iterable[str]) -> dict[str, str]:
-        asked.extend(numbers)
-        return {"1": "TIMEOUT"}
-
-    actual = noted(tmp_path, LOG + GROUP, states=states)
-    assert {interruption.run: interruption.status for interruption in actual} == {
-        RUN: "CANCELLED",
-        ONE: "TIMEOUT",
-        OTHER: "TIMEOUT",
-    }
-    assert asked == ["1"]
-
-
-def test_where_slurm_has_forgotten_a_job_or_does_not_answer_it_has_no_status(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "")
-    assert {
-        interruption.status for interruption in noted(tmp_path, GROUP, states=slurm.states)
-    } == {""}
 
 
 def test_a_run_that_has_its_record_was_not_interrupted(tmp_path: Path) -> None:

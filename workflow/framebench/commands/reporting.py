@@ -19,7 +19,7 @@ from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
 from ..files import json_files, marked_block
 from ..files.whole_files import write_together, write_whole
-from ..records import record_sets, searches, verifications
+from ..records import read_files, record_sets, searches, verifications
 from ..records.run import cause
 from ..records.sidecars import calls, expected, interruptions
 from ..records.sidecars.expected import ExpectedCase
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FINGERPRINT = "fingerprint.txt"
-#: File in the results: fingerprint of the records, from which rules know whether they changed.
-RUNS = "runs.sha256"
 #: File in ``tables``: the report for Snakemake's archive, without links to records.
 ARCHIVED = "report.html"
 
@@ -78,10 +76,9 @@ def load_sidecars(source: Path) -> Sidecars:
     )
 
 
-def write_fingerprint(source: Path, results: Path) -> None:
-    """Write the fingerprint of all records at ``source``, on which rules of tables depend."""
-    digest = fingerprint(record_sets.load(source), source)
-    write_whole(results / RUNS, digest + "\n")
+def write_runs(source: Path, results: Path) -> None:
+    """Write ``runs.csv``, a row per run, of all records at ``source``."""
+    write_together(read_files.texts(record_sets.load(source), source, results))
 
 
 def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
@@ -108,9 +105,9 @@ def make_report(
 ) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary. The fingerprint is written last: it marks the rest as complete.
-    ``leave``: tables that rules have made already, which keep their files and RUNS.
-    ``is_before_round``: leave RUNS, which the rule makes from all rounds; Snakemake would take it
-    for that, and make no further runs."""
+    ``leave``: tables that rules have made already, which keep their files and ``runs.csv``.
+    ``is_before_round``: leave ``runs.csv``, which the rule makes from all rounds; Snakemake would
+    take it for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
     from ..tables import first_screen, frames, origin
@@ -123,8 +120,9 @@ def make_report(
     problems = (*record_set.problems, *sidecars.problems)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    home = source if source.is_dir() else source.parent
-    references = [home / name for feature in features.known() for name in feature.record_files]
+    references = [
+        record_set.root / name for feature in features.known() for name in feature.record_files
+    ]
     if not record_set.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     inputs = inputs_of(record_set, sidecars)
@@ -149,8 +147,8 @@ def make_report(
     files[folder / ARCHIVED] = record_links.named(files[page])
     files[folder / FINGERPRINT] = digest + "\n"
     if not leave and not is_before_round:
-        # First: Snakemake remakes tables that are older than RUNS.
-        files = {results / RUNS: digest + "\n", **files}
+        # First: Snakemake remakes tables that are older than runs.csv.
+        files = {**read_files.texts(record_set, source, results), **files}
     write_together(files)
     columns = screen.columns_of(sys.stdout)
     for line in answer.lines(answered):

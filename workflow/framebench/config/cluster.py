@@ -57,8 +57,6 @@ class Cluster(KeysFromTexts):
     gres: _Gres | None = None
     time_limit: Annotated[int, Field(ge=1, le=_YEAR)] | None = None
     most_node_hours: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    runs_per_allocation: Count = 1
-    whole_rounds: bool = False
     node_kinds: dict[Text, dict[Text, Any]] = default({})
     node_kind: Text | None = None
 

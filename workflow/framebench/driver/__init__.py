@@ -1,10 +1,13 @@
 """Entry of the rules: an object with configuration and plan, which offers files, functions of
-wildcards and handlers by stage."""
+wildcards and handlers."""
 
 from __future__ import annotations
 
+import atexit
 import gc
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +19,24 @@ from ..config import catalog, values
 from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
-from ..plan import call_text, plan_text, targets
-from ..runs import partial, verify
+from ..plan import call_text, noting, plan_text, targets
+from ..plan.job import OUTCOME
+from ..records import read_files
+from ..records.sidecars import calls
+from ..runs import forecast, peak_flops, private_variables, requests, verify
+from ..tables import registry
+from ..terminal import closing
 from . import call
-from .call import Invocation, refuse, warn
+from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 from .handlers import Handlers
-from .internals import Snakemake
-from .jobs import Jobs, VerificationJobs
-from .provisioning import Provisioning
-from .resources import Resources
+from .lookups import Lookups
 from .rounds import Rounds
-from .signals import StopSignals
-from .tables import Tables
 from .work import Work
 
 #: Rules whose records are made once.
 ONCE = frozenset({"peak_flops", "search_batch", "verify"})
 
-
-def config_file(workflow: Any) -> str:
-    """Return the path of the configuration file, see :func:`call.config_file`."""
-    return call.config_file(Snakemake(workflow))
+config_file = call.config_file
 
 
 def results_folder(config: Mapping[str, Any]) -> str:
@@ -52,7 +52,7 @@ def results_folder(config: Mapping[str, Any]) -> str:
 
 class Driver:
     """Driver of a call, made once when the rules are read. Ends the call with one message on a
-    fault."""
+    fault. Its plan is made when Snakemake first asks for a record or for the plan."""
 
     def __init__(
         self,
@@ -67,76 +67,165 @@ class Driver:
         # Nearly all objects of Snakemake live to the end; looking for others takes a fifth of a
         # dry run.
         gc.set_threshold(50_000, 50, 50)
-        self.snakemake = Snakemake(workflow, module)
-        asked = Invocation.from_snakemake(self.snakemake)
         accept_any_text()
-        signals = StopSignals()
-        if self.snakemake.is_main_process:
-            asked.end_unread()
-            signals.watch()
+        self.call = SnakemakeCall(workflow, module)
+        self._checkpoints, self._outcome = checkpoints, outcome
         try:
             known = catalog.load_catalog(PROJECT)
-            settings = _settings(config, known, self.snakemake, outcome)
+            self.settings = _settings(config, known, self.call, outcome)
         except ConfigError as error:
             refuse(error)
-        for own_model in settings.own_models:
+        for own_model in self.settings.own_models:
             known = own_model.among(known)
-        self.work = Work(settings, known, asked, self.snakemake)
-        self.provisioning = Provisioning(self.work, self.snakemake)
-        self.resources = Resources(self.work, self.snakemake)
-        self.jobs = Jobs(self.work, self.provisioning, asked, self.snakemake)
-        self.rounds = Rounds(self.work, checkpoints, self.provisioning.driver)
-        self.verifications = VerificationJobs(self.work)
-        self.tables = Tables(self.work, asked, outcome)
-        self.handlers = Handlers(
-            self.work, asked, self.resources, self.provisioning, self.tables, self.snakemake,
-            signals,
-        )  # fmt: skip
-        # Printed here, because without jobs no handler is called.
-        plan = self.work.plan
-        notices = (call_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs)
-        for text in notices if asked.measures else ():
+        self._catalog = known
+        self._work: Work | None = None
+        self.results = str(self.settings.results)
+        self.records_folder = f"{self.results}/runs"
+        cores = workflow.resource_settings.cores or 1
+        self.lookups = Lookups(self.settings, self.call, lambda: self.work, cores)
+        self.handlers = Handlers(self)
+
+    @property
+    def work(self) -> Work:
+        """Work of this call, which measures if Snakemake asks for a record first."""
+        return self._work or self._begin()
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        return Rounds(self.work, self._checkpoints)
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether the call holds the results to measure into them."""
+        return self._work is not None and self._work.is_locked
+
+    def records(self, wildcards: Wildcards) -> list[str]:
+        """Return all records that the call makes, in all rounds that are decided so far."""
+        return self.rounds.records
+
+    def records_before_round(self, wildcards: Wildcards) -> list[str]:
+        """Return the records that a round needs before it decides."""
+        return self.rounds.before(wildcards)
+
+    def page_before_round(self, wildcards: Wildcards) -> str:
+        """Return the command that makes tables and report before a round."""
+        return self.rounds.page(wildcards, self.lookups.driver)
+
+    def checks(self, wildcards: Wildcards) -> list[str]:
+        """Return files for the missing records of small models and peak-FLOPS benchmarks."""
+        return self.work.inputs(self.work.checks)
+
+    def full_verifications(self, wildcards: Wildcards) -> list[str]:
+        """Return the missing full-size verification records."""
+        work = self.work
+        checked(targets.check_measurement, work.plan, "a target that measures")
+        work.check_interpreters(work.plan.software)
+        if self.has_begun:
+            for line in verify.repeated(work.plan, work.verifications):
+                warn(line)
+        return work.inputs(work.files_of("verification", work.verifications))
+
+    def changed(self, wildcards: Wildcards) -> list[str]:
+        """Return a list of the records that changed since runs.csv was made of them, [] for none.
+
+        Existing records are no input of the rule: it would put thousands of finished jobs into the
+        graph, whose output a user might force Snakemake to remove.
+        """
+        if self.call.is_cluster_job:
+            return []
+        try:
+            path = read_files.write_changes(Path(self.results))
+        except OSError as error:
+            refuse(f"{error.filename or self.results}: {error.strerror}")
+        return self.work.inputs([str(path)] if path else [])
+
+    def given_records(self, wildcards: Wildcards) -> str:
+        """Return the records of the target ``report``."""
+        return str(self.settings.records or self.records_folder)
+
+    def plan_text(self, wildcards: Wildcards) -> str:
+        """Return the text of the plan."""
+        work = self._work or self._begin(measures=False)
+        plan = work.plan
+        checked(targets.check_measurement, plan, "plan")
+        checked(targets.check_arithmetic, plan, os.environ)
+        checked(targets.check_allocators, plan)
+        checked(targets.check_data, plan, work.catalog)
+        checked(targets.check_own_model, plan)
+        work.check_interpreters(plan.needed)
+        further = peak_flops.describe(plan, work.peak_flops)
+        further += verify.describe(plan, work.small_verifications)
+        asked = requests.of_plan(plan, work.peak_flops, work.small_verifications)
+        further += "".join(f"\n{line}" for line in requests.lines(plan, asked))
+        return "\n".join([plan_text.describe(plan) + further, *forecast.lines(plan, work.total)])
+
+    def heading(self, name: str) -> tuple[str, str]:
+        """Return group and title of a table, for Snakemake's own report."""
+        table = registry.known()[name]
+        return table.group, table.title
+
+    def other_tables(self, made: Collection[str]) -> list[str]:
+        """Return the names of the tables of every report without those already ``made``."""
+        tables = registry.known().values()
+        return [table.name for table in tables if table.always and table.name not in made]
+
+    def _begin(self, measures: bool = True) -> Work:
+        """Return the work of this call; for one that measures, hold the results and say what is
+        left out. Module or not: Snakemake calls no handlers of a module."""
+        again = self.call.is_main_process and self.call.forces_runs
+        settings = self.settings.model_copy(update={"measures_again": again})
+        self._work = work = Work(
+            settings, self._catalog, self.call, measures and self.call.measures
+        )
+        plan = work.plan
+        if not work.is_locked:
+            return work
+        atexit.register(private_variables.remove, settings.results)  # however this call ends
+        self.lookups.prepare()
+        self.call.start_at_any_rate()
+        for text in (call_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs):
             for line in text(plan):
                 warn(line)
-        runs_here = asked.measures and plan.pending and not settings.cluster
-        if runs_here and (unresolved := surroundings.unresolved_host()):
+        if plan.pending and not settings.cluster and (unresolved := surroundings.unresolved_host()):
             warn(f"{unresolved}. Frameworks that ask for it fail.")
-        full = self.work.verifications if asked.proves else {}
-        every = {**full, **self.work.small_verifications}
-        for line in verify.repeated(plan, every) if asked.measures else ():
+        for line in verify.repeated(plan, work.small_verifications):
             warn(line)
-        for rule in sorted(self.snakemake.forced & ONCE):
+        for rule in sorted(self.call.forced & ONCE):
             warn(
                 f"--forcerun {rule}: has no effect on existing records, which are never made "
                 "again; remove them first"
             )
+        self._note()
+        return work
 
-    def adopt_handlers(self, start: Any, success: Any, error: Any) -> None:
-        """Have a module's handlers called, see :meth:`internals.Snakemake.adopt_handlers`."""
-        self.snakemake.adopt_handlers(start, success, error)
+    def _note(self) -> None:
+        """Note what this call is to measure next to the records, and that it began. Its failed runs
+        decide its exit status, also if all have a record."""
+        plan, results = self.work.plan, self.settings.results
+        try:
+            if any(closing.is_failure(run.status) for run in plan.runs):
+                Path(self._outcome).unlink(missing_ok=True)
+            if plan.pending or plan.unsearched:
+                calls.note(results, self.settings.suite.name, self.call.command)
+                noting.note(plan)
+        except OSError as error:
+            refuse(f"{error.filename or results}: {error.strerror}")
 
 
 def _settings(
-    config: Mapping[str, Any], catalog: Catalog, snakemake: Snakemake, outcome: str
+    config: Mapping[str, Any], catalog: Catalog, asked: SnakemakeCall, outcome: str
 ) -> Settings:
     """Return the settings of the call. Raises :class:`ConfigError`."""
-    settings = load_settings(config, catalog, snakemake.methods)
-    if settings.cluster and snakemake.is_main_process:
+    settings = load_settings(config, catalog, asked.methods)
+    if settings.cluster and asked.is_main_process:
         # Texts that cluster jobs get on their command line.
         folders = (PROJECT, Path.cwd(), settings.environments)
-        for text in [*snakemake.config_arguments, *map(str, folders)]:
+        for text in [*asked.config_arguments, *map(str, folders)]:
             targets.check_quoting("--config or a path", text)
-    results = Path(outcome.removesuffix(str(partial.OUTCOME)))
+    results = Path(outcome.removesuffix(str(OUTCOME)))
     if settings.results.is_absolute() and results != settings.results:
         raise ConfigError(
             f"config: results: found {str(settings.results)!r} in a module with a prefix or "
             "pathvars; allowed: a relative path, or a module without them"
         )
-    if snakemake.makes_own_report and not (results / "report.html").exists():
-        raise ConfigError(
-            f"--report: found no tables in {results}; allowed: after `snakemake --cores all`, "
-            "which measures and makes them, or `snakemake --cores 1 report`, which makes them of "
-            "existing records"
-        )
-    again = snakemake.is_main_process and snakemake.forces_runs
-    return settings.model_copy(update={"results": results, "measures_again": again})
+    return settings.model_copy(update={"results": results})

@@ -1,91 +1,159 @@
-"""Purpose of a Snakemake call: whether it may start jobs, and whether these may measure."""
+"""The call of Snakemake, by the public attributes of its workflow, and messages to its user.
+
+Targets and executor are known once Snakemake makes its graph, not while it reads the rules.
+"""
 
 from __future__ import annotations
 
-import signal
+import logging
+import queue
+import re
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NoReturn, ParamSpec
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, Protocol
 
 from core.text import printable
 
 from ..config.validation import ConfigError
 from ..config.yaml_files import configuration_file, read_mapping
-from .internals import KNOWN_BELOW, KNOWN_FROM, VERSION, Snakemake, await_log
 
 _Given = ParamSpec("_Given")
+_LOGGER = logging.getLogger("snakemake.logging")
+#: Name of our logger plugin, for ``--logger``.
+_PLUGIN = "framebench"
+#: Program at the start of a command line.
+_PROGRAM = re.compile(r"^.*?snakemake(?:/__main__\.py)?(?= |$)")
 
-#: Targets that measure nothing.
-MEASURE_NOTHING = frozenset({"plan", "report"})
+
+class Wildcards(Protocol):
+    """Wildcards of a job, as rules pass them to functions."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
+
+    def __getattr__(self, name: str) -> str: ...
 
 
-@dataclass(frozen=True)
-class Invocation:
-    """Purpose of a call.
+class SnakemakeJob(Protocol):
+    """A job of Snakemake."""
 
-    ``starts``: jobs may start; ``measures``: jobs may measure; ``looks``: interpreters of runs are
-    checked; ``plans``: existing records are read; ``proves``: verification is a target; ``shows``:
-    files and their rules are shown, including those of existing records; ``named``: targets that
-    measure nothing.
-    """
+    wildcards: Wildcards
+    rule: Any
+    output: Sequence[object]
+    log: Sequence[object]
 
-    starts: bool
-    measures: bool
-    looks: bool
-    plans: bool
-    proves: bool
-    shows: bool
-    named: Sequence[str]
 
-    @staticmethod
-    def from_snakemake(snakemake: Snakemake) -> Invocation:
-        """Return the purpose of this call. Ends the call for unsupported options."""
-        words = snakemake.words
-        if "--containerize" in words:
-            refuse(
-                "--containerize: found; allowed: an image of your own for each framework "
-                "(--sdm apptainer, images in config/README.md), or --sdm conda: which environment "
-                "a run needs is decided run by run, and no single image has them all"
-            )
-        if "--conda-cleanup-envs" in words:
-            refuse(
-                "--conda-cleanup-envs: found; allowed: removing .snakemake/conda by hand while "
-                "nothing runs: environments are chosen run by run, and Snakemake would take those "
-                "in use for left over"
-            )
-        named = words & MEASURE_NOTHING
-        visible = snakemake.is_main_process and not snakemake.starts_nothing
-        starts = visible and not snakemake.is_dry_run
-        return Invocation(
-            starts=starts,
-            measures=starts and not named,
-            looks=visible and not named - {"plan"},
-            # Other targets next to one that measures nothing are refused (check_measurement).
-            plans=not (starts and named == {"report"}),
-            proves="verification" in words,
-            shows=snakemake.shows_files,
-            named=sorted(named),
-        )
+class SnakemakeCall:
+    """One call of Snakemake. ``module``: name of the module that the rules are of another workflow,
+    None for the main workflow."""
 
-    def end_unread(self) -> None:
-        """End a call that measures nothing by SIGPIPE when its output is closed (``plan | head``).
+    def __init__(self, workflow: Any, module: str | None) -> None:
+        self._workflow = workflow
+        self.is_module = module is not None
+        self.is_main_process = bool(workflow.is_main_process)
+        self.is_cluster_job = bool(workflow.remote_exec)
+        self.is_dry_run = bool(workflow.output_settings.dryrun)
 
-        Otherwise Snakemake's printing thread would end alone, and Snakemake would wait for it.
+    @property
+    def shows_files(self) -> bool:
+        """Return whether the call shows files and their rules, but starts nothing."""
+        return self._workflow.executor_plugin is None
+
+    @property
+    def measures(self) -> bool:
+        """Return whether jobs of this call may measure."""
+        starts = self.is_main_process and not self.is_dry_run
+        return starts and not self.shows_files and not self._workflow.touch
+
+    @property
+    def runs_here(self) -> bool:
+        """Return whether jobs run on this machine."""
+        return bool(self._workflow.local_exec)
+
+    @property
+    def cores(self) -> int | None:
+        """Cores of ``--cores``, by the user or a profile; None if nothing says it."""
+        return None if self.shows_files else self._workflow.resource_settings.cores
+
+    @property
+    def forced(self) -> frozenset[str]:
+        """Rules and files that the command line forces, without what ``--forceall`` adds."""
+        settings = self._workflow.dag_settings
+        targets = settings.targets if settings.forcetargets or settings.forceall else ()
+        return frozenset([*settings.forcerun, *targets])
+
+    @property
+    def forces_runs(self) -> bool:
+        """Return whether the command line forces all rules, or a rule named ``benchmark``.
+
+        A module's rule has a prefix to that name.
         """
-        if not self.measures and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        settings = self._workflow.dag_settings
+        named = any(
+            rule == "benchmark" or rule.endswith("_benchmark") for rule in settings.forcerun
+        )
+        return named or bool(settings.forceall)
 
-    def check_measurement(self) -> None:
-        """End the call if it names a target that measures nothing next to targets that measure.
+    @property
+    def command(self) -> str:
+        """Command line of this call, without quotes."""
+        return _PROGRAM.sub("snakemake", str(self._workflow.info_header["cmd"]))
 
-        A call with such a target does not lock the results."""
-        if self.starts and not self.measures:
-            refuse(
-                f"found among the targets: {', '.join(self.named)}; allowed in a call that "
-                "measures: other targets"
-            )
+    @property
+    def shows_results(self) -> bool:
+        """Return whether our logger plugin prints a line for each result."""
+        output = self._workflow.output_settings
+        everything = output.verbose or output.debug_dag
+        return _PLUGIN in output.log_handler_settings and not everything
+
+    @property
+    def config_arguments(self) -> list[str]:
+        """Entries of ``--config``, as typed."""
+        return list(self._workflow.config_settings.config_args or ())
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods of ``--sdm``."""
+        asked = self._workflow.deployment_settings.deployment_method
+        return sorted(method.name.lower().replace("_", "-") for method in asked)
+
+    @property
+    def default_resources(self) -> Collection[str]:
+        """Names of resources given with ``--default-resources``."""
+        return self._workflow.resource_settings.default_resources or ()
+
+    def default_resource(self, name: str, wildcards: Wildcards) -> Any:
+        """Return the value of ``--default-resources``, of the call or its profile; "" without."""
+        given = (self._workflow.resource_settings.default_resources or {}).get(name)
+        if given is None:
+            return ""
+        about_job = {"input": [], "attempt": 1, "threads": 1, "rulename": "", "async_run": None}
+        return given.evaluate(wildcards, **about_job).value
+
+    @property
+    def slurm_arrays(self) -> str:
+        """Value of ``--slurm-array-jobs``; "" without one."""
+        return str(getattr(self._workflow.executor_settings, "array_jobs", None) or "")
+
+    @property
+    def container_folder(self) -> Path:
+        """Folder of pulled images."""
+        return Path(self._workflow.deployment_settings.apptainer_prefix or ".snakemake").absolute()
+
+    def jobs_to_run(self) -> list[SnakemakeJob]:
+        """Return the unfinished jobs."""
+        return list(self._workflow.dag.needrun_jobs())
+
+    def start_at_any_rate(self) -> None:
+        """Set no limit to the jobs started per second: for it, Snakemake would look at all waiting
+        jobs once a second. With 10,000 that takes a whole core next to the benchmark."""
+        if self.runs_here and self._workflow.scheduling_settings:
+            self._workflow.scheduling_settings.max_jobs_per_timespan = None
+
+    def send(self, attributes: Mapping[str, object], text: str = "") -> None:
+        """Log a record with these attributes for our logger plugin, with a text for others."""
+        _LOGGER.info(text, extra=dict(attributes))
 
 
 def refuse(error: object) -> NoReturn:
@@ -96,8 +164,21 @@ def refuse(error: object) -> NoReturn:
 
 def warn(text: str) -> None:
     """Print a line to stderr, after Snakemake's earlier output."""
-    await_log()
+    _await_log()
     print(printable(text), file=sys.stderr, flush=True)
+
+
+def _await_log(seconds: float = 2.0) -> None:
+    """Wait until Snakemake's logging thread has printed earlier lines, at most ``seconds``.
+
+    The limit is needed because that thread may have ended.
+    """
+    until = time.monotonic() + seconds
+    for handler in _LOGGER.handlers:
+        waiting: object = getattr(handler, "queue", None)
+        if isinstance(waiting, queue.Queue):
+            while waiting.unfinished_tasks and time.monotonic() < until:
+                time.sleep(0.001)
 
 
 def checked(check: Callable[_Given, object], *given: _Given.args, **named: _Given.kwargs) -> None:
@@ -108,19 +189,14 @@ def checked(check: Callable[_Given, object], *given: _Given.args, **named: _Give
         refuse(error)
 
 
-def config_file(snakemake: Snakemake) -> str:
+def config_file(workflow: Any) -> str:
     """Return the configuration file of the working directory, or the project's.
 
-    Ends the call for an unsupported Snakemake, and for a configuration file that cannot be read.
-    Snakemake's own message names neither file nor line.
+    Ends the call for a file that cannot be read: Snakemake's own message names neither file nor
+    line.
     """
-    if unknown := snakemake.why_unknown():
-        refuse(
-            f"Snakemake: found version {VERSION}: {unknown}; allowed: {KNOWN_FROM} or "
-            f"newer, below {KNOWN_BELOW}, such as the one that ./bootstrap installs"
-        )
     file = configuration_file()
-    for path in (file, *snakemake.config_files):
+    for path in (file, *map(Path, workflow.configfiles)):
         if path.suffix in (".yaml", ".yml"):
             checked(read_mapping, path)
     return str(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import threading
@@ -36,8 +35,8 @@ class StopSignals:
         """Exit status after a stop signal; 0 without one."""
         return SIGNAL_BASE + self.received if self.received else 0
 
-    def watch(self, stop: Callable[[], None] | None = None) -> None:
-        """Call ``stop`` at the first signal; without ``stop``, exit at once."""
+    def watch(self, stop: Callable[[], None]) -> None:
+        """Call ``stop`` at the first signal."""
         self._stop = stop
         if threading.current_thread() is not threading.main_thread():
             return
@@ -72,11 +71,6 @@ class StopSignals:
             self._leave_terminal()
         if self._stop:
             self._stop()
-            return
-        with contextlib.suppress(OSError):
-            text = f"\nframebench: ended by {self.received.name} before anything was started\n"
-            os.write(2, text.encode())
-        raise SystemExit(self.status)
 
     def _leave_terminal(self) -> None:
         """Redirect output from a closed terminal, so that it does not stop the report."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,46 +16,44 @@ from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.validation import ConfigError
 from ..environments import cleaning, software, soundness, uv
+from ..environments.software import Software
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
-from ..plan import labels, limits, noting, planning
+from ..plan import labels, noting, planning
 from ..plan.budget import NOTHING_SPENT, Spent
-from ..plan.jobs import FOLDERS, Job, marker_of, name_of, record_of
+from ..plan.job import FOLDERS, Job, marker_of, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
 from ..records.spending import Spending
-from ..runs import jobs, peak_flops, slurm, slurm_nodes, total, verify
+from ..runs import commands, forecast, jobs, peak_flops, slurm, slurm_nodes, verify
 from ..runs.verify import Verification
-from .call import Invocation, refuse, warn
-from .internals import Snakemake, Wildcards
+from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 
 
 class Work:
     """Plan of this call, with the names of its jobs. It grows when largest batches become known."""
 
     def __init__(
-        self, settings: Settings, catalog: Catalog, call: Invocation, snakemake: Snakemake
+        self, settings: Settings, catalog: Catalog, call: SnakemakeCall, measures: bool
     ) -> None:
-        """Lock the results, read the records and make the plan. Ends the call if there is none."""
-        self.catalog, self._snakemake = catalog, snakemake
-        self._lock = _Lock(settings, call)
+        """Read the records and make the plan, after locking the results if the call ``measures``.
+        Ends the call if there is no plan."""
+        self.catalog, self._call = catalog, call
+        self._lock = _Lock(settings, measures)
+        #: True if the call shows the jobs of existing records too.
+        self.shows = call.shows_files
         self.cached: RecordSet | None = None
-        minutes: dict[str, int] | None = None
         try:
-            if snakemake.is_cluster_job:
-                minutes = _minutes(settings)
-            elif call.plans:
+            if call.is_cluster_job:
+                _check_folder(settings)
+            else:
                 self.cached = record_sets.load_results(settings.results)
-            machine = self._machine = _machine(settings, call, snakemake)
-            self.plan = planning.make_plan(settings, catalog, machine, self.cached, minutes)
-            if snakemake.is_cluster_job:  # which may be one of any round
+            machine = self._machine = _machine(settings, call)
+            self.plan = planning.make_plan(settings, catalog, machine, self.cached)
+            if call.is_cluster_job:  # which may be one of any round
                 self.plan = self.plan.with_runs(self.plan.reserve)
-            # On a cluster, interpreters may exist on its nodes only.
-            if call.looks and not settings.cluster:
-                needed = self.plan.software if call.proves else self.plan.needed
-                software.check_interpreters(needed, settings)
         except (ConfigError, RecordsError) as error:
             refuse(error)
         if self._lock.missing and (self.plan.pending or self.plan.unsearched):
@@ -64,7 +61,7 @@ class Work:
         if self.is_locked and not settings.node_local:
             self._discard_damaged_environments()
         folders = [software.folder for software in self.plan.software.values() if software.folder]
-        is_shared = call.measures and not settings.node_local
+        is_shared = self.is_locked and not settings.node_local
         self._environments = cleaning.hold(folders if is_shared else [])
         self.results = str(settings.results)
         #: Names of checks that share a process, by the path of their job.
@@ -75,17 +72,25 @@ class Work:
         self.searches = {search.name: search for search in self.plan.unsearched}
         self._chosen_names: dict[str, str] = {}
         self._name_checks()
+        #: Missing or damaged environments that are built once for all nodes.
+        self.to_build = commands.to_build(self.plan)
         self._spending = Spending(settings.results) if settings.budget else None
         self._jobs: dict[str, Job] = {}
-        forced = snakemake.forced if snakemake.is_main_process else ()
+        forced = call.forced if call.is_main_process else ()
         self._forced = {Path(name).absolute() for name in forced}
-        #: True if the call shows the jobs of existing records too.
-        self.shows = call.shows
-        self._grown: list[Callable[[list[PlannedRun]], None]] = []
+        #: Called with the runs that each round adds.
+        self.on_growth: Callable[[list[PlannedRun]], None] = lambda runs: None
+        started = time.monotonic()
+        #: Returns the seconds of the time budget that have passed.
+        self.clock: Callable[[], float] = lambda: time.monotonic() - started
         #: Settled leads and all leads after the latest round, (0, 0) without a time budget.
         self.leads = (0, 0)
-        #: Digest of records and pending work at the start of the call.
-        self.state = self._state()
+
+    def check_interpreters(self, needed: Mapping[str, Software]) -> None:
+        """End the call if an interpreter is missing that it needs. On a cluster, interpreters may
+        exist on its nodes only."""
+        if self._call.is_main_process and not self.shows and not self.plan.settings.cluster:
+            checked(software.check_interpreters, needed, self.plan.settings)
 
     def _discard_damaged_environments(self) -> None:
         """Let the environments be built anew in which a run failed and a file is missing."""
@@ -128,7 +133,7 @@ class Work:
 
     def inputs(self, paths: list[str]) -> list[str]:
         """Return files for a rule. Snakemake would add a module's prefix, which they have."""
-        return [*map(with_no_prefix, paths)] if self._snakemake.is_module else paths
+        return [*map(with_no_prefix, paths)] if self._call.is_module else paths
 
     def files_of(self, kind: str, paths: Iterable[str]) -> list[str]:
         """Return what a rule asks for to get missing records of checks, or all of them if the call
@@ -216,6 +221,10 @@ class Work:
     def job_of_run(self, run: PlannedRun) -> Job:
         return jobs.of_run(self.plan, run, self._label(run.case))
 
+    def label_of(self, name: str) -> str:
+        """Return the label of a run with its repeat, by its name; the name of an unknown one."""
+        return self.job_of_run(self._runs[name]).title if name in self._runs else name
+
     def jobs_of_checks(self) -> list[Job]:
         """Return the jobs of all checks that are named so far."""
         apart = [
@@ -257,20 +266,11 @@ class Work:
     @property
     def total(self) -> float:
         """Seconds until all pending work is done."""
-        return total.left(self.plan, self.peak_flops, self.small_verifications)
+        return forecast.left(self.plan, self.peak_flops, self.small_verifications)
 
     def check_total(self) -> None:
         """Raise :class:`ConfigError` if the call takes more than a day and ``yes`` is not set."""
-        total.check(self.plan, self.total)
-
-    def when_grown(self, call: Callable[[list[PlannedRun]], None]) -> None:
-        """Register ``call``, to be called with runs that are added to the plan."""
-        self._grown.append(call)
-
-    def grow(self, runs: list[PlannedRun]) -> None:
-        """Call the registered functions with added runs."""
-        for call in self._grown:
-            call(runs)
+        forecast.check(self.plan, self.total)
 
     def add_further_runs(self) -> list[PlannedRun]:
         """Move the runs of the next round from the reserve to the plan, and return them."""
@@ -288,7 +288,7 @@ class Work:
         in_records = spending.seconds()
         if self.plan.settings.cluster or not spending.newest:
             return Spent(in_records)
-        seconds = self._snakemake.seconds or in_records
+        seconds = self.clock()
         around = max(0.0, seconds - in_records) / max(1, spending.runs)
         return Spent(seconds, around, max(0.0, time.time() - spending.newest))
 
@@ -303,21 +303,11 @@ class Work:
         vars(self).pop("_labels", None)  # made of the cases that were known
         if self.is_locked:
             noting.note(self.plan)
-        if self.plan.settings.cluster:
-            limits.write_minutes(self.plan.settings.results, self.plan.minutes_by_folder)
         return runs
 
     def renewed(self) -> Plan:
         """Return the plan as the next call would make it. Raises ConfigError or RecordsError."""
         return planning.renewed(self.plan, self.catalog, self._machine)
-
-    def _state(self) -> str:
-        runs = [(run.name, run.status) for run in [*self.plan.runs, *self.plan.reserve]]
-        return hashlib.sha256(repr(runs + list(self.searches)).encode()).hexdigest()[:12]
-
-
-#: Part of a job's message about a results folder that its node does not see.
-UNSEEN = "the results of this call are not there on"
 
 
 class _Lock:
@@ -328,9 +318,9 @@ class _Lock:
     nothing can be lost.
     """
 
-    def __init__(self, settings: Settings, call: Invocation) -> None:
+    def __init__(self, settings: Settings, measures: bool) -> None:
         self.held, self.missing = None, ""
-        if not call.measures:
+        if not measures:
             return
         another = "give another folder: --config results=DIR"
         measuring = "another Framebench is measuring into this folder"
@@ -352,31 +342,26 @@ class _Lock:
             )
 
 
-def _minutes(settings: Settings) -> dict[str, int]:
-    """Return the minutes that the submitting call wrote, by case folder.
-
-    Ends the job if its node does not see the results folder.
-    """
-    try:
-        return limits.read_minutes(settings.results)
-    except (OSError, ValueError) as error:
+def _check_folder(settings: Settings) -> None:
+    """End the job if its node does not see the results folder."""
+    if not (settings.results / ".lock").exists():
         refuse(
-            f"{settings.results.absolute()}: {UNSEEN} node {socket.gethostname()} ({error}); "
-            "allowed: a folder that login node and compute nodes share: --config results=DIR"
+            f"{settings.results.absolute()}: the results of this call are not there on node "
+            f"{socket.gethostname()} (no file .lock); allowed: a folder that login node and "
+            "compute nodes share: --config results=DIR"
         )
 
 
-def _machine(settings: Settings, call: Invocation, snakemake: Snakemake) -> Machine:
+def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
     """Return the machine of the runs: a node of the cluster, or this machine.
 
     Raises ConfigError if nodes are to be measured one by one and SLURM does not list them.
     """
     cluster = settings.cluster
     if cluster is None:
-        # A call that makes a report alone measures nothing, whatever it may use for that.
-        return local.detect(snakemake.most_cores if call.plans else None)
-    if settings.each_node is None or not (call.plans or snakemake.is_cluster_job):
+        return local.detect(call.cores)
+    if settings.each_node is None:
         return cluster.machine
-    job = snakemake.is_cluster_job
-    known = slurm_nodes.noted(settings.results) if job else slurm_nodes.nodes(cluster)
+    is_job = call.is_cluster_job
+    known = slurm_nodes.noted(settings.results) if is_job else slurm_nodes.nodes(cluster)
     return replace(cluster.machine, named=known)

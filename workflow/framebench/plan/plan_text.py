@@ -134,18 +134,14 @@ def _time_limits(plan: Plan) -> str:
     """Return the past and present time limits of runs that timed out."""
     stopped = [run for run in plan.runs if run.status == "timeout"]
     then = _range({run.limit for run in stopped if run.limit})
-    now = _range({limits.run_limit(plan.settings, plan.minutes.get(r.case)) for r in stopped})
+    now = f"{limits.run_limit(plan.settings):g} s"
     return f" (time_limit was {then} and is {now} now)" if then else f" (time_limit is {now} now)"
 
 
 def _over_limit(plan: Plan) -> list[str]:
     """Return a line on pending runs that are expected to be ended by their time limit."""
-    settings = plan.settings
-    long = [
-        run.seconds
-        for run in plan.pending
-        if run.seconds > limits.run_limit(settings, plan.minutes.get(run.case))
-    ]
+    limit = limits.run_limit(plan.settings)
+    long = [run.seconds for run in plan.pending if run.seconds > limit]
     if not long:
         return []
     return [

@@ -29,7 +29,7 @@ from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
-from . import batch_searches, budget, case_settings, estimates, limits, pairing, repeats
+from . import batch_searches, budget, case_settings, estimates, pairing, repeats
 from .batch_searches import BatchSearch
 from .budget import AROUND, CLOSING, NOTHING_SPENT, PAGE_SECONDS, Costs, Spent
 from .case_settings import asked_conditions, software
@@ -77,8 +77,6 @@ class Plan:
     """Records of other machines that match the plan; they are kept and measured again here."""
     scripts: Path
     """Folder of the harness's code, as commands name it."""
-    minutes: dict[Case, int]
-    """Minutes that the job of a run requests, by case; {} without a cluster."""
     is_whole: bool
     """True if the plan has all cases of the suite that fit the machine."""
     stages: dict[Case, int]
@@ -128,11 +126,6 @@ class Plan:
         return {name: self.software[name] for name in names}
 
     @property
-    def minutes_by_folder(self) -> dict[str, int]:
-        """Minutes that the job of a run requests, by the case's folder."""
-        return {self.folders[case]: minutes for case, minutes in self.minutes.items()}
-
-    @property
     def cases(self) -> list[Case]:
         """Cases with runs, and cases with a pending batch search."""
         return [*self.folders, *(search.case for search in self.unsearched)]
@@ -143,7 +136,6 @@ def make_plan(
     catalog: Catalog,
     machine: Machine,
     cached: RecordSet | None,
-    minutes: Mapping[str, int] | None = None,
     searches_ended: bool = False,
 ) -> Plan:
     """Expand the suite and compare it with the records on disk.
@@ -153,7 +145,6 @@ def make_plan(
     also repeated if the call measures again, if its status is in ``retry``, or if it was disturbed
     and has fewer retries than ``rerun_disturbed``.
 
-    ``minutes``: requested minutes of jobs by case folder, from the submitting call.
     ``searches_ended``: the call has searched already, and repeats no search.
     """
     settings = fitting.on_machine(settings, machine)
@@ -222,7 +213,6 @@ def make_plan(
          for search in needs.values()],
         machine.identity, elsewhere,
         values.from_here(catalog.root / "scripts"),
-        limits.minutes_of_cases(folders, settings, latest.values(), minutes),
         len(wanted) == len(everything),
         staged,
         larger,
@@ -278,7 +268,6 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
         runs=[*plan.runs, *new(now.runs)],
         reserve=[*plan.reserve, *new(now.reserve)],
         searches=now.searches,
-        minutes=now.minutes | plan.minutes,
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from core.case import Case
 
@@ -12,8 +11,6 @@ from ..config.repeats import Repeats
 from ..config.suite import Suite
 from ..records.run import Run
 from ..statistics import descriptive
-
-Waiting = TypeVar("Waiting")
 
 
 def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
@@ -55,35 +52,3 @@ def has_breakdown(case: Case, repeat: int, suite: Suite) -> bool:
     if not (suite.steps.breakdown and case.mode == "train" and case.is_plain):
         return False
     return repeat == 1 or (case.devices > 1 and INDEPENDENT in suite.measurements)
-
-
-def of_first_round(
-    waiting: Collection[Waiting], round_of: Callable[[Waiting], int | None]
-) -> list[Waiting]:
-    """Return the waiting runs of the earliest round, and jobs without a round.
-
-    Otherwise later runs with few devices would always overtake one with many. The repeats of its
-    case would then all come last and see another drift of the machine.
-    """
-    rounds = [round_of(job) for job in waiting]
-    first = min((number for number in rounds if number is not None), default=None)
-    return [
-        job
-        for job, number in zip(waiting, rounds, strict=True)
-        if number is None or number == first
-    ]
-
-
-def after_earlier_rounds(
-    startable: Collection[Waiting],
-    running: Iterable[Waiting],
-    round_of: Callable[[Waiting], int | None],
-) -> list[Waiting]:
-    """Return the ``startable`` jobs before which no run of an earlier round is still running."""
-    rounds = [number for job in running if (number := round_of(job)) is not None]
-    first = min(rounds, default=None)
-    return [
-        job
-        for job in startable
-        if first is None or (number := round_of(job)) is None or number <= first
-    ]

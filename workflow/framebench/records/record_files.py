@@ -53,19 +53,19 @@ _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X
 _RELATIVE_ERROR = 1e-6
 
 
-def read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
+def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list[Problem], int]:
     """Return runs, unreadable files and the number of superseded attempts below `root`.
 
     Only the latest valid attempt of a repeat on a machine counts, because a retry invalidates the
-    earlier attempt.
+    earlier attempt. ``named``: the files to read; all without any.
     """
     with _without_garbage_collection():
-        return _read_folder(root)
+        return _read_folder(root, named)
 
 
-def _read_folder(root: Path) -> tuple[list[Run], list[Problem], int]:
+def _read_folder(root: Path, named: Sequence[Path]) -> tuple[list[Run], list[Problem], int]:
     attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
-    files, problems = json_files.below(root)
+    files, problems = ([*named], []) if named else json_files.below(root)
     seen: dict[str, str] = {}
     for file in files:
         origin = json_files.origin_of(file, root)

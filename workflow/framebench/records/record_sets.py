@@ -18,7 +18,7 @@ from ..machine.identities import Identity, completed
 from . import searches
 from .record_files import read, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
-from .tidy_csv import read_csv
+from .tidy_csv import read_csv, records_named
 
 CSV_NAME = "runs.csv"
 _STEPS = ("step_seconds", "waited_apart")
@@ -41,13 +41,17 @@ class RecordSet:
 def load(path: Path) -> RecordSet:
     """Read a folder of records, a folder with runs.csv, or a tidy CSV of runs.
 
-    Raises RecordsError for another path, or a CSV with other columns.
+    A CSV next to the folder ``runs`` whose rows name records there stands for these. Raises
+    RecordsError for another path, or a CSV with other columns.
     """
+    named = records_named(path) if path.is_file() and path.suffix == ".csv" else []
+    if named and (path.parent / "runs").is_dir():
+        path = path.parent / "runs"
     if path.is_file() and path.suffix == ".csv":
         root, (runs, problems), superseded = path.parent, read_csv(path), 0
     elif path.is_dir():
         root = path
-        runs, problems, superseded = read_folder(path)
+        runs, problems, superseded = read_folder(path, [path / name for name in named])
         runs = _with_largest(runs, searches.largest(path.parent / searches.FOLDER))
         if (path / CSV_NAME).is_file():
             rows, row_problems = _rows_beside(path / CSV_NAME, bool(runs))

@@ -54,7 +54,9 @@ COLUMNS = (
 OF_METRIC = ("metric", "value")
 #: Conditions, by their column names in all tables.
 _CONDITIONS = tuple(name for name in CONDITIONS if name not in ("input", "source_variant"))
-OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "flags", *_CONDITIONS)
+#: Column with the file of a run's record, below the folder ``runs`` next to the CSV.
+RECORD = "record"
+OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "flags", *_CONDITIONS, RECORD)
 BETTER = ("higher", "lower")
 #: Flag that follows from the repeats of a case, so that readers of the file derive it again.
 OF_REPEATS = "noisy"
@@ -97,6 +99,16 @@ def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
         seen[identity] = origin
         runs.append(run)
     return runs, problems
+
+
+def records_named(path: Path) -> list[str]:
+    """Return the records that the rows of a CSV name, each once; [] for a file without them."""
+    try:
+        text = bounded.read_bytes(path).decode("utf-8-sig", "surrogateescape")
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except (OSError, ValueError, csv.Error):
+        return []
+    return list(dict.fromkeys(from_cell(name) for row in rows if (name := row.get(RECORD))))
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:

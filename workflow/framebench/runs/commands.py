@@ -18,7 +18,7 @@ from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
 from ..plan.case_settings import counts_steps, data_of, variables, variant_settings
-from ..plan.jobs import Job
+from ..plan.job import Job
 from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun
 from ..records.searches import KIND
@@ -120,7 +120,7 @@ def arguments(plan: Plan, run: PlannedRun) -> list[str]:
             **_case(plan, run.case),
             **(steps if counts_steps(run.case, suite) else {}),
             "repeat": run.repeat,
-            **common(plan, run.case.devices, plan.minutes.get(run.case)),
+            **common(plan, run.case.devices),
         }
     )
     breakdown = (
@@ -186,11 +186,10 @@ def _case(plan: Plan, case: Case) -> dict[str, object]:
     }
 
 
-def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, object]:
+def common(plan: Plan, devices: int) -> dict[str, object]:
     """Return arguments of the harness for every measurement, by name; None for an absent one.
 
-    ``devices``: of the measurement; ``minutes``: requested minutes of the job, None for the
-    default.
+    ``devices``: of the measurement.
     """
     settings, memory = plan.settings, plan.settings.memory_limit
     if settings.cluster and memory and memory.endswith("%"):
@@ -199,7 +198,7 @@ def common(plan: Plan, devices: int, minutes: int | None = None) -> dict[str, ob
         "accelerator": plan.capacity.accelerator,
         "emulated": settings.emulated if plan.capacity.accelerator == "cpu" else None,
         "cores-per-device": plan.capacity.cores_per_device,
-        "time-limit": run_limit(settings, minutes),
+        "time-limit": run_limit(settings),
         "memory-limit": memory,
         "cores": plan.capacity.cores,
         "side-by-side": plan.is_beside(devices) or None,

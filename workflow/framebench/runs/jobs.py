@@ -12,7 +12,7 @@ from ..config.catalog import Catalog
 from ..environments import build_time
 from ..plan import case_settings, limits
 from ..plan.batch_searches import BatchSearch
-from ..plan.jobs import Job, JobRequest, log_of, marker_of, record_of
+from ..plan.job import Job, JobRequest, log_of, marker_of, record_of
 from ..plan.planning import Plan, PlannedRun
 from ..records.verifications import SMALL
 from . import commands, peak_flops, verify
@@ -38,8 +38,6 @@ def of_run(plan: Plan, run: PlannedRun, case: str = "") -> Job:
     """Return the job of a run. ``case``: label of the case."""
     one = run.case
     request = usual(plan, one.nodes, one.devices_per_node, one.node)
-    if one in plan.minutes:
-        request = request._replace(minutes=plan.minutes[one])
     job = _job(
         plan, "run", run.name, run.seconds, case,
         case_settings.software(one, plan.settings.suite), request,

@@ -9,7 +9,7 @@ from core.text import duration
 
 from ..config.validation import ConfigError
 from ..plan import groups
-from ..plan.jobs import JobRequest
+from ..plan.job import JobRequest
 from ..plan.planning import Plan
 from . import jobs
 from .peak_flops import PeakFlopsBenchmark

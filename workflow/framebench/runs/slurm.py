@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,18 +18,9 @@ _POLL_SECONDS = 5.0
 #: File in the results: names of jobs that may be in the queue.
 FILE = ".slurm-jobs"
 _NAME = re.compile(r"SLURM run ID: (\S+)")
-#: Snakemake's log lines of a submission, with the path of the job's log, and of a failed job.
-_SUBMITTED = re.compile(r"submitted with SLURM jobid (\d+) \(log: (.*)\)\.$", re.MULTILINE)
-_FAILED = re.compile(r"SLURM-job '(\d+)' failed")
-#: SLURM's line in the log of a job that it ends, and the job states by reason.
-_ENDED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+((?: DUE TO [A-Z ]+)?)")
-_STATES = {
-    "DUE TO TIME LIMIT": "TIMEOUT",
-    "DUE TO NODE FAILURE": "NODE_FAIL",
-    "DUE TO PREEMPTION": "PREEMPTED",
-}
+#: Logs of jobs in Snakemake's log, and our own message in one of them.
+_LOG = re.compile(r"submitted with SLURM jobid \d+ \(log: (.*)\)\.$", re.MULTILINE)
 _MESSAGE = re.compile(r"^framebench: .*$", re.MULTILINE)
-_LOG_BYTES = 2**16
 
 
 class SlurmError(RuntimeError):
@@ -72,63 +63,11 @@ def jobs(results: Path) -> list[SlurmJob]:
     return [SlurmJob(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
 
 
-def states(numbers: Iterable[str]) -> dict[str, str]:
-    """Return the states of the jobs that SLURM still knows (five minutes after their end by
-    default)."""
-    wanted = f"--jobs={','.join(numbers)}"
-    try:
-        listed = output_of("squeue", "--states=all", "--noheader", "--format=%i|%T", wanted)
-    except SlurmError:
-        return {}
-    return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
-
-
-def endings(log: str, numbers: Iterable[str]) -> dict[str, str]:
-    """Return the final states of jobs, by number.
-
-    States that SLURM still knows take precedence over those in the jobs' logs, whose paths are in
-    the text of Snakemake's log.
-    """
-    known = states(numbers)
-    written = {job: _ending(_end_of(path)) for job, path in _logs(log) if job in set(numbers)}
-    return {**{job: status for job, status in written.items() if status}, **known}
-
-
 def refusals(log: str) -> list[str]:
-    """Return our own messages in the logs of jobs, each once, and missing logs of failed jobs.
-
-    The text of Snakemake's log names the logs.
-    """
-    found: dict[str, None] = {}
-    failed = set(_FAILED.findall(log))
-    for job, path in _logs(log):
-        if path.exists():
-            found.update(dict.fromkeys(_MESSAGE.findall(_end_of(path))))
-        elif job in failed:
-            found[
-                f"framebench: job {job} left no log at {path}: a node that runs jobs must see "
-                f"{Path.cwd()} as this machine does"
-            ] = None
-    return list(found)
-
-
-def _logs(log: str) -> list[tuple[str, Path]]:
-    """Return number and log of each submitted job."""
-    return [(job, Path(path)) for job, path in _SUBMITTED.findall(log)]
-
-
-def _end_of(path: Path) -> str:
-    """Return the end of a job's log; "" if there is no log."""
-    try:
-        return bounded.read_end(path, _LOG_BYTES)
-    except OSError:
-        return ""
-
-
-def _ending(text: str) -> str:
-    """Return SLURM's state of a job from the end of its log; "" if the log does not state it."""
-    ended = _ENDED.findall(text)
-    return _STATES.get(ended[-1].strip(), "CANCELLED") if ended else ""
+    """Return our own messages in the logs of jobs, each once; Snakemake's log names the logs."""
+    paths = filter(Path.exists, map(Path, _LOG.findall(log)))
+    texts = [bounded.read_end(path, bounded.LARGEST_FILE) for path in paths]
+    return list(dict.fromkeys(message for text in texts for message in _MESSAGE.findall(text)))
 
 
 def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
@@ -151,6 +90,13 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
         time.sleep(poll)
     (results / FILE).unlink(missing_ok=True)
     return len(found)
+
+
+def cancel(results: Path) -> None:
+    """Cancel all jobs of an interrupted call. Snakemake leaves out those that it submits or asks
+    about at that moment. Raises SlurmError."""
+    if found := [job.id for job in jobs(results)]:
+        output_of("scancel", *found)
 
 
 def output_of(*command: str) -> str:

@@ -20,7 +20,7 @@ from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
 from ..config.yaml_files import configuration_file, read_mapping
 from ..machine import local
-from . import partial
+from ..plan.job import OUTCOME
 
 #: Snakemake's folder in the working directory, and the folder of its locks therein.
 SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
@@ -86,7 +86,7 @@ def measure(
         *(*profile, *arguments),
         *("--config", *config, f"suite={suite}", f"results={folder}"),
     ]
-    outcome = folder / partial.OUTCOME
+    outcome = folder / OUTCOME
     outcome.unlink(missing_ok=True)
     with subprocess.Popen(call) as process:
         try:

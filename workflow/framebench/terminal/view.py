@@ -17,8 +17,8 @@ from typing import Any, TextIO
 
 from core.text import duration
 
-from ..plan.forecast import Forecast
-from ..plan.jobs import Job, name_of
+from ..plan.job import Job, name_of
+from ..runs.forecast import Forecast
 from . import status_lines
 from .nouns import NOUNS, count_of
 from .outcome import RunOutcome, end_of_log, figures_in, outcome_of
@@ -32,22 +32,22 @@ class ProgressView:
     """Progress of a call.
 
     ``jobs``: those known at the start; ``results``: folder, below which jobs without a line write.
-    ``clock``: returns the seconds of measuring; ``budget``: of these, None without one.
-    ``at_once``: seconds of work done per second. ``here``: jobs start when Snakemake says so. On a
-    cluster they wait first, and their durations come from records."""
+    ``budget``: seconds of measuring, None without one. ``at_once``: seconds of work done per
+    second. ``here``: jobs start when Snakemake says so. On a cluster they wait first, and their
+    durations come from records."""
 
     def __init__(
         self,
         jobs: Iterable[Job],
         results: str,
-        clock: Callable[[], float],
         budget: float | None,
         at_once: float,
         here: bool,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
-        self._results, self._clock, self._budget = results, clock, budget
+        self._results, self._budget = results, budget
         self._forecast = Forecast((), at_once)
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
@@ -59,7 +59,9 @@ class ProgressView:
         #: Frameworks of which a line said what they cannot do.
         self._lacking: set[str] = set()
         self._ahead: list[str] = []
-        self._start = time.time()
+        self._now, self._start = now, now()
+        #: Seconds of measuring until ``_since``, and running jobs whose time is no measuring.
+        self._counted, self._since, self._apart = 0.0, self._start, set[int]()
         self._screen: Screen | None = None
         self._drained = threading.Event()
         self.add(jobs)
@@ -89,7 +91,13 @@ class ProgressView:
     @property
     def left(self) -> float:
         """Seconds until all jobs are done."""
-        return self._forecast.left(time.time() - self._start)
+        return self._forecast.left(self._now() - self._start)
+
+    def clock(self) -> float:
+        """Return the seconds of measuring so far: all but those in which environments are built."""
+        with self._lock:
+            running = 0.0 if self._apart else max(0.0, self._now() - self._since)
+            return self._counted + running
 
     def status(self) -> str:
         """Return the status line."""
@@ -98,12 +106,12 @@ class ProgressView:
                 return status_lines.environments(self._total["environment"], self._built)
             parts = list(self._ahead)
             if self._budget is None:
-                parts = [f"about {duration(self.left)} left", *self._counted()]
+                parts = [f"about {duration(self.left)} left", *self._done_of_all()]
             running = [job.label for job, _ in self._running.values() if job.kind != "tables"]
             parts += [f"now: {running[0]}"] if running else []
-            return status_lines.progress(self._clock(), self._budget, parts, self._failed)
+            return status_lines.progress(self.clock(), self._budget, parts, self._failed)
 
-    def _counted(self) -> list[str]:
+    def _done_of_all(self) -> list[str]:
         return [
             f"{self._done[kind]} of {count_of(self._total[kind], kind)}"
             for kind in NOUNS
@@ -147,7 +155,7 @@ class ProgressView:
         with self._lock:
             self._ahead = ahead
         if self._screen:
-            self._screen.show_status(time.time(), is_due=True)
+            self._screen.show_status(self._now(), is_due=True)
 
     def stop(self) -> None:
         """Expect running jobs to be interrupted."""
@@ -171,6 +179,9 @@ class ProgressView:
             return any(path.startswith(f"{self._results}/") for path in made)
         with self._lock:
             self._running[int(said["jobid"])] = (job, now)
+            if job.kind == "environment":
+                self._counted, self._since = self.clock(), now
+                self._apart.add(int(said["jobid"]))
             if self._here:
                 self._forecast.start(job.name, now - self._start)
         self._show(now)
@@ -212,6 +223,9 @@ class ProgressView:
         is_bad = outcome.status not in ("ok", "unsupported")
         with self._lock:
             self._running.pop(number, None)
+            if number in self._apart:
+                self._apart.remove(number)
+                self._since = now
             self._done[job.kind] += 1
             self._failed += is_bad
             self._forecast.finish(job.name, seconds)
@@ -238,7 +252,7 @@ class ProgressView:
         if outcome.status == "unsupported":
             self._lacking.add(framework)
         repeats = figures_in(Path(job.record).parent) if job.kind == "run" else []
-        lines = [status_lines.result(self._clock(), job.label, outcome, repeats)]
+        lines = [status_lines.result(self.clock(), job.label, outcome, repeats)]
         lines += end_of_log(Path(job.log)) if is_bad and job.log else []
         self._screen.say("\n".join(lines), is_bad)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from core import bounded
 
 from ... import PROJECT
-from ...commands.reporting import FINGERPRINT, RUNS, make_report
+from ...commands.reporting import FINGERPRINT, make_report
 from ...config import catalog, yaml_files
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
@@ -27,6 +27,7 @@ from ...files import json_files, temporary
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole, write_whole_bytes
 from ...records import searches
+from ...records.read_files import READ, RUNS
 from ...records.sidecars import calls, expected, interruptions, noted
 from .handed_on import HandedOn
 
@@ -215,7 +216,7 @@ def _pack(folder: Path, target: Path) -> None:
     hidden files and the fingerprint of the records. Raises OSError."""
     found = (path for path in folder.rglob("*") if path.is_file())
     names = {path.relative_to(folder).as_posix(): bounded.read_bytes(path) for path in found}
-    goes = {name: names[name] for name in sorted(names) if not name.startswith((".", RUNS))}
+    goes = {name: names[name] for name in sorted(names) if not name.startswith((".", RUNS, READ))}
     sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in goes.items()]
     goes[CHECKSUMS] = "".join(sums).encode()
     packed = io.BytesIO()

@@ -6,7 +6,7 @@ Kept in ``interruptions.csv`` in the results.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,13 +51,10 @@ def interrupted_runs(log: str, results: Path, noticed: str) -> Iterator[Interrup
             yield Interruption(noticed, name, job, statuses.get(job, ""))
 
 
-def note(
-    log: str, results: Path, states: Callable[[Iterable[str]], Mapping[str, str]] | None = None
-) -> list[Interruption]:
+def note(log: str, results: Path) -> list[Interruption]:
     """Append the interrupted runs in the text of Snakemake's log, and return them.
 
-    The file may name a run twice. ``states`` asks SLURM for the status of jobs, by number, if the
-    log does not state it.
+    The file may name a run twice.
     """
     # Some jobs of a failed group may have finished.
     begun = dict.fromkeys(interrupted_runs(log, results, noted.now()))
@@ -66,15 +63,6 @@ def note(
         for interruption in begun
         if not (results / "runs" / f"{interruption.run}.json").exists()
     ]
-    untold = {
-        interruption.job for interruption in new if interruption.job and not interruption.status
-    }
-    if states and untold:
-        ended = states(sorted(untold))
-        new = [
-            interruption._replace(status=interruption.status or ended.get(interruption.job, ""))
-            for interruption in new
-        ]
     if new:
         noted.append(results / FILE, Interruption._fields, new)
     return new

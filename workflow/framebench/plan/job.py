@@ -30,6 +30,11 @@ FOLDERS = {
 }
 
 
+#: File in the results that marks a complete call: every run has a record, tables and report are
+#: made.
+OUTCOME = Path("logs", "outcome")
+
+
 class JobRequest(NamedTuple):
     """Nodes, devices per node, minutes and required node of a job; "" for any node."""
 

@@ -1,4 +1,4 @@
-# Configuration, and functions of the rules below.
+# Configuration, and look-ups of the rules.
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -30,12 +30,57 @@ pathvars:
     results=results_folder(config),
 
 
+def records_of_call(wildcards):
+    """Records of all runs and searches that the call makes."""
+    return driver.records(wildcards)
+
+
+def checks_of_call(wildcards):
+    """Files for the records of small verifications and peak-FLOPS benchmarks."""
+    return driver.checks(wildcards)
+
+
+def changed_files(wildcards):
+    """List of the records that changed since runs.csv was made of them."""
+    return driver.changed(wildcards)
+
+
+def results_folder_of_call(wildcards):
+    """Results folder."""
+    return driver.results
+
+
+def records_folder_of_call(wildcards):
+    """Folder of all runs in the results."""
+    return driver.records_folder
+
+
+def environment_of_job(wildcards):
+    """Marker of the environment that a job waits for."""
+    return lookups.before(wildcards)
+
+
+def references_of_job(wildcards):
+    """Folders of the references that verifications compare with."""
+    return lookups.references(wildcards)
+
+
+def job(wildcards):
+    """Command and label of a job."""
+    return lookups.texts(wildcards)
+
+
+def priority_of_job(wildcards):
+    """Priority of a job, by the order of the plan."""
+    return lookups.priority(wildcards)
+
+
 def table(file):
     """CSV of a table, with its place in Snakemake's own report.
 
     It is not removed before the job: where that fails, the former table is still there.
     """
-    group, title = driver.tables.heading(Path(file).stem)
+    group, title = driver.heading(Path(file).stem)
     return report(
         update(file),
         category="Tables",

@@ -1,19 +1,65 @@
-"""Expected duration of a whole call, and the refusal of more than a day without a yes."""
+"""Forecast of the time left: expected seconds of each job that has not ended; and the refusal of a
+call of more than a day without a yes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from core.text import duration
 
 from ..config.validation import ConfigError
 from ..plan import planning
-from ..plan.forecast import DAY, Forecast, time_left
+from ..plan.job import Job
 from ..plan.planning import Plan
 from . import jobs
 from .peak_flops import PeakFlopsBenchmark
 from .verify import Verification
 
+#: Seconds of a day.
+DAY = 86400.0
 #: Kinds of jobs that a time budget does not pay for.
 _BEYOND_BUDGET = ("environment",)
+
+
+class Forecast:
+    """Time left for ``jobs``, of which ``at_once`` run concurrently.
+
+    A job is expected to take the median of its case in this call, else its estimate.
+    """
+
+    def __init__(self, jobs: Iterable[Job], at_once: float = 1.0) -> None:
+        self._left: dict[str, Job] = {}
+        self._running: dict[str, float] = {}
+        self._at_once = at_once
+        self._cases: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self.add(jobs)
+
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Add new jobs."""
+        self._left.update((job.name, job) for job in jobs)
+
+    def start(self, name: str, now: float) -> None:
+        """Note that a job begins ``now``, in seconds since the start of the call."""
+        if name in self._left:
+            self._running[name] = now
+
+    def finish(self, name: str, seconds: float) -> None:
+        """Note that a job ended after so many ``seconds``; unknown jobs are ignored."""
+        job = self._left.pop(name, None)
+        self._running.pop(name, None)
+        if job:
+            self._cases[job.kind, job.group].append(seconds)
+
+    def left(self, now: float) -> float:
+        """Return the seconds left ``now``, in seconds since the start of the call."""
+        work = 0.0
+        for name, job in self._left.items():
+            own = self._cases.get((job.kind, job.group))
+            seconds = statistics.median(own) if own else job.seconds
+            work += max(0.0, seconds - (now - self._running.get(name, now)))
+        return work / self._at_once
 
 
 def at_once(plan: Plan) -> float:
@@ -64,9 +110,9 @@ def lines(plan: Plan, total: float) -> list[str]:
 def _text(plan: Plan, total: float) -> str:
     cluster = plan.settings.cluster
     if cluster is None:
-        return time_left(total)
+        return f"about {duration(total)}"
     nodes = sum(run.seconds * run.case.nodes for run in plan.pending) / 3600
     return (
-        f"{time_left(total)} if {cluster.nodes} nodes are free throughout "
+        f"about {duration(total)} if {cluster.nodes} nodes are free throughout "
         f"({nodes:.1f} node hours of runs; the time in the queue is not known)"
     )
