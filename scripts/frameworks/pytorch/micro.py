@@ -83,7 +83,9 @@ class Primitives(InPlace):
         return LayerFunction(
             lambda x, weight: F.conv2d(x, weight, **options),
             CHANNELS_FIRST,
-            lambda tensor: tensor.contiguous(memory_format=self._memory_format),
+            lambda tensor: tensor.contiguous(
+                memory_format=self._memory_format or torch.contiguous_format
+            ),
         )
 
     def attention(self, shape: AttentionShape) -> LayerFunction:
