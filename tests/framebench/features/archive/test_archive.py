@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import random
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from framebench import cli
 from framebench.commands import reporting
 from framebench.config.validation import ConfigError
 from framebench.features.archive import contents, handed_on
-from framebench.features.archive.contents import make_archive
+from framebench.features.archive.command import make_archive
 from framebench.records.sidecars import calls
 
 from ...made_up_records import record_of
@@ -178,7 +179,8 @@ def test_nobody_is_named_in_a_redacted_archive(results: Path, tmp_path: Path) ->
     assert record["environment"]["packages"]["cuda-toolkit"] == "13.0.3.0"
     assert record["command"] == []
     assert {rank["host"] for rank in record["ranks"]} == {record["environment"]["system"]["host"]}
-    assert record["reason"] == f"{handed_on.WITHHELD} (PermissionError)"
+    assert record["reason"].startswith("rank 1 on host-1 (address-1:29500): PermissionError: path")
+    assert record["reason"].endswith("cuda-toolkit==13.0.3.0 and /usr/lib/libc.so are there")
 
 
 def test_a_file_that_cannot_be_redacted_is_left_out_and_told(
@@ -198,13 +200,53 @@ def test_only_named_fields_go() -> None:
     record["environment"]["scheduler"] = {"name": "slurm", "account": "quokka", "nodelist": "q7"}
     record["environment"]["variables"] = {"OMP_NUM_THREADS": "4", "API": "X-Api-Key: quokka"}
     record["command"] = ["python", "--token", "quokka"]
-    actual = handed_on.HandedOn().record(record)
+    actual = handed_on.HandedOn(handed_on.names_in(record)).record(record)
     assert "quokka" not in json.dumps(actual)
     assert actual["environment"]["scheduler"] == {"name": "slurm"}
-    assert actual["environment"]["variables"] == {"OMP_NUM_THREADS": "4", "API": handed_on.WITHHELD}
+    assert actual["environment"]["variables"] == {"OMP_NUM_THREADS": "4", "API": "value-1"}
     for name in ("case", "metrics", "status", "samples", "window_seconds"):
         assert actual[name] == before[name]
     assert actual["ranks"][0]["step_seconds"] == before["ranks"][0]["step_seconds"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("12.5 images/s at 10:20:30", "12.5 images/s at 10:20:30"),
+        ("PYTHONPATH=/srv/a:/srv/b", "PYTHONPATH=path-1"),
+        ("no '/srv/a b/c' on GPU07", "no path-1 on host-1"),
+        ("alice@gpu07:/x ~/y https://u:p@h/x alice", "path-1 path-2 path-3 user-1"),
+        (r"C:\Users\bob 10.0.0.7:29500 fe80::1:2%eth0", "path-1 address-1:29500 address-2"),
+        ("02:42:ac:11:00:02 of eth0", "address-1 of eth0"),
+        ("torch 2.13.0+cpu, cuda==13.0.3.0", "torch 2.13.0+cpu, cuda==13.0.3.0"),
+        ("/usr/lib/libc.so is there", "/usr/lib/libc.so is there"),
+        (f"lost {UUID}", "lost gpu-1"),
+    ],
+)
+def test_names_in_texts_are_replaced(text: str, expected: str) -> None:
+    assert handed_on.HandedOn([("host", "gpu07"), ("user", "alice")]).text(text) == expected
+
+
+def test_a_framework_is_not_a_host_of_its_name() -> None:
+    record = {"case": {"framework": "jax"}, "ranks": [{"host": "jax"}], "reason": "jax is down"}
+    assert handed_on.HandedOn(handed_on.names_in(record)).record(record) == {
+        "case": {"framework": "jax"}, "ranks": [{"host": "host-1"}], "reason": "host-1 is down",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["alice, ", "a", "/", "1:"])
+def test_long_texts_are_cut_soon(word: str) -> None:
+    going = handed_on.HandedOn([("user", "alice")])
+    started = time.process_time()
+    assert len(going.text(word * 1_000_000)) <= handed_on.LONGEST
+    assert time.process_time() - started < 5
+
+
+def test_texts_of_frameworks_can_stay_behind(results: Path, tmp_path: Path) -> None:
+    archive = packed(results, tmp_path / "figures", figures_only=True)
+    record = json.loads((archive / "runs/case-0/r3.json").read_text())
+    assert (record["status"], record["reason"]) == ("failed", handed_on.WITHHELD)
+    assert not any(b"PermissionError" in content for content in files(archive).values())
 
 
 def test_the_suite_that_replaces_another_on_gpus_is_archived(tmp_path: Path) -> None:

@@ -108,8 +108,7 @@ def test_every_path_works_fails_or_is_not_tried(
         texts = {name: file.read(name).decode() for name in file.namelist()}
     assert "Driver Version                            : 580.95.05" in texts["nvidia-smi.txt"]
     assert texts["topology.txt"] == "nvidia-smi topo -m: topology is not supported\n"
-    assert "bert_base train amp 1n1g" in texts["gpu_check.txt"]
-    assert "no kernel" not in texts["gpu_check.txt"]
+    assert "failed: no kernel in path-" in texts["gpu_check.txt"]
     assert {"suite.yaml", "envs/pytorch.yaml", "report.html"} <= {*texts}
     for name, text in texts.items():
         assert not [name for name in NAMES if name in text], name

@@ -1,35 +1,33 @@
-"""``framebench archive``: a result set as one zip file."""
+"""Contents of an archive of results, gathered in a folder."""
 
 from __future__ import annotations
 
 import contextlib
+import getpass
 import hashlib
 import io
 import json
-import sys
+import os
 import zipfile
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 from core import bounded
 
 from ... import PROJECT
-from ...commands.reporting import FINGERPRINT, make_report
 from ...config import catalog, yaml_files
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
 from ...environments import added_packages
 from ...environments.venvs import read_environment_file
-from ...files import json_files, temporary
+from ...files import json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole, write_whole_bytes
 from ...records import searches
 from ...records.read_files import READ, RUNS
 from ...records.sidecars import calls, expected, interruptions, noted
-from .handed_on import HandedOn
+from .handed_on import HandedOn, names_in
 
 #: Folders of records, and files of notes that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
@@ -121,31 +119,31 @@ def environments_of(results: Path, suite: Path) -> list[Path]:
     return sorted(files)
 
 
-def gather(source: ArchiveSource, folder: Path, redacts: bool) -> list[Problem]:
+def gather(source: ArchiveSource, folder: Path, handed_on: HandedOn | None) -> list[Problem]:
     """Copy all results, the suite, environments and the project's own files into ``folder``.
-    With ``redacts``, only what may go. Returns a problem for each file that is left out. Raises
+    With ``handed_on``, only what may go. Returns a problem for each file that is left out. Raises
     OSError."""
-    problems, handed_on = [], HandedOn()
+    problems = []
     for path in _records(source.results):
         place = path.relative_to(source.results)
         try:
             content = bounded.read_bytes(path)
-            if redacts:
+            if handed_on:
+                place = Path(*map(handed_on.text, place.parts))
                 goes = handed_on.record(json_files.decode(content))
                 content = f"{json.dumps(goes, indent=1)}\n".encode()
             write_whole_bytes(folder / place, content)
         except ValueError as error:
-            problems.append(Problem(str(place), cause(error)))
+            problems.append(Problem(str(path.relative_to(source.results)), cause(error)))
     for name, path in _texts(source).items():
-        if redacts and name == calls.FILE:
+        if handed_on and name == calls.FILE:
             called = [call._replace(command="") for call in calls.load(source.results)[0]]
             noted.append(folder / name, calls.CallEntry._fields, called)
-        elif redacts and name in (SMI, GPU_PATHS):
+        elif handed_on and name in (*GPU_REPORTS, GPU_PATHS):
             lines = bounded.read_text(path).splitlines()
-            # The table of paths ends with a blank line; texts of frameworks stand behind it.
-            goes = [*filter(_goes, lines)] if name == SMI else [*takewhile(bool, lines)]
+            goes = [handed_on.text(line) for line in lines if name != SMI or _goes(line)]
             write_whole(folder / name, "\n".join(goes) + "\n")
-        elif not redacts or name in GPU_REPORTS or _is_shipped(path):
+        elif not handed_on or _is_shipped(path):
             write_whole_bytes(folder / name, bounded.read_bytes(path))
         else:
             problems.append(Problem(name, "is not among what is handed on"))
@@ -177,6 +175,17 @@ def _is_shipped(path: Path) -> bool:
     return path.parent.resolve() in (PROJECT / "config" / "suites", PROJECT / ENVIRONMENTS)
 
 
+def handed_on(source: ArchiveSource, texts: bool) -> HandedOn:
+    """Return what goes of ``source``, with stand-ins for the hosts of records and for the user."""
+    names = [("user", os.environ.get(name, "")) for name in ("USER", "LOGNAME")]
+    with contextlib.suppress(KeyError, OSError):  # the user may have no account
+        names.append(("user", getpass.getuser()))
+    for path in _records(source.results):
+        with contextlib.suppress(ValueError, AttributeError):  # told where it is copied
+            names += names_in(json_files.decode(bounded.read_bytes(path)))
+    return HandedOn(names, texts)
+
+
 def check(source: ArchiveSource) -> None:
     """Raise :class:`ConfigError` if ``source`` has no record, or results of other suites."""
     if not json_files.below(source.results / "runs")[0]:
@@ -192,37 +201,30 @@ def check(source: ArchiveSource) -> None:
         )
 
 
-def make_archive(source: ArchiveSource, redacts: bool = False) -> None:
-    """Write ``archives/NAME.zip`` below the results folder.
-
-    It has records, suite and environments, and tables and report made anew from these records; with
-    ``redacts`` only what may go. Raises ConfigError for a folder without records, or of another
-    suite."""
-    check(source)
-    with temporary.folder() as folder:
-        for problem in gather(source, folder, redacts):
-            print(f"left out: {problem.origin}: {problem.message}", file=sys.stderr)
-        with redirect_stdout(io.StringIO()):
-            make_report(folder / "runs", folder)
-        stated = bounded.read_text(folder / "tables" / FINGERPRINT)[:12]
-        ending = "-redacted" if redacts else ""
-        target = source.results / "archives" / f"{source.suite.stem}-{stated}{ending}.zip"
-        _pack(folder, target)
-    print(f"archive: {target} ({target.stat().st_size / 1e6:.1f} MB)")
+def files(folder: Path) -> list[Path]:
+    """Return all files to archive, in a fixed order: without hidden files and lists of what was
+    read."""
+    left_out = (".", RUNS, READ)
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path for path in paths if not path.relative_to(folder).as_posix().startswith(left_out)
+    )
 
 
-def _pack(folder: Path, target: Path) -> None:
-    """Write all files of ``folder`` with their checksums to one reproducible ZIP file: without
-    hidden files and the fingerprint of the records. Raises OSError."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    names = {path.relative_to(folder).as_posix(): bounded.read_bytes(path) for path in found}
-    goes = {name: names[name] for name in sorted(names) if not name.startswith((".", RUNS, READ))}
-    sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in goes.items()]
-    goes[CHECKSUMS] = "".join(sums).encode()
+def pack(folder: Path, target: Path) -> None:
+    """Write all files of ``folder`` with their checksums to one reproducible ZIP file.
+    Raises OSError."""
+    names = {path.relative_to(folder).as_posix(): path for path in files(folder)}
+    sums = [
+        f"{hashlib.sha256(bounded.read_bytes(path)).hexdigest()}  {name}\n"
+        for name, path in names.items()
+    ]
+    write_whole_bytes(folder / CHECKSUMS, "".join(sums).encode())
+    names[CHECKSUMS] = folder / CHECKSUMS
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(goes.items()):
+        for name in sorted(names):
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(entry, content)
+            archive.writestr(entry, bounded.read_bytes(names[name]))
     write_whole_bytes(target, packed.getvalue())

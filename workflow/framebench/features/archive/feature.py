@@ -11,12 +11,12 @@ from ...feature_registry import Feature
 
 
 def _archive(options: argparse.Namespace) -> None:
-    from . import contents
+    from . import command, contents
 
     suite = contents.measured_suite(options.results, options.suite)
     environments = contents.environments_of(options.results, suite)
     source = contents.ArchiveSource(options.results, suite, environments)
-    contents.make_archive(source, options.redact)
+    command.make_archive(source, options.redact, options.figures_only)
 
 
 def _check_gpus(options: argparse.Namespace) -> None:
@@ -32,7 +32,10 @@ def _add_commands(commands: Any) -> None:
         "--suite", type=suite, default="quick", help="the suite that was measured: name or file"
     )
     archiving.add_argument(
-        "--redact", action="store_true", help="only named fields, without hosts, paths and reasons"
+        "--redact", action="store_true", help="only what may go, without hosts, users and paths"
+    )
+    archiving.add_argument(
+        "--figures-only", action="store_true", help="also without reasons of failures"
     )
     archiving.set_defaults(command=_archive)
     checking = commands.add_parser("gpu-check", help="which ways to use the GPUs work here")

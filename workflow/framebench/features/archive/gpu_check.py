@@ -22,7 +22,7 @@ from ...plan import groups
 from ...plan.planning import Plan, make_plan
 from ...records import record_sets, verifications, verified
 from ...runs import snakemake_calls
-from . import contents
+from . import command, contents
 
 SUITE = PROJECT / "config" / "suites" / "gpu_check.yaml"
 #: Configuration with the images of frameworks that have no environment for GPUs.
@@ -70,7 +70,7 @@ def check(frameworks: str, results: Path, config: Sequence[str], images: bool) -
     write_whole(results / contents.GPU_PATHS, f"{text}\n")
     print(f"\n{text}\n")
     environments = contents.environments_of(results, SUITE)
-    contents.make_archive(contents.ArchiveSource(results, SUITE, environments), redacts=True)
+    command.make_archive(contents.ArchiveSource(results, SUITE, environments), redacts=True)
     print(f"Look at it, then send it with the form in {TEMPLATE}")
 
 

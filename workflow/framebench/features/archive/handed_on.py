@@ -1,20 +1,32 @@
-"""Parts of a record that one hands on: named fields.
+"""Parts of results that one hands on: named fields, and texts in which names are replaced.
 
 A field that is not named here stays behind, so a new one does, too. Nobody knows what stands in a
-text of a framework, so reasons of failures stay behind but for the name of an exception, as does
-every text that may hold a path or an address. Hosts are numbered."""
+text of a framework: paths, addresses, known hosts and users become stand-ins, long texts are cut,
+and all can be left out."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+#: Longest text, and how much of a text is looked at.
+LONGEST, LOOKED_AT = 300, 1000
 WITHHELD = "withheld"
 #: Versions of packages, and values of variables, that go as they are.
 _VERSION, _NUMBERS = re.compile(r"[\w.+!-]*"), re.compile(r"[\d.,:;*-]*")
-#: Characters of paths, addresses and accounts.
-_PLACE = re.compile(r"[/\\~@]|\d+\.\d+\.\d+\.\d+")
-_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
+#: Paths of the system, which name nobody, and units with a slash.
+_PUBLIC = re.compile(
+    r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
+)
+_QUOTED = re.compile(r"""(['"`])(?=[/~\\.]|\w:[/\\])[^'"`\n]*\1?""")
+_WORD = re.compile(r"""[^\s'"`=]*[/\\~@][^\s'"`]*""")
+_ADDRESS = re.compile(
+    r"(?<![\w.=])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|(?<![\w:])[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*"
+    r"(?:%\w+)?(?!\w)"
+)
+_TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(?:\.\d+)?")
+_DEVICE = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]{8,}")
 
 
 def _fields(names: str, **inner: Any) -> dict[str, Any]:
@@ -23,8 +35,9 @@ def _fields(names: str, **inner: Any) -> dict[str, Any]:
 
 
 _GPU = _fields(
-    "name memory_bytes driver capability utilization_percent_mean sm_mhz memory_mhz watts_mean "
-    "temperature_celsius_max throttle_reasons uncorrected_errors ecc"
+    "name uuid memory_bytes driver capability utilization_percent_mean sm_mhz memory_mhz "
+    "watts_mean temperature_celsius_max throttle_reasons uncorrected_errors "
+    "ecc other_processes"
 )
 _HARDWARE = _fields("cpu cores physical_cores memory_bytes processor", gpus=_GPU)
 _WATCH = _fields(
@@ -65,47 +78,98 @@ FIELDS = _fields(
         scheduler=_fields("name"),
     ),
 )
+#: Fields with words of ours or of a framework, which name nobody.
+_WORDS = _fields(
+    "format kind status framework framework_version precision compiler parallelism install_method "
+    "accelerator mode unit better quantity part ends python"
+)
 #: What stands in place of fields that stay behind and that a record must have.
 _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITHHELD}
 
 
 class HandedOn:
-    """Parts of records that an archive hands on, with one number for each host."""
+    """Parts of records and texts that an archive hands on, with one stand-in for each name.
 
-    def __init__(self) -> None:
-        self._hosts: dict[str, str] = {}
+    ``names``: hosts and users by kind; ``texts``: whether texts of frameworks go."""
+
+    def __init__(self, names: Iterable[tuple[str, str]], texts: bool = True) -> None:
+        self._texts_go = texts
+        self._stand_ins: dict[tuple[str, str], str] = {}
+        self._kinds = {name.lower(): kind for kind, name in names if name}
+        longest_first = sorted(map(re.escape, self._kinds), key=len, reverse=True)
+        self._known = re.compile(
+            rf"(?<![A-Za-z0-9])(?:{'|'.join(longest_first)})(?![A-Za-z0-9])", re.IGNORECASE
+        )
 
     def record(self, record: dict[str, Any]) -> Any:
         """Return what goes of a record."""
         return self._object(record, FIELDS)
 
+    def text(self, text: str) -> str:
+        """Return a text with stand-ins, at most LONGEST characters of it."""
+        if len(text) > LOOKED_AT:  # a name that the cut divides stays behind
+            text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
+        text = _QUOTED.sub(self._path, text)
+        text = _DEVICE.sub(lambda match: self._stand_in("gpu", match[0]), text)
+        text = _WORD.sub(self._path, text)
+        text = _ADDRESS.sub(self._address, text)
+        if self._kinds:
+            text = self._known.sub(lambda match: self._name(match[0]), text)
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]} .."
+
     def _object(self, value: Any, fields: dict[str, Any] | None) -> Any:
         if isinstance(value, list):
             return [self._object(item, fields) for item in value]
-        if isinstance(value, str):
-            return WITHHELD if _PLACE.search(value) else value
+        if isinstance(value, str) and value.startswith(("/", "~")):  # may have blanks
+            return value if _PUBLIC.fullmatch(value) else self._stand_in("path", value)
         if not isinstance(value, dict):
-            return value
+            return self.text(value) if isinstance(value, str) else value
         goes = {
-            name: self._field(name, item, fields and fields[name])
+            _WORD.sub(self._path, name): self._field(name, item, fields and fields[name])
             for name, item in value.items()
-            if (name in fields if fields is not None else not _PLACE.search(name))
+            if fields is None or name in fields
         }
         needed = {name: item for name, item in _NEEDED.items() if name in value}
         return goes if fields is None else {**needed, **goes}
 
     def _field(self, name: str, value: Any, fields: dict[str, Any] | None) -> Any:
-        if name in ("host", "node") and isinstance(value, str) and value:
-            host = value.partition(".")[0].lower()
-            return self._hosts.setdefault(host, f"host-{len(self._hosts) + 1}")
-        if name == "reason" and value:
-            known = _EXCEPTION.search(str(value))
-            return f"{WITHHELD} ({known[0]})" if known else WITHHELD
-        if name == "unit":
+        if name == "reason" and value and not self._texts_go:
+            return WITHHELD
+        if name in _WORDS and isinstance(value, str):
             return value
+        if name == "other_processes" and isinstance(value, list):
+            return [WITHHELD] * len(value)
         if name in ("variables", "packages") and isinstance(value, dict):
-            form = _NUMBERS if name == "variables" else _VERSION
+            goes = _NUMBERS if name == "variables" else _VERSION
             return {
-                key: item if form.fullmatch(str(item)) else WITHHELD for key, item in value.items()
+                key: item if goes.fullmatch(str(item)) else self._stand_in("value", str(item))
+                for key, item in value.items()
             }
         return self._object(value, fields)
+
+    def _path(self, match: re.Match[str]) -> str:
+        path = match[0].strip("'\"`")
+        return match[0] if _PUBLIC.fullmatch(path) else self._stand_in("path", path)
+
+    def _address(self, match: re.Match[str]) -> str:
+        is_time = _TIME.fullmatch(match[0]) or not re.search(r"\d", match[0])
+        return match[0] if is_time else self._stand_in("address", match[0])
+
+    def _name(self, name: str) -> str:
+        return self._stand_in(self._kinds[name.lower()], name.lower())
+
+    def _stand_in(self, kind: str, name: str) -> str:
+        number = 1 + sum(other == kind for other, _ in self._stand_ins)
+        return self._stand_ins.setdefault((kind, name), f"{kind}-{number}")
+
+
+def names_in(record: Any) -> Iterator[tuple[str, str]]:
+    """Yield the hosts that a record names, each also without its domain, and its user."""
+    settings, environment = record.get("settings", {}), record.get("environment", {})
+    places = [settings, environment.get("system", {}), *record.get("ranks", [])]
+    for place in [*places, *record.get("nodes", [])]:
+        for field in ("host", "node"):
+            if name := place.get(field):
+                yield from (("host", str(name)), ("host", str(name).partition(".")[0]))
+    for user in re.findall(r"/(?:home|Users)/([^/]+)", environment.get("prefix", "")):
+        yield "user", user
