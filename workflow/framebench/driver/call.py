@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import queue
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -97,8 +98,12 @@ class SnakemakeCall:
 
     @property
     def command(self) -> str:
-        """Command line of this call, without quotes."""
-        return _PROGRAM.sub("snakemake", str(self._workflow.info_header["cmd"]))
+        """Command line of this call. Snakemake joins its words without quotes, which entries of
+        ``--config`` such as ``packages={pytorch: [timm==1.0.31]}`` need."""
+        command = _PROGRAM.sub("snakemake", str(self._workflow.info_header["cmd"]))
+        for entry in self.config_arguments:
+            command = command.replace(f" {entry}", f" {shlex.quote(entry)}", 1)
+        return command
 
     @property
     def shows_results(self) -> bool:
