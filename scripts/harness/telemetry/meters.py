@@ -47,7 +47,7 @@ class CpuMeter:
 
 
 class GpuMeter:
-    """As :class:`CpuMeter`, of GPU number ``index`` of a run. Raises
+    """Clock and energy of GPU number ``index`` of a run, read through NVML. Raises
     :class:`harness.telemetry.nvml.Unwatchable`."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], index: int) -> None:

@@ -1,4 +1,4 @@
-"""What the declaration of a table names is among its columns."""
+"""Each column that the declaration of a table names is a column of that table."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -149,12 +148,7 @@ class Driver:
         """Return the text of the plan."""
         work = self._work or self._begin(measures=False)
         plan = work.plan
-        checked(targets.check_measurement, plan, "plan")
-        checked(targets.check_arithmetic, plan, os.environ)
-        checked(targets.check_allocators, plan)
-        checked(targets.check_data, plan, work.catalog)
-        checked(targets.check_own_model, plan)
-        work.check_interpreters(plan.needed)
+        work.check("plan")
         further = peak_flops.describe(plan, work.peak_flops)
         further += verify.describe(plan, work.small_verifications)
         asked = requests.of_plan(plan, work.peak_flops, work.small_verifications)

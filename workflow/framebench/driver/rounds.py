@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -36,15 +35,9 @@ class Rounds:
     @staticmethod
     def _check(work: Work) -> None:
         """End the call if it cannot measure as it is asked to."""
-        plan = work.plan
-        checked(targets.check_measurement, plan, "a target that measures")
-        checked(targets.check_runs, plan)
-        checked(targets.check_arithmetic, plan, os.environ)
-        checked(targets.check_allocators, plan)
-        checked(targets.check_data, plan, work.catalog)
-        checked(targets.check_own_model, plan)
+        work.check("a target that measures")
+        checked(targets.check_runs, work.plan)
         checked(work.check_total)
-        work.check_interpreters(plan.needed)
 
     def before(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a round needs before it decides.

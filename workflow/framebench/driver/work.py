@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +21,7 @@ from ..environments.software import Software
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
-from ..plan import labels, noting, planning
+from ..plan import labels, noting, planning, targets
 from ..plan.budget import NOTHING_SPENT, Spent
 from ..plan.job import FOLDERS, Job, marker_of, name_of, record_of
 from ..plan.planning import Plan, PlannedRun
@@ -85,6 +86,16 @@ class Work:
         self.clock: Callable[[], float] = lambda: time.monotonic() - started
         #: Settled leads and all leads after the latest round, (0, 0) without a time budget.
         self.leads = (0, 0)
+
+    def check(self, target: str) -> None:
+        """End the call if ``target`` cannot measure as it is asked to."""
+        plan = self.plan
+        checked(targets.check_measurement, plan, target)
+        checked(targets.check_arithmetic, plan, os.environ)
+        checked(targets.check_allocators, plan)
+        checked(targets.check_data, plan, self.catalog)
+        checked(targets.check_own_model, plan)
+        self.check_interpreters(plan.needed)
 
     def check_interpreters(self, needed: Mapping[str, Software]) -> None:
         """End the call if an interpreter is missing that it needs. On a cluster, interpreters may

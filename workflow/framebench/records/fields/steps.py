@@ -1,4 +1,4 @@
-"""What a rank tells of its steps: their parts, their work, and where their batches came from."""
+"""Fields of a record about steps: their parts, operations, and the source of their batches."""
 
 from __future__ import annotations
 
