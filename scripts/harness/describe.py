@@ -22,9 +22,8 @@ def kinds(folder: Optional[str] = None) -> Any:
 
     Standard input: requested values, ``{KIND: {PARAMETER: [TEXT, ..]}}``. A declaration is
     ``{"axes": axes of a case, "counts_steps", "parameters": {name: values of its texts, or the
-    default}, "faults"}``. ``faults`` are ``{"key": parameter, "found": text, "allowed": text}``. A
-    search without faults also has ``"expect"``: the expected runs with the first value of each
-    parameter. An unknown benchmark gives ``{"known": [names of known ones]}``.
+    default}, "faults"}``. ``faults`` are ``{"key": parameter, "found": text, "allowed": text}``.
+    An unknown benchmark gives ``{"known": [names of known ones]}``.
     """
     import json
 
@@ -36,7 +35,7 @@ def kinds(folder: Optional[str] = None) -> Any:
 
 def _kind(name: str, texts: Any, folder: Optional[str]) -> Any:
     from harness import kinds
-    from harness.kind import ParameterError, SearchKind
+    from harness.kind import ParameterError
 
     try:
         kind = kinds.load(name, folder)
@@ -44,14 +43,12 @@ def _kind(name: str, texts: Any, folder: Optional[str]) -> Any:
         return {"known": kinds.names(folder)}
     answer = {"axes": [*kind.all_axes], "counts_steps": kind.counts_steps, "faults": []}
     try:
-        answer["parameters"] = parameters = kind.read_parameters(texts)
+        answer["parameters"] = kind.read_parameters(texts)
     except ParameterError as error:
         known = [parameter.name for parameter in kind.parameters]
         allowed = error.allowed if error.name in known else ", ".join([*kind.all_axes, *known])
         fault = {"key": error.name, "found": error.found, "allowed": allowed}
         return {**answer, "parameters": {}, "faults": [fault]}
-    if isinstance(kind, SearchKind):
-        answer["expect"] = kind.expected({name: values[0] for name, values in parameters.items()})
     return answer
 
 

@@ -1,5 +1,4 @@
-"""Declaration of a kind of benchmark: a subclass of :class:`Kind` or :class:`SearchKind` in a
-module of its name.
+"""Declaration of a kind of benchmark: a subclass of :class:`Kind` in a module of its name.
 
 A kind says what is measured: its parameters, what it needs of a framework, what it times, its
 metrics, and what proves that it did what was asked. Starting ranks, devices, telemetry, limits,
@@ -310,38 +309,3 @@ class Kind(ABC):
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
         """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`, or
         :class:`TargetMissed`."""
-
-
-class SearchKind(Kind):
-    """Kind that runs another kind several times, each a harness of its own with its own record.
-
-    The next run follows from how those before it ended."""
-
-    stands_in = True
-
-    @abstractmethod
-    def runs(self, parameters: Mapping[str, Any]) -> str:
-        """Return the kind of its runs."""
-
-    @abstractmethod
-    def following(
-        self, workload: Workload, attempts: Sequence[Mapping[str, Any]]
-    ) -> Optional[Dict[str, Any]]:
-        """Return what the next run's case has besides that of the search, ``{axis: value}``; None
-        where the search is over.
-
-        ``attempts``: the runs so far, each with what its case had besides and, as in the record,
-        its ``status`` and memory. Raises :class:`harness.adapter.Unsupported`."""
-
-    @abstractmethod
-    def outcome(self, workload: Workload, attempts: Sequence[Mapping[str, Any]]) -> Tuple[str, str]:
-        """Return status and reason of a finished search. Its metrics come from attempts, as those
-        of other kinds come from ranks."""
-
-    @abstractmethod
-    def expected(self, parameters: Mapping[str, Any]) -> List[Dict[str, Any]]:
-        """Return the runs to expect without any knowledge, as :meth:`following` has them: for a
-        plan."""
-
-    def measure(self, context: Context) -> None:
-        raise NotImplementedError(f"{self.name} measures in its runs")

@@ -17,7 +17,8 @@ from core.text import shorten
 
 from harness import kinds, output, record, search, variables
 from harness.adapter import Mismatch, Unsupported
-from harness.kind import Kind, SearchKind, TargetMissed, Workload, combined
+from harness.kind import Kind, TargetMissed, Workload, combined
+from harness.kinds.largest_batch import LargestBatch
 from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
 from harness.machine.hardware import processor
@@ -114,7 +115,7 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     """Return the result of a run that cannot start; None where it can. ``installed``: versions of
     all packages."""
     workload, case, options = setup.workload, setup.workload.case, setup.workload.options
-    if isinstance(setup.kind, SearchKind):  # its runs say so
+    if isinstance(setup.kind, LargestBatch):  # its runs say so
         return None
     cannot = workload.unsupported
     if cannot is None and options.accelerator == "cpu" and options.emulated == SKIP:
@@ -137,9 +138,9 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
 def result(setup: Setup) -> record.Measured:
     """Return the result of the ranks, or of the runs of a search."""
     try:
-        if not isinstance(setup.kind, SearchKind):
+        if not isinstance(setup.kind, LargestBatch):
             return run_ranks(setup)
-        measured = search.measure(setup.workload, setup.kind)
+        measured = search.measure(setup.workload)
         if measured.status == "ok":
             return replace(measured, metrics=metrics_of(setup, measured.attempts))
         return measured
@@ -186,7 +187,7 @@ def devices_for(setup: Setup) -> Iterator[node.Devices]:
 
     A search has none: its runs lock their own. The variables of all ranks show only the GPU of a
     run side by side from now on. Raises MachineLockError."""
-    if isinstance(setup.kind, SearchKind):
+    if isinstance(setup.kind, LargestBatch):
         yield node.Devices()
         return
     options = setup.workload.options

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import glob
 import os
 import shutil
@@ -13,24 +12,10 @@ class OutputError(Exception):
     """Raised where the output cannot be written; the message has the reason and what to do."""
 
 
-_WHAT_TO_DO = {
-    errno.ENOSPC: "the disk is full: free some space or choose another --output",
-    errno.EDQUOT: "the quota is used up: free some space or choose another --output",
-    errno.EFBIG: "files may not grow that large here: raise `ulimit -f`",
-    errno.EROFS: "the file system is read-only: choose another --output",
-    errno.EACCES: "no permission to write there: choose another --output",
-    errno.EPERM: "no permission to write there: choose another --output",
-    errno.ENOTDIR: "a part of the path is a file: choose another --output",
-    errno.EEXIST: "a part of the path is a file: choose another --output",
-}
-#: Error numbers of file systems without hard links.
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-
-
 def explain(path: str, error: OSError) -> str:
     """Return the error with ``path`` and what to do about it."""
-    advice = _WHAT_TO_DO.get(error.errno or 0, "choose another --output")
-    return f"cannot write {path}: {error.strerror or error}; {advice}"
+    reason = error.strerror or error
+    return f"cannot write {path}: {reason}; free some space or choose another --output"
 
 
 def measured_already(output: str) -> str:
@@ -91,9 +76,7 @@ def _publish(path: str, output: str) -> None:
         # Some network file systems report this for a link that they have just made.
         if os.stat(path).st_nlink < 2:
             raise OutputError(measured_already(output)) from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
+    except OSError:
         if os.path.lexists(output):
             raise OutputError(measured_already(output)) from None
         os.replace(path, output)

@@ -13,7 +13,8 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from core import RECORD_FORMAT
 from core.text import printable
 
-from harness.kind import Kind, SearchKind, Workload
+from harness.kind import Kind, Workload
+from harness.kinds.largest_batch import LargestBatch
 from harness.measuring import steps
 from harness.messages.report import encodable
 from harness.provenance.code import own_commit
@@ -87,7 +88,7 @@ def assemble(
         record["nodes"] = measured.nodes
     if "own" in workload.model_config:
         record["own_model"] = _own_model(workload.model_config["own"])
-    if isinstance(kind, SearchKind):
+    if isinstance(kind, LargestBatch):
         record["attempts"] = measured.attempts
     encoded: Dict[str, Any] = encodable(record)
     return encoded

@@ -1,7 +1,7 @@
-"""Run a search: single runs one after the other, each a harness of its own.
+"""Run a search for the largest batch: single runs one after the other, each a harness of its own.
 
-The record of a run lies in a folder next to the record of the search. Its name is made of the axes
-that the search varies. A search that was killed continues from the records that exist.
+The records of the runs lie in a folder next to the record of the search. A search that was killed
+continues from the records that exist.
 """
 
 from __future__ import annotations
@@ -9,18 +9,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from core import RECORD_FORMAT, axes, bounded
+from core import bounded
+from core.batch_search import largest_possible, next_batch
 
 from harness import record
-from harness.kind import SearchKind, Workload
+from harness.adapter import Unsupported
+from harness.kind import Workload
+from harness.kinds.largest_batch import fitting_batch
 from harness.processes.cleanup import Interrupted
 from harness.processes.parent_death import PARENT_VARIABLE
 
 #: Options of the search's command line that its runs do not share.
 _OWN = ("--kind", "--parameter", "--output", "--log")
 _HARNESS = os.path.dirname(os.path.realpath(__file__))
+_BATCH = "batch_per_device"
 
 
 class NoRecord(Exception):
@@ -31,52 +35,66 @@ class NoRecord(Exception):
         self.status = status
 
 
-def measure(workload: Workload, kind: SearchKind) -> record.Measured:
+def measure(workload: Workload) -> record.Measured:
     """Run the search and return its attempts and final status.
 
     Its runs share its command line except for the options in ``_OWN``. Raises :class:`NoRecord`,
     :class:`harness.adapter.Unsupported` and :class:`harness.processes.cleanup.Interrupted`, which
     is passed on to the run."""
-    options = workload.options
+    bounds = workload.parameters["multiple_of"], workload.parameters["at_most"]
+    if not largest_possible(*bounds):
+        raise Unsupported(f"no multiple of {bounds[0]} is at most {bounds[1]}")
     attempts: List[Dict[str, Any]] = []
     version = ""
-    with open(options.log, "a", encoding="utf-8") as log:
-        varied = kind.following(workload, attempts)
-        while varied is not None:
-            path, finished = _run(workload, kind.runs(workload.parameters), varied)
+    with open(workload.options.log, "a", encoding="utf-8") as log:
+        batch = next_batch([], *bounds)
+        while batch is not None:
+            path, finished = _run(workload, batch)
             version = finished["framework_version"]
-            relative = os.path.relpath(path, os.path.dirname(options.output))
-            attempts.append(_attempt(varied, finished, relative))
-            label = " ".join(f"{axis} {value}" for axis, value in varied.items())
-            print(f"{label}: {finished['status']}  {finished['reason']}", file=log, flush=True)
-            varied = kind.following(workload, attempts)
-        status, reason = kind.outcome(workload, attempts)
+            attempts.append(_attempt(batch, finished, os.path.relpath(path, _folder(workload))))
+            said = f"{finished['status']}  {finished['reason']}"
+            print(f"{_BATCH} {batch}: {said}", file=log, flush=True)
+            batch = next_batch([(each[_BATCH], each["status"]) for each in attempts], *bounds)
+        status, reason = _outcome(attempts, bounds)
         print(f"{status}: {reason}", file=log)
     return record.Measured(status, reason, attempts=attempts, framework_version=version)
 
 
-def _run(workload: Workload, kind: str, varied: Mapping[str, Any]) -> Tuple[str, Dict[str, Any]]:
-    """Return path and record of the run with the axes ``varied``; measure it unless its record
-    exists, in a folder next to that of the search."""
-    options, number = workload.options, 0
-    stem = "-".join(f"{axis}-{value}" for axis, value in varied.items())
-    while True:
-        name = f"{stem}-retry{number}" if number else stem
-        path = os.path.join(os.path.splitext(options.output)[0], f"{name}.json")
-        if not os.path.lexists(path):
-            break
-        existing = _read(path)
-        if existing and existing["kind"] == kind and varied.items() <= existing["case"].items():
-            return path, existing
-        number += 1  # truncated or somebody else's: it stays as it is
-    log = os.path.join(os.path.splitext(options.log)[0], f"{name}.log")
-    command = [sys.executable, _HARNESS, *_shared(options.arguments), "--kind", kind]
-    command += [w for axis, value in varied.items() for w in (axes.named(axis).option, str(value))]
-    status = _wait([*command, "--output", path, "--log", log])
-    finished = _read(path)
-    if status or finished is None:
-        raise NoRecord(status or 1)
-    return path, finished
+def ended_by(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the attempt that decided a finished search: the largest batch that fits, or the run
+    that failed otherwise."""
+    if attempts[-1]["status"] not in ("ok", "oom"):
+        return attempts[-1]
+    fitting = [attempt for attempt in attempts if attempt["status"] == "ok"]
+    return max(fitting, key=fitting_batch, default=attempts[-1])
+
+
+def _outcome(attempts: Sequence[Mapping[str, Any]], bounds: Tuple[int, int]) -> Tuple[str, str]:
+    ended = ended_by(attempts)
+    if ended["status"] != "ok":
+        return ended["status"], f"at batch {ended[_BATCH]}: {ended['reason']}"
+    is_bound = ended[_BATCH] == largest_possible(*bounds)
+    return "ok", f"the bound of the search: {bounds[1]}" if is_bound else ""
+
+
+def _folder(workload: Workload) -> str:
+    return os.path.dirname(str(workload.options.output))
+
+
+def _run(workload: Workload, batch: int) -> Tuple[str, Dict[str, Any]]:
+    """Return path and record of the run with a batch; measure it unless its record exists."""
+    options = workload.options
+    output, log = (
+        os.path.join(os.path.splitext(path)[0], f"{_BATCH}-{batch}{end}")
+        for path, end in ((options.output, ".json"), (options.log, ".log"))
+    )
+    if not os.path.exists(output):
+        command = [sys.executable, _HARNESS, *_shared(options.arguments)]
+        command += ["--kind", workload.parameters["mode"], "--batch-per-device", str(batch)]
+        status = _wait([*command, "--output", output, "--log", log])
+        if status or not os.path.exists(output):
+            raise NoRecord(status or 1)
+    return output, bounded.read_json(output)
 
 
 def _shared(arguments: List[str]) -> List[str]:
@@ -90,16 +108,6 @@ def _shared(arguments: List[str]) -> List[str]:
         elif not separator:
             next(remaining)
     return kept
-
-
-def _read(path: str) -> Optional[Dict[str, Any]]:
-    """Return a complete record, or None for anything else."""
-    try:
-        content = bounded.read_json(path)
-    except (OSError, ValueError):
-        return None
-    is_record = isinstance(content, dict) and content.get("format") == RECORD_FORMAT
-    return content if is_record else None
 
 
 def _wait(command: List[str]) -> int:
@@ -117,7 +125,7 @@ def _wait(command: List[str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _attempt(varied: Mapping[str, Any], finished: Mapping[str, Any], path: str) -> Dict[str, Any]:
+def _attempt(batch: int, finished: Mapping[str, Any], path: str) -> Dict[str, Any]:
     """Return the entry of a run in the record of the search.
 
     Memory is in bytes: device memory of the fullest device, host memory of all ranks together."""
@@ -125,7 +133,7 @@ def _attempt(varied: Mapping[str, Any], finished: Mapping[str, Any], path: str) 
     hosts = [node.get("memory") or {} for node in finished.get("nodes") or [finished]]
     fullest: Mapping[str, Any] = max(hosts, key=lambda node: node.get("peak_bytes", 0))
     return {
-        **varied,
+        _BATCH: batch,
         "status": finished["status"],
         "reason": finished["reason"],
         "peak_device_memory_bytes": max((size for size in devices if size), default=None),

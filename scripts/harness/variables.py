@@ -3,7 +3,8 @@ compute, or how fast.
 
 A variable of the caller is dropped, refused, recorded or, where no rule names it, passed on
 silently. Variables that a run gets on purpose (``variables`` of a variant, ``--variable``) are not
-dropped and always recorded; they may still be refused.
+dropped and always recorded; they may still be refused. Values stand in a record only where a rule
+names the variable and the name is not that of a credential.
 """
 
 from __future__ import annotations
@@ -150,6 +151,14 @@ RULES: Sequence[Rule] = (
         "frameworks and their libraries read it",
     ),
 )
+#: Names of credentials, and similar names of others.
+_CREDENTIAL = re.compile(
+    r"SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|^TF_(VAR|CLI)_"
+    r"|(^|_|-)([A-Z0-9]*(TOKEN|PASSCODE|PWD|CREDS?|KEY|COOKIE)S?|PATS?|PASS|PW|AUTH|BEARER|JWT|DSN"
+    r"|SAS|OTP)\d*(_|-|$)",
+    re.IGNORECASE,
+)
+_NO_CREDENTIAL = re.compile(r"_PKEY(_|$)", re.IGNORECASE)
 _PATTERNS = [
     (rule, re.compile("|".join(fnmatch.translate(name) for name in rule.names))) for rule in RULES
 ]
@@ -177,7 +186,10 @@ def dropped(environment: Mapping[str, str], keeps: Sequence[str]) -> List[str]:
 
 
 def is_recorded(name: str) -> bool:
-    """Return whether a variable changes what ranks compute or how fast, whoever set it."""
+    """Return whether a variable changes what ranks compute or how fast, and holds no credential,
+    whoever set it."""
+    if _CREDENTIAL.search(name) and not _NO_CREDENTIAL.search(name):
+        return False
     return any(pattern.match(name) for rule, pattern in _PATTERNS if rule.action != DROPPED)
 
 

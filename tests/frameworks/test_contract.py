@@ -298,7 +298,6 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     assert rank["device"] == "cpu"
     assert len(rank["cores"]) == 1
     assert rank["settings"]
-    assert any(rank["libraries"].values()), "no library tells which code it runs, not even numpy's"
     assert any(rank["compiled"].values()) == (runs.compiler != "none")
     assert set(rank.get("significant_bits", {"not shown": 24}).values()) == {24}
     assert len(rank["warmup_step_seconds"]) == STEPS["warmup_steps"]

@@ -25,7 +25,6 @@ RANK_KEYS_OF_A_MEASURED_RANK = {
     "cores",
     "framework_version",
     "settings",
-    "libraries",
     "trainable_parameters",
     "matmul_dtypes",
     "compiled",

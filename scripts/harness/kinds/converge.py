@@ -35,7 +35,7 @@ from harness.learning.material import NONE
 from harness.learning.rates import schedule_of
 from harness.learning.targets import softening
 from harness.learning.training import Recipe, train
-from harness.measuring import libraries, model
+from harness.measuring import model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_evidence
 from harness.measuring.steps import peak_host_memory
 from harness.samples.folder import REFUSE, SKIP
@@ -182,7 +182,6 @@ class Converge(Kind):
         fields["peak_host_memory_bytes"] = peak_host_memory()
         fields["weights_checksum"] = adapter.weights_checksum()
         context.report.enter("end")
-        fields["libraries"] = libraries.in_use()
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         reason = curve.missed(ranks[0]["curve"], sources.scores(workload)[0], _target_of(workload))

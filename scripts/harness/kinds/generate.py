@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping
 
 from harness.adapter import Generation, Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
-from harness.measuring import libraries, model
+from harness.measuring import model
 from harness.measuring.checks import check_cores, compiler_evidence
 from harness.measuring.steps import peak_host_memory
 from harness.measuring.verification.generation import FEWEST, check_supported
@@ -87,7 +87,6 @@ class Generate(Kind):
             if request.tokens() != fields["generated"]:
                 raise Mismatch(f"request {number} of the same prompts has other tokens")
         context.report.enter("end")
-        fields["libraries"] = libraries.in_use()
 
 
 class _Request:

@@ -20,7 +20,6 @@ from core.inputs import READING, SYNTHETIC_HOST
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.loader import Loading
-from harness.measuring import libraries
 from harness.measuring.checks import check_cores
 from harness.measuring.file_sources import FileSource, ImageSource, file_source
 from harness.measuring.steps import peak_host_memory
@@ -97,7 +96,6 @@ class Input(Kind):
         fields["window_start"], fields["window_seconds"] = start, fields["loaded"]["seconds"]
         fields["peak_host_memory_bytes"] = peak_host_memory()
         context.report.enter("end")
-        fields["libraries"] = libraries.in_use()
 
 
 def _timed(source: FileSource, epochs: List[Any]) -> Dict[str, Any]:

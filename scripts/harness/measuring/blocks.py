@@ -14,7 +14,6 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from harness.adapter import Adapter, Mismatch
 from harness.kind import Context, Parameter, above_zero, at_least
-from harness.measuring import libraries
 from harness.measuring.checks import check_cores
 from harness.measuring.window import all_ready
 from harness.operations import Operation
@@ -49,8 +48,8 @@ def parameters(
 def recorded_blocks(context: Context) -> Iterator[List[Dict[str, Any]]]:
     """Yield the list of blocks of a rank, which is part of its report from the start.
 
-    Afterwards the report has the time of the blocks, the cores, and the numeric libraries where
-    there is a framework. Raises Mismatch where the rank runs on cores other than its own."""
+    Afterwards the report has the time of the blocks and the cores. Raises Mismatch where the rank
+    runs on cores other than its own."""
     fields = context.fields
     timed: List[Dict[str, Any]] = []
     fields["blocks"] = timed
@@ -58,8 +57,6 @@ def recorded_blocks(context: Context) -> Iterator[List[Dict[str, Any]]]:
     yield timed
     fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
     fields["cores"] = check_cores(context.cores)
-    if context.adapter is not None:
-        fields["libraries"] = libraries.in_use()
 
 
 def time_together(adapter: Adapter, run: Callable[[], Any], count: int) -> float:

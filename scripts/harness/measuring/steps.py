@@ -10,7 +10,7 @@ from harness.adapter import Adapter, require
 from harness.device_memory import DeviceMemory
 from harness.kind import Context, Metric, Workload
 from harness.machine.sources import file_entry
-from harness.measuring import input_pipeline, libraries, model
+from harness.measuring import input_pipeline, model
 from harness.measuring.checks import check_cores, check_value, compiler_evidence
 from harness.measuring.step_counts import (
     all_settled,
@@ -131,7 +131,6 @@ def run(context: Context) -> None:
         fields["waited_step_seconds"] = waited.step_seconds
         fields["phases"]["waited_window_seconds"] = waited.seconds
     context.report.enter("end")
-    fields["libraries"] = libraries.in_use()
 
 
 def recompilations(adapter: Adapter) -> Sequence[str]:

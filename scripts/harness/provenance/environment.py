@@ -15,7 +15,6 @@ from harness.machine.hardware import hardware
 from harness.machine.sources import file_line, file_text
 from harness.provenance.code import code
 from harness.provenance.scheduler import scheduler
-from harness.request import secret
 from harness.variables import is_recorded
 
 
@@ -36,11 +35,7 @@ def system() -> Dict[str, Any]:
 
 def variables(environment: Mapping[str, str]) -> Dict[str, str]:
     """Return the variables of a rank that change how a framework runs; never a credential."""
-    return {
-        name: value
-        for name, value in sorted(environment.items())
-        if is_recorded(name) and not secret.is_secret(name, value)
-    }
+    return {name: value for name, value in sorted(environment.items()) if is_recorded(name)}
 
 
 def capture(

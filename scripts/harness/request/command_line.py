@@ -6,9 +6,9 @@ import argparse
 import os
 import re
 import shlex
-from typing import Callable, List, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, List, Sequence, Tuple, TypeVar
 
-from core import axes, inputs, own_axes
+from core import axes, bounded, inputs, own_axes
 
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
@@ -16,7 +16,6 @@ from harness.machine import allocator
 from harness.measuring.step_counts import FEWEST
 from harness.processes.memory import parse_limit
 from harness.request import declaration, own_model
-from harness.request.secret import is_secret, kind_of, private_variables
 from harness.samples import folder
 
 _Value = TypeVar("_Value")
@@ -26,10 +25,6 @@ MEASURE, SKIP = "measure", "skip"
 #: Option of one of several checks.
 CHECK = "--check"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
-_NO_CREDENTIAL = (
-    "allowed: what records and archives may show, and every user of this machine may read; a "
-    "credential that a run needs is exported to it, or read from a file of yours"
-)
 #: Options whose value is a path, and those of the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
@@ -57,7 +52,6 @@ def parse(arguments: Sequence[str]) -> Workload:
         _add_options(parser)
         kind = kinds.load(asked.kind, asked.kinds) if asked.kind else None
         parser.epilog = _describe_parameters(kind) if kind else None
-        _refuse_credentials(arguments)
         options = parser.parse_args(list(arguments))
         assert kind is not None, "the parser requires one"
         return _workload(kind, options, arguments)
@@ -140,6 +134,16 @@ def _pair(text: str) -> Tuple[str, str]:
     if not (separator and name.isidentifier()):
         raise argparse.ArgumentTypeError(f"must read NAME=VALUE, not {text!r}")
     return name, value
+
+
+def _variables(path: str) -> Dict[str, str]:
+    try:
+        content = bounded.read_json(path)
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{path}: {error}") from None
+    if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
+        raise argparse.ArgumentTypeError(f"{path}: must be an object of texts by name")
+    return content
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -247,8 +251,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--variables",
         dest="variables_file",
         metavar="FILE",
-        type=path,
-        help="environment variables, as a JSON object in a file that only you can read",
+        type=_variables,
+        help="environment variables, as a JSON object in a file, which other users need not read",
     )
     add(
         "--preload",
@@ -316,35 +320,13 @@ def _describe_parameters(kind: Kind) -> str:
     return "\n".join(lines)
 
 
-def _refuse_credentials(arguments: Sequence[str]) -> None:
-    """Raise ValueError for an argument that looks like a credential, without showing it."""
-    before = ""
-    for word in arguments:
-        option, _, value = word.partition("=") if word.startswith("--") else (before, "", word)
-        name = value.partition("=")[0] if option == "--variable" else ""
-        if kind_of(word):
-            what = f"{option or 'an argument'} {name}".strip()
-            raise ValueError(f"{what}: found {kind_of(word)}; {_NO_CREDENTIAL}")
-        before = word
-
-
 def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str]) -> Workload:
     """Return the run, with defaults. Raises ValueError where options do not fit each other, the
     kind, the framework or the model."""
     options.arguments = list(arguments)
     texts = {name: [text] for name, text in options.parameters}
     parameters = {name: values[0] for name, values in kind.read_parameters(texts).items()}
-    try:
-        private = private_variables(options.variables_file)
-    except OSError as error:
-        raise ValueError(f"--variables: {options.variables_file}: {error.strerror}") from None
-    except ValueError as error:
-        raise ValueError(f"--variables: {error}") from None
-    options.variables = {**private, **dict(options.variables)}
-    for name, value in options.variables.items():
-        if is_secret(name, value):
-            what = "what looks like a credential"
-            raise ValueError(f"--variable {name}: found {what}; {_NO_CREDENTIAL}")
+    options.variables = {**(options.variables_file or {}), **dict(options.variables)}
     if options.preload and options.huge_pages:
         raise ValueError("--huge-pages is of glibc's allocator, which --preload replaces")
     limit, fewest = options.warmup_limit, max(FEWEST, options.warmup_steps)

@@ -95,7 +95,6 @@ def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
     [
         ("pytorch:", "pytorhc:", ["frameworks", "found 'pytorhc'", "pytorch"]),
         ("[cuda]", "[gpu]", ["accelerators[0]: found 'gpu'", "cpu, cuda"]),
-        ("OWN: 2", "HF_TOKEN: 2", ["found HF_TOKEN, which may be a secret"]),
         ("effect: x, ", "", ["effect is missing"]),
         ("effect: x", "cases: {model: [resnet]}, effect: x", ["cases.model[0]", "resnet50"]),
         (

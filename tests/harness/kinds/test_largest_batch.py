@@ -10,22 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from harness.kinds import largest_batch
+from core.batch_search import expected_batches, next_batch
+from harness import search
 
 from ...bench import Bench
 from ...processes import PATIENCE, wait_for
 from ..validity import assert_valid
 
-SEARCH = largest_batch.LargestBatch()
 
-
-def searched(fits: Callable[[int], bool], parameters: dict[str, int]) -> list[tuple[int, str]]:
+def searched(fits: Callable[[int], bool], bounds: tuple[int, int]) -> list[tuple[int, str]]:
     """Return the batches that are tried, with their statuses."""
     tried: list[tuple[int, str]] = []
-    batch = largest_batch.next_batch(tried, parameters)
+    batch = next_batch(tried, *bounds)
     while batch is not None:
         tried.append((batch, "ok" if fits(batch) else "oom"))
-        batch = largest_batch.next_batch(tried, parameters)
+        batch = next_batch(tried, *bounds)
     return tried
 
 
@@ -38,14 +37,13 @@ def test_finds_the_largest_multiple_that_fits_with_few_runs(step: int) -> None:
     for at_most in {step, step + 1, 2 * step, 7 * step, 100 * step + 1, 4096}:
         if at_most < step:
             continue
-        parameters = {"multiple_of": step, "at_most": at_most}
         largest = at_most // step * step
         for limit in {*range(0, 12 * step), *range(0, 4100, 37), at_most - 1, at_most}:
-            tried = searched(lambda batch, limit=limit: batch <= limit, parameters)
+            tried = searched(lambda batch, limit=limit: batch <= limit, (step, at_most))
             expected = min(limit // step * step, largest)
-            ended = largest_batch.ended_by(attempts(tried))
+            ended = search.ended_by(attempts(tried))
             if expected:
-                assert tuple(ended.values()) == (expected, "ok"), (parameters, limit, tried)
+                assert tuple(ended.values()) == (expected, "ok"), (step, at_most, limit, tried)
             else:
                 assert tuple(ended.values()) == (step, "oom"), "the smallest does not fit"
             assert len(set(tried)) == len(tried), "a batch was tried twice"
@@ -62,13 +60,12 @@ def test_finds_the_largest_multiple_that_fits_with_few_runs(step: int) -> None:
 @pytest.mark.parametrize("status", ["failed", "timeout", "unsupported"])
 def test_anything_else_ends_the_search(status: str) -> None:
     tried = [(8, "ok"), (16, "ok"), (32, status)]
-    assert largest_batch.next_batch(tried, {"multiple_of": 8, "at_most": 4096}) is None
-    assert tuple(largest_batch.ended_by(attempts(tried)).values()) == (32, status)
+    assert next_batch(tried, 8, 4096) is None
+    assert tuple(search.ended_by(attempts(tried)).values()) == (32, status)
 
 
 def test_what_a_plan_expects_is_within_the_bounds() -> None:
-    parameters = {"multiple_of": 8, "at_most": 100}
-    expected = [parameter["batch_per_device"] for parameter in SEARCH.expected(parameters)]
+    expected = expected_batches(8, 100)
     assert expected[:3] == [8, 16, 32]
     assert all(8 <= batch <= 96 and batch % 8 == 0 for batch in expected)
 

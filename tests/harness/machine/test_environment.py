@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from harness.machine.hardware import processor
-from harness.measuring import libraries
 from harness.provenance import code, packages
 from harness.request import command_line
 
@@ -102,21 +101,6 @@ def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
     assert record["environment"]["variables"]["PYTHONPATH"] == path
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
-        *("HF_TOKEN=hidden", "DB_PWD=hidden", "X=ghp_hidden0123456789012"),
-        *("X=https://me:hidden@host/x", "X=Bearer hidden0123456789"),
-    ],
-)
-def test_a_secret_is_no_variable_of_a_run(toy: Bench, pair: str) -> None:
-    with pytest.raises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()) as said:
-        command_line.parse(toy.command("--variable", pair)[2:])
-    assert ended.value.code == 2
-    assert f"--variable {pair[: pair.index('=')]}: found " in said.getvalue()
-    assert "hidden" not in said.getvalue().lower()
-
-
 def test_variables_come_from_a_file_that_nobody_else_can_read(toy: Bench) -> None:
     """Fail if variables in a private file do not reach the ranks and the record.
     They must be on no command line, and the recorded command must not need the file."""
@@ -137,21 +121,14 @@ def test_variables_come_from_a_file_that_nobody_else_can_read(toy: Bench) -> Non
     assert str(file) not in repeated
 
 
-@pytest.mark.parametrize("wrong", ["mode", "link", "content", "folder", "missing"])
-def test_another_file_of_variables_is_refused(toy: Bench, wrong: str) -> None:
-    file, arguments = toy.folder / "variables.json", toy.folder / "given.json"
-    file.write_text("[1]" if wrong == "content" else '{"A": "b"}')
-    file.chmod(0o644 if wrong == "mode" else 0o600)
-    if wrong == "link":
-        arguments.symlink_to(file)
-    elif wrong == "folder":
-        arguments.mkdir()
-    elif wrong != "missing":
-        file.rename(arguments)
+@pytest.mark.parametrize("content", ["[1]", '{"A": 1}', None])
+def test_another_file_of_variables_is_refused(toy: Bench, content: str | None) -> None:
+    file = toy.folder / "variables.json"
+    if content:
+        file.write_text(content)
     with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
-        command_line.parse(["--variables", str(arguments), *toy.command()[2:]])
-    assert "--variables: " in said.getvalue()
-    assert str(arguments) in said.getvalue()
+        command_line.parse(["--variables", str(file), *toy.command()[2:]])
+    assert f"--variables: {file}: " in said.getvalue()
 
 
 def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
@@ -220,24 +197,6 @@ def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Pat
         "instruction_sets": ["asimd", "bf16", "sve"],
     }
     assert processor("/nowhere") == {}
-
-
-def test_libraries_of_linear_algebra_tell_the_code_that_they_run(tmp_path: Path) -> None:
-    import numpy
-
-    actual = libraries.in_use()
-    package = Path(numpy.__file__).parent.name
-    ours = {name: path for name, path in actual.items() if f"{package}.libs/" in name}
-    (core,) = [path for name, path in ours.items() if "openblas" in name]
-    assert (core or "").isalnum(), f"numpy's OpenBLAS has chosen its code for {core!r}"
-    start = "7f0000000000-7f0000001000 r-xp 00000000 08:01 42"
-    maps = tmp_path / "maps"
-    maps.write_text(
-        f"{start}   /a b/site-packages/x/libmkl_core.so.2\n{start}   /usr/lib/libm.so.6\n"
-        f"{start}   /a b/site-packages/x/libmkl_core.so.2\n{start}\n{start}   [heap]\n"
-    )
-    assert libraries.in_use(str(maps)) == {"x/libmkl_core.so.2": None}
-    assert libraries.in_use("/nowhere") == {}
 
 
 def test_the_code_is_identified_by_its_content() -> None:

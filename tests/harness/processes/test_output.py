@@ -49,7 +49,7 @@ def test_a_read_only_folder_is_reported_before_measuring(toy: Bench) -> None:
     prefix = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
     done = toy.finish(toy.start("", prefix=prefix))
     assert done.status == 3
-    assert "no permission" in done.stderr
+    assert "Permission denied; " in done.stderr
 
 
 def test_a_log_that_cannot_be_is_reported_before_measuring(toy: Bench) -> None:

@@ -29,6 +29,18 @@ from .validation import ConfigError, NotAllowed, NotAmong, explain
 T = TypeVar("T")
 M = TypeVar("M", bound="Keys")
 MILLION = 1_000_000
+#: Variables that the harness sets for each rank, overriding other values.
+OF_RANKS = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TMPDIR",
+    "FRAMEBENCH_ADDRESSES",
+    "FRAMEBENCH_CORES",
+    "FRAMEBENCH_RUN",
+)
 
 
 class Keys(BaseModel):
@@ -166,3 +178,28 @@ _NodeName = Annotated[
 #: Nodes that are measured one by one: ``all``, or their names.
 NodesNamed = Values[_NodeName]
 Folder = Annotated[Path, read_as(values.folder)]
+
+
+def _text_or_number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or "\0" in str(value):
+        raise NotAllowed("a text without NUL, or a number")
+    return str(value)
+
+
+def _no_variable_of_ranks(variables: dict[str, str]) -> dict[str, str]:
+    for name in variables:
+        if name in OF_RANKS:
+            raise NotAllowed(
+                f"all but {', '.join(OF_RANKS)}", f"{name}, which the harness sets for each rank"
+            )
+    return variables
+
+
+_VariableName = Annotated[
+    str,
+    matching(
+        "[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable (letters, digits and _)"
+    ),
+]
+_VariableValue = Annotated[str, read_as(_text_or_number, str | float)]
+Variables = Annotated[dict[_VariableName, _VariableValue], AfterValidator(_no_variable_of_ranks)]

@@ -133,19 +133,6 @@ def _texts(name: str, written: Any, results: Path) -> list[str]:
     return [text.replace(RESULTS, str(results)) for text in texts]
 
 
-@cache
-def expected_runs(
-    kind: str, parameters: tuple[tuple[str, str], ...], root: Path
-) -> list[dict[str, Any]]:
-    """Return the expected runs of a search as ``{axis: value}`` each, if its outcome is unknown.
-
-    ``parameters``: name and text of each given parameter.
-    """
-    about = _asked(kind, {name: [text] for name, text in parameters}, root, None)
-    runs: list[dict[str, Any]] = about["expect"]
-    return runs
-
-
 def _asked(
     kind: str, texts: Mapping[str, list[str]], root: Path, folder: Path | None
 ) -> dict[str, Any]:

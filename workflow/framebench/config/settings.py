@@ -36,7 +36,6 @@ from .provided import ImageEntry, Interpreter, ModulesEntry, Pin
 from .statuses import FAILURES
 from .suite import Suite, load_suite
 from .validation import ConfigError, NotAllowed, show
-from .variables import check_credentials
 
 #: Source of the configuration, for messages.
 SOURCE = "config (config/config.yaml or --config)"
@@ -178,7 +177,6 @@ def load_settings(
             f"--sdm: found {' '.join(sorted(methods))}; allowed: one of apptainer, conda, "
             "env-modules"
         )
-    check_credentials(config, SOURCE)
     if "cluster" in config:
         config = {**config, "cluster": of_kind(config["cluster"])}
     checked = validated(Configuration, config, SOURCE, catalog, {"cluster": CLUSTER_SOURCE})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+from core.batch_search import largest_possible
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from . import kinds
@@ -21,6 +22,7 @@ from .keys import (
     Share,
     SourceName,
     Text,
+    Variables,
     default,
     matching,
     read_as,
@@ -34,7 +36,6 @@ from .suite_axes import Axes, AxesKeys, MatrixKeys, MeasurementKeys
 from .tuned import FileName, Tuned, load_tuned
 from .validation import ConfigError, NotAllowed, NotAmong, join, show
 from .values import environment_file
-from .variables import Variables
 from .yaml_files import find_suite, read_yaml
 
 _Number = Annotated[int, Field(ge=1, le=1000)]
@@ -133,7 +134,7 @@ class BatchBounds(Keys):
     @property
     def largest(self) -> int:
         """Largest batch within the bounds."""
-        return self.at_most // self.multiple_of * self.multiple_of
+        return largest_possible(self.multiple_of, self.at_most)
 
     @model_validator(mode="after")
     def _some(self) -> Self:

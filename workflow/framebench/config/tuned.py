@@ -11,10 +11,19 @@ from core.case import Case
 from pydantic import model_validator
 
 from .catalog import Catalog
-from .keys import CompilerName, FrameworkName, Keys, Text, default, matching, read_as, validated
+from .keys import (
+    CompilerName,
+    FrameworkName,
+    Keys,
+    Text,
+    Variables,
+    default,
+    matching,
+    read_as,
+    validated,
+)
 from .suite_axes import AxesKeys
 from .validation import NotAllowed
-from .variables import Variables
 from .yaml_files import read_yaml
 
 FOLDER = Path("config")

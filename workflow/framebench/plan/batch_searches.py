@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core import bounded
+from core.batch_search import expected_batches
 from core.case import MAX, Case
 
-from ..config import kinds
-from ..config.catalog import Catalog
 from ..config.suite import BatchBounds
 from ..files.attempt_names import attempt_name
-from ..records.searches import KIND, Result, parse
+from ..records.searches import Result, parse
 
 #: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.
 WARMUP_STEPS, TIMED_STEPS = 1, 2
@@ -97,11 +96,10 @@ def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> Batc
         attempt += 1
 
 
-def expected(case: Case, bounds: BatchBounds, catalog: Catalog) -> list[Case]:
+def expected(case: Case, bounds: BatchBounds) -> list[Case]:
     """Return the cases that a search may run, if nothing is known of its outcome."""
-    parameters = tuple((name, str(value)) for name, value in parameters_of(case, bounds).items())
-    runs = kinds.expected_runs(KIND, parameters, catalog.root)
-    return [case._replace(**run) for run in runs]
+    batches = expected_batches(bounds.multiple_of, bounds.at_most)
+    return [case._replace(batch_per_device=batch) for batch in batches]
 
 
 def parameters_of(case: Case, bounds: BatchBounds) -> dict[str, Any]:

@@ -235,5 +235,5 @@ def _gpu_rate(case: Case, capacity: Capacity) -> float:
 def of_search(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> float:
     """Return the seconds of all runs of a search for the largest batch."""
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
-    tries = batch_searches.expected(case, settings.suite.largest_batch, catalog)
+    tries = batch_searches.expected(case, settings.suite.largest_batch)
     return sum(_estimate(case, steps, capacity, catalog) for case in tries)
