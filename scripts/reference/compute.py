@@ -33,7 +33,6 @@ ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
 #: Fewest and most passes with dropout for each set of weights, and multiply-adds of all of them:
 #: less than a minute of a large model.
 FEWEST_PASSES, MOST_PASSES, DROPOUT_MULTIPLY_ADDS = 16, 256, 4 * 10**11
-FEWEST_GRADIENTS = 4
 #: Label smoothing and mixup of soft labels.
 SMOOTHING, MIXUP = 0.1, 0.4
 
@@ -112,10 +111,13 @@ def write(
     folder: Path,
     parts: int = FEWEST_PARTS,
     soft_labels: bool = False,
+    micro_steps: bool = False,
 ) -> None:
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
     complete. ``parts``: batches whose gradients are averaged, of ranks or micro-steps.
-    ``soft_labels``: with label smoothing and mixup, of images with a class each.
+    ``soft_labels``: with label smoothing and mixup, of images with a class each. ``micro_steps``:
+    with the spread of gradients over masks of dropout, where the model is small enough for so many
+    passes.
 
     ``model_config.json`` and ``model_config-dropout.json`` (to run with, without
     dropout and with the model's own), ``weights.npz``, ``batch-RANK.npz``,
@@ -130,7 +132,7 @@ def write(
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
     """
     with _completed(folder) as partial:
-        _write(model_config, sequence_length, seed, partial, parts, soft_labels)
+        _write(model_config, sequence_length, seed, partial, parts, soft_labels, micro_steps)
 
 
 def write_generation(
@@ -202,6 +204,7 @@ def _write(
     partial: Path,
     parts: int,
     soft_labels: bool,
+    micro_steps: bool,
 ) -> None:
     without = verification_model_config(model_config, with_dropout=False)
     hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
@@ -274,7 +277,7 @@ def _write(
     }
     if model_config["hyperparameters"].get("dropout"):
         with_dropout = verification_model_config(model_config, with_dropout=True)
-        expected.update(_dropout(model, exact, batches[0], with_dropout, trained, partial))
+        expected |= _dropout(model, exact, batches[0], with_dropout, trained, partial, micro_steps)
     _save_model_configs(partial, without, model_config)
     _save_expected(partial, expected)
 
@@ -416,10 +419,11 @@ def _dropout(
     model_config: dict[str, Any],
     trained: list[str],
     folder: Path,
+    micro_steps: bool,
 ) -> dict[str, Any]:
     """Return the moments of statistics over random masks with each set of weights that shows other
-    places of dropout, by its name, and the spread of gradients; leave in ``folder`` what these
-    statistics are made with."""
+    places of dropout, by its name, and the spread of gradients for ``micro_steps``; leave in
+    ``folder`` what these statistics are made with."""
     hyper, random = model_config["hyperparameters"], np.random.RandomState(0)
 
     def mask(shape: tuple[int, ...], rate: float) -> Any:
@@ -452,8 +456,9 @@ def _dropout(
         )
 
     gradients = autograd.grad(loss)
-    passes = max(FEWEST_GRADIENTS, min(dropout.GRADIENTS, passes // 4))
-    spread = dropout.spread(lambda: gradients({name: weights[name] for name in trained}), passes)
+    spread = {}
+    if micro_steps and passes >= dropout.GRADIENTS:
+        spread = dropout.spread(lambda: gradients({name: weights[name] for name in trained}))
     return {"dropout": moments, "dropout_gradients": spread}
 
 

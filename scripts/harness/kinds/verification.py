@@ -203,17 +203,22 @@ def compare_initial(adapter: Compared) -> List[Dict[str, Any]]:
 
 
 def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return errors of dropout's statistics, in standard errors. With several micro-steps or
-    replicas also that of the spread of gradients, which is larger where these share masks.
+    """Return errors of dropout's statistics, in standard errors, and whether replicas or
+    micro-steps share masks. Micro-steps show it in the spread of their mean gradients alone, which
+    takes so many passes that the reference has them only where a case has micro-steps.
 
     Each set of the reference's weights shows different dropout layers. Masks of training steps show
     in the losses."""
     case = adapter.case
     masks = []
-    if case.parts > 1:
+    if case.replicas > 1:
+        shared = dropout.share_masks(lambda: _sums_of_replicas(adapter))
+        masks.append(measured("masks of dropout", float(shared), "replicas"))
+    one_part = reference.expected["dropout_gradients"]
+    if case.accumulation > 1 and one_part:
         found = dropout.spread(adapter.gradients)
-        shared = dropout.dependence(found, reference.expected["dropout_gradients"], case.parts)
-        masks.append(measured("masks of dropout", shared))
+        apart = dropout.dependence(found, one_part, case.parts)
+        masks.append(measured("masks of dropout", apart, "micro-steps"))
     precision = precisions.known()[case.precision]
     finest, errors = precision.bounds["outputs"], []
     for name, known in reference.expected["dropout"].items():
@@ -233,6 +238,19 @@ def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
             off = dropout.of_losses(losses, known, precision.bounds["loss"], case.accumulation)
             errors.append((off, f"{name}, losses of steps"))
     return [measured("dropout", *largest(errors)), *masks]
+
+
+def _sums_of_replicas(adapter: Compared) -> List[float]:
+    """Run a forward pass; return the sum of the squared outputs of each replica."""
+    import numpy as np
+
+    case = adapter.case
+    total = sum(float((np.asarray(output, np.float64) ** 2).sum()) for output in adapter.outputs())
+    own, ranks = _replica(adapter), case.devices // case.replicas
+    return [
+        adapter.all_reduce(total / ranks if replica == own else 0.0)
+        for replica in range(case.replicas)
+    ]
 
 
 def _loss_with(adapter: Compared, weights: Dict[str, Any]) -> float:

@@ -45,6 +45,19 @@ def repeat_masks(adapter):
     adapter.loss = of_micro_step
 
 
+def share_masks(adapter):
+    """Let each rank draw as the first."""
+    import torch
+
+    build = adapter.build
+
+    def seeded(batch):
+        build(batch)
+        torch.manual_seed(1)
+
+    adapter.build = seeded
+
+
 def lose_momentum(adapter):
     update, steps = adapter.update, iter(range(100))
 

@@ -105,6 +105,20 @@ def test_gradients_spread_more_where_parts_share_masks(
     assert (actual > limit) is (error > 0)
 
 
+@pytest.mark.parametrize(
+    ("sums", "shared"),
+    [
+        ([[1.0, 2.0, 1.0 + 1e-8], [3.0, 1.0, 3.0], [5.0, 4.0, 5.0]], True),
+        ([[1.0, 2.0, 1.0], [3.0, 3.0, 1.0], [5.0, 5.0, 4.0]], False),
+    ],
+)
+def test_replicas_with_the_same_outputs_each_time_share_masks(
+    sums: list[list[float]], shared: bool
+) -> None:
+    passes = iter(sums)
+    assert dropout.share_masks(lambda: next(passes)) is shared
+
+
 def losses(seed: int, count: int = dropout.STEPS, spread: float = 0.1) -> Any:
     return 10 + spread * np.random.RandomState(seed).standard_normal(count)
 
