@@ -1,8 +1,8 @@
 """Tasks to be learned: data for training, data held out, and how outputs are scored.
 
-A task is a module of this folder with ``data(given)``, ``SCORES`` and ``score(outputs, batch)``;
-the model config names the task that it is for (``task``). A model of ELECTRA is given sentences,
-whose words are hidden behind the task's back. Standard library and numpy; Python 3.7
+A task is a module of this folder with ``data(options)`` and ``SCORING``; the model config names the
+task that it is for (``task``). A model of ELECTRA is given sentences, whose words are hidden behind
+the task's back. Standard library and numpy; Python 3.7
 to 3.13.
 """
 
@@ -30,12 +30,10 @@ class DataOptions(NamedTuple):
     """Options of a task's data.
 
     ``sequence_length``: tokens, for models that have them. ``folder``: the files of a task that
-    reads some. ``skips``: whether samples that cannot be used are left out and counted, or
-    refused."""
+    reads some."""
 
     sequence_length: Optional[int] = None
     folder: Optional[str] = None
-    skips: bool = False
 
 
 #: Options of a task that reads no files, for models without sequences.
@@ -58,21 +56,29 @@ class Data(NamedTuple):
     notes: Mapping[str, Any] = MappingProxyType({})
 
 
+class Scoring(NamedTuple):
+    """How outputs are scored.
+
+    ``names``: of the scores, from 0 to 1, the principal one first; ``score``: function of outputs
+    and their batch that returns the scored values of each sample by name, and the ``loss`` of each,
+    in float64; ``losses``: names of the parts of the loss, if it has parts; ``may_lack``: names of
+    the scores that may be undefined."""
+
+    names: Tuple[str, ...]
+    score: Callable[[Sequence[Any], Arrays], Scored]
+    losses: Tuple[str, ...] = ()
+    may_lack: Tuple[str, ...] = ()
+
+
 class LearningTask(NamedTuple):
     """Task that a model learns.
 
-    ``scores``: names of the scores, from 0 to 1, the principal one first; ``score``: function of
-    outputs and their batch that returns the scored values of each sample by name, and the ``loss``
-    of each, in float64; ``least_loss``: of generated text, the lowest loss that a generator can
-    reach, from a batch with hidden words and the percentage of these that are masked; ``amounts``:
-    function of the data options that returns the numbers of samples for training and held out, for
-    tasks where ``data`` takes long to count them."""
+    ``amounts``: function of the data options that returns the numbers of samples for training and
+    held out, for tasks where ``data`` takes long to count them."""
 
     name: str
-    scores: Tuple[str, ...]
+    scoring: Scoring
     data: Callable[..., Data]
-    score: Callable[[Sequence[Any], Arrays], Scored]
-    least_loss: Optional[Callable[[Arrays, int], float]] = None
     amounts: Optional[Callable[[DataOptions], Tuple[int, int]]] = None
 
 
@@ -87,8 +93,7 @@ def load(name: str) -> LearningTask:
     if name not in names():
         raise ValueError(f"no task {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")
-    further = (getattr(module, name, None) for name in ("least_loss", "amounts"))
-    return LearningTask(name, tuple(module.SCORES), module.data, module.score, *further)
+    return LearningTask(name, module.SCORING, module.data, getattr(module, "amounts", None))
 
 
 def size(arrays: Arrays) -> int:

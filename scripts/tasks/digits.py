@@ -11,8 +11,7 @@ from typing import Any
 from tasks import DEFAULTS, Arrays, Data, DataOptions
 from tasks.scoring import classes
 
-SCORES = classes.scores(10)
-score = classes.score
+SCORING = classes.scoring(10)
 
 _FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "digits.csv.gz")
 #: One image in HELD_OUT is held out, after a shuffle that never changes.

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
-from tasks import DEFAULTS, Arrays, Data, DataOptions, TaskError
+from tasks import DEFAULTS, Arrays, Data, DataOptions, Scoring, TaskError
 from tasks.reading import spans, squad_scores
-
-SCORES = ("exact_match", "f1")
 
 BEGIN, SEPARATOR, FIRST_KIND = 1, 2, 3  # 0 is padding
 KINDS, WORDS, MOST = 6, 14, 3  # words of a kind, and of it in a text at most
@@ -71,6 +69,9 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     ]
     exact, common = np.array(pairs, np.float64).reshape(-1, 2).T
     return {"exact_match": exact, "f1": common, "loss": spans.loss(scores, batch["spans"])}
+
+
+SCORING = Scoring(("exact_match", "f1"), score)
 
 
 def _text(tokens: Any, first: int, last: int) -> str:

@@ -6,10 +6,8 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from tasks import DEFAULTS, Arrays, Data, DataOptions, Scored, TaskError
+from tasks import DEFAULTS, Arrays, Data, DataOptions, Scored, Scoring, TaskError
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
-
-SCORES = ("f1", "exact_match")
 
 VERSIONS = ("1.1", "2.0")
 VOCABULARY = "vocab.txt"
@@ -25,19 +23,17 @@ def data(options: DataOptions = DEFAULTS) -> Data:
     version = _version(options.folder)
     tokens = wordpiece.read(os.path.join(options.folder, VOCABULARY))
     train, held_out = (
-        questions.read(os.path.join(options.folder, _name(split, version)), options.skips)
+        questions.read(os.path.join(options.folder, _name(split, version)))
         for split in ("train", "dev")
     )
-    arrays, _ = windows.cut(train.questions, tokens, options.sequence_length)
-    scored, parts = windows.cut(held_out.questions, tokens, options.sequence_length)
+    arrays, _ = windows.cut(train, tokens, options.sequence_length)
+    scored, parts = windows.cut(held_out, tokens, options.sequence_length)
     notes = {
         "version": version,
         "cased": tokens.cased,
-        "questions": {"train": len(train.questions), "held_out": len(held_out.questions)},
-        "skipped": len(train.skipped) + len(held_out.skipped),
-        "skipped_first": [*train.skipped, *held_out.skipped][:100],
+        "questions": {"train": len(train), "held_out": len(held_out)},
     }
-    return Data(arrays, scored, QuestionTotal(version == "2.0", held_out.questions, parts), notes)
+    return Data(arrays, scored, QuestionTotal(version == "2.0", held_out, parts), notes)
 
 
 def amounts(options: DataOptions) -> Tuple[int, int]:
@@ -91,6 +87,9 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
         "none": scores[:, 0].sum(axis=1),
         "loss": spans.loss(scores, batch["spans"]),
     }
+
+
+SCORING = Scoring(("f1", "exact_match"), score)
 
 
 class QuestionTotal(NamedTuple):

@@ -1,7 +1,6 @@
 """Generated sentences to pre-train with. Each has a topic, which with the position (modulo four)
 leaves two possible words. So a hidden word can be predicted from the topic, which the other words
-show, and its position, as far as :func:`least_loss` says. Made from random numbers, the same ones
-each time."""
+show, and its position. Made from random numbers, the same ones each time."""
 
 from __future__ import annotations
 
@@ -10,8 +9,7 @@ from typing import Any
 from tasks import DEFAULTS, Arrays, Data, DataOptions, TaskError
 from tasks.scoring import replaced
 
-SCORES = replaced.SCORES
-score = replaced.score
+SCORING = replaced.SCORING
 
 BEGIN, SEPARATOR, MASK, FIRST_WORD = 1, 2, 3, 4  # 0 is padding
 WORDS, TOPICS, PLACES = 32, 8, 4
@@ -63,27 +61,3 @@ def _sentences(random: Any, samples: int, length: int) -> Arrays:
         "segment_ids": (real & (places > middle)).astype(np.int64),
         "attention_mask": real.astype(np.int64),
     }
-
-
-def least_loss(batch: Arrays, masked_percent: int) -> float:
-    """Return the least mean cross-entropy over hidden words, in nats.
-
-    A generator that knows how sentences are made reaches it; less is chance. ``batch``: with the
-    hidden words. ``masked_percent``: percent of them behind a mark."""
-    import numpy as np
-
-    ids, places = batch["token_ids"], batch["masked_positions"]
-    rows = np.arange(len(ids))[:, None]
-    masked = batch["mask_draws"] < masked_percent
-    chances = np.zeros((TOPICS, PLACES, FIRST_WORD + WORDS))
-    np.put_along_axis(chances, word_ids(), np.array(CHANCES), axis=2)
-    # what each word says of the topic, (samples, tokens, topics)
-    likely = chances[:, np.arange(ids.shape[1]) % PLACES, ids].transpose(1, 2, 0)
-    seen = ids >= FIRST_WORD
-    seen[np.broadcast_to(rows, places.shape)[masked], places[masked]] = False
-    with np.errstate(divide="ignore"):
-        said = np.where(seen[..., None], np.log(likely), 0.0).sum(axis=1)
-    topic = np.exp(said - said.max(axis=1, keepdims=True))
-    topic /= topic.sum(axis=1, keepdims=True)
-    right = (likely[rows, places] * topic[:, None, :]).sum(axis=2)
-    return float(np.where(masked, -np.log(right), 0.0).mean())

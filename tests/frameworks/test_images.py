@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from framebench.records import record_sets
-from harness.learning import files
+from harness.learning import sources
 from harness.samples import folder
 from PIL import Image
 
@@ -136,8 +136,8 @@ def test_images_in_a_folder_are_learned(
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_ranks_share_what_is_held_out(colours: Path, ranks: int) -> None:
     actual = folder.scan(str(colours), folder.VALIDATION, folder.REFUSE)
-    parts = [files.part_of_rank(actual, rank, ranks, 8, 8, 1) for rank in range(ranks)]
+    parts = [sources.part_of_rank(actual, rank, ranks, 8, 8, 1) for rank in range(ranks)]
     assert len({path for part in parts for path in part.paths}) == len(actual.paths)
     assert sum(len(part.paths) for part in parts) == len(actual.paths) == 15
     with pytest.raises(folder.BadData, match="15 images, fewer than 16 devices"):
-        files.part_of_rank(actual, 15, 16, 8, 8, 1)
+        sources.part_of_rank(actual, 15, 16, 8, 8, 1)

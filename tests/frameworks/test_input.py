@@ -7,20 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from framebench.records import record_files
-from PIL import Image
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
 from ..harness.loader import images as made
 from ..harness.loader import token_folder
-from ..harness.loader.by_pillow import levels_of
 from .models import model_config_of, trained_parameters
 
-#: Largest difference of decoded levels from Pillow's.
-LEVELS = 1
 #: Frameworks whose loaders decode in processes and in a graph; ``test_loaders.py`` compares the
 #: images of all frameworks, and ``test_images.py`` trains with them.
 LOADERS = ("pytorch", "tensorflow")
@@ -113,9 +108,7 @@ def test_steps_are_fed_from_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("framework", LOADERS)
-def test_every_image_comes_once_and_is_decoded_as_by_pillow(
-    framework: str, data: Path, tmp_path: Path
-) -> None:
+def test_every_image_comes_once(framework: str, data: Path, tmp_path: Path) -> None:
     bench = Bench(tmp_path, build_environment(framework))
     record = measured(bench, framework, data, parameters={"workers": 1})
     assert record["status"] == "ok", record["reason"]
@@ -125,10 +118,6 @@ def test_every_image_comes_once_and_is_decoded_as_by_pillow(
     counts = [rank[name]["images"] for name in ("loader_output", "loaded", "decoded_alone")]
     assert counts == [13, 13, 13]
     assert abs(rank["loader_output"]["mean"]) < 2, "normalised"
-    for entry in rank["decoded"]:
-        with Image.open(data / entry["path"]) as image:
-            assert (entry["width"], entry["height"]) == image.size
-        assert np.abs(np.array(entry["levels"]) - levels_of(data, entry["path"])).max() <= LEVELS
 
 
 def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) -> None:
@@ -140,13 +129,3 @@ def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) ->
     (rank,) = record["ranks"]
     assert rank["data_set"]["images"] == 6
     assert len(rank["input_pipeline"]["wait_seconds"]) == 2
-
-
-def test_a_record_file_ends_a_run_with_what_to_convert_it_to(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "train.rec").write_bytes(b"")
-    bench = Bench(tmp_path, build_environment("pytorch"))
-    record = measured(bench, "pytorch", data, parameters={"workers": 1})
-    assert record["status"] == "failed"
-    assert f"input: found {data}/train.rec, a record file; allowed: train/CLASS" in record["reason"]

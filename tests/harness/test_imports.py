@@ -89,7 +89,7 @@ OF_ADAPTERS = {
 ROOMS = {
     "core": {"numpy"},
     "networks": {"tensorflow"},
-    "tasks": {"numpy"},
+    "tasks": {"core", "numpy"},
     "harness": {
         *("core", "networks", "tasks", "numpy"),
         *("nvidia", "PIL", "pynvml", "scipy", "tensorflow"),  # of a framework's environment

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Mismatch, Numerics, Unsupported, require
 from harness.batch_input import Checkpointing, LearningRateSchedule
@@ -27,18 +27,16 @@ from harness.kind import (
     above_zero,
     at_least,
     number,
-    one_of,
 )
-from harness.learning import curve, material, pretraining, sources
+from harness.learning import curve, sources, weights
 from harness.learning.checkpoints import Checkpoint
-from harness.learning.material import NONE
 from harness.learning.rates import schedule_of
+from harness.learning.sources import NONE, scoring_of
 from harness.learning.targets import softening
 from harness.learning.training import Recipe, train
 from harness.measuring import model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_evidence
 from harness.measuring.steps import peak_host_memory
-from harness.samples.folder import REFUSE, SKIP
 
 #: Value of a parameter that takes what the model config has.
 OF_MODEL = "model"
@@ -53,10 +51,6 @@ def _folder(text: str) -> str:
     return text if text == NONE else os.path.abspath(text)
 
 
-def _rate(text: str) -> Any:
-    return text if text == OF_MODEL else above_zero(text)
-
-
 def _share(text: str) -> float:
     """Return a number from 0 to below 1."""
     return number(text, lambda value: 0 <= value < 1, "a number from 0 to below 1")
@@ -66,8 +60,9 @@ def _alpha(text: str) -> float:
     return number(text, lambda value: 0 <= value < math.inf, "a number from 0")
 
 
-def _optimizer_value(text: str) -> Any:
-    return text if text == OF_MODEL else _share(text)
+def _or_of_model(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a function that reads a number, or OF_MODEL."""
+    return lambda text: text if text == OF_MODEL else read(text)
 
 
 class Converge(Kind):
@@ -82,18 +77,18 @@ class Converge(Kind):
         ),
         Parameter("schedule", schedule_of, "", "of the learning rate", "one_cycle"),
         Parameter(
-            "learning_rate", _rate, "", f"its peak, or {OF_MODEL}: that of the model config",
-            OF_MODEL
+            "learning_rate", _or_of_model(above_zero), "",
+            f"its peak, or {OF_MODEL}: that of the model config", OF_MODEL,
         ),
         Parameter(
             "learning_rate_batch", at_least(0), "samples",
             "of a step that the rate is for; of others it is in proportion; 0: of any", 0,
         ),
         Parameter("warmup", _share, "", "share of all steps in which the rate rises", 0.3),
-        Parameter(
-            "weight_decay", _optimizer_value, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL
+        *(
+            Parameter(name, _or_of_model(_share), "", f"of the optimizer, or {OF_MODEL}", OF_MODEL)
+            for name in ("weight_decay", "momentum")
         ),
-        Parameter("momentum", _optimizer_value, "", f"of the optimizer, or {OF_MODEL}", OF_MODEL),
         Parameter(
             "label_smoothing", _share, "", "part of each answer spread over all classes", 0.0
         ),
@@ -108,10 +103,6 @@ class Converge(Kind):
         Parameter(
             "data", _folder, "", f"the folder of the files of a task that reads some, or {NONE}",
             NONE,
-        ),
-        Parameter(
-            "bad_answers", one_of(REFUSE, SKIP), "",
-            "what becomes of a question whose answers are not where its file says", REFUSE,
         ),
         Parameter(
             "start", _folder, "",
@@ -133,8 +124,7 @@ class Converge(Kind):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         unit = workload.model_config.get("unit", "samples/s")
-        arguments = (sources.scores(workload), _target_of(workload), unit)
-        return curve.metrics(*arguments, sources.losses(workload), sources.may_lack(workload))
+        return curve.metrics(scoring_of(workload), _target_of(workload), unit)
 
     def measure(self, context: Context) -> None:
         adapter, workload, fields = context.adapter, context.workload, context.fields
@@ -148,31 +138,24 @@ class Converge(Kind):
             sources.training_data(context), parameters["epoch_steps"], context
         )
         source = sources.softening(source, how, context)
-        recipe = recipe_of(workload)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
         if parameters["start"] != NONE:
-            fields["started_from"] = context.phase(
-                "start",
-                lambda: material.start_from(adapter, parameters["start"], _common_prefix(context)),
-            )
+            start = (adapter, parameters["start"], _common_prefix(context))
+            fields["started_from"] = context.phase("start", lambda: weights.start_from(*start))
         checkpoint = None
         if folder != NONE:
-            rank_context = context.rank_context
-            checkpoint = Checkpoint(
-                folder, _identity(context), rank_context.rank, rank_context.world_size
-            )
+            rank = context.rank_context
+            checkpoint = Checkpoint(folder, _identity(context), rank.rank, rank.world_size)
         before = context.phase("evaluation before training", evaluator.scores, "evaluation")
         fields["untrained"] = before
-        epochs = context.phase(
-            "training",
-            lambda: train(context, source, recipe, evaluator.scores, checkpoint),
-        )
+        arguments = (context, source, recipe_of(workload), evaluator.scores, checkpoint)
+        epochs = context.phase("training", lambda: train(*arguments))
         if checkpoint:
             checkpoint.remove()
         is_number = math.isfinite(epochs[-1]["loss"])
         if parameters["weights"] != NONE and context.rank_context.rank == 0 and is_number:
-            fields["weights_file"] = material.leave(
+            fields["weights_file"] = weights.leave(
                 adapter, parameters["weights"], _weights_name(context)
             )
         check_evaluation(before, epochs[0]["held_out"])
@@ -184,20 +167,17 @@ class Converge(Kind):
         context.report.enter("end")
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
-        reason = curve.missed(ranks[0]["curve"], sources.scores(workload)[0], _target_of(workload))
+        principal = scoring_of(workload).names[0]
+        reason = curve.missed(ranks[0]["curve"], principal, _target_of(workload))
         if "diverged" not in reason:  # weights that are no numbers are not compared
             check_same_weights(ranks)
-        if not reason and pretraining.is_pretrained(workload.model_config):
-            reason = pretraining.missed(ranks[0])
         if reason:
             raise TargetMissed(reason)
 
 
 def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -> None:
     """Raise :class:`harness.adapter.Mismatch` where the first epoch leaves the evaluated loss
-    unchanged.
-
-    Then what is evaluated is not what was trained."""
+    unchanged: then what is evaluated is not what was trained."""
     if before["loss"] == behind["loss"]:
         raise Mismatch(
             "held-out data have the same loss before and behind the first epoch: what is scored is "
@@ -267,7 +247,7 @@ def recipe_of(workload: Workload) -> Recipe:
         peak *= workload.case.samples_per_step / parameters["learning_rate_batch"]
     return Recipe(
         epochs=parameters["epochs"],
-        score=sources.scores(workload)[0],
+        score=scoring_of(workload).names[0],
         target=_target_of(workload),
         schedule=parameters["schedule"],
         peak=peak,

@@ -23,10 +23,7 @@ from harness.loader import Loading
 from harness.measuring.checks import check_cores
 from harness.measuring.file_sources import FileSource, ImageSource, file_source
 from harness.measuring.steps import peak_host_memory
-from harness.samples import folder, supply
-
-#: Images whose decoded values are kept, to compare decoders.
-_COMPARED = 2
+from harness.samples import folder
 
 
 class Input(Kind):
@@ -83,8 +80,6 @@ class Input(Kind):
         epochs = [source.epoch(number) for number in range(parameters["epochs"])]
         fields["loader_output"] = context.phase("check", lambda: source.output(epochs[0]))
         if isinstance(source, ImageSource):
-            first = sorted(source.images.paths)[:_COMPARED]
-            fields["decoded"] = supply.decoded(source.adapter, source.root, first)
             context.report.enter("decoding window")
             context.barrier()
             alone = [epoch._replace(decodes_only=True) for epoch in epochs]

@@ -7,8 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 import tasks
 from core.inputs import READING
 
-from harness.learning import pretraining
-from harness.samples import folder, tokens
+from harness.samples import folder, masking, tokens
 
 
 class Amounts(NamedTuple):
@@ -32,7 +31,7 @@ def amounts(
         return _of_task(model_config, length, root)
     if root is None:
         return None
-    if pretraining.is_pretrained(model_config):
+    if masking.form_of(model_config["inputs"]) == masking.ELECTRA:
         files = (tokens.find(root, split) for split in (folder.TRAIN, folder.VALIDATION))
         return Amounts(*(file.length // (length or 1) for file in files))
     if folder.size_of(model_config["inputs"]) is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -12,7 +11,6 @@ from typing import Any, Dict, List
 
 from core import bounded
 
-from harness.adapter import Mismatch
 from harness.batch_input import Checkpointing
 
 Curve = List[Dict[str, Any]]
@@ -27,15 +25,14 @@ class Checkpoint:
     so that ranks that were killed together have one in common."""
 
     def __init__(self, folder: str, identity: Any, rank: int = 0, ranks: int = 1) -> None:
-        """Lock the checkpoint. ``identity``: JSON values that identify this training.
-
-        Raises :class:`Mismatch` while another process runs the same training in this folder."""
+        """Create the folder. ``identity``: JSON values that identify this training."""
         text = json.dumps(identity, sort_keys=True).encode()
         part = f"-rank{rank}" if ranks > 1 else ""
         self._stem = os.path.join(folder, hashlib.sha256(text).hexdigest()[:32] + part)
         self._ranks = ranks
+        #: Path of the learning curve so far.
+        self.curve_file = self._stem + ".json"
         os.makedirs(folder, exist_ok=True)
-        self.lock_file = lock_file(self._stem + ".lock", folder)
 
     def load(self, adapter: Checkpointing) -> Curve:
         """Restore the training and return its curve so far; empty where there is no checkpoint.
@@ -55,36 +52,28 @@ class Checkpoint:
         theirs."""
         state = self.state_file(len(curve))
         for before in (state + ".part", state):  # of a process that was killed at this place
-            self._drop(before)
+            _drop(before)
         adapter.save_training(state + ".part")
         os.replace(state + ".part", state)
         self._write(curve)
         if self._ranks > 1:
             adapter.all_reduce(1.0)
-        self._drop(self.state_file(len(curve) - 1))
+        _drop(self.state_file(len(curve) - 1))
 
     def remove(self) -> None:
         """Remove the checkpoint of a finished training."""
-        known = self._read()
-        self._drop(self.curve_file)
-        for epoch in (len(known), len(known) - 1):
-            self._drop(self.state_file(epoch))
-        self._drop(self._stem + ".lock")
-        self.lock_file.close()
+        epochs = len(self._read())
+        for path in (self.curve_file, self.state_file(epochs), self.state_file(epochs - 1)):
+            _drop(path)
+
+    def state_file(self, epoch: int) -> str:
+        """Return the path of the state after ``epoch``."""
+        return f"{self._stem}-{epoch}"
 
     def _write(self, curve: Curve) -> None:
         with open(self.curve_file + ".part", "w", encoding="utf-8") as file:
             json.dump(curve, file)
         os.replace(self.curve_file + ".part", self.curve_file)
-
-    @property
-    def curve_file(self) -> str:
-        """Path of the learning curve so far."""
-        return self._stem + ".json"
-
-    def state_file(self, epoch: int) -> str:
-        """Return the path of the state after ``epoch``."""
-        return f"{self._stem}-{epoch}"
 
     def _read(self) -> Curve:
         """Return the curve so far; empty where its file is missing or damaged."""
@@ -94,30 +83,7 @@ class Checkpoint:
             return []
         return curve
 
-    @staticmethod
-    def _drop(path: str) -> None:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
-
-def lock_file(path: str, folder: str) -> Any:
-    """Return the file ``path``, locked until this process closes it or ends. Raises
-    :class:`Mismatch`.
-
-    POSIX locks are not inherited, so a loader's worker that outlives a killed rank does not keep
-    it."""
-    while True:
-        file = open(path, "a", encoding="utf-8")  # noqa: SIM115
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise Mismatch(
-                f"another run trains the same with its checkpoints in {folder}: wait for it, or "
-                "name another folder in `checkpoints`"
-            ) from None
-        # A previous holder may have removed the file meanwhile, and then nobody else would see it.
-        with contextlib.suppress(OSError):
-            if os.stat(path).st_ino == os.fstat(file.fileno()).st_ino:
-                return file
-        file.close()
+def _drop(path: str) -> None:
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
+from tasks import Scoring
+
 from harness.kind import Metric
 
 #: An epoch: its number from 1, the samples of all ranks in it (``samples``), seconds of its steps
@@ -33,19 +35,14 @@ def reached(curve: Sequence[Epoch], score: str, target: float) -> Optional[int]:
     return None
 
 
-def best(curve: Sequence[Epoch], score: str) -> Optional[Epoch]:
-    """Return the first epoch with the highest ``score``; None without any number."""
-    known = [epoch for epoch in curve if _is_number(epoch["held_out"][score])]
-    return max(known, key=lambda epoch: float(epoch["held_out"][score]), default=None)
-
-
 def missed(curve: Sequence[Epoch], score: str, target: Optional[float]) -> str:
     """Return why a training failed; "" if it reached its target, or had none and ended with finite
     numbers."""
-    top = best(curve, score)
     so_far = "no epoch has a score"
-    if top is not None:
-        so_far = f"the best {score} is {top['held_out'][score]:.4f}, after epoch {top['epoch']}"
+    known = [epoch for epoch in curve if _is_number(epoch["held_out"][score])]
+    if known:
+        best = max(known, key=lambda epoch: float(epoch["held_out"][score]))
+        so_far = f"the best {score} is {best['held_out'][score]:.4f}, after epoch {best['epoch']}"
     if not curve or not _is_number(curve[-1]["loss"]):
         return f"training diverged: the loss of epoch {len(curve)} is no number; {so_far}"
     if target is not None and reached(curve, score, target) is None:
@@ -53,18 +50,9 @@ def missed(curve: Sequence[Epoch], score: str, target: Optional[float]) -> str:
     return ""
 
 
-def metrics(
-    scores: Sequence[str],
-    target: Optional[float],
-    unit: str,
-    losses: Sequence[str] = (),
-    may_lack: Sequence[str] = (),
-) -> Dict[str, Metric]:
-    """Return the metrics of a training.
-
-    ``scores``: names, the principal one first. ``unit``: of the throughput. ``losses``: names of
-    the parts of the loss that training reports. ``may_lack``: scores that may be no number."""
-    principal = scores[0]
+def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, Metric]:
+    """Return the metrics of a training. ``unit``: of the throughput."""
+    principal, losses = scoring.names[0], scoring.losses
 
     def at_target(figure: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
         def of_rank(rank: Rank) -> Optional[float]:
@@ -86,19 +74,20 @@ def metrics(
     return {
         **(to_target if target is not None else {"throughput": speed}),
         **{
-            name: Metric("fraction", "higher", "first", last(name), optional=name in may_lack)
-            for name in scores
+            name: Metric(
+                "fraction", "higher", "first", last(name), optional=name in scoring.may_lack
+            )
+            for name in scoring.names
         },
         **{name: Metric("nats", "lower", "first", last(name)) for name in ("loss", *losses)},
-        **({"final_loss": Metric("nats", "lower", "mean", final_loss)} if losses else {}),
+        # of the last steps, with dropout, as NVIDIA's ELECTRA publishes it
+        **({"final_loss": Metric("nats", "lower", "mean", _final_loss)} if losses else {}),
         "time_to_train": Metric("s", "lower", "max", lambda rank: all_seconds(rank["curve"])),
         "throughput": speed,
     }
 
 
-def final_loss(rank: Rank) -> Optional[float]:
-    """Return the loss of the last steps of training, with dropout, as NVIDIA's ELECTRA publishes
-    it."""
+def _final_loss(rank: Rank) -> Optional[float]:
     return _number(rank["curve"][-1]["final_loss"])
 
 

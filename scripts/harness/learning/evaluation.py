@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
-from tasks import Scored, means
+from tasks import Arrays, Scored, means
 
 from harness.adapter import Numerics
 from harness.batch_input import LearningRateSchedule
-from harness.learning import batches
 
 #: Function from outputs and their batch to scores and loss of each sample, by name.
-Score = Callable[[Sequence[Any], Dict[str, Any]], Dict[str, Any]]
+Score = Callable[[Sequence[Any], Arrays], Scored]
+#: Function that yields held-out batches of one size, each with the number of samples that count.
+HeldOut = Callable[[], Iterator[Tuple[Arrays, int]]]
+#: Function from the scored values of all samples to scores and loss.
+Total = Callable[[Scored], Dict[str, float]]
 
 
 class Learner(LearningRateSchedule, Numerics):
@@ -25,22 +28,16 @@ class Evaluator:
     statistics of the trained model, by the names that all frameworks share."""
 
     def __init__(
-        self,
-        trained: Learner,
-        score: Score,
-        held_out: Dict[str, Any],
-        total: Callable[[Scored], Dict[str, float]] = means,
+        self, trained: Learner, score: Score, first: Arrays, held_out: HeldOut, total: Total = means
     ) -> None:
-        """Build the model. ``trained``: started, but not built yet.
+        """Build the model. ``trained``: started, but not built yet; ``first``: a batch of at least
+        the case's samples.
 
-        Building this model draws random numbers; building the trained one seeds them anew.
-        ``total``: reduces the samples' scores to their totals."""
-        self._trained, self._score, self._arrays = trained, score, held_out
-        self.total = total
+        Building this model draws random numbers; building the trained one seeds them anew."""
+        self._trained, self._score, self._held_out, self._total = trained, score, held_out, total
         self._model = trained.inference_adapter()
-        self._batch = trained.case.batch_per_device
-        first, _ = next(batches.evaluation_batches(held_out, self._batch))
-        self._model.build(first)
+        batch = trained.case.batch_per_device
+        self._model.build({name: array[:batch] for name, array in first.items()})
 
     def scores(self) -> Dict[str, float]:
         """Return each score over all samples, and the loss, with the weights of the trained
@@ -56,13 +53,25 @@ class Evaluator:
         """Return the scores with the weights loaded last."""
         import numpy as np
 
-        batches: Dict[str, List[Any]] = {}
-        for batch, count in self.held_out():
+        scored: Dict[str, List[Any]] = {}
+        for batch, count in self._held_out():
             self._model.feed(batch)
             for name, values in self._score(self._model.outputs(), batch).items():
-                batches.setdefault(name, []).append(values[:count])
-        return self.total({name: np.concatenate(parts) for name, parts in batches.items()})
+                scored.setdefault(name, []).append(values[:count])
+        return self._total({name: np.concatenate(parts) for name, parts in scored.items()})
 
-    def held_out(self) -> Iterator[Tuple[Dict[str, Any], int]]:
-        """Yield held-out batches of one size, with the number of samples that count."""
-        return batches.evaluation_batches(self._arrays, self._batch)
+
+def total_of_ranks(
+    adapter: Learner, of_sums: Callable[[Dict[str, float], float], Dict[str, float]]
+) -> Total:
+    """Return a function that adds up what each rank has scored of its part of the samples.
+
+    ``of_sums``: function from the sums of all scored values and the number of samples to the
+    scores. Each rank has its own running statistics."""
+
+    def total(scored: Scored) -> Dict[str, float]:
+        samples = adapter.all_reduce(float(len(next(iter(scored.values())))))
+        sums = {name: adapter.all_reduce(float(values.sum())) for name, values in scored.items()}
+        return of_sums(sums, samples)
+
+    return total

@@ -1,22 +1,43 @@
-"""Sources of training data: the arrays of a task in memory, or images or sentences in a folder."""
+"""Training data of a rank: arrays of a task in memory, or images or sentences in a folder.
+
+A folder is read through the framework's own loader: ``train`` with the crops and flips of
+:mod:`harness.samples.order`, and of ``val`` a part by each rank.
+
+ELECTRA is pre-trained with sentences. For each batch, the host draws which words are masked, which
+of them stay, and the number by which each replacement is sampled, by seed, epoch and batch: the
+same in every framework. Held-out data have draws of their own, the same for every seed. The number
+of a masked word and each word of the vocabulary give Gumbel noise by a hash
+(``scripts/reference/electra.py``), so frameworks with equal generators sample the same words,
+except for ties within rounding.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import tasks
 from core.inputs import DATA, READING, SYNTHETIC
-from tasks.scoring import replaced
+from tasks import Arrays, Scoring
+from tasks.scoring import classes, replaced
 
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch, Unsupported, require
 from harness.kind import Context, Workload
-from harness.learning import batches, files, material, pretraining
-from harness.learning.evaluation import Evaluator
+from harness.learning import batches
+from harness.learning.evaluation import Evaluator, total_of_ranks
 from harness.learning.targets import Softening, softened
-from harness.samples import folder
+from harness.loader import Loading, Loads
+from harness.measuring import model
+from harness.measuring.file_sources import FileSource, ImageSource, TokenSource, workers_of
+from harness.measuring.synthetic import predictions
+from harness.samples import folder, masking, order
 
-Arrays = Dict[str, Any]
+#: Value of a parameter without a folder or number.
+NONE = "none"
+#: Seed of the masks of held-out data.
+_HELD_OUT = 0
 
 
 class TrainingData(NamedTuple):
@@ -33,44 +54,188 @@ class TrainingData(NamedTuple):
     steps: int = 0
 
 
-def scores(workload: Workload) -> Sequence[str]:
-    """Return the names of the scores, the principal one first."""
-    if pretraining.is_pretrained(workload.model_config):
-        return replaced.SCORES
-    task = workload.model_config.get("task")
+def is_pretrained(model_config: Mapping[str, Any]) -> bool:
+    """Return whether a model learns as ELECTRA is pre-trained."""
+    return masking.form_of(model_config.get("inputs", [])) == masking.ELECTRA
+
+
+def scoring_of(workload: Workload) -> Scoring:
+    """Return how a workload's outputs are scored."""
+    model_config = workload.model_config
+    if is_pretrained(model_config):
+        return replaced.SCORING
+    task = model_config.get("task")
     if task and workload.case.input not in READING:
-        return tasks.load(task).scores
-    return files.scores_of_images(workload.model_config)
-
-
-def losses(workload: Workload) -> Sequence[str]:
-    """Return the names of the parts of the held-out loss, if it has parts."""
-    return replaced.LOSSES if pretraining.is_pretrained(workload.model_config) else ()
-
-
-def may_lack(workload: Workload) -> Sequence[str]:
-    """Return the names of scores that may be undefined."""
-    return replaced.MAY_LACK if pretraining.is_pretrained(workload.model_config) else ()
+        return tasks.load(task).scoring
+    return classes.scoring(model_config.get("hyperparameters", {}).get("classes", 0))
 
 
 def training_data(context: Context) -> TrainingData:
-    """Return the training data and store the field ``task``. Raises :class:`Unsupported` where
-    there is nothing to learn, and errors of reading data."""
+    """Return the training data and store the field ``task``; of a folder also ``data_set``,
+    ``loader`` and ``loader_output``. Raises :class:`Unsupported` where there is nothing to learn,
+    and errors of reading data."""
     case, model_config = context.workload.case, context.workload.model_config
     if case.input in READING:
-        is_pretrained = pretraining.is_pretrained(model_config)
-        if not is_pretrained and folder.size_of(model_config["inputs"]) is None:
+        require(context.adapter, Loading)
+        if is_pretrained(model_config):
+            return _sentences(context)
+        if folder.size_of(model_config["inputs"]) is None:
             raise Unsupported(
                 f"{case.model} has no images and is no ELECTRA: no other text is learned here"
             )
-        return TrainingData(*files.source(context))
+        return _images(context)
     if case.input != SYNTHETIC:
         raise Unsupported(
             f"from {case.input} nothing is learned: {DATA}, or nothing, which is the model's task"
         )
     if "task" not in model_config:
         raise Unsupported(f"the model config of {case.model} names no task to be learned")
-    return _of_task(context)
+    return _arrays_of_task(context)
+
+
+def _arrays_of_task(context: Context) -> TrainingData:
+    """Return the data of the model's task, from a folder if the model config says so.
+
+    Raises :class:`Unsupported` where the folder is missing, :class:`Mismatch` where the model does
+    not take the data, and what the task raises."""
+    workload, rank_context, adapter = context.workload, context.rank_context, context.adapter
+    case, model_config = workload.case, workload.model_config
+    task, length = tasks.load(model_config["task"]), workload.case.sequence_length
+    root = workload.parameters["data"] if model_config.get("reads_files", False) else None
+    if root == NONE:
+        raise Unsupported(
+            f"{task.name} is read from files, and no folder is named: say data=DIR, or --parameter "
+            "data=DIR"
+        )
+    options = tasks.DataOptions(length, root)
+    data: tasks.Data = context.phase("task", lambda: task.data(options))
+    # the model's random numbers are drawn later
+    inputs = [entry for entry in model_config["inputs"] if entry["name"] not in masking.DRAWN]
+    for arrays in (data.train, data.held_out):
+        batches.check_inputs(arrays, inputs, length or 0)
+    counts = tasks.size(data.train), tasks.size(data.held_out)
+    context.fields["task"] = _task(task.name, tasks.checksum(data), counts)
+    if data.notes:
+        context.fields["task"]["notes"] = dict(data.notes)
+
+    def masked(batch: Arrays, *seed: int) -> Arrays:
+        return masked_batch(batch, length or 0, *seed) if is_pretrained(model_config) else batch
+
+    def of_epoch(epoch: int) -> Iterator[Arrays]:
+        seed, rank = rank_context.seed, rank_context.rank
+        of_rank = (case.samples_of_replica, rank, case.devices, seed * 100003 + epoch)
+        for number, batch in enumerate(batches.epoch_batches(data.train, *of_rank)):
+            yield masked(batch, seed, rank, epoch, number)
+
+    first, _ = next(batches.evaluation_batches(data.train, case.samples_of_replica))
+    first = masked(first, rank_context.seed)
+    held_out = partial(
+        batches.evaluation_batches, masked(data.held_out, _HELD_OUT), case.batch_per_device
+    )
+    total = data.total
+    if is_pretrained(model_config):
+        total = partial(replaced.total, model_config["hyperparameters"])
+    return TrainingData(
+        counts[0],
+        first,
+        of_epoch,
+        lambda: Evaluator(adapter, task.scoring.score, first, held_out, total),
+    )
+
+
+def masked_batch(batch: Arrays, length: int, *seed: int) -> Arrays:
+    """Return sentences of ``length`` tokens with the masks drawn for them by ``seed`` (numbers from
+    0 to below 2**32)."""
+    import numpy as np
+
+    # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+    return masking.hidden_by_electra(batch, predictions(length), np.random.RandomState(list(seed)))
+
+
+def _images(context: Context) -> TrainingData:
+    case, workers = context.workload.case, workers_of(context)
+    held_out = ImageSource(context, folder.VALIDATION, workers)
+    train = ImageSource(context, folder.TRAIN, workers)
+    model.check_classes(context.workload.model_config, len(train.images.classes))
+    mine = part_of_rank(
+        held_out.images, train.rank, train.ranks, case.batch_per_device, train.size, workers
+    )
+    counts = len(train.images.paths), len(held_out.images.paths)
+
+    def means(sums: Dict[str, float], samples: float) -> Dict[str, float]:
+        return {name: value / samples for name, value in sums.items()}
+
+    return _of_folder(context, "images", train, held_out, mine, counts, means)
+
+
+def _sentences(context: Context) -> TrainingData:
+    case, workers = context.workload.case, workers_of(context)
+    held_out = TokenSource(context, folder.VALIDATION, workers, seed=_HELD_OUT)
+    train = TokenSource(context, folder.TRAIN, workers)
+    mine = held_out.epoch(0, case.batch_per_device)
+    ours, theirs = (len(request.starts) * train.ranks for request in (train.epoch(0), mine))
+    hyper = context.workload.model_config["hyperparameters"]
+
+    def total(sums: Dict[str, float], samples: float) -> Dict[str, float]:
+        return replaced.total_of_sums(hyper, sums)
+
+    return _of_folder(context, "words", train, held_out, mine, (ours, theirs), total)
+
+
+def _of_folder(
+    context: Context,
+    name: str,
+    train: FileSource,
+    held_out: FileSource,
+    mine: Any,
+    counts: Tuple[int, int],
+    of_sums: Callable[[Dict[str, float], float], Dict[str, float]],
+) -> TrainingData:
+    """Return the data of a folder. ``mine``: the request for this rank's held-out samples;
+    ``counts``: samples to train with and held out, of all ranks."""
+    fields, batch = context.fields, context.workload.case.batch_per_device
+    identity = fields["data_set"]["identity"] = folder.identity(train.root)
+    fields["task"] = _task(name, hashlib.sha256(identity.encode()).hexdigest(), counts)
+    first = train.first()
+
+    def filled() -> Iterator[Tuple[Arrays, int]]:
+        """Yield the held-out batches; the last is filled up with its first samples."""
+        import numpy as np
+
+        for loaded in held_out.batches(mine, 0):
+            count = len(loaded[held_out.noted])
+            chosen = np.arange(batch) % count
+            yield {key: np.asarray(array)[chosen] for key, array in loaded.items()}, count
+
+    score = scoring_of(context.workload).score
+    total = total_of_ranks(context.adapter, of_sums)
+    return TrainingData(
+        counts[0],
+        first,
+        train.whole_batches,
+        lambda: Evaluator(context.adapter, score, first, filled, total),
+    )
+
+
+def part_of_rank(
+    images: folder.Images, rank: int, ranks: int, batch: int, size: int, workers: int
+) -> Loads:
+    """Return the request for this rank's validation images: every ``ranks``-th, beginning with
+    number ``rank``. Every image counts once. Raises :class:`folder.BadData` where there is none for
+    a rank."""
+    import numpy as np
+
+    places = np.arange(rank, len(images.paths), ranks)
+    if not len(places):
+        raise folder.BadData(
+            f"{folder.VALIDATION} has {len(images.paths)} images, fewer than {ranks} devices"
+        )
+    most = min(batch, len(places))
+    return order.loads(images, places, folder.VALIDATION, 0, 0, most, size, workers)
+
+
+def _task(name: str, sha256: str, counts: Tuple[int, int]) -> Dict[str, Any]:
+    return {"name": name, "sha256": sha256, "train": counts[0], "held_out": counts[1]}
 
 
 def softening(source: TrainingData, how: Optional[Softening], context: Context) -> TrainingData:
@@ -113,7 +278,7 @@ class EpochsOfSteps:
 
 def in_steps(source: TrainingData, steps: int, context: Context) -> TrainingData:
     """Return ``source`` with epochs of ``steps`` steps; 0 keeps one pass through all samples.
-    Raises :class:`harness.adapter.Mismatch` where there are too few samples for a step."""
+    Raises :class:`Mismatch` where there are too few samples for a step."""
     case = context.workload.case
     whole = source.samples // case.samples_per_step
     if not whole:
@@ -124,32 +289,3 @@ def in_steps(source: TrainingData, steps: int, context: Context) -> TrainingData
     if not steps:
         return source._replace(steps=whole)
     return source._replace(steps=steps, of_epoch=EpochsOfSteps(source.of_epoch, whole, steps))
-
-
-def _of_task(context: Context) -> TrainingData:
-    case, rank_context = context.workload.case, context.rank_context
-    task = tasks.load(context.workload.model_config["task"])
-    data = material.data_of(context, task)
-    context.fields["task"] = {
-        "name": task.name,
-        "sha256": tasks.checksum(data),
-        "train": tasks.size(data.train),
-        "held_out": tasks.size(data.held_out),
-        **({"notes": dict(data.notes)} if data.notes else {}),
-    }
-    if pretraining.is_pretrained(context.workload.model_config):
-        return TrainingData(*pretraining.of_task(context, task, data))
-
-    def of_epoch(epoch: int) -> Iterator[Arrays]:
-        seed = rank_context.seed * 100003 + epoch
-        return batches.epoch_batches(
-            data.train, case.samples_of_replica, rank_context.rank, case.devices, seed
-        )
-
-    first, _ = next(batches.evaluation_batches(data.train, case.samples_of_replica))
-    return TrainingData(
-        tasks.size(data.train),
-        first,
-        of_epoch,
-        lambda: Evaluator(context.adapter, task.score, data.held_out, data.total),
-    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from core import bounded
 
@@ -19,8 +18,6 @@ MANIFEST = "framebench-data.json"
 VOCABULARY = "vocab.txt"
 #: Treatment of unreadable images: end the run, or leave them out and count them.
 REFUSE, SKIP = "refuse", "skip"
-#: Names of files that are not read: TFRecord, RecordIO, OFRecord, Megatron's index.
-_RECORDS = re.compile(r".*tfrecord.*|.*\.(rec|idx)|.*-\d+-of-\d+|part-\d+")
 _HOW = "bad_images: skip leaves it out and counts it"
 
 
@@ -60,8 +57,6 @@ def scan(root: str, split: str, bad: str) -> Images:
             raise BadData(f"{path}: {reason}; {_HOW}")
         skipped.append(Skipped(path, reason))
 
-    if not _classes(root, split):
-        refuse_records(root, split, f"{split}/CLASS/NAME.JPEG; convert records to such files")
     images = _of_classes(root, split, refuse)
     if not images.paths:
         first = f"; {skipped[0].path}: {skipped[0].reason}" if skipped else ""
@@ -71,7 +66,6 @@ def scan(root: str, split: str, bad: str) -> Images:
 
 def _of_classes(root: str, split: str, refuse: Callable[[str, str], None]) -> Images:
     classes = _classes(root, TRAIN) or _classes(root, split)
-    numbers = {name: number for number, name in enumerate(classes)}
     paths: List[str] = []
     labels: List[int] = []
     for name in _entries(root, split):
@@ -79,29 +73,20 @@ def _of_classes(root: str, split: str, refuse: Callable[[str, str], None]) -> Im
         if not os.path.isdir(os.path.join(root, inner)):
             refuse(inner, "is no folder of a class")
             continue
-        if name not in numbers:
+        if name not in classes:
             refuse(inner, f"is a class that {TRAIN} does not have")
             continue
-        images = [f"{inner}/{file}" for file in _entries(root, inner)]
-        good = [path for path in images if path.lower().endswith(SUFFIXES)]
-        for path in images:
-            if not path.lower().endswith(SUFFIXES):
+        good = []
+        for path in (f"{inner}/{file}" for file in _entries(root, inner)):
+            if path.lower().endswith(SUFFIXES):
+                good.append(path)
+            else:
                 refuse(path, f"its suffix is none of {', '.join(SUFFIXES)}")
         if not good:
             refuse(inner, "is a class without an image")
         paths += good
-        labels += [numbers[name]] * len(good)
+        labels += [classes.index(name)] * len(good)
     return Images(root, classes, paths, labels, [])
-
-
-def refuse_records(root: str, split: str, allowed: str) -> None:
-    """Raise :class:`BadData` for a record file of a split."""
-    for inner in ("", split):
-        path = os.path.join(root, inner)
-        for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
-            if _RECORDS.fullmatch(name) and (inner or name.startswith(split)):
-                found = os.path.join(path, name)
-                raise BadData(f"input: found {found}, a record file; allowed: {allowed}")
 
 
 def without(images: Images, broken: List[Skipped]) -> Images:
@@ -127,15 +112,13 @@ def identity(root: str) -> str:
 
     for split in (TRAIN, VALIDATION):
         if os.path.isdir(os.path.join(root, split)):
-            for name in _entries(root, split):
-                inner = f"{split}/{name}"
-                path = os.path.join(root, inner)
-                within = os.path.isdir(path)
-                add(inner, *(_entries(root, inner) if within else [str(os.path.getsize(path))]))
-            continue
-        for name in _entries(root, "") if os.path.isdir(root) else []:
-            if name.startswith(split):
-                add(name, str(os.path.getsize(os.path.join(root, name))))
+            inner = [f"{split}/{name}" for name in _entries(root, split)]
+        else:
+            inner = [name for name in _entries(root, "") if name.startswith(split)]
+        for name in inner:
+            path = os.path.join(root, name)
+            is_folder = os.path.isdir(path)
+            add(name, *(_entries(root, name) if is_folder else [str(os.path.getsize(path))]))
     vocabulary = os.path.join(root, VOCABULARY)
     if os.path.isfile(vocabulary):
         add(VOCABULARY, hashlib.sha256(bounded.read_bytes(vocabulary)).hexdigest())
@@ -189,9 +172,3 @@ def size_of(inputs: Sequence[Mapping[str, Any]]) -> Optional[int]:
         if declaration["name"] == "images" and len(shape) == 4 and shape[3] == 3:
             return int(shape[1])
     return None
-
-
-def rank_part(count: int, rank: int, ranks: int) -> Tuple[int, int]:
-    """Return begin and end of a rank's part of ``count`` samples, equally many for each rank."""
-    each = count // ranks
-    return rank * each, (rank + 1) * each

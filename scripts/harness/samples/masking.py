@@ -16,11 +16,11 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
 from harness.adapter import Mismatch
 from harness.samples.folder import BadData
-from harness.samples.tokens import Tokens
+from harness.samples.tokens import Tokens, Vocabulary
 
 Batch = Dict[str, Any]
 #: Forms of input: tokens with the next tokens, or sequences with masked words.
@@ -76,12 +76,23 @@ def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Bat
     """Return a batch by name, int64. Raises :class:`BadData` for a sequence without a word to mask.
 
     ``loaded``: batch of a loader (samples, numbers). ``random``: a ``RandomState``."""
-    batch, ordinary = _pairs(loaded, tokens, plan, random)
+    import numpy as np
+
+    vocab = tokens.vocab
+    assert vocab is not None, "check has seen to it"
+    assert vocab.mask is not None, "check has seen to it"
+    batch = _pairs(loaded, vocab, plan, random)
     if plan.form == ELECTRA:
         return hidden_by_electra(batch, plan.predictions, random)
-    batch["masked_positions"] = _drawn(ordinary, plan.predictions, random)
-    _hide(batch, tokens, random)
-    return batch
+    ids = batch["token_ids"]
+    positions = _drawn(_ordinary(ids, batch["attention_mask"] == 1), plan.predictions, random)
+    labels = np.take_along_axis(ids, positions, axis=1)
+    drawn = random.randint(0, 100, size=positions.shape)
+    others = random.randint(0, vocab.size, size=positions.shape)
+    changed = np.where(drawn < _CHANGED, others, labels)
+    shown = np.where(drawn < _MASKED, vocab.mask, changed)
+    ids[np.arange(len(ids))[:, None], positions] = shown
+    return {**batch, "masked_positions": positions, "masked_labels": labels}
 
 
 def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
@@ -104,25 +115,21 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     return hidden
 
 
-def _pairs(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Tuple[Batch, Any]:
+def _pairs(loaded: Any, vocab: Vocabulary, plan: MaskingPlan, random: Any) -> Batch:
     import numpy as np
 
-    assert tokens.vocab is not None, "check has seen to it"
     count, half = len(loaded), (plan.length - MARKS + 1) // 2
     first, second = loaded[:, :half], loaded[:, half:]
     following = np.zeros(count, np.int64)
     if plan.form == BERT and count > 1:
         following = (random.random_sample(count) < 0.5).astype(np.int64)
         second = np.where(following[:, None] == 1, np.roll(second, -1, axis=0), second)
-    begin, end = (np.full((count, 1), mark) for mark in (tokens.vocab.begin, tokens.vocab.end))
+    begin, end = (np.full((count, 1), mark) for mark in (vocab.begin, vocab.end))
     ids = np.concatenate([begin, first, end, second, end], axis=1).astype(np.int64)
     segments = np.zeros_like(ids)
     segments[:, half + 2 :] = 1
     batch = {"token_ids": ids, "segment_ids": segments, "attention_mask": np.ones_like(ids)}
-    if plan.form == BERT:
-        batch["next_sentence_labels"] = following
-    ordinary = (ids != tokens.vocab.begin) & (ids != tokens.vocab.end)
-    return batch, ordinary
+    return {**batch, "next_sentence_labels": following} if plan.form == BERT else batch
 
 
 def _ordinary(ids: Any, real: Any) -> Any:
@@ -141,33 +148,11 @@ def _drawn(ordinary: Any, count: int, random: Any, most: Any = None) -> Any:
     ``most``: most distinct positions of each row (rows, 1), None for any number."""
     import numpy as np
 
-    keys = np.where(ordinary, random.random_sample(ordinary.shape), 2.0)
-    places = np.argsort(keys, axis=1, kind="stable")
-    some = _some(ordinary)
-    some = some if most is None else np.minimum(some, most)
-    chosen = np.take_along_axis(places, np.arange(count) % some, axis=1)
-    return np.sort(chosen, axis=1).astype(np.int64)
-
-
-def _some(good: Any) -> Any:
-    """Return the number of good positions of each row, (rows, 1)."""
-    counts = good.sum(axis=1)[:, None]
+    counts = ordinary.sum(axis=1)[:, None]
     if not counts.all():
         raise BadData(f"sequence {int(counts.argmin())} of a batch has no word that can be hidden")
-    return counts
-
-
-def _hide(batch: Batch, tokens: Tokens, random: Any) -> None:
-    import numpy as np
-
-    vocab = tokens.vocab
-    assert vocab is not None, "check has seen to it"
-    assert vocab.mask is not None, "check has seen to it"
-    ids, positions = batch["token_ids"], batch["masked_positions"]
-    labels = np.take_along_axis(ids, positions, axis=1)
-    drawn = random.randint(0, 100, size=positions.shape)
-    others = random.randint(0, vocab.size, size=positions.shape)
-    changed = np.where(drawn < _CHANGED, others, labels)
-    shown = np.where(drawn < _MASKED, vocab.mask, changed)
-    ids[np.arange(len(ids))[:, None], positions] = shown
-    batch["masked_labels"] = labels
+    keys = np.where(ordinary, random.random_sample(ordinary.shape), 2.0)
+    places = np.argsort(keys, axis=1, kind="stable")
+    some = counts if most is None else np.minimum(counts, most)
+    chosen = np.take_along_axis(places, np.arange(count) % some, axis=1)
+    return np.sort(chosen, axis=1).astype(np.int64)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 from harness.adapter import Mismatch
 from harness.loader import DRAWS, Loads
 from harness.messages.report import error_text
-from harness.samples.folder import TRAIN, BadData, Images, rank_part
+from harness.samples.folder import TRAIN, BadData, Images
 
 
 def places_of(
@@ -29,8 +29,8 @@ def places_of(
     chosen.sort()
     if split == TRAIN:
         np.random.RandomState([seed, 1 + number]).shuffle(chosen)
-    first, behind = rank_part(len(chosen), rank, ranks)
-    return chosen[first:behind].astype(np.int64)
+    each = len(chosen) // ranks
+    return chosen[rank * each : (rank + 1) * each].astype(np.int64)
 
 
 def loads(
@@ -76,14 +76,11 @@ def beginning(loads: Loads, count: int) -> Loads:
     )
 
 
-def in_order(
-    loaded: Iterator[Any], count: int, unit: str, blame: Callable[[int, str], None]
-) -> Iterator[Any]:
-    """Yield the batches of a loader of ``count`` samples.
+def in_order(loaded: Iterator[Any], count: int, unit: str) -> Iterator[Any]:
+    """Yield the batches of a loader of ``count`` samples. ``unit``: name of the samples.
 
-    ``unit``: name of the samples. ``blame``: called with the number of good samples and the
-    loader's error; raises where the error is of the data. Raises :class:`Mismatch` where the loader
-    breaks otherwise, and where samples are missing or in another order."""
+    Raises :class:`Mismatch` where the loader breaks, and where samples are missing or in another
+    order."""
     import numpy as np
 
     done = 0
@@ -91,9 +88,7 @@ def in_order(
         try:
             batch = next(loaded, None)
         except Exception as error:
-            problem = f"the loader broke behind {done} {unit}: {error_text(error)}"
-            blame(done, problem)
-            raise Mismatch(problem) from error
+            raise Mismatch(f"the loader broke behind {done} {unit}: {error_text(error)}") from error
         if batch is None:
             break
         numbers = np.asarray(batch.numbers)

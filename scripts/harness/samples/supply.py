@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator
 
 from harness.adapter import Mismatch, Unsupported
 from harness.loader import Loaded, Loading, Loads
@@ -50,31 +49,27 @@ def without_broken(adapter: Loading, images: Images, places: Any, workers: int) 
 def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
     """Yield all batches of the framework's loader.
 
-    Raises :class:`BadData` for an image that broke the loader, other errors of the loader, and
-    :class:`Mismatch` where samples are missing, in another order, or have another label."""
+    Raises :class:`BadData` for an image that broke the loader, and :class:`Mismatch` where it broke
+    otherwise, and where samples are missing, in another order, or have another label."""
     import numpy as np
 
-    blame = partial(_blame, adapter, loads, root)
-    for batch in order.in_order(adapter.load(loads), len(loads.paths), "images", blame):
-        numbers = np.asarray(batch.numbers)
-        if not np.array_equal(np.asarray(batch.labels), loads.labels[numbers]):
-            raise Mismatch(f"the loader gave other labels than those of samples {numbers.tolist()}")
-        yield batch
-
-
-def _blame(adapter: Loading, loads: Loads, root: str, done: int, problem: str) -> None:
-    """Raise :class:`BadData` for the first missing or undecodable image after ``done`` that the
-    loader may have begun.
-
-    ``problem``: the loader's own error."""
-    behind = done + loads.batch * LOOKED_AT * (loads.workers + 1)
-    for path in loads.paths[done:behind]:
-        name = os.path.relpath(path, root)
-        if not os.path.lexists(path):
-            raise BadData(f"{name} is not there any more; {problem}")
-        reason = broken(adapter, path)
-        if reason:
-            raise BadData(f"{name}: {reason}; bad_images: skip leaves it out and counts it")
+    done = 0
+    try:
+        for batch in order.in_order(adapter.load(loads), len(loads.paths), "images"):
+            numbers = np.asarray(batch.numbers)
+            if not np.array_equal(np.asarray(batch.labels), loads.labels[numbers]):
+                found = numbers.tolist()
+                raise Mismatch(f"the loader gave other labels than those of samples {found}")
+            done += len(numbers)
+            yield batch
+    except Mismatch as error:
+        for path in loads.paths[done : done + loads.batch * LOOKED_AT * (loads.workers + 1)]:
+            reason = broken(adapter, path)
+            if reason:
+                name = os.path.relpath(path, root)
+                how = "bad_images: skip leaves it out and counts it"
+                raise BadData(f"{name}: {reason}; {how}") from error
+        raise
 
 
 def checked(adapter: Loading, loads: Loads, root: str) -> Dict[str, Any]:
@@ -102,17 +97,3 @@ def checked(adapter: Loading, loads: Loads, root: str) -> Dict[str, Any]:
         count += len(numbers)
     mean = total / (count * loads.size * loads.size * 3)
     return {"images": count, "mean": mean, **{f"{name}_crc32": crc[name] for name in crc}}
-
-
-def decoded(adapter: Loading, root: str, paths: List[str], points: int = 8) -> List[Dict[str, Any]]:
-    """Return what the framework decodes of some images, to compare decoders: height, width, and the
-    values of red, green and blue at ``points`` x ``points`` positions."""
-    images = []
-    for path in paths:
-        pixels = adapter.decode_file(os.path.join(root, path))
-        height, width = int(pixels.shape[0]), int(pixels.shape[1])
-        rows = [(2 * number + 1) * height // (2 * points) for number in range(points)]
-        columns = [(2 * number + 1) * width // (2 * points) for number in range(points)]
-        levels = [[int(v) for v in pixels[row, column]] for row in rows for column in columns]
-        images.append({"path": path, "height": height, "width": width, "levels": levels})
-    return images

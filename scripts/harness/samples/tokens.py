@@ -20,7 +20,7 @@ from harness.adapter import Mismatch
 from harness.loader import LoadedTokens, Loading, TokenLoads
 from harness.messages.report import error_text
 from harness.samples import order
-from harness.samples.folder import VOCABULARY, BadData, refuse_records
+from harness.samples.folder import VOCABULARY, BadData
 
 DTYPES = ("uint16", "uint32")
 #: Tokens to check at a time.
@@ -75,10 +75,10 @@ def find(root: str, split: str) -> Tokens:
     path = os.path.join(root, f"{split}.bin")
     beside = os.path.join(root, f"{split}.json")
     if not os.path.isfile(path) or not os.path.isfile(beside):
-        allowed = f'{split}.bin, and {split}.json with {{"dtype": "uint16", "vocabulary": N}}'
-        index = "the .bin of Megatron's index is such a file if its tokens are of 16 or 32 bits"
-        refuse_records(root, split, f"{allowed}; convert records to such a file; {index}")
-        raise BadData(f"input: found {root}; allowed: a folder with {allowed}; convert texts to it")
+        raise BadData(
+            f"input: found {root}; allowed: a folder with {split}.bin, and {split}.json with "
+            '{"dtype": "uint16", "vocabulary": N}; convert texts to it'
+        )
     try:
         said = bounded.read_json(beside)
         dtype, vocabulary = said["dtype"], said["vocabulary"]
@@ -165,17 +165,9 @@ def beginning(loads: TokenLoads, count: int) -> TokenLoads:
 
 
 def batches(adapter: Loading, loads: TokenLoads) -> Iterator[LoadedTokens]:
-    """Yield all batches of the framework's loader.
-
-    Raises :class:`BadData` where the file has vanished, :class:`Mismatch` where the loader breaks
-    otherwise or sequences are missing."""
-
-    def blame(done: int, problem: str) -> None:
-        if not os.path.isfile(loads.path):
-            raise BadData(f"{loads.path} is not there any more; {problem}")
-
-    loaded = adapter.load_tokens(loads)
-    yield from order.in_order(loaded, len(loads.starts), "sequences", blame)
+    """Yield all batches of the framework's loader. Raises :class:`Mismatch` where it breaks, and
+    where sequences are missing."""
+    return order.in_order(adapter.load_tokens(loads), len(loads.starts), "sequences")
 
 
 def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:

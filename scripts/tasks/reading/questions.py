@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Iterator, List, NamedTuple, Tuple
+
+from core import bounded
 
 from tasks import TaskError
-from tasks.reading.text_files import read_json
-
-_HOW = "bad_answers: skip leaves the question out and counts it"
 
 
 class Question(NamedTuple):
@@ -19,31 +18,19 @@ class Question(NamedTuple):
     answers: List[Tuple[str, int]]
 
 
-class Questions(NamedTuple):
-    """Questions of a file. ``skipped``: why each was left out, with its place."""
-
-    path: str
-    questions: List[Question]
-    skipped: List[str]
-
-
-def read(path: str, skips: bool) -> Questions:
-    """Return all questions of a file. ``skips``: leave questions out whose answer is not where it
-    should be. Raises :class:`TaskError` for these without ``skips``, and for all other faults."""
-    questions: List[Question] = []
-    skipped: List[str] = []
+def read(path: str) -> List[Question]:
+    """Return all questions of a file. Raises :class:`TaskError` for a file of another form, and for
+    an answer that is not where it should be."""
+    found = []
     for location, context, entry in _entries(path):
-        question = _question(path, location, context, entry)
-        wrong = _wrong(question)
-        if not wrong:
-            questions.append(question)
-        elif skips:
-            skipped.append(f"{location}{wrong}")
-        else:
-            raise TaskError(f"{path}: {location}{wrong}; {_HOW}")
-    if not questions:
+        try:
+            question = _question(context, entry)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise TaskError(f"{path}: {location}: {error!r}; allowed: as SQuAD has it") from None
+        found.append(question)
+    if not found:
         raise TaskError(f"{path}: has no question")
-    return Questions(path, questions, skipped)
+    return found
 
 
 def count(path: str) -> int:
@@ -53,59 +40,30 @@ def count(path: str) -> int:
 
 def _entries(path: str) -> Iterator[Tuple[str, str, Any]]:
     """Yield place, context and content of each question."""
-    titles = _item(path, "", read_json(path), "data", list)
-    for number, title in enumerate(titles):
-        of_title = f"data[{number}]"
-        for count, paragraph in enumerate(_item(path, of_title, title, "paragraphs", list)):
-            of_paragraph = f"{of_title}.paragraphs[{count}]"
-            context = _item(path, of_paragraph, paragraph, "context", str)
-            for last, entry in enumerate(_item(path, of_paragraph, paragraph, "qas", list)):
-                yield f"{of_paragraph}.qas[{last}]", context, entry
+    location = "data"
+    try:
+        for number, title in enumerate(bounded.read_json(path)["data"]):
+            for paragraph_number, paragraph in enumerate(title["paragraphs"]):
+                location = f"data[{number}].paragraphs[{paragraph_number}]"
+                for entry_number, entry in enumerate(paragraph["qas"]):
+                    yield f"{location}.qas[{entry_number}]", paragraph["context"], entry
+    except OSError as error:
+        raise TaskError(f"{path}: {error.strerror}") from None
+    except ValueError as error:  # with line and column
+        raise TaskError(f"{path}: is no JSON: {error}") from None
+    except (KeyError, TypeError) as error:
+        raise TaskError(f"{path}: {location}: {error!r}; allowed: as SQuAD has it") from None
 
 
-def _question(path: str, location: str, context: str, entry: Any) -> Question:
-    text = _item(path, location, entry, "question", str)
+def _question(context: str, entry: Any) -> Question:
+    """Return a question; another form raises the error of the first difference."""
     if entry.get("is_impossible", False):
-        return Question(text, context, [])
-    answers = _item(path, location, entry, "answers", list)
-    if not answers:
-        raise TaskError(f"{path}: {location}.answers: is empty, and is_impossible is not true")
-    return Question(
-        text,
-        context,
-        [
-            (
-                _item(path, f"{location}.answers[{number}]", answer, "text", str),
-                _item(path, f"{location}.answers[{number}]", answer, "answer_start", int),
-            )
-            for number, answer in enumerate(answers)
-        ],
-    )
-
-
-def _wrong(question: Question) -> str:
-    """Return the end of a message that says what is wrong with a question's answers; "" where
-    nothing is."""
-    for number, (text, start) in enumerate(question.answers):
-        there = question.context[start : start + len(text)] if start >= 0 else ""
+        return Question(entry["question"], context, [])
+    answers = [(answer["text"], answer["answer_start"]) for answer in entry["answers"]]
+    for text, start in answers:
+        there = context[start : start + len(text)] if start >= 0 else ""
         if not text.strip() or there != text:
-            return (
-                f".answers[{number}]: {_short(text)} is not at answer_start {start}, where "
-                f"{_short(there)} is"
-            )
-    return ""
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:38] + "..")
-
-
-def _item(path: str, location: str, holder: Any, key: str, kind: type) -> Any:
-    """Return the value of ``key`` in ``holder``, of type ``kind``. Raises :class:`TaskError`."""
-    names: Dict[type, str] = {list: "a list", str: "a text", int: "a whole number"}
-    if not isinstance(holder, dict) or key not in holder:
-        raise TaskError(f"{path}: {location or 'the file'} lacks {key}")
-    value = holder[key]
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TaskError(f"{path}: {'.'.join(filter(None, (location, key)))} is not {names[kind]}")
-    return value
+            raise ValueError(f"answer {text[:40]!r} is not at {start}, where {there[:40]!r} is")
+    if not answers:
+        raise ValueError("has no answers, and is_impossible is not true")
+    return Question(entry["question"], context, answers)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
+from core import bounded
+
 from tasks import TaskError
-from tasks.reading.text_files import read_text
 
 UNKNOWN, BEGIN, SEPARATOR, PADDING = "[UNK]", "[CLS]", "[SEP]", "[PAD]"
 #: A word with more letters is unknown.
@@ -83,8 +84,11 @@ class WordPiece:
 def read(path: str) -> WordPiece:
     """Read a vocabulary from a file with a token a line, numbered by line from 0. Raises
     :class:`TaskError`."""
-    lines = read_text(path).split("\n")
-    tokens = [line.rstrip("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+    try:
+        lines = bounded.read_text(path).split("\n")
+    except (OSError, ValueError) as error:
+        raise TaskError(f"{path}: {error}") from None
+    tokens = lines[:-1] if lines[-1] == "" else lines
     return WordPiece({token: number for number, token in enumerate(tokens)}, path)
 
 

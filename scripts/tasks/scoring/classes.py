@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Sequence
 
-from tasks import Arrays
+from tasks import Arrays, Scoring
 
 ACCURACY, TOP_5 = "accuracy", "top_5_accuracy"
 #: Among fewer classes five guesses tell little.
 FEWEST_FOR_TOP_5 = 10
 
 
-def scores(classes: int) -> Tuple[str, ...]:
-    """Return the names of the scores for this number of classes."""
-    return (ACCURACY, TOP_5) if classes >= FEWEST_FOR_TOP_5 else (ACCURACY,)
+def scoring(classes: int) -> Scoring:
+    """Return the scoring of a model with this number of classes."""
+    return Scoring((ACCURACY, TOP_5) if classes >= FEWEST_FOR_TOP_5 else (ACCURACY,), score)
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
@@ -32,7 +32,7 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
         ACCURACY: (logits.argmax(axis=1) == labels).astype(np.float64),
         "loss": np.log(np.exp(shifted).sum(axis=1)) - logit,
     }
-    if TOP_5 in scores(logits.shape[1]):
+    if logits.shape[1] >= FEWEST_FOR_TOP_5:
         others = (shifted >= logit[:, None]).sum(axis=1) - 1
         known = np.isfinite(logits).all(axis=1)  # among what is no number nothing is larger
         figures[TOP_5] = ((others < 5) & known).astype(np.float64)

@@ -7,9 +7,9 @@ tokens)."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
-from tasks import Arrays, Scored
+from tasks import Arrays, Scored, Scoring
 
 #: ``masked_accuracy``: of hidden words, how many are the likeliest by the generator;
 #: ``sampled_accuracy``: how many it samples; the others: of all tokens that are no padding, how
@@ -29,15 +29,12 @@ LOSSES = ("generator_loss", "discriminator_loss")
 
 
 def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
-    """Return counts and sums of each sample, float64 (batch,), for :class:`Total`. ``misplaced``:
-    tokens that are replaced and were not hidden, of which there must be none."""
+    """Return counts and sums of each sample, float64 (batch,), for :func:`total`."""
     import numpy as np
 
     logits = np.asarray(outputs[0], np.float64)
     is_replaced = np.asarray(outputs[2]) != 0
     real, places = batch["attention_mask"] == 1, batch["masked_positions"]
-    hidden = np.zeros(real.shape, bool)
-    np.put_along_axis(hidden, places, True, axis=1)
     right = np.take_along_axis(batch["token_ids"], places, axis=1)
     guessed, surprise = _generated(outputs[1], right)
     called = logits > 0
@@ -53,7 +50,6 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
         "called": real & called,
         "replaced": real & is_replaced,
         "found": real & is_replaced & called,
-        "misplaced": is_replaced & ~hidden,
     }
     return {name: values.sum(axis=1, dtype=np.float64) for name, values in counted.items()}
 
@@ -73,34 +69,33 @@ def _generated(logits: Any, right: Any) -> Any:
     return guessed, surprise
 
 
-class Total(NamedTuple):
-    """Scores and losses from the counts of all samples.
+SCORING = Scoring(SCORES, score, LOSSES, MAY_LACK)
+
+
+def total(hyperparameters: Mapping[str, Any], scored: Scored) -> Dict[str, float]:
+    """Return scores and losses from the counts of all samples, as :func:`total_of_sums`."""
+    sums = {name: float(values.sum()) for name, values in scored.items()}
+    return total_of_sums(hyperparameters, sums)
+
+
+def total_of_sums(
+    hyperparameters: Mapping[str, Any], sums: Mapping[str, float]
+) -> Dict[str, float]:
+    """Return scores and losses from the sums of :func:`score`; a mean over no tokens is NaN.
 
     ``loss`` is that of training: the weighted sum of the generator's and the discriminator's."""
 
-    generator_weight: float
-    discriminator_weight: float
+    def share(name: str, denominator: str) -> float:
+        return sums[name] / sums[denominator] if sums[denominator] else float("nan")
 
-    def of_samples(self, scored: Scored) -> Dict[str, float]:
-        return self.of_sums({name: float(values.sum()) for name, values in scored.items()})
-
-    def of_sums(self, sums: Dict[str, float]) -> Dict[str, float]:
-        """Return the scores from the sums of :func:`score`; a mean over no tokens is NaN."""
-
-        def share(name: str, denominator: str) -> float:
-            return sums[name] / sums[denominator] if sums[denominator] else float("nan")
-
-        scores = {
-            "masked_accuracy": share("masked_accuracy", "hidden"),
-            "sampled_accuracy": share("sampled_accuracy", "hidden"),
-            "discriminator_accuracy": share("discriminator_accuracy", "tokens"),
-            "discriminator_precision": share("found", "called"),
-            "discriminator_recall": share("found", "replaced"),
-            "generator_loss": share("generator_loss", "hidden"),
-            "discriminator_loss": share("discriminator_loss", "tokens"),
-        }
-        weighted = (
-            self.generator_weight * scores["generator_loss"],
-            self.discriminator_weight * scores["discriminator_loss"],
-        )
-        return {**scores, "loss": sum(weighted)}
+    scores = {
+        "masked_accuracy": share("masked_accuracy", "hidden"),
+        "sampled_accuracy": share("sampled_accuracy", "hidden"),
+        "discriminator_accuracy": share("discriminator_accuracy", "tokens"),
+        "discriminator_precision": share("found", "called"),
+        "discriminator_recall": share("found", "replaced"),
+        "generator_loss": share("generator_loss", "hidden"),
+        "discriminator_loss": share("discriminator_loss", "tokens"),
+    }
+    weights = (hyperparameters[f"{name}_weight"] for name in ("generator", "discriminator"))
+    return {**scores, "loss": sum(w * scores[name] for w, name in zip(weights, LOSSES))}

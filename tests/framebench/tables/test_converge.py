@@ -164,7 +164,6 @@ CHANGED: dict[str, Any] = {
     "label_smoothing": 0.1,
     "mixup": 0.2,
     "data": "/data/squad",
-    "bad_answers": "skip",
     "start": "/models/bert/model.safetensors",
 }
 #: Parameters that do not affect learning.
@@ -175,7 +174,7 @@ def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
     """Fail if rows that differ in a parameter look the same in either table."""
     declared = {parameter.name for parameter in Converge.parameters}
     assert {*CHANGED} == declared - PLACES
-    usual: dict[str, Any] = {"data": "/data/other", "bad_answers": "refuse"}
+    usual: dict[str, Any] = {"data": "/data/other"}
     for name, value in CHANGED.items():
         runs = [
             trained(0.9, 0.95, seed=seed, framework=framework, recipe={**usual, **given})

@@ -1,11 +1,13 @@
 """Programs of learning tests."""
 
+import functools
 import os
 
 import numpy as np
 import tasks
 from harness.kind import Context, Workload
-from harness.learning import batches, material, starting
+from harness.learning import batches
+from harness.learning import weights as files
 from harness.learning.evaluation import Evaluator
 from harness.learning.sources import TrainingData
 from harness.learning.targets import Softening, softened
@@ -106,7 +108,8 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     actual["went on"] = float(abs(wanted - go_on(soft, (8,))).max())
 
     adapter = started(model_config, compiler=compiler, batch=32)
-    evaluator = Evaluator(adapter, task.score, data.held_out)
+    held_out = functools.partial(batches.evaluation_batches, data.held_out, 32)
+    evaluator = Evaluator(adapter, task.scoring.score, data.train, held_out)
     if learns:
         first = next(batches.epoch_batches(data.train, 32, 0, 1, 0))
         adapter.build(first)
@@ -130,13 +133,13 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
         evaluator.load({**learned, **frozen})
         actual["without statistics"] = evaluator.scores_as_loaded()
         if teacher == FRAMEWORK:
-            material.leave(adapter, *os.path.split(weights))
+            files.leave(adapter, *os.path.split(weights))
     shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statistics()}.items()}
-    start = starting.read(weights + ".safetensors", shapes)
+    start = files.read(weights + ".safetensors", shapes)
     evaluator.load(start.weights)
     actual["taught"] = evaluator.scores_as_loaded()
     soft.load_weights(start.weights)
-    actual["left"] = material.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
+    actual["left"] = files.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
     fresh.load_weights({name: array + 1 for name, array in start.weights.items()})
-    actual["left otherwise"] = material.leave(fresh, *os.path.split(kept + "-other"))["sha256"]
+    actual["left otherwise"] = files.leave(fresh, *os.path.split(kept + "-other"))["sha256"]
     return actual

@@ -7,7 +7,6 @@ import signal
 import time
 
 import numpy as np
-from harness.adapter import Mismatch
 from harness.samples import folder, order, supply, tokens
 
 from .prelude import started
@@ -15,7 +14,7 @@ from .ranks import answer
 from .small import small_images
 
 
-def load(roots, size, batch, seed, several, names):
+def load(roots, size, batch, seed, several):
     model_config = small_images()
     adapter = started(model_config)
 
@@ -39,7 +38,6 @@ def load(roots, size, batch, seed, several, names):
         "train": loaded(roots["folder"], "train", 0, "train.npy"),
         "again": loaded(roots["folder"], "train", several),
         "val": loaded(roots["folder"], "val", 0, "val.npy"),
-        "decoded": supply.decoded(adapter, roots["folder"], names),
     }
     for name in ("tokens", "wide", "tokens"):
         data = tokens.scan(roots[name], "train")
@@ -57,24 +55,6 @@ def load(roots, size, batch, seed, several, names):
     loads = order.loads(images, places, "train", 0, seed, 2, size, 0)
     actual["kept"] = supply.checked(adapter, loads, roots["bad"])["images"]
     actual["skipped"] = folder.report(images)["skipped_first"]
-
-    def gone(name, begun):
-        """Return what the next epoch says, behind one during which the data vanished."""
-        shutil.copytree(roots[name], name)
-        given = begun()
-        next(given)
-        shutil.rmtree(name)
-        try:
-            list(given)  # what is open may be read on
-        except Mismatch as error:
-            if "is not there any more" not in str(error):
-                raise
-        return reason(lambda: list(begun()))
-
-    data = tokens.scan(roots["tokens"], "train")
-    loads = tokens.loads(data, "train", 0, seed, 0, 1, 16, batch, 0)
-    loads = loads._replace(path="tokens/train.bin")
-    actual["gone"] = gone("tokens", lambda: tokens.batches(adapter, loads))
 
     def begun(root):
         """Return a loader with one worker that has much to do."""

@@ -18,6 +18,7 @@ from harness.kinds import converge
 from harness.learning import batches, curve
 from harness.learning.rates import FIRST, LAST, SCHEDULES, rate_at, schedule_of
 from harness.learning.training import Recipe, is_done, train
+from tasks.scoring import classes
 
 from ...bench import ROOT, Bench
 from ...conftest import build_environment
@@ -25,6 +26,7 @@ from ...processes import wait_for
 from ..validity import assert_valid
 
 SCORE = "accuracy"
+SCORING = tasks.Scoring((SCORE,), classes.score)
 
 
 def epoch(number: int, score: float, loss: float | None = 0.5, seconds: float = 2.0) -> Any:
@@ -132,7 +134,7 @@ def test_the_digits_are_what_their_notice_says() -> None:
     assert len(both) == 1797
     assert min(np.bincount(data.held_out["labels"], minlength=10)) > 20
     logits = 5.0 * np.eye(10)[data.held_out["labels"]]
-    scored = tasks.load("digits").score([logits], data.held_out)
+    scored = tasks.load("digits").scoring.score([logits], data.held_out)
     assert scored["accuracy"].mean() == 1
     assert scored["loss"][0] == pytest.approx(math.log(1 + 9 * math.exp(-5)))
     with pytest.raises(ValueError, match="there are: digits"):
@@ -140,7 +142,7 @@ def test_the_digits_are_what_their_notice_says() -> None:
 
 
 def test_metrics_follow_from_the_curve() -> None:
-    actual = curve.metrics([SCORE], 0.95, "images/s")
+    actual = curve.metrics(SCORING, 0.95, "images/s")
     values = {name: combined(entry, [{"curve": CURVE}]) for name, entry in actual.items()}
     assert next(iter(values)) == "time_to_target", "the principal one"
     assert values == pytest.approx(
@@ -153,7 +155,7 @@ def test_metrics_follow_from_the_curve() -> None:
             "throughput": 50.0,
         }
     )
-    assert [*curve.metrics([SCORE], None, "images/s")][:2] == ["throughput", SCORE]
+    assert [*curve.metrics(SCORING, None, "images/s")][:2] == ["throughput", SCORE]
 
 
 @pytest.mark.parametrize(

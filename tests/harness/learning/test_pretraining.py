@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tasks
-from harness.adapter import Mismatch
 from harness.kind import combined
-from harness.learning import curve, pretraining, safetensors, sources, starting
+from harness.learning import curve, sources, weights
 from harness.learning.rates import rate_at
+from harness.samples import masking
 from tasks import topics
 from tasks.scoring import replaced
 
@@ -28,7 +28,7 @@ def sentences() -> tasks.Data:
 
 
 def drawn(data: tasks.Data, *seed: int) -> dict[str, Any]:
-    return pretraining.masked_batch(data.held_out, LENGTH, *(seed or (0,)))
+    return sources.masked_batch(data.held_out, LENGTH, *(seed or (0,)))
 
 
 # ---- masking ------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ def test_words_are_hidden_anew_by_the_seed_and_the_same_by_the_same(sentences: t
     assert {name: str(array.dtype) for name, array in first.items()} == dict.fromkeys(
         first, "int64"
     )
-    for name in pretraining.masking.DRAWN:
+    for name in masking.DRAWN:
         assert np.array_equal(first[name], again[name])
         assert not np.array_equal(first[name], other[name]), f"{name} is not drawn anew"
     assert (first["mask_draws"] < PERCENT).mean() == pytest.approx(0.85, abs=0.03)
@@ -76,16 +76,6 @@ def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
         topics.data(tasks.DataOptions(7))
 
 
-def test_the_least_loss_is_that_of_the_chances(sentences: tasks.Data) -> None:
-    """Fail if the minimum loss is not the entropy of the chances.
-    Unmasked words are known; for masked ones the topic is nearly certain: one of two words."""
-    batch = drawn(sentences)
-    entropy = -sum(chance * math.log(chance) for chance in topics.CHANCES)
-    assert topics.least_loss(batch, 0) == 0
-    assert topics.least_loss(batch, 100) == pytest.approx(entropy, rel=0.1)
-    assert topics.least_loss(batch, PERCENT) == pytest.approx(0.85 * entropy, rel=0.1)
-
-
 # ---- scores -------------------------------------------------------------------------------------
 
 #: Two sentences of four tokens, the last one of the second padding, with one masked word each.
@@ -94,6 +84,9 @@ BATCH = {
     "attention_mask": np.array([[1, 1, 1, 1], [1, 1, 1, 0]]),
     "masked_positions": np.array([[1], [1]]),
 }
+
+
+WEIGHTS = {"generator_weight": 1.0, "discriminator_weight": 50.0}
 
 
 def outputs(logits: Any, generated: Any, labels: Any) -> list[Any]:
@@ -108,8 +101,7 @@ RIGHT = outputs([[-9, 9, -9, -9], [-9, 9, -9, 9]], [5, 3], [[0, 0, 0, 0], [0, 1,
 
 
 def test_scores_are_those_of_a_count_by_hand() -> None:
-    total = replaced.Total(1.0, 50.0)
-    actual = total.of_samples(pretraining.score(RIGHT, BATCH))
+    actual = replaced.total(WEIGHTS, replaced.score(RIGHT, BATCH))
     of_seven = math.exp(2) + 7
     known, other = math.log(of_seven) - 2, math.log(of_seven)
     small, large = math.log1p(math.exp(-9)), math.log1p(math.exp(9))
@@ -129,38 +121,16 @@ def test_scores_are_those_of_a_count_by_hand() -> None:
 
 def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
     silent = outputs([[-9] * 4, [-9] * 4], [5, 7], np.zeros((2, 4)))
-    actual = replaced.Total(1.0, 50.0).of_samples(pretraining.score(silent, BATCH))
+    actual = replaced.total(WEIGHTS, replaced.score(silent, BATCH))
     lacking = [name for name, value in actual.items() if math.isnan(value)]
     assert tuple(lacking) == replaced.MAY_LACK
     reported = {name: None if math.isnan(value) else value for name, value in actual.items()}
     rank = {"curve": [{"held_out": reported, "final_loss": 8.7}]}
-    created = curve.metrics(
-        replaced.SCORES, None, "sequences/s", replaced.LOSSES, replaced.MAY_LACK
-    )
+    created = curve.metrics(replaced.SCORING, None, "sequences/s")
     assert [name for name, metric in created.items() if metric.optional] == lacking
     assert combined(created["discriminator_recall"], [rank]) is None
     assert combined(created["masked_accuracy"], [rank]) == 1.0
     assert (combined(created["final_loss"], [rank]), created["final_loss"].better) == (8.7, "lower")
-
-
-def test_a_word_that_was_not_hidden_is_not_replaced() -> None:
-    wrong = [*RIGHT[:2], 1 - RIGHT[2]]
-    with pytest.raises(Mismatch, match="that were not hidden that they are replaced"):
-        pretraining.score(wrong, BATCH)
-
-
-def record(**scores: float) -> dict[str, Any]:
-    held_out = {"generator_loss": 0.6, "discriminator_accuracy": 0.95, **scores}
-    return {"curve": [{"held_out": held_out}], "task": {"notes": {pretraining.LEAST: 0.5}}}
-
-
-def test_a_loss_that_nobody_can_have_is_a_mismatch_and_a_discriminator_without_use_a_miss() -> None:
-    assert pretraining.missed(record()) == ""
-    assert "0.2000 of the tokens right" in pretraining.missed(record(discriminator_accuracy=0.2))
-    with pytest.raises(Mismatch, match=r"loss is 0.0100 where none can have less than 0.5000"):
-        pretraining.missed(record(generator_loss=0.01))
-    unknown = {**record(generator_loss=0.01), "task": {}}
-    assert pretraining.missed(unknown) == "", "of a text of one's own nobody knows the least"
 
 
 # ---- epochs counted in updates ------------------------------------------------------------------
@@ -204,20 +174,20 @@ SHAPES = {"embeddings.token.weight": (8, 2), "layers.0.attention.query.weight": 
 def write(path: Path, *names: str) -> None:
     shapes = {**SHAPES, "discriminator.layers.0.attention.query.weight": (2, 2)}
     arrays = {name: np.full(shapes.get(name, (2,)), n + 1.0) for n, name in enumerate(names)}
-    safetensors.write(str(path), arrays)
+    weights.write(str(path), arrays)
 
 
 def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -> None:
     for seed in (0, 1, 10):
         (tmp_path / f"electra_base-pytorch-amp-seed{seed}-abc.safetensors").touch()
     alike = "electra_base-pytorch-amp-seed1-"
-    assert Path(starting.file_of(str(tmp_path), alike)).name == f"{alike}abc.safetensors"
-    assert starting.file_of("model.safetensors", alike) == "model.safetensors"
+    assert Path(weights.file_of(str(tmp_path), alike)).name == f"{alike}abc.safetensors"
+    assert weights.file_of("model.safetensors", alike) == "model.safetensors"
     with pytest.raises(tasks.TaskError, match=r"has no files electra_base-jax.*there are: electra"):
-        starting.file_of(str(tmp_path), "electra_base-jax-amp-seed1-")
+        weights.file_of(str(tmp_path), "electra_base-jax-amp-seed1-")
     (tmp_path / f"{alike}def.safetensors").touch()
     with pytest.raises(tasks.TaskError, match="has 2 files electra_base-pytorch-amp-seed1-"):
-        starting.file_of(str(tmp_path), alike)
+        weights.file_of(str(tmp_path), alike)
 
 
 def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> None:
@@ -225,10 +195,10 @@ def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> Non
     own = "discriminator.layers.0.attention.query.weight"
     generator = "generator.layers.0.attention.query.weight"
     write(path, "embeddings.token.weight", own, generator)
-    start = starting.read(str(path), shapes)
+    start = weights.read(str(path), shapes)
     assert start.notes["drawn"] == ["span.weight"]
     assert start.notes["left"] == [generator]
     assert (start.weights["layers.0.attention.query.weight"] == 2.0).all()
     # weights of a smaller model of the same kind are refused as usual
     with pytest.raises(tasks.TaskError, match=r"lacks generator\.project\.weight"):
-        starting.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})
+        weights.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})

@@ -76,7 +76,7 @@ def test_the_right_class_among_five() -> None:
     assert actual["top_5_accuracy"].tolist() == [1, 1, 0, 0, 0]
     few = classes.score([logits[:, :9]], {"labels": np.array([8, 0, 0, 0, 0])})
     assert "top_5_accuracy" not in few
-    assert tasks.load("digits").scores == ("accuracy", "top_5_accuracy")
+    assert tasks.load("digits").scoring.names == ("accuracy", "top_5_accuracy")
 
 
 def workload(**arguments: Any) -> Workload:

@@ -1,4 +1,4 @@
-"""Initial weights: those that a training leaves, and a format that is not read."""
+"""Initial weights: those that a training leaves."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness.learning import safetensors, starting
+from harness.learning import weights
 from tasks import TaskError
 
 from .small_squad import write_small_squad
-
-
-@pytest.mark.parametrize("name", ["model.ckpt", "model.ckpt.index"])
-def test_a_checkpoint_of_tensorflow_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "model.ckpt.index").write_bytes(b"")
-    with pytest.raises(TaskError, match=r"start: found .*model\.ckpt.*allowed: .safetensors; conv"):
-        starting.read(str(tmp_path / name), {})
 
 
 def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
@@ -27,9 +20,9 @@ def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
     arrays = {name: random.standard_normal(shape).astype("f4") for name, shape in shapes.items()}
     arrays["scalar"] = np.float32(3)
     file = tmp_path / "left.safetensors"
-    safetensors.write(str(file), arrays)
-    start = starting.read(str(file), {name: array.shape for name, array in arrays.items()})
+    weights.write(str(file), arrays)
+    start = weights.read(str(file), {name: array.shape for name, array in arrays.items()})
     assert all((start.weights[name] == array).all() for name, array in arrays.items())
     assert [path.name for path in tmp_path.glob("left*")] == [file.name]
     with pytest.raises(TaskError, match="lacks more, 1 arrays in all: of another model"):
-        starting.read(str(file), {**shapes, "more": (1,)})
+        weights.read(str(file), {**shapes, "more": (1,)})

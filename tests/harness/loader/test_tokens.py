@@ -72,18 +72,6 @@ def test_a_mistake_of_a_loader_is_found(
         tokens.checked(NumpyTokenLoader(mistake), loads)
 
 
-def test_a_file_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
-    loads = asked_of(token_folder.tokens(tmp_path))
-
-    def broken(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-        yield next(batch)
-        (tmp_path / "train.bin").unlink()
-        raise OSError("a worker cannot read")
-
-    with pytest.raises(BadData, match=r"train.bin is not there any more; .* behind 4 sequences"):
-        list(tokens.batches(NumpyTokenLoader(broken), loads))
-
-
 @pytest.mark.parametrize(
     ("spoil", "expected"),
     [
@@ -105,19 +93,6 @@ def test_a_bad_token_file_is_refused(
     spoil(token_folder.tokens(tmp_path))
     with pytest.raises(BadData, match=expected):
         asked_of(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["train-00000-of-00002.tfrecord", "train_text_document.idx", "train.rec", "train/part-00000"],
-)
-def test_record_files_are_refused_with_what_to_convert_them_to(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_bytes(b"")
-    with pytest.raises(BadData, match=f"input: found .*{name}, .*; allowed: train.bin, .*convert"):
-        tokens.scan(str(tmp_path), TRAIN)
-    with pytest.raises(BadData, match=f"input: found .*{name}, .*; allowed: train/CLASS/.*convert"):
-        folder.scan(str(tmp_path), TRAIN, folder.REFUSE)
 
 
 def test_too_few_tokens_for_a_batch_are_refused(tmp_path: Path) -> None:

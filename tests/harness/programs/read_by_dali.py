@@ -66,7 +66,6 @@ for split in ("train", "val"):
     here.append(asked)
     cpu += [np.concatenate([entry.images for entry in each]) for each in (kept, alone)]
 found["again"] = loaded(ROOTS["good"], "train", 2)[1]
-found["decoded"] = supply.decoded(adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD])
 found["bad"] = {
     name: reason(loaded, root, "train", 0) for name, root in ROOTS.items() if name != "good"
 }
@@ -136,8 +135,5 @@ Pipeline.exec_dynamic = False
 found["overwritten"] = reason(take_first, wanted[0])
 dali.OWN.__dict__.clear()  # a decoder for the CPU
 found["on_gpu"] = on_gpu
-found["levels on a GPU"] = supply.decoded(
-    adapter, ROOTS["good"], [f"train/c0/{name}.JPEG" for name in ODD]
-)
 found["gpu_settings"] = adapter.loader_settings()
 print("ANSWER " + json.dumps(found))

@@ -186,7 +186,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "trained": [name for name in CASE if name != "mode"],
     "recipe": ("epochs", "epoch_steps", "schedule", "learning_rate", "warmup",
                "learning_rate_batch", "weight_decay", "momentum", "label_smoothing", "mixup",
-               "start", "data_folder", "bad_answers"),
+               "start", "data_folder"),
 }  # fmt: skip
 #: Columns of the case and its conditions.
 CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)

@@ -142,9 +142,7 @@ def _recipes(cases: Sequence[Case]) -> list[Row]:
         for name, nothing in _NUMBERS.items():
             row[name] = None if one.get(name) == nothing else one.get(name)
         row["start"] = starts[one.get("start", NO_FILE)]
-        folder = one.get("data", NO_FILE)
-        row["data_folder"] = folders[folder]
-        row["bad_answers"] = str(one.get("bad_answers", "")) if folder != NO_FILE else ""
+        row["data_folder"] = folders[one.get("data", NO_FILE)]
         made.append(row)
     return made
 

@@ -1,0 +1,221 @@
+"""Weights that a training starts from, and those that it leaves, in safetensors files.
+
+Hugging Face's BERT and ELECTRA are read by their names. Files of a training here have the names and
+layout that all frameworks share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from tasks import TaskError
+
+SUFFIX = ".safetensors"
+#: Dtypes by safetensors' names and numpy's; bfloat16 is the upper half of a float32.
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_METADATA, _OWN = "__metadata__", {"format": "framebench"}
+#: Largest header in bytes, as in Hugging Face's reader.
+_LARGEST_HEADER = 100_000_000
+#: Prefixes of names of an encoder that is part of a larger model.
+_PREFIXES = ("bert.", "electra.", "discriminator.")
+#: Parts of their names and of ours; the first match counts. Parts of layers come first.
+_NAMES = (
+    (r"encoder\.layer\.(\d+)\.attention\.self\.(query|key|value)", r"layers.\1.attention.\2"),
+    (r"encoder\.layer\.(\d+)\.attention\.output\.dense", r"layers.\1.attention.output"),
+    (r"encoder\.layer\.(\d+)\.attention\.output\.LayerNorm", r"layers.\1.attention_norm"),
+    (r"encoder\.layer\.(\d+)\.intermediate\.dense", r"layers.\1.intermediate"),
+    (r"encoder\.layer\.(\d+)\.output\.dense", r"layers.\1.output"),
+    (r"encoder\.layer\.(\d+)\.output\.LayerNorm", r"layers.\1.output_norm"),
+    (r"embeddings\.word_embeddings", "embeddings.token"),
+    (r"embeddings\.position_embeddings", "embeddings.position"),
+    (r"embeddings\.token_type_embeddings", "embeddings.segment"),
+    (r"embeddings\.LayerNorm", "embeddings.norm"),
+    (r"pooler\.dense", "pooler"),
+    (r"cls\.predictions\.transform\.dense", "transform"),
+    (r"cls\.predictions\.transform\.LayerNorm", "transform_norm"),
+    (r"cls\.seq_relationship", "next_sentence"),
+    (r"qa_outputs", "span"),
+)
+#: Last parts of names; older files have TensorFlow's for a normalization.
+_KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+#: The encoder that is fine-tuned, of the two of a pre-trained model.
+_DISCRIMINATOR = "discriminator."
+#: Arrays that a file must have for a model with an encoder. All others belong to a head.
+_BODY = ("embeddings.", "layers.")
+
+Shapes = Mapping[str, Tuple[int, ...]]
+
+
+class Start(NamedTuple):
+    """Initial weights.
+
+    ``weights``: by our names, in the layout that frameworks share. ``notes``: for the record."""
+
+    weights: Dict[str, Any]
+    notes: Dict[str, Any]
+
+
+def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
+    """Overwrite the built model's weights with those in a file; return notes for the record.
+
+    ``path``: the file, or a folder with one whose name begins with ``alike``. Weights that the file
+    lacks stay. Raises :class:`TaskError`."""
+    drawn = {**adapter.weights(), **adapter.statistics()}
+    shapes = {name: array.shape for name, array in drawn.items()}
+    start = read(file_of(path, alike), shapes)
+    adapter.load_weights({**drawn, **start.weights})
+    return start.notes
+
+
+def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
+    """Write weights and running statistics in a form that any framework can start from; return
+    notes for the record. Raises :class:`TaskError` where they cannot be written."""
+    path = os.path.join(folder, name + SUFFIX)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        write(path, {**adapter.weights(), **adapter.statistics()})
+        return {"file": path, "sha256": _sha256(path)}
+    except OSError as error:
+        raise TaskError(f"{error.filename or path}: {error.strerror}") from None
+
+
+def file_of(path: str, alike: str) -> str:
+    """Return ``path``, or the one file of a training in that folder whose name begins with
+    ``alike``. Raises :class:`TaskError` where there is not exactly one."""
+    if not os.path.isdir(path):
+        return path
+    known = sorted(name for name in os.listdir(path) if name.endswith(SUFFIX))
+    files = [name for name in known if name.startswith(alike)]
+    if len(files) == 1:
+        return os.path.join(path, files[0])
+    raise TaskError(
+        f"{path}: has {len(files) or 'no'} files {alike}*{SUFFIX}; allowed: one, which a training "
+        f"with `weights` in this folder leaves (there are: {', '.join(known) or 'none'})"
+    )
+
+
+def read(path: str, shapes: Shapes) -> Start:
+    """Return what the file has of a model with arrays of these ``shapes``, by our names.
+
+    Raises :class:`TaskError` where it is not safetensors, lacks part of the encoder, or has another
+    shape."""
+    try:
+        arrays, is_own = _read_arrays(path)
+        digest = _sha256(path)
+    except OSError as error:
+        raise TaskError(f"{error.filename or path}: {error.strerror}") from None
+    weights: Dict[str, Any] = {}
+    left: List[str] = []
+    for theirs, array in arrays.items():
+        ours = theirs if is_own else our_name(theirs)
+        if ours and ours.startswith(_DISCRIMINATOR) and ours not in shapes:
+            ours = ours[len(_DISCRIMINATOR) :]
+        if ours is None or ours not in shapes:
+            left.append(theirs)
+            continue
+        if not is_own and array.ndim == 2 and not ours.startswith("embeddings."):
+            array = array.T  # theirs is (out, in)
+        if array.shape != tuple(shapes[ours]):
+            raise TaskError(f"{path}: {theirs} is {array.shape}, {ours} is {tuple(shapes[ours])}")
+        weights[ours] = array
+    lacking = [name for name in shapes if name not in weights]
+    _check_lacking(path, lacking, is_own and not _is_fine_tuned(arrays, shapes))
+    notes = {"file": path, "sha256": digest, "taken": len(weights), "drawn": lacking, "left": left}
+    return Start(weights, notes)
+
+
+def our_name(theirs: str) -> Optional[str]:
+    """Return our name of Hugging Face's; None for arrays that no model here has."""
+    if theirs == "cls.predictions.bias":
+        return "decoder_bias"
+    prefix = next((prefix for prefix in _PREFIXES if theirs.startswith(prefix)), "")
+    name, _, kind = theirs[len(prefix) :].rpartition(".")
+    for pattern, ours in _NAMES:
+        match = re.fullmatch(pattern, name)
+        if match and kind in _KINDS:
+            return f"{match.expand(ours)}.{_KINDS[kind]}"
+    return None
+
+
+def _is_fine_tuned(stored: Mapping[str, Any], shapes: Shapes) -> bool:
+    """Return whether a file of ours has pre-trained ELECTRA, and the model is an encoder alone."""
+    theirs, own = (
+        any(name.startswith(_DISCRIMINATOR) for name in some) for some in (stored, shapes)
+    )
+    return theirs and not own
+
+
+def _check_lacking(path: str, lacking: List[str], is_same_model: bool) -> None:
+    """Raise :class:`TaskError` for a file that lacks arrays which are not those of a head."""
+    if is_same_model and lacking:
+        raise TaskError(
+            f"{path}: lacks {lacking[0]}, {len(lacking)} arrays in all: of another model"
+        )
+    body = [name for name in lacking if name.startswith(_BODY)]
+    if body:
+        raise TaskError(
+            f"{path}: lacks {body[0]} and {len(body) - 1} others of the encoder; it must be of "
+            "BERT or ELECTRA with Hugging Face's names"
+        )
+
+
+def write(path: str, arrays: Mapping[str, Any]) -> None:
+    """Write ``arrays`` as float32, with the names and layout that all frameworks share. The file
+    appears when it is complete. Raises OSError."""
+    import numpy as np
+
+    header: Dict[str, Any] = {_METADATA: _OWN}
+    offset = 0
+    for name in sorted(arrays):
+        shape = [int(extent) for extent in arrays[name].shape]
+        size = 4 * int(np.prod(shape))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # arrays are aligned
+    with open(path + ".part", "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name in sorted(arrays):
+            file.write(np.ascontiguousarray(arrays[name], "<f4").tobytes())
+    os.replace(path + ".part", path)
+
+
+def _read_arrays(path: str) -> Tuple[Dict[str, Any], bool]:
+    """Return all arrays of a file as float32, sorted by name, and whether a training here wrote it.
+    Raises :class:`TaskError` where it is not safetensors, and OSError."""
+    import numpy as np
+
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        text = file.read(min(size, _LARGEST_HEADER))
+        try:
+            declared = json.loads(text.decode("utf-8"))
+            is_own = declared.pop(_METADATA, None) == _OWN
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise TaskError(f"{path}: is no file of safetensors: {error}") from None
+        arrays = {}
+        for name in sorted(declared):
+            try:
+                dtype, shape = declared[name]["dtype"], declared[name]["shape"]
+                first, behind = declared[name]["data_offsets"]
+                file.seek(8 + size + first)
+                array = np.frombuffer(file.read(behind - first), _DTYPES[dtype]).reshape(shape)
+            except (KeyError, TypeError, ValueError) as error:
+                raise TaskError(f"{path}: {name} cannot be read: {error!r}") from None
+            if dtype == "BF16":
+                array = (array.astype(np.uint32) << 16).view(np.float32)
+            arrays[name] = array.astype(np.float32)
+    return arrays, is_own
+
+
+def _sha256(path: str) -> str:
+    """Return the SHA-256 (hex) of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
