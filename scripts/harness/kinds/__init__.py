@@ -8,13 +8,12 @@ import importlib.util
 import inspect
 import os
 import sys
+import zlib
 from typing import List, Optional
 
 from harness.kind import Kind
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
-#: Package of the modules in another folder.
-_ELSEWHERE = "kinds_elsewhere"
 
 
 class UnknownKind(Exception):
@@ -61,8 +60,9 @@ def _modules(folder: str) -> List[str]:
 
 def _package(folder: str) -> str:
     """Make the folder a package, so that its modules hide no others."""
-    if _ELSEWHERE not in sys.modules:
-        spec = importlib.machinery.ModuleSpec(_ELSEWHERE, None, is_package=True)
+    name = f"kinds_in_{zlib.crc32(folder.encode()):08x}"
+    if name not in sys.modules:
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [folder]
-        sys.modules[_ELSEWHERE] = importlib.util.module_from_spec(spec)
-    return _ELSEWHERE
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+    return name

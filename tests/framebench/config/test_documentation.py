@@ -15,7 +15,7 @@ from framebench.config.keys import Keys
 from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile
 from framebench.config.suite_axes import MatrixKeys
-from framebench.config.tuned import PublishedFlag, TunedFile, TunedSetting
+from framebench.config.tuned import TunedFile, TunedSetting
 from framebench.tables import legend
 
 from ..settings import CONFIG, ROOT, SUITE
@@ -46,8 +46,7 @@ def nodes(value: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "model",
-    [Configuration, SuiteFile, MatrixKeys, Cluster, TunedFile, TunedSetting, PublishedFlag],
+    "model", [Configuration, SuiteFile, MatrixKeys, Cluster, TunedFile, TunedSetting]
 )
 def test_every_key_has_one_text(model: type[Keys]) -> None:
     rows = documentation.key_tables()[model.__name__]

@@ -11,9 +11,9 @@ from framebench.config.catalog import forward_multiply_adds
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import amounts, estimates, targets
-from framebench.plan.amounts import SampleCounts
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
+from harness.learning.amounts import Amounts
 
 from ...harness.loader import token_folder
 from ..settings import CATALOG, settings
@@ -57,7 +57,7 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
     options = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
     plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **options)
     (case,) = plan.folders
-    assert amounts.of_cases([case], plan.settings, CATALOG) == {case: SampleCounts(TRAIN, HELD_OUT)}
+    assert amounts.of_cases([case], plan.settings, CATALOG) == {case: Amounts(TRAIN, HELD_OUT)}
     operations = 2 * forward_multiply_adds(CATALOG.models["bert_base_squad"], 384)
     work = (2 * 3 * TRAIN + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
     start = estimates.start_of("pytorch", "converge", "none", plan.capacity)
@@ -73,7 +73,7 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
 def test_a_task_that_ships_is_counted_as_it_is(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, model=["digits_resnet"], epochs=10)
     (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert actual == SampleCounts(1437, 360), "of 1,797 digits each fifth is held out"
+    assert actual == Amounts(1437, 360), "of 1,797 digits each fifth is held out"
     longer = plan_of(tmp_path / "longer", model=["digits_resnet"], epochs=1000)
     assert seconds_of(longer) > 2 * seconds_of(plan)
 
@@ -88,9 +88,9 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     options = {"model": ["resnet50_v1.5"], "input": ["data"], "epochs": 3}
     plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **options)
     (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert actual == SampleCounts(80, 12)
+    assert actual == Amounts(80, 12)
     (tmp_path / "images" / "val" / "dog" / "note.txt").touch()
-    amounts.counts_of.cache_clear()
+    amounts.counted.cache_clear()
     with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
         targets.check_data(plan, CATALOG)
     skipping = {"data": str(tmp_path / "images"), "bad_images": "skip"}
@@ -102,7 +102,7 @@ def test_tokens_are_counted_by_the_size_of_their_file(tmp_path: Path) -> None:
     options = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
     plan = plan_of(tmp_path, {"data": str(folder)}, **options)
     (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
-    assert actual == SampleCounts(50, 5)
+    assert actual == Amounts(50, 5)
 
 
 def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path
     config = {"data": str(folder)}
     targets.check_data(plan_of(tmp_path / "good", config, **options), CATALOG)
     (folder / "dev-v1.1.json").unlink()
-    amounts.counts_of.cache_clear()
+    amounts.counted.cache_clear()
     with pytest.raises(ConfigError, match=r"dev-v1\.1\.json: No such file"):
         targets.check_data(plan_of(tmp_path / "bad", config, **options), CATALOG)
 

@@ -17,12 +17,9 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from .. import PROJECT
 from ..files import marked_block
-from .catalog import load_catalog
 from .gpu_environments import PTX_DRIVERS, load
 from .settings import Configuration
 from .suite import SuiteFile
-from .suite_axes import Axes
-from .tuned import PublishedFlag, TunedSetting, load_tuned
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "workflow/schemas/config.schema.yaml": Configuration,
@@ -36,11 +33,8 @@ PAGES = {
     "Cluster": "docs/cluster.md",
     "TunedFile": "docs/frameworks.md",
     "TunedSetting": "docs/frameworks.md",
-    "PublishedFlag": "docs/frameworks.md",
     "gpu_environments": "docs/gpus.md",
     "bounds": "docs/measuring.md",
-    "nvidia": "docs/published-settings.md",
-    "dlperf": "docs/published-settings.md",
 }
 _KEY_TEXTS = PROJECT / "workflow" / "framebench" / "config" / "key_texts.yaml"
 _LINK = re.compile(r"\[([^][]+)\]\([^()]*\)")
@@ -133,34 +127,6 @@ def _gpu_environments() -> str:
     return _markdown(rows)
 
 
-def _published(name: str) -> str:
-    """Return a Markdown table of the settings and flags of a file of published settings."""
-    catalog = load_catalog(PROJECT)
-    file = load_tuned(catalog, name)
-    rows = [("framework", "cases", "theirs", "here", "source")]
-    for framework, about in catalog.frameworks.items():
-        for entry in file.settings_and_flags(framework):
-            link = f"[{entry.source.rpartition('/')[-1]}]({entry.source})"
-            cases = _values(entry.cases.given) if entry.cases else ""
-            rows.append((about["title"], cases, *_counterparts(entry), link))
-    return _markdown(rows)
-
-
-def _counterparts(flag: TunedSetting | PublishedFlag) -> tuple[str, str]:
-    """Return what a published benchmark sets, and what stands for it here."""
-    if isinstance(flag, TunedSetting):
-        compiled = f" under `{flag.compiler}`" if flag.compiler else ""
-        named = " ".join(f"{name}={value}" for name, value in flag.variables.items())
-        return f"`{named}`", f"the variant{compiled}: {flag.effect}"
-    if flag.axes:
-        return f"`{flag.flag}`", f"`{_values(flag.axes.given)}`"
-    return f"`{flag.flag}`", flag.always or f"none: {flag.lacking}"
-
-
-def _values(axes: Axes) -> str:
-    return "; ".join(f"{axis}: {', '.join(map(str, some))}" for axis, some in axes.items())
-
-
 def _markdown(rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; the first row is its header."""
     header, *others = rows
@@ -171,8 +137,6 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
 _TABLES: Mapping[str, Callable[[], str]] = {
     "bounds": _bounds,
     "gpu_environments": _gpu_environments,
-    "nvidia": lambda: _published("tuned_nvidia"),
-    "dlperf": lambda: _published("tuned_dlperf"),
 }
 
 if __name__ == "__main__":

@@ -1,22 +1,19 @@
 """Benchmarks of a suite other than steps, with the values of their parameters.
 
-The harness reads a benchmark's declaration from its module. The driver asks it in another process,
-so that it imports no harness code.
+A benchmark's declaration is its module in the harness, or in the user's folder.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+import harness.kinds
 from core.axes import MODES as MODES
+from harness.kind import Kind, ParameterError
 
-from ..files import children
 from .catalog import Catalog
 from .validation import NotAllowed, NotAmong, show
 
@@ -100,27 +97,48 @@ def measurement(
     models = (catalog.models[model] for model in chosen.get("model", ()))
     if kind == CONVERGE and folders.data and any(model.get("reads_files") for model in models):
         texts.setdefault("data", [str(folders.data)])
-    about = _asked(kind, texts, catalog.root, folders.kinds)
-    if "known" in about:
-        raise NotAmong(kind, [name for name in about["known"] if name not in OTHERWISE])
-    for fault in about["faults"]:
-        raise NotAllowed(fault["allowed"], fault["found"], fault["key"])
+    declared = _declaration(kind, folders.kinds)
+    try:
+        parameters = declared.read_parameters(texts)
+    except ParameterError as error:
+        names = [parameter.name for parameter in declared.parameters]
+        allowed = error.allowed if error.name in names else _listed(declared, names)
+        raise NotAllowed(allowed, error.found, error.name) from None
     for axis in chosen:
-        if axis not in about["axes"]:
-            allowed = ", ".join([*about["axes"], *about["parameters"]])
-            raise NotAllowed(allowed, f"an axis that {kind} does not have", axis)
-    axes = {axis: {**usual, **chosen}.get(axis, []) for axis in about["axes"]}
+        if axis not in declared.all_axes:
+            found = f"an axis that {kind} does not have"
+            raise NotAllowed(_listed(declared, parameters), found, axis)
+    axes = {axis: {**usual, **chosen}.get(axis, []) for axis in declared.all_axes}
     for axis, values in axes.items():
         if not values or not isinstance(values, list) or "max" in values:
             allowed = "a list of values, as the suite's axes have none for this"
             raise NotAllowed(allowed, "nothing", axis)
+    if not all(
+        isinstance(value, str | int | float) for some in parameters.values() for value in some
+    ):
+        raise NotAllowed("parameters whose values are texts and numbers", show(parameters))
+    values_of = {name: tuple(dict.fromkeys(some)) for name, some in parameters.items()}
+    return Measurement(kind, axes, declared.counts_steps, values_of, frozenset(texts))
+
+
+def _listed(declared: Kind, parameters: Iterable[str]) -> str:
+    return ", ".join([*declared.all_axes, *parameters])
+
+
+def _declaration(kind: str, folder: Path | None) -> Kind:
+    """Return the declaration of a benchmark. Raises NotAllowed if there is none, or if the module
+    of a user's own cannot be imported."""
+    where = str(folder) if folder else None
     try:
-        parameters = {
-            name: tuple(dict.fromkeys(values)) for name, values in about["parameters"].items()
-        }
-    except TypeError as error:
-        raise NotAllowed("parameters whose values are texts and numbers", str(error)) from None
-    return Measurement(kind, axes, about["counts_steps"], parameters, frozenset(texts))
+        declared = harness.kinds.load(kind, where)
+        _listed(declared, [parameter.name for parameter in declared.parameters])
+        return declared
+    except harness.kinds.UnknownKind:
+        names = harness.kinds.names(where)
+        raise NotAmong(kind, [name for name in names if name not in OTHERWISE]) from None
+    except (Exception, SystemExit) as error:
+        found = " ".join(f"{kind} of {folder}: {type(error).__name__}: {error}".split())
+        raise NotAllowed("a kind whose module can be imported", found) from None
 
 
 def _texts(name: str, written: Any, results: Path) -> list[str]:
@@ -131,25 +149,3 @@ def _texts(name: str, written: Any, results: Path) -> list[str]:
         raise NotAllowed(allowed, show(written), name)
     texts = (str(value).lower() if isinstance(value, bool) else str(value) for value in values)
     return [text.replace(RESULTS, str(results)) for text in texts]
-
-
-def _asked(
-    kind: str, texts: Mapping[str, list[str]], root: Path, folder: Path | None
-) -> dict[str, Any]:
-    answer = _answer if folder else _answer_of_harness
-    try:
-        declared: dict[str, Any] = json.loads(answer(json.dumps({kind: texts}), root, folder))[kind]
-    except (children.NoAnswer, ValueError, RecursionError) as error:
-        where = f" of {folder}" if folder else ""
-        raise NotAllowed("a kind whose module can be read", f"{kind}{where}: {error}") from None
-    return declared
-
-
-def _answer(question: str, root: Path, folder: Path | None) -> str:
-    """Return the JSON answer of the harness. Raises :class:`children.NoAnswer`."""
-    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py"), "kinds"]
-    return children.ask([*command, str(folder)] if folder else command, question)
-
-
-#: Cached, because the harness does not change during a call; a user's folder may.
-_answer_of_harness = cache(_answer)

@@ -1,30 +1,24 @@
 """A user's own model that replaces all models of a suite: a Python file, a name in a model library
 or a folder with a ``config.json``.
 
-The harness describes it in another process. The file is parsed, not run.
+The harness describes it. The file is parsed, not run.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from harness.request import own_model as own_model_declaration
 from pydantic import ValidationInfo
 
-from ..files import children
 from .catalog import Catalog
 from .keys import read_as
 from .validation import NotAllowed
 
 #: Scale of its verification, which compares it with its own float64 run only.
 SCALE = "own float64 run"
-_ALLOWED = (
-    "the path of a Python file, torchvision:NAME, timm:NAME, transformers:NAME, keras:NAME, or a "
-    "folder with config.json"
-)
 
 
 @dataclass(frozen=True)
@@ -59,19 +53,15 @@ def own_model(source: Any, catalog: Catalog) -> OwnModel:
     Raises :class:`NotAllowed` for an invalid model, or the name of a project's model.
     """
     if not isinstance(source, str) or not source or {*source} & {*"{}"}:
-        raise NotAllowed(f"{_ALLOWED}, without {{ and }}")
+        raise NotAllowed(f"{own_model_declaration.ALLOWED}, without {{ and }}")
     if source in catalog.models:
         raise NotAllowed(
             f"a model of your own; for one of the project's: models={source}", repr(source)
         )
-    command = [sys.executable, str(catalog.root / "scripts" / "harness" / "describe.py"), "model"]
     try:
-        about: dict[str, Any] = json.loads(children.ask([*command, source]))
-    except (children.NoAnswer, ValueError) as error:
-        raise NotAllowed(_ALLOWED, f"{source!r}: {error}") from None
-    if "found" in about:
-        raise NotAllowed(about["allowed"], about["found"])
-    return OwnModel(source, about)
+        return OwnModel(source, own_model_declaration.model_config(source))
+    except own_model_declaration.NotAModel as error:
+        raise NotAllowed(error.allowed, error.found) from None
 
 
 def _described(source: Any, info: ValidationInfo[Catalog]) -> OwnModel:

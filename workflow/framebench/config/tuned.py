@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from core.case import Case
-from pydantic import model_validator
 
 from .catalog import Catalog
 from .keys import (
@@ -56,40 +55,16 @@ class TunedSetting(Keys):
     source: _Address
 
 
-class PublishedFlag(Keys):
-    """Flag of a published benchmark that no environment variable sets."""
-
-    flag: Text
-    cases: AxesKeys | None = None
-    axes: AxesKeys | None = None
-    always: Text | None = None
-    lacking: Text | None = None
-    source: _Address
-
-    @model_validator(mode="after")
-    def _one_counterpart(self) -> Self:
-        given = [key for key in ("axes", "always", "lacking") if getattr(self, key)]
-        if len(given) != 1:
-            found = ", ".join(given) or "none"
-            raise NotAllowed("one of axes, always and lacking", found, self.flag)
-        return self
-
-
 class TunedFile(Keys):
     """Settings by framework. ``all``: settings of every framework."""
 
     published: Text | None = None
     all: list[TunedSetting] = default([])
     frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
-    flags: dict[FrameworkName, list[PublishedFlag]] = default({})
 
     def settings(self, framework: str) -> list[TunedSetting]:
         """Return the settings of a framework, the more general ones first."""
         return [*self.all, *self.frameworks.get(framework, ())]
-
-    def settings_and_flags(self, framework: str) -> Sequence[TunedSetting | PublishedFlag]:
-        """Return all that the file has of a framework."""
-        return [*self.settings(framework), *self.flags.get(framework, ())]
 
     def misfit(self, case: Case, accelerator: str) -> str:
         """Return why a case cannot have published settings; "" if it can, or if these are none."""
@@ -97,9 +72,9 @@ class TunedFile(Keys):
             return ""
         if accelerator == "cpu":
             return f"the settings of {self.published} are for GPUs"
-        if any(applies(entry.cases, case) for entry in self.settings_and_flags(case.framework)):
+        if any(applies(entry.cases, case) for entry in self.settings(case.framework)):
             return ""
-        return f"{self.published} has no {case.model} in {case.framework} with these axes"
+        return f"{self.published} sets no variables for this {case.model} in {case.framework}"
 
 
 #: Files by their names, without ``.yaml``.

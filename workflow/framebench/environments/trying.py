@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core import bounded, programs
 
-_DESCRIBE = str(Path(__file__).parents[3] / "scripts" / "harness" / "describe.py")
+_PROGRAM = str(Path(__file__).parents[3] / "scripts" / "harness" / "try_imports.py")
 #: Seconds for the imports of a framework from a cold disk.
 _SECONDS = 300
 #: Top-level modules of packages that nobody imports.
@@ -21,7 +21,7 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
     """Return which modules of ``packages`` cannot be imported in a venv, and why; "" if all can.
     ``folder``: the venv; ``packages``: pip's names."""
     python, names = str(folder / "bin" / "python"), modules(folder, packages)
-    return _json_of([python, _DESCRIBE, "try_imports", *names]).get("found", "")
+    return _json_of([python, _PROGRAM, *names]).get("found", "")
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:

@@ -1,34 +1,25 @@
-"""Sample counts of the trainings of a plan. The harness counts them in its own process, so that the
-driver imports no harness code."""
+"""Sample counts of the trainings of a plan."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.case import Case
 from core.inputs import READING
+from harness.learning.amounts import Amounts, amounts
+from harness.samples.folder import BadData
+from tasks import TaskError
 
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.settings import Settings
-from ..files import children
 
-#: Time limit in seconds for counting the samples of all trainings; ImageNet has 1.3 million files.
-LONGEST_COUNT = 600.0
 #: Value of the benchmark's parameter ``data`` without a folder.
 _NO_FOLDER = "none"
-
-
-class SampleCounts(NamedTuple):
-    """Numbers of samples of an epoch and of the held-out set."""
-
-    train: int
-    held_out: int
 
 
 class Wrong(NamedTuple):
@@ -39,15 +30,13 @@ class Wrong(NamedTuple):
 
 def of_cases(
     cases: Iterable[Case], settings: Settings, catalog: Catalog
-) -> Mapping[Case, SampleCounts | Wrong]:
+) -> Mapping[Case, Amounts | Wrong]:
     """Return the sample counts of the cases that train to a target.
 
     Cases are missing whose folder is not visible on this machine.
     """
     asked = {case: _asked(case, settings, catalog) for case in cases if case.mode == CONVERGE}
-    texts = tuple(dict.fromkeys(asked.values()))
-    counted = dict(zip(texts, counts_of(texts, catalog.root), strict=True))
-    return {case: found for case, text in asked.items() if (found := counted[text])}
+    return {case: count for case, entry in asked.items() if (count := counted(*entry))}
 
 
 def folder_of(case: Case, settings: Settings) -> Path | None:
@@ -58,32 +47,23 @@ def folder_of(case: Case, settings: Settings) -> Path | None:
     return None if named == _NO_FOLDER else Path(named)
 
 
-def _asked(case: Case, settings: Settings, catalog: Catalog) -> str:
+def _asked(
+    case: Case, settings: Settings, catalog: Catalog
+) -> tuple[str, str, int | None, str | None]:
+    """Return model config as JSON, input, sequence length and folder."""
     folder = folder_of(case, settings)
-    asked: dict[str, Any] = {
-        "model_config": catalog.models[case.model],
-        "input": case.input,
-        "sequence_length": case.sequence_length,
-        "folder": str(folder) if folder and folder.is_dir() else None,
-    }
-    return json.dumps(asked, sort_keys=True)
+    there = str(folder) if folder and folder.is_dir() else None
+    model_config = json.dumps(catalog.models[case.model], sort_keys=True)
+    return model_config, case.input, case.sequence_length, there
 
 
 @cache
-def counts_of(texts: tuple[str, ...], root: Path) -> list[SampleCounts | Wrong | None]:
-    """Return the numbers of samples in each data set, counted by the harness: its fault if it
-    cannot be counted, None if it does not exist."""
-    if not texts:
-        return []
-    command = [sys.executable, str(root / "scripts" / "harness" / "describe.py"), "data"]
+def counted(
+    model_config: str, source: str, length: int | None, folder: str | None
+) -> Amounts | Wrong | None:
+    """Return the numbers of samples in a data set: its fault if it cannot be counted, None if it
+    does not exist."""
     try:
-        counted = children.ask(command, f"[{','.join(texts)}]", LONGEST_COUNT)
-    except children.NoAnswer as error:
-        return [Wrong(f"its samples cannot be counted: {error}") for _ in texts]
-    return [_read(load) for load in json.loads(counted)]
-
-
-def _read(answer: dict[str, Any] | None) -> SampleCounts | Wrong | None:
-    if answer is None:
-        return None
-    return Wrong(answer["wrong"]) if "wrong" in answer else SampleCounts(**answer)
+        return amounts(json.loads(model_config), source, length, folder)
+    except (TaskError, BadData, OSError) as error:
+        return Wrong(str(error))

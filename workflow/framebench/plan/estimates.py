@@ -9,6 +9,7 @@ from collections import defaultdict
 from core import precisions
 from core.case import NONE, Case
 from core.framework_keys import START_SECONDS
+from harness.learning.amounts import Amounts
 
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog, forward_multiply_adds, framework_declaration
@@ -17,7 +18,7 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..records.run import Run
 from . import amounts, batch_searches, repeats
-from .amounts import SampleCounts, Wrong
+from .amounts import Wrong
 
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
 #: ResNet-50, 390 images/s.
@@ -187,7 +188,7 @@ def _estimate(
     steps: int,
     capacity: Capacity,
     catalog: Catalog,
-    learned: SampleCounts | Wrong | None = None,
+    learned: Amounts | Wrong | None = None,
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
     is_text = case.sequence_length is not None
@@ -196,7 +197,7 @@ def _estimate(
         start += _parameters(case, catalog) * BUILD_PARAMETER * slowness(capacity)
         return start + of_steps(case, steps, capacity, catalog)
     start += MEASURING_SECONDS * slowness(capacity)
-    if not isinstance(learned, SampleCounts):
+    if not isinstance(learned, Amounts):
         return start
     parameters = dict(case.parameters)
     epochs, each = int(parameters["epochs"]), int(parameters["epoch_steps"])

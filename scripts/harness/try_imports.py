@@ -1,0 +1,44 @@
+"""Import modules in this environment: ``python scripts/harness/try_imports.py MODULE ..``.
+
+The answer is JSON on standard output, apart from all that imported modules print, which goes to
+standard error: {}, or ``{"found": what failed, and why}``.
+"""
+
+import importlib
+import json
+import os
+import sys
+from typing import List
+
+# As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
+_HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [os.path.dirname(_HERE)] + [
+    entry for entry in sys.path if os.path.realpath(entry) != _HERE
+]
+#: Libraries of a GPU's driver, which may be missing on machines that only build environments.
+_OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
+
+
+def failures(names: List[str]) -> List[str]:
+    """Return which modules cannot be imported, with the errors."""
+    from harness import hooks
+
+    failed = []
+    hooks.install()
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except (Exception, SystemExit) as error:
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+            if not any(library in message for library in _OF_DRIVER):
+                failed.append(f"import {name}: {message}")
+    return failed
+
+
+if __name__ == "__main__":
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    failed = failures(sys.argv[1:])
+    json.dump({"found": "; ".join(failed)} if failed else {}, answer)
+    answer.close()
+    os._exit(0)  # some frameworks take seconds to end, or crash when they do
