@@ -159,7 +159,7 @@ _OPTIONAL = (
         default=parallelism.DATA,
         applies_to=(TRAIN,),
         values="[how devices share a training step](#parallelism) of a transformer: `data`, "
-        "`fsdp`, `tensor`, `pipeline`, `interleaved`, or a product with group sizes such as "
+        "`fsdp`, `tensor`, `pipeline`, or a product with group sizes such as "
         "`fsdp2xtensor2`",
         words=str,
         pattern=parallelism.PATTERN,

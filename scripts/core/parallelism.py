@@ -9,7 +9,6 @@ of each group. The product of the sizes is the number of devices: ``fsdp2xtensor
 - ``tensor``: the devices of a group compute the same samples, each a shard of every layer.
 - ``pipeline``: each device computes some of the layers for the same samples; micro-batches pass
   through them in the order 1F1B.
-- ``interleaved``: a pipeline with several groups of layers on each device: interleaved 1F1B.
 
 Devices that compute the same samples are a replica of the model.
 """
@@ -21,14 +20,14 @@ from functools import lru_cache
 from typing import Dict, NamedTuple
 
 DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
-PIPELINE, INTERLEAVED = "pipeline", "interleaved"
+PIPELINE = "pipeline"
 #: Names from the outermost to the innermost group: ranks of a tensor group follow each other.
-NAMES = (PIPELINE, INTERLEAVED, DATA, FSDP, TENSOR)
+NAMES = (PIPELINE, DATA, FSDP, TENSOR)
 
 #: Batches that a reference averages over at least, of replicas or micro-steps.
 FEWEST_PARTS = 2
 
-_LISTED = (DATA, FSDP, TENSOR, PIPELINE, INTERLEAVED)
+_LISTED = (DATA, FSDP, TENSOR, PIPELINE)
 ALLOWED = f"{', '.join(_LISTED)}, or a product with the size of each group, such as fsdp2xtensor2"
 _NAME = f"(?:{'|'.join(_LISTED)})"
 #: Regular expression of a parallelism, for schemas; it does not exclude a repeated name.
@@ -40,15 +39,9 @@ class Layout(NamedTuple):
     """Size of each group; 1 for an unused parallelism."""
 
     pipeline: int = 1
-    interleaved: int = 1
     data: int = 1
     fsdp: int = 1
     tensor: int = 1
-
-    @property
-    def stages(self) -> int:
-        """Number of devices that each compute some of the layers, interleaved or not."""
-        return self.pipeline * self.interleaved
 
     @property
     def replicas(self) -> int:
@@ -58,7 +51,7 @@ class Layout(NamedTuple):
     @property
     def devices(self) -> int:
         """Number of devices in all groups together."""
-        return self.stages * self.replicas * self.tensor
+        return self.pipeline * self.replicas * self.tensor
 
     def replica(self, rank: int) -> int:
         """Return the number of the replica that ``rank`` belongs to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Dict
+from typing import Dict, List, Sequence
 
 from harness.adapter import Capability
 
@@ -31,3 +31,20 @@ class Sharded(Capability):
 
         The step may be run, or read from its program. Called in all ranks, after the timed
         region."""
+
+
+def heads_by_rank(extent: int, heads: Sequence[int], ranks: int) -> List[int]:
+    """Return an order of the ``extent`` rows or columns of projections that stand side by side, in
+    which each rank's heads of all projections are adjacent. ``heads``: number of heads of each."""
+    size, start = extent // sum(heads), 0
+    starts, shares = [], []
+    for count in heads:
+        starts.append(start)
+        shares.append(count * size // ranks)
+        start += count * size
+    return [
+        start + rank * share + position
+        for rank in range(ranks)
+        for start, share in zip(starts, shares)
+        for position in range(share)
+    ]

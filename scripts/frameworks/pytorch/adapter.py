@@ -94,7 +94,7 @@ class PyTorchAdapter(
             data_parallel.join(self._device, self.rank_context) if several else None
         )
         self._sharding: Any = None
-        self._in_stages = self.case.layout.stages > 1
+        self._in_stages = self.case.layout.pipeline > 1
         if self.case.parallelism != DATA:
             self._sharding = self._shared_out()
 

@@ -46,7 +46,6 @@ class Framework:
     native_compiler: Optional[str]
     precisions: List[str]
     parallelism: List[str]
-    no_stages: str
     """Reason why its devices cannot each compute some of the layers; "" if they can."""
     optimizers: List[str]
 
@@ -81,7 +80,6 @@ def read_framework(folder: str) -> Framework:
         native_compiler=declared["native_compiler"],
         precisions=declared["precisions"],
         parallelism=[DATA, *declared["parallelism"]],
-        no_stages=declared["no_stages"],
         optimizers=[*optimizers.COMMON, *declared["optimizers"]],
     )
 
@@ -280,7 +278,5 @@ def _cannot_share(framework: Framework, case: Case, model_config: Dict[str, Any]
     form = form_of(case.parallelism)
     if form not in framework.parallelism:
         known = ", ".join(framework.parallelism)
-        reason = f"{framework.name} has no parallelism {form} here (it has: {known})"
-        in_stages = case.layout.stages > 1 and framework.no_stages
-        return f"{reason}: {framework.no_stages}" if in_stages else reason
+        return f"{framework.name} has no parallelism {form} here (it has: {known})"
     return None

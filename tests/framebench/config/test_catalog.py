@@ -56,7 +56,6 @@ def cases(root: Path, **axes: Any) -> list[Case]:
             "key compilers is missing",
         ),
         ({**DECLARATION, "compilers": 5}, "compilers: found 5; allowed: a list of names"),
-        ({**DECLARATION, "capability": {"amp": 8.0}}, "allowed: compute capabilities by precision"),
     ],
 )
 def test_what_is_no_declaration_is_refused(tmp_path: Path, declaration: Any, expected: str) -> None:

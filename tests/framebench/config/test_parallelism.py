@@ -52,7 +52,7 @@ def test_a_product_is_of_so_many_devices(tmp_path: Path) -> None:
 
 
 def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) -> None:
-    ways = ["data", "pipeline", "interleaved", "data2xpipeline2"]
+    ways = ["data", "pipeline", "data2xpipeline2"]
     devices = {"devices_per_node": [1, 4], "parallelism": ways}
     plan = plan_of(tmp_path, accumulation=[8], **devices)
     actual = {(c.devices, c.parallelism): (c.replicas, c.batch_total) for c in plan.folders}
@@ -60,7 +60,6 @@ def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) ->
         (1, "data"): (1, 4 * 8),
         (4, "data"): (4, 4 * 8 * 4),
         (4, "pipeline"): (1, 4 * 8),
-        (4, "interleaved"): (1, 4 * 8),
         (4, "data2xpipeline2"): (2, 4 * 8 * 2),
     }
 
@@ -105,7 +104,7 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
         return run(throughput, parallelism=parallelism, **size)
 
     runs = [on(1, 8, "data", 100.0), on(2, 8, "fsdp", 150.0), on(2, 8, "tensor", 120.0)]
-    runs += [on(4, 8, "interleaved", 310.0), on(4, 8, "data2xpipeline2", 330.0)]
+    runs += [on(4, 8, "pipeline", 310.0), on(4, 8, "data2xpipeline2", 330.0)]
     tables = build(runs)
     weak, strong = tables["weak_scaling"], tables["strong_scaling"]
     assert row(weak, devices=2)["parallelism"] == "fsdp"
@@ -113,7 +112,7 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
     assert row(strong, devices=2)["parallelism"] == "tensor"
     assert row(strong, devices=2)["speedup"] == 1.2
     assert row(strong, devices=2)["total_batch"] == 8
-    assert row(strong, devices=4)["parallelism"] == "interleaved"
+    assert row(strong, devices=4)["parallelism"] == "pipeline"
     assert row(strong, devices=4)["speedup"] == 3.1
     assert set(strong["total_batch"]) == {8}  # two replicas have no baseline here
     assert "data2xpipeline2" not in {*weak["parallelism"], *strong["parallelism"]}
@@ -137,10 +136,10 @@ def test_it_takes_a_verification_of_its_own(tmp_path: Path) -> None:
 
 def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
-    ways = ["data", "tensor", "fsdp4xtensor2", "interleaved"]
+    ways = ["data", "tensor", "fsdp4xtensor2", "pipeline"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
     named = verify.names(plan, catalog, verify.full_size(plan, catalog))
-    by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "interleaved")]
+    by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "pipeline")]
     for dropout in (False, True):
         several = [
             (verification.case.devices, verification.case.parallelism)

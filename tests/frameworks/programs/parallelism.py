@@ -178,11 +178,9 @@ def refuse(model_config, chain):
     attempt(model_config, "tensor", hyper={"intermediate": 65})
     attempt(model_config, "fsdp", compiler="inductor")
     attempt(model_config, "pipeline", hyper={"layers": 1})
-    attempt(model_config, "interleaved", steps=5)
     attempt(chain, "pipeline")
     pipeline = modules[-1]
-    reasons.append(raised(Unsupported, lambda: pipeline.require_schedule(4, False, 3)))
-    spans = [pipeline.spans_of(*asked) for asked in ((12, 4, 4), (7, 4, 4), (2, 4, 2))]
+    spans = [pipeline.spans_of(*asked) for asked in ((12, 4), (7, 4))]
     return {"reasons": reasons, "spans": [[len(entry) for entry in span] for span in spans]}
 
 
@@ -201,4 +199,4 @@ def refuse_by_jax(model_config):
                 lambda asked=asked: sharded.require_multiples(definition, *asked, 2),
             )
         )
-    return {"reasons": reasons, "order": sharded.by_rank(16, (4, 2, 2), 2).tolist()}
+    return {"reasons": reasons}

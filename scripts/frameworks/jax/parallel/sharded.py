@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from core.parallelism import DATA, FSDP, TENSOR, Layout
 from harness.adapter import ExecutedMatmul, Unsupported
+from harness.sharded import heads_by_rank
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -142,7 +143,7 @@ class Sharding(Arrangement):
             match = _PROJECTION.search(name)
             kinds = self._heads.get(match.group(1), ()) if match else ()
             if self.ranks > 1 and len(kinds) > 1:
-                yield name, by_rank(array.shape[-1], kinds, self.ranks)
+                yield name, np.array(heads_by_rank(array.shape[-1], kinds, self.ranks))
 
     def own(self, tree: Any) -> Any:
         """Place arrays that are replicated in every rank."""
@@ -262,13 +263,3 @@ def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
     if primitive.name != "sharding_constraint":
         return True
     return REPLICAS in parameters["sharding"].spec
-
-
-def by_rank(columns: int, heads: Sequence[int], ranks: int) -> np.ndarray:
-    """Return an order of ``columns`` in which each rank's heads of all projections are adjacent.
-
-    ``heads``: number of heads of each projection; the projections stand side by side."""
-    size = columns // sum(heads)
-    ends = np.cumsum([count * size for count in heads])[:-1]
-    parts = [np.split(part, ranks) for part in np.split(np.arange(columns), ends)]
-    return np.concatenate([part[rank] for rank in range(ranks) for part in parts])

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import torch
 from core.parallelism import Layout
 from harness.adapter import Unsupported
-from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
+from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND, heads_by_rank
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -279,7 +279,7 @@ def share_layers(
             stacked = definition.share_heads(layer, ranks)
             for name, heads in stacked.items():
                 for kind, parameter in layer.get_submodule(name).named_parameters():
-                    order = _by_rank(parameter.shape[0], heads, ranks)
+                    order = torch.tensor(heads_by_rank(parameter.shape[0], heads, ranks))
                     orders[f"{place}.{number}.{name}.{kind}"] = order
                     with torch.no_grad():
                         parameter.copy_(parameter[order])
@@ -314,7 +314,8 @@ def _plan(layer: nn.Module, definition: Any) -> Dict[str, ParallelStyle]:
         name: SequenceParallel(sequence_dim=SEQUENCE, use_local_output=True)
         for name in definition.NORMS
     }
-    columns = [name for name in definition.COLUMNS if _has(layer, name)]
+    known = dict(layer.named_modules())  # some feed-forward layers have no gate
+    columns = [name for name in definition.COLUMNS if name in known]
     modules = Counter(name.rpartition(".")[0] for name in columns)
     for name in columns:
         module = name.rpartition(".")[0]
@@ -324,18 +325,3 @@ def _plan(layer: nn.Module, definition: Any) -> Dict[str, ParallelStyle]:
     for name in definition.ROWS:
         plan[name] = RowwiseParallel(output_layouts=Shard(SEQUENCE))
     return plan
-
-
-def _has(layer: nn.Module, name: str) -> bool:
-    module, _, last = name.rpartition(".")
-    return getattr(layer.get_submodule(module), last) is not None
-
-
-def _by_rank(rows: int, heads: Sequence[int], ranks: int) -> Tensor:
-    """Return an order of ``rows`` in which each rank's heads of all projections are adjacent.
-
-    ``heads``: number of heads of each projection; the projections stand below each other."""
-    size = rows // sum(heads)
-    numbers = torch.arange(rows).split([count * size for count in heads])
-    parts: Tuple[Tuple[Tensor, ...], ...] = tuple(part.chunk(ranks) for part in numbers)
-    return torch.cat([part[rank] for rank in range(ranks) for part in parts])

@@ -65,7 +65,7 @@ def check_collectives(
         "gathers of parameters": layout.fsdp > 1 and not gathers,
         "sums of gradients": (layout.fsdp > 1 or layout.data > 1) and not sums + reduces,
         "sums of a layer's parts": layout.tensor > 1 and not reduces + sums,
-        "messages between stages": layout.stages > 1 and not sends,
+        "messages between stages": layout.pipeline > 1 and not sends,
     }
     for name, is_missing in missing.items():
         if is_missing:
