@@ -1,4 +1,4 @@
-"""Reading of files of users or earlier runs: regular files only, of bounded size."""
+"""Reading of files of users or earlier runs, of bounded size."""
 
 from __future__ import annotations
 
@@ -6,37 +6,28 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, TextIO, Tuple
+from typing import Any, Dict, List, Tuple
 
 #: Default size limit in bytes; a record of 1,000 steps on 512 ranks has 20 MiB.
 LARGEST_FILE = 128 * 2**20
 
 
-class UnfitFile(OSError):
-    """File that is not regular, or exceeds a limit; the message lacks the path."""
-
-    def __init__(self, path: str | Path, message: str) -> None:
-        super().__init__(errno.EINVAL, message, str(path))
-
-    def __str__(self) -> str:
-        return str(self.strerror)
-
-
 def read_bytes(path: str | Path, largest: int | None = None) -> bytes:
-    """Return the content of a regular file of at most ``largest`` bytes (default: LARGEST_FILE).
-    Raises OSError if it cannot be read, :class:`UnfitFile` for any other file."""
+    """Return the content of a file of at most ``largest`` bytes (default: LARGEST_FILE). Raises
+    OSError if it is larger or cannot be read."""
     largest = LARGEST_FILE if largest is None else largest
-    with open_to_read(path) as file:
+    with open(path, "rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:
-        raise UnfitFile(path, f"has more than {largest} bytes; allowed: at most {largest}")
+        allowed = f"has more than {largest} bytes; allowed: at most {largest}"
+        raise OSError(errno.EFBIG, allowed, str(path))
     return content
 
 
 def read_end(path: str | Path, most: int) -> str:
     """Return the last ``most`` bytes of a file of any size as text; invalid bytes are replaced.
     Raises OSError if it cannot be read."""
-    with open_to_read(path) as file:
+    with open(path, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - most))
         return file.read(most).decode("utf-8", "replace")
 
@@ -68,22 +59,3 @@ def read_json(path: str | Path) -> Any:
         return json.loads(content, object_pairs_hook=unique_keys)
     except RecursionError:
         raise ValueError("is nested too deeply") from None
-
-
-def open_to_read(path: str | Path) -> BinaryIO:
-    """Open a regular file of any size. Raises as :func:`read_bytes`."""
-    _require_regular(path)
-    return open(path, "rb")
-
-
-def open_to_append(path: str | Path) -> TextIO:
-    """Open a regular file for appending, creating it if missing; line ends are kept.
-    Raises as :func:`read_bytes`."""
-    _require_regular(path)
-    return open(path, "a", newline="", encoding="utf-8")
-
-
-def _require_regular(path: str | Path) -> None:
-    """Raise :class:`UnfitFile` for a folder, FIFO, device or socket, which would be waited for."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise UnfitFile(path, "is no regular file; allowed: a regular file")

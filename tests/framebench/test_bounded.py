@@ -1,28 +1,14 @@
-"""Files that are not regular, or too large, are refused instead of waited for."""
+"""Files are read up to a size, with any line ends."""
 
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from core import bounded
-from framebench.files import json_files, locks
-
-
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def listening(path: Path) -> None:
-    here = os.getcwd()
-    os.chdir(path.parent)  # the name of a socket has at most 107 bytes
-    try:
-        socket.socket(socket.AF_UNIX).bind(path.name)
-    finally:
-        os.chdir(here)
+from framebench.files import json_files
 
 
 def large(path: Path) -> None:
@@ -30,37 +16,12 @@ def large(path: Path) -> None:
     os.truncate(path, 3 * 2**30)  # takes no room on the disk
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (fifo, "no regular file"),
-        (listening, "no regular file"),
-        (Path.mkdir, "no regular file"),
-        (lambda path: path.symlink_to("/dev/zero"), "no regular file"),
-        (large, "has more than"),
-    ],
-    ids=["fifo", "socket", "folder", "endless device", "too large"],
-)
-def test_what_is_no_regular_file_of_bounded_size_is_refused(
-    tmp_path: Path, make: Callable[[Path], None], said: str
-) -> None:
-    path = tmp_path / "x"
-    make(path)
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    large(tmp_path / "x")
     for read in (bounded.read_bytes, bounded.read_text):
-        with pytest.raises(bounded.UnfitFile, match=said) as refused:
-            read(path)
-        assert refused.value.filename == str(path)
-
-
-@pytest.mark.parametrize("make", [fifo, listening, Path.mkdir])
-def test_nothing_is_appended_to_what_is_no_regular_file(
-    tmp_path: Path, make: Callable[[Path], None]
-) -> None:
-    make(tmp_path / "x")
-    with pytest.raises(bounded.UnfitFile):
-        bounded.open_to_append(tmp_path / "x")
-    with pytest.raises(locks.LockError, match="regular file"):
-        locks.take(tmp_path / "x", "do something else")
+        with pytest.raises(OSError, match="has more than") as refused:
+            read(tmp_path / "x")
+        assert refused.value.filename == str(tmp_path / "x")
 
 
 def test_a_file_of_the_kernel_is_read_though_it_has_no_size() -> None:

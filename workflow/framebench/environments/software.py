@@ -8,12 +8,10 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core import bounded
 from core.gpus import Gpu
 
 from ..config import provided, values
@@ -123,7 +121,7 @@ def _digest(path: Path) -> str:
     (SIF), or time and size (SquashFS), the end has the tables of all files. Reading the whole file
     would take half a minute whenever Snakemake starts.
     """
-    with closing(bounded.open_to_read(path)) as file:
+    with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         digest = hashlib.sha256(str(size).encode())
         digest.update(file.read(_MIB))

@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import IO, TextIO
 
-from core import bounded
-
 
 class LockError(Exception):
     """Lock that cannot be had, with the reason and advice."""
@@ -27,7 +25,7 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = bounded.open_to_append(path)
+        file = path.open("a", encoding="utf-8")
     except OSError as error:
         if folder.is_symlink() and not folder.exists():
             raise LockUnwritable(
@@ -59,8 +57,8 @@ def share(path: Path) -> IO[bytes] | None:
         try:
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                bounded.open_to_append(path).close()
-            file = bounded.open_to_read(path)
+                path.touch()
+            file = path.open("rb")
         except FileNotFoundError:
             continue  # removed in the meantime
         except OSError:

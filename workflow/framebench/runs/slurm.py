@@ -42,7 +42,7 @@ def note(log: str, results: Path) -> None:
 
     The next call finds the jobs by it if this call is killed.
     """
-    with bounded.open_to_append(results / FILE) as file:
+    with (results / FILE).open("a", encoding="utf-8") as file:
         file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
 

@@ -24,7 +24,7 @@ def append(path: Path, fields: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     """Append rows to the file, after a header if it is new. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
-    with bounded.open_to_append(path) as file:
+    with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         if is_new:
             writer.writerow(fields)
