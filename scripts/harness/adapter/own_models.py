@@ -57,17 +57,12 @@ class OwnModels(Numerics):
         return list(self._definition.arrays())
 
 
-def put_on_path(declaration: Dict[str, Any]) -> None:
-    """Make the modules beside a user's model importable, before those of the environment."""
-    new = [root for root in declaration["roots"] if root not in sys.path]
-    sys.path[1:1] = new  # behind the harness's own
-
-
 def own_module(model_config: Dict[str, Any]) -> Any:
     """Run the user's file as a module, from the content that the model config was made of. Raises
     what running it raises."""
     declaration = model_config["own"]
-    put_on_path(declaration)
+    new = [root for root in declaration["roots"] if root not in sys.path]
+    sys.path[1:1] = new  # before the environment's modules, behind the harness's own
     module = types.ModuleType("own_model")
     module.__file__, module.__package__ = declaration["source"], declaration["package"]
     sys.modules[module.__name__] = module  # compilers look there for the functions' globals
@@ -94,8 +89,8 @@ def check_own_files(declaration: Dict[str, Any]) -> None:
         if path not in known:
             raise Mismatch(
                 f"the model imports {path}, which none of its import statements names: a change of "
-                "it would go unnoticed; allowed: names that are written out, from its folder or "
-                "from folders that it adds to sys.path by paths that are written out"
+                "it would go unnoticed; allowed: import statements that name modules in its folder "
+                "or in that of its outermost package"
             )
         if declaration["files"][known[path]] != digest:
             raise Mismatch(f"{path} has changed since the model was read")

@@ -11,11 +11,9 @@ import hashlib
 import json
 import os
 import re
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from core import bounded
-
-from harness.request.own_files import OwnFiles, own_files
 
 #: Model libraries, with their framework.
 TRANSFORMERS = "transformers"
@@ -37,7 +35,6 @@ OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight
 
 ALLOWED = f"the path of a Python file, {':NAME, '.join(LIBRARIES)}:NAME, or a folder with {CONFIG}"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_ALONE = OwnFiles([], "", {})
 _FRAMEWORKS = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
 )
@@ -112,11 +109,20 @@ def _own(
     framework: str,
     source: str,
     text: Optional[str],
-    beside: OwnFiles = _ALONE,
+    modules: Optional[Dict[str, str]] = None,
+    roots: Sequence[str] = (),
+    package: str = "",
 ) -> Dict[str, Any]:
-    """Return the declaration of a model. ``files``: digests of the modules ``beside`` it, by name;
-    ``sha256``: of its own file and, if there are any, of their names and digests."""
-    files = beside.digests()
+    """Return the declaration of a model.
+
+    ``modules``: paths of the modules beside it, by name; ``roots``: folders that they are imported
+    from; ``package``: that of its file, "" if it is in none. ``files`` of the declaration: digests
+    of the modules, by name; ``sha256``: of its own file and, if there are any, of their names and
+    digests. Raises OSError."""
+    files = {
+        name: hashlib.sha256(bounded.read_bytes(path)).hexdigest()
+        for name, path in sorted((modules or {}).items())
+    }
     lines = "".join(f"\n{name} {digest}" for name, digest in files.items())
     digest = None if text is None else hashlib.sha256((text + lines).encode()).hexdigest()
     return {
@@ -126,7 +132,9 @@ def _own(
         "sha256": digest,
         "text": text,
         "files": files,
-        **beside._asdict(),
+        "modules": modules or {},
+        "roots": list(roots),
+        "package": package,
     }
 
 
@@ -134,17 +142,12 @@ def _of_folder(path: str) -> Tuple[str, Dict[str, Any]]:
     file, name = os.path.join(path, CONFIG), os.path.basename(path)
     text = _content(file, name)
     try:
-        architecture_of(text)
+        json.loads(text)["architectures"][0]
     except (ValueError, LookupError, TypeError, RecursionError):
         raise NotAModel(
             f"{file!r} without architectures", 'one of transformers: {"architectures": ["CLASS"]}'
         ) from None
     return name, _own(TRANSFORMERS, LIBRARIES[TRANSFORMERS], path, text)
-
-
-def architecture_of(text: str) -> str:
-    """Return the class of transformers that a ``config.json`` names first."""
-    return str(json.loads(text)["architectures"][0])
 
 
 def _content(path: str, stem: str) -> str:
@@ -153,10 +156,6 @@ def _content(path: str, stem: str) -> str:
         raise NotAModel(repr(path), "a name of letters, digits, '_', '-' and '.' alone")
     try:
         return bounded.read_bytes(path, LARGEST).decode("utf-8")
-    except bounded.UnfitFile as error:
-        allowed = f"a regular file of at most {LARGEST} bytes"
-        what = str(error).partition(";")[0]
-        raise NotAModel(f"{path!r}, which {what}", allowed) from None
     except OSError as error:
         raise NotAModel(f"{path!r}: {error.strerror}") from None
     except ValueError as error:  # a NUL in its name, or bytes that are no text
@@ -172,8 +171,6 @@ def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         problem = error.msg if isinstance(error, SyntaxError) else error
         raise NotAModel(f"{path!r}, which is no Python{line}: {problem}") from None
-    except (RecursionError, MemoryError):
-        raise NotAModel(f"{path!r} with expressions that are nested too deeply") from None
     framework = _framework(tree, path)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "make" for node in tree.body):
         raise NotAModel(
@@ -186,17 +183,10 @@ def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
                 f"{path!r} with NAME = {given!r}", "a text of letters, digits, '_', '-' and '.'"
             )
         name = given
-    beside = own_files(path, text)
-    reserved = beside.reserved()
-    if reserved:
-        raise NotAModel(
-            f"{path!r}, which imports {reserved[0]} from beside it, a name of Framebench's own",
-            "another name",
-        )
     try:
-        return name, _own("", framework, path, text, beside)
-    except OSError as error:
-        raise NotAModel(f"{error.filename!r}, imported by {path!r}: {error}") from None
+        return name, _own("", framework, path, text, *_modules_beside(path, text))
+    except (OSError, ValueError) as error:
+        raise NotAModel(f"{path!r}, a module of which cannot be read: {error}") from None
 
 
 def _framework(tree: ast.Module, path: str) -> str:
@@ -228,3 +218,56 @@ def _known() -> Any:
         for name in sorted(os.listdir(_FRAMEWORKS))
         if os.path.isfile(os.path.join(_FRAMEWORKS, name, "models", f"{DEFINITION}.py"))
     ]
+
+
+def _modules_beside(path: str, text: str) -> Tuple[Dict[str, str], List[str], str]:
+    """Return the packages of the model ``text`` in ``path``, and the modules that import statements
+    in it, or in one of these modules, name: their paths by name, the folders that they are imported
+    from (the file's and that of its outermost package), and the package of the file."""
+    folder = root = os.path.dirname(os.path.realpath(path))
+    levels = max(
+        (n.level or 0 for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)),
+        default=0,
+    )
+    package: List[str] = []
+    while os.path.isfile(os.path.join(root, "__init__.py")) or len(package) < levels:
+        root, name = os.path.split(root)
+        package.insert(0, name)
+    roots = list(dict.fromkeys([folder, root]))
+    modules: Dict[str, str] = {}
+    names = [".".join(package), *_imports(text, package)]
+    while names:
+        for name, file in _located(names.pop(), roots):
+            if name not in modules:
+                modules[name] = file
+                parts = name.split(".")
+                is_package = os.path.basename(file) == "__init__.py"
+                names += _imports(bounded.read_text(file), parts if is_package else parts[:-1])
+    return modules, roots, ".".join(package)
+
+
+def _imports(text: str, package: Sequence[str]) -> Iterator[str]:
+    """Yield the absolute names that a file imports, some of which may be no modules. ``package``:
+    where relative names begin."""
+    try:
+        nodes = [*ast.walk(ast.parse(text))]
+    except (SyntaxError, ValueError):  # importing it says why
+        return
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[: len(package) - node.level + 1]) if node.level else []
+            base += [node.module] if node.module else []
+            yield from (".".join([*base, alias.name]) for alias in node.names)
+
+
+def _located(name: str, roots: Sequence[str]) -> Iterator[Tuple[str, str]]:
+    """Yield name and path of a module in one of ``roots``, and of its packages."""
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        bases = [os.path.join(root, *parts[:count]) for root in roots]
+        files = [f for b in bases for f in (os.path.join(b, "__init__.py"), f"{b}.py")]
+        file = next(filter(os.path.isfile, files), None)
+        if file:
+            yield ".".join(parts[:count]), file

@@ -1,4 +1,4 @@
-"""Module of Flax Linen with a layer and state that are made in training alone."""
+"""Module of Flax Linen."""
 
 import jax
 import optax
@@ -10,10 +10,6 @@ FRAMEWORK = "jax"
 class Linen(linen.Module):
     @linen.compact
     def __call__(self, x, train):
-        if train:  # a layer and state that are made in training alone
-            seen = self.variable("seen", "count", lambda: jax.numpy.zeros(()))
-            seen.value = seen.value + 1
-            x = x + 0.1 * linen.Dense(32, name="late")(x)
         x = linen.BatchNorm(use_running_average=not train, momentum=0.9)(x)
         return linen.Dense(10)(linen.Dropout(0.5, deterministic=not train)(x))
 

@@ -24,18 +24,16 @@ class Parts(NamedTuple):
     apply: Callable[..., Tuple[Any, Any]]
 
 
-def parts(model: Any, inputs: Any, seed: int, dropout: bool, trains: bool) -> Parts:
-    """Return the parts of ``model``: a module of Flax, or parameters and a function. ``trains``:
-    with what it makes in training alone.
-
-    Raises TypeError for anything else."""
+def parts(model: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
+    """Return the parts of ``model``: a module of Flax, or parameters and a function. Raises
+    TypeError for anything else."""
     if isinstance(model, tuple) and len(model) == 2 and callable(model[1]):
         function = model[1]
         return Parts(model[0], {}, lambda own, kept, some, *_: (function(own, some), kept))
     # what the file has imported: some versions of Flax break where both are
     linen, nnx = (sys.modules.get(f"flax.{name}") for name in ("linen", "nnx"))
     if linen and isinstance(model, linen.Module):
-        return _of_linen(linen, model, inputs, seed, dropout, trains)
+        return _of_linen(linen, model, inputs, seed, dropout)
     if nnx and isinstance(model, nnx.Module):
         return _of_nnx(nnx, model, dropout)
     raise TypeError(
@@ -44,9 +42,7 @@ def parts(model: Any, inputs: Any, seed: int, dropout: bool, trains: bool) -> Pa
     )
 
 
-def _of_linen(
-    linen: Any, module: Any, inputs: Any, seed: int, dropout: bool, trains: bool
-) -> Parts:
+def _of_linen(linen: Any, module: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
     taken = inspect.signature(type(module).__call__).parameters
 
     def call(function: Any, variables: Any, some: Any, train: bool, **how: Any) -> Any:
@@ -63,10 +59,6 @@ def _of_linen(
 
     key = jax.random.PRNGKey(seed)
     drawn = call(module.init, {"params": key, "dropout": key}, inputs, train=False)
-    if trains:
-        drawn = _merged(
-            drawn, call(module.init, {"params": key, "dropout": key}, inputs, train=True)
-        )
     statistics = {name: some for name, some in drawn.items() if name != "params"}
 
     def apply(own: Any, kept: Any, some: Any, key: Any, train: bool) -> Tuple[Any, Any]:
@@ -80,13 +72,6 @@ def _of_linen(
         return outputs, {**kept, **changed}
 
     return Parts(drawn.get("params", {}), statistics, apply)
-
-
-def _merged(one: Any, other: Any) -> Any:
-    """Return the variables of both; those of ``other`` where both have them."""
-    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
-        return other
-    return {**one, **other, **{name: _merged(one[name], other[name]) for name in {*one} & {*other}}}
 
 
 def _of_nnx(nnx: Any, model: Any, dropout: bool) -> Parts:

@@ -59,8 +59,7 @@ class Definition:
         seed, dropout = self._rank_context.seed, model_config["own"].get("dropout", True)
         model, inputs, _, self._loss = self._made(seed)
         with jax.enable_x64(False):  # as above
-            trains = self._case.mode == "train"
-            parts = own_flax.parts(model, inputs, seed, dropout, trains)
+            parts = own_flax.parts(model, inputs, seed, dropout)
         self._apply = parts.apply
         flat, self._parameter_tree = self._flat(parts.parameters)
         self._statistics, self._statistics_tree = self._flat(parts.statistics)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import re
 from typing import Any, Dict, Sequence, Tuple
 
 import torch
@@ -15,10 +14,8 @@ from torch import Tensor, nn
 
 from .torchvision import cnn as torchvision
 
-#: Tokens of a text, and samples of a sound: a second at the usual 16 kHz.
-TOKENS, SOUND = 128, 16_000
-#: Classes of transformers whose labels are not one number per sample or token.
-_OTHER_LABELS = re.compile("CTC|Detection|Segmentation|MultipleChoice")
+#: Tokens of a text.
+TOKENS = 128
 
 
 def library_model(declaration: Dict[str, Any], train: bool) -> Any:
@@ -62,16 +59,14 @@ class Classifier:
 
     def _loss(self, outputs: Any, labels: Tensor) -> Tensor:
         if isinstance(outputs, tuple):
-            raise Unsupported(
-                f"{self._name} has auxiliary heads, and what they count for is not the library's "
-                "to say: measure it from a file"
-            )
+            raise Unsupported(f"{self._name} has auxiliary heads: measure it from a file")
         return nn.functional.cross_entropy(outputs, labels)
 
 
 class TransformersModel:
-    """A model of transformers, of its class's default configuration or a ``config.json``, without
-    trained weights. The loss is the one that the class computes from labels."""
+    """A model of texts or images from transformers, of its class's default configuration or a
+    ``config.json``, without trained weights. The loss is the one that the class computes from
+    labels."""
 
     MEMORY_FORMAT = torch.contiguous_format
 
@@ -99,44 +94,23 @@ class TransformersModel:
         return model, (inputs, ()), lambda outputs, _: outputs.loss
 
     def _inputs(self, config: Any, batch: int) -> Dict[str, Tensor]:
-        """Return a random batch of the kind that the class takes first; of one that compares texts
-        with images, both."""
+        """Return a random batch of tokens or images, as the class takes them."""
         text, name = config.get_text_config(), self._class.main_input_name
-        positions = ("max_position_embeddings", "max_target_positions")
-        tokens = (batch, min(TOKENS, *(getattr(text, position, TOKENS) for position in positions)))
-        more = {}
-        if config.is_encoder_decoder:
-            more["decoder_input_ids"] = torch.randint(text.vocab_size, tokens)
-        if hasattr(self._class, "get_text_features") and hasattr(config, "vision_config"):
-            more["input_ids"] = torch.randint(text.vocab_size, tokens)
-            config, name = config.vision_config, "pixel_values"
         if name == "input_ids":
-            return {name: torch.randint(text.vocab_size, tokens), **more}
-        bands: Any = getattr(config, "num_mel_bins", None)
+            positions = getattr(text, "max_position_embeddings", TOKENS)
+            names = [name, "decoder_input_ids"][: 1 + config.is_encoder_decoder]
+            shape: Tuple[int, ...] = (batch, min(TOKENS, positions))
+            return {name: torch.randint(text.vocab_size, shape) for name in names}
         if name == "pixel_values":
             size = getattr(config, "image_size", 224)
             edges = size if isinstance(size, (list, tuple)) else (size, size)
-            shape: Tuple[int, ...] = (getattr(config, "num_channels", 3), *edges)
-        elif name == "input_features" and hasattr(config, "max_source_positions"):
-            shape = (bands, 2 * config.max_source_positions)  # a convolution halves it
-        elif name == "input_values":
-            shape = (config.max_length, bands) if bands else (SOUND,)
-        else:
-            raise Unsupported(
-                f"{self._name} takes {name}, whose shape its configuration does not say: measure "
-                "it from a file"
-            )
-        return {name: torch.randn(batch, *shape), **more}
+            return {name: torch.randn(batch, getattr(config, "num_channels", 3), *edges)}
+        raise Unsupported(f"{self._name} takes {name}, not texts or images: measure it from a file")
 
     def _labels(self, model: nn.Module, inputs: Dict[str, Tensor], batch: int) -> Dict[str, Tensor]:
         """Return random labels, of the shape of the logits of one sample."""
-        taken = inspect.signature(model.forward).parameters
-        if "start_positions" in taken:
-            length = inputs["input_ids"].shape[1]
-            names = ("start_positions", "end_positions")
-            return {name: torch.randint(length, (batch,)) for name in names}
         logits = None
-        if "labels" in taken and not _OTHER_LABELS.search(self._name):
+        if "labels" in inspect.signature(model.forward).parameters:
             with torch.no_grad():
                 one = model.eval()(**{name: value[:1] for name, value in inputs.items()})
             logits = getattr(one, "logits", None)
@@ -149,8 +123,7 @@ class TransformersModel:
 
 
 def _without_dropout(config: Any) -> None:
-    """Set all rates of dropping and masking in a configuration of transformers to 0."""
-    config.apply_spec_augment = False
+    """Set all dropout rates in a configuration of transformers to 0."""
     for name, value in list(vars(config).items()):
         if hasattr(value, "get_text_config"):
             _without_dropout(value)

@@ -96,17 +96,9 @@ class Definition:
             raise TypeError("make returned a model without a parameter that is trained")
         if not model_config["own"].get("dropout", True):
             without_dropout(model)
-        # lazy modules get their shapes from a first pass, some in training alone
-        for trains in (False, True)[: 1 + (self._case.mode == "train")]:
-            if any(map(is_lazy, model.parameters())):
-                kept = {name: b.clone() for name, b in model.named_buffers() if not is_lazy(b)}
-                with torch.no_grad():
-                    Whole(model.train(trains), self._names)(*_one_by_one(inputs)[1])
-                    for name, buffer in model.named_buffers():
-                        buffer.copy_(kept.get(name, buffer))
-        for part in model.modules() if self._case.precision == FLOAT64 else ():
-            if hasattr(part, "set_experts_implementation"):  # of transformers
-                part.set_experts_implementation("eager")  # grouped matmuls take no float64
+        if any(map(is_lazy, model.parameters())):  # the first pass gives lazy modules their shapes
+            with torch.no_grad():
+                Whole(model.eval(), self._names)(*_one_by_one(inputs)[1])
         if isinstance(loss, nn.Module):  # it may have weights of classes
             loss.to(self._rank_context.accelerator)
             if self._case.precision == FLOAT64:

@@ -98,7 +98,7 @@ class Definition:
         return model
 
     def _built(self) -> keras.Model:
-        """Return the model with all of its weights, some of which it may make at its first call."""
+        """Return the model with all of its weights, which it may make at its first call."""
         model, inputs, _, self._loss = self._made()
         if not isinstance(model, keras.Model):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a keras.Model")
@@ -109,11 +109,6 @@ class Definition:
                 elif isinstance(layer, _RECURRENT):
                     layer.dropout = layer.recurrent_dropout = 0.0
         model(inputs, training=False)
-        if self._case.mode == "train":  # layers that are made in training alone
-            kept = [(weight, weight.numpy()) for weight in model.weights]
-            model(inputs, training=True)
-            for weight, value in kept:
-                weight.assign(value)
         weights = enumerate(model.weights)
         self._model = model
         self._names = {id(weight): f"{number}.{weight.name}" for number, weight in weights}

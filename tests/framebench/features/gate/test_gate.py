@@ -329,14 +329,13 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
         return ended.stdout
 
     git("init", "-q")
-    folder, library = tmp_path / "nets", tmp_path / "lib" / "parts"
+    folder, library = tmp_path / "nets", tmp_path / "parts"
     for path in (folder, library):
-        path.mkdir(parents=True)
+        path.mkdir()
+    (folder / "__init__.py").touch()
     file, beside = folder / "my.py", library / "layers.py"
     file.write_text(
-        'FRAMEWORK = "pytorch"\n'
-        "sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))\n"
-        "from parts.layers import Stack\ndef make(batch_size): ...\n"
+        'FRAMEWORK = "pytorch"\nfrom parts.layers import Stack\ndef make(batch_size): ...\n'
     )
     beside.write_text("Stack = 'old'\n")
     git("add", ".")
