@@ -15,7 +15,6 @@ from typing import Any
 
 from ..cases.conditions import OURS, of_settings
 from ..machine.identities import UNKNOWN, Identity, identity, same
-from . import gpu_kernels
 from .record_files import hardware_label, read_below
 from .run import Problem, Run
 
@@ -31,8 +30,7 @@ class PeakFlops:
     ``tflops``: 10^12 floating-point operations per second of matmuls in ``dtype`` with ``size``
     rows, on the slowest of ``devices`` busy devices of a node; None unless ``status`` is ok.
     ``sustained_seconds``: how long the rate held; None in older records. ``library``: the library
-    that multiplied and the code that it chose, as it says itself, on GPUs with what the build's
-    kernels are; "" if unknown. ``remedy``: build that has kernels for the GPU, "" if this has."""
+    that multiplied and the code that it chose, as it says itself; "" if unknown."""
 
     framework: str
     framework_version: str
@@ -49,7 +47,6 @@ class PeakFlops:
     sustained_seconds: float | None = None
     devices: int = 1
     library: str = ""
-    remedy: str = ""
 
     @property
     def by(self) -> str:
@@ -111,9 +108,12 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
     settings = record["settings"]
     hardware = hardware_label(record["environment"]["hardware"])
     library = next((rank["library"] for rank in record["ranks"] if "library" in rank), "")
-    remedy = ""
     if settings["accelerator"] == "cuda":
-        library, remedy = gpu_kernels.library(record)
+        packages = record["environment"]["packages"].items()
+        cublas = [number for name, number in packages if name.startswith("nvidia-cublas")]
+        stated = [rank.get("settings", {}).get("kernels") for rank in record["ranks"][:1]]
+        known = [f"cuBLAS {number}" for number in cublas[:1]]
+        library = "; ".join([*known, *(f"own kernels: {text}" for text in stated if text)])
     return PeakFlops(
         framework=record["case"]["framework"],
         framework_version=record["framework_version"],
@@ -130,7 +130,6 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
         sustained_seconds=_sustained_seconds(record["ranks"]),
         devices=record["case"]["devices_per_node"],
         library=library,
-        remedy=remedy,
     )
 
 

@@ -29,7 +29,6 @@ from ..machine.identities import Identity, identity, same
 from .fields import flags, nodes
 from .fields.communication import all_reduce_rate, gradient_all_reduce_of
 from .fields.curves import curve_of
-from .fields.recomputed import recompute
 from .fields.steps import input_pipeline_of, sample_work_of, step_parts_of
 from .run import (
     NO_REASON,
@@ -197,7 +196,6 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
     if is_step:
         _throughput(record)
-    record, inconsistent = recompute(record, case)
     environment = record["environment"]
     repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
     if repeat != record["repeat"]:
@@ -225,7 +223,7 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         hardware=hardware,
         environment=environment_digest(environment),
         record=file,
-        flags=(*flags.flags_of(record), *inconsistent),
+        flags=flags.flags_of(record),
         peak_device_memory=_most(ok_ranks, "peak_device_memory_bytes"),
         peak_host_memory=_most(ok_ranks, "peak_host_memory_bytes"),
         joules=nodes.joules(record) if is_ok else None,

@@ -40,46 +40,42 @@ EXCLUDING = {DIFFERS: FAILED, PARTLY: PARTLY}
 NO_REFERENCE, NOT_COMPARABLE = "there is no reference", "it cannot be compared"
 
 
-class VerificationKind(NamedTuple):
-    """Features that a verification covers beyond one device, one micro-step and no dropout.
+class VerificationKey(NamedTuple):
+    """What a verification covers, and a figure needs.
 
-    ``by``: parallelism of several devices, each group of the smallest size; "" for one device.
-    ``axis``: axis with a verification of its own, "" for none. ``baseline``: the baseline of the
-    figure's precision, in which the same code is compared; "" for the precision itself.
+    ``subject``: as :func:`subject_of`. ``by``: parallelism of several devices, each group of the
+    smallest size; "" for one device. ``axis``: axis with a verification of its own, "" for none.
     """
 
+    subject: tuple[Any, ...]
+    precision: str
     by: str = ""
     axis: str = ""
     dropout: bool = False
-    baseline: str = ""
 
-    @property
-    def words(self) -> str:
-        """Covered features as text; "" for none of them."""
+    def words(self, suffix: str) -> str:
+        """Return what is covered beyond one device, one micro-step and no dropout; "" for nothing.
+        ``suffix``: end of the text."""
         parts = [
             "with dropout" if self.dropout else "",
             "on several devices" if self.by else "",
             f"by {self.by}" if self.by not in ("", DATA) else "",
             f"with {self.axis.replace('_', ' ')}" if self.axis else "",
-            self.suffix.strip(),
+            suffix.strip(),
         ]
         return " ".join(filter(None, parts))
 
-    @property
-    def suffix(self) -> str:
-        """The baseline as the end of a text, such as " in fp32"; "" for the figure's precision."""
-        return f" in {self.baseline}" if self.baseline else ""
 
-    @property
-    def prefix(self) -> str:
-        """The baseline as the start of a text, such as "in fp32, "."""
-        return f"in {self.baseline}, " if self.baseline else ""
+def key_of(case: Case, accelerator: str, labels: str, dropout: bool) -> VerificationKey:
+    """Return the key of a case, which a verification and the figures that it verifies share."""
+    trains = case.mode == axes.TRAIN
+    by = smallest(case.parallelism) if trains and case.devices > 1 else ""
+    apart = (axis.name for axis in case.differing() if trains and axis.verified_at)
+    subject = subject_of(case, accelerator, labels)
+    return VerificationKey(subject, case.precision, by, next(apart, ""), dropout)
 
 
-ON_ONE = VerificationKind()
 HOW = "snakemake --cores all verification"
-#: Config of a user's own model, which is compared with its own float64 run, without dropout.
-_OWN_MODEL_CONFIG: Mapping[str, Any] = {"verification": {}, "hyperparameters": {}}
 
 
 class VerificationFlags:
@@ -91,12 +87,13 @@ class VerificationFlags:
         models: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self._models = models
-        self._of: dict[Any, list[VerificationResult]] = defaultdict(list)
+        self._of: dict[VerificationKey, list[VerificationResult]] = defaultdict(list)
         # The newest counts, but what could not be made does not replace what was.
-        for verification in sorted(
+        for result in sorted(
             verification_results, key=lambda result: (result.outcome != NOT_MADE, result.started)
         ):
-            self._of[verification.subject].append(verification)
+            key = key_of(result.case, result.accelerator, result.labels, result.dropout)
+            self._of[key].append(result)
         self._known: dict[Any, Flag | None] = {}
 
     def flag(self, run: Run) -> Flag | None:
@@ -112,76 +109,74 @@ class VerificationFlags:
         Imported runs and micro-benchmarks get no flag: a micro-benchmark checks its own work."""
         if run.case.source != OURS or run.case.mode not in (*axes.VERIFIED, CONVERGE):
             return None
-        needed = self._needed(run)
-        key = (
-            _subject(run, run.case.precision),
-            run.environment,
-            run.variables,
-            run.computation,
-            run.machine,
-            *needed,
-        )
-        if key not in self._known:
-            self._known[key] = self._judged(run, needed)
-        return self._known[key]
+        needed = tuple(self._needed(run))
+        known = (needed, run.environment, run.variables, run.computation, run.machine)
+        if known not in self._known:
+            self._known[known] = self._judged(run, needed)
+        return self._known[known]
 
-    def _needed(self, run: Run) -> list[VerificationKind]:
-        """Return the verifications that a run needs."""
-        found = self._needed_in_precision(run)
-        baseline = "" if _is_own(run) else precisions.baseline(run.case.precision)
-        return [*found, *(kind._replace(baseline=baseline) for kind in found if baseline)]
-
-    def _needed_in_precision(self, run: Run) -> list[VerificationKind]:
-        if run.case.mode not in (axes.TRAIN, CONVERGE):
-            return [ON_ONE]
-        by = smallest(run.case.parallelism) if run.case.devices > 1 else ""
-        kind = VerificationKind(by, next(_verified_apart(run.case), ""))
-        if _is_own(run):  # on several devices its optimizer step is not compared
-            return list(dict.fromkeys([ON_ONE, kind]))
-        with_dropout = bool(self._model_config(run).get("hyperparameters", {}).get("dropout"))
-        return [kind, *[kind._replace(dropout=True)] * with_dropout]
+    def _needed(self, run: Run) -> Iterator[VerificationKey]:
+        """Yield the keys of the verifications that a run needs."""
+        mode = axes.TRAIN if run.case.mode == CONVERGE else run.case.mode
+        own, trains = _is_own(run), mode == axes.TRAIN
+        with_dropout = self._model_config(run).get("hyperparameters", {}).get("dropout")
+        baseline = "" if own else precisions.baseline(run.case.precision)
+        for precision in filter(None, (run.case.precision, baseline)):
+            case = run.case._replace(mode=mode, precision=precision)
+            key = key_of(case, run.conditions.accelerator, labels_of(run.case), dropout=False)
+            if own:  # on several devices its optimizer step is not compared
+                yield from dict.fromkeys([key._replace(by="", axis=""), key])
+                continue
+            yield key
+            if trains and with_dropout:
+                yield key._replace(dropout=True)
 
     def _model_config(self, run: Run) -> Mapping[str, Any]:
-        if _is_own(run):
-            return _OWN_MODEL_CONFIG
-        return self._models.get(run.case.model, {})
+        # A user's own model is compared with its own float64 run, without dropout.
+        return {"verification": {}} if _is_own(run) else self._models.get(run.case.model, {})
 
-    def _judged(self, run: Run, needed: Sequence[VerificationKind]) -> Flag | None:
-        subjects = {_subject(run, kind.baseline or run.case.precision): None for kind in needed}
-        found = [result for subject in subjects for result in self._of.get(subject, ())]
-        # The newest of each verification counts. A failure of the full model is not outweighed by a
-        # pass of the small one.
-        own = {
-            (_kind(result, run), result.scale): result
-            for result in found
-            if not _others(result, run)
+    def _judged(self, run: Run, needed: Sequence[VerificationKey]) -> Flag | None:
+        # The newest of each scale counts. A failure of the full model is not outweighed by a pass
+        # of the small one.
+        made = {
+            key: {one.scale: one for one in self._of.get(key, ()) if not _others(one, run)}
+            for key in needed
         }
-        unknown = [result for result in found if not (run.computation and result.computation)]
-        failed = {
-            result.outcome: Flag(EXCLUDING[result.outcome], f"{kind.prefix}{result.difference}")
-            for result in [*unknown, *own.values()]
-            # A failure on several devices says nothing of one device.
-            if (kind := _kind(result, run)) in needed
-            if result.outcome in EXCLUDING
-        }
-        for outcome in EXCLUDING:
-            if outcome in failed:
-                return failed[outcome]
+        for outcome, name in EXCLUDING.items():
+            for key, results in made.items():
+                for result in results.values():
+                    if result.outcome == outcome:
+                        prefix = f"in {key.precision}, " if _suffix(key, run) else ""
+                        return Flag(name, f"{prefix}{result.difference}")
         if "verification" not in self._model_config(run):
             return Flag(UNVERIFIED, f"{NO_REFERENCE} of {run.case.model} to compare it with")
         if not run.computation:
             return Flag(UNVERIFIED, "the record does not say which code computed it")
-        for kind in needed:
-            made = [result for (of, _), result in own.items() if of == kind]
-            if not made:
-                return Flag(UNVERIFIED, _why_not(run, found, kind))
-            if not any(result.outcome == PASSED for result in made):
-                why = f"{NOT_COMPARABLE}{kind.suffix}: {made[0].reason}"
-                if made[0].outcome == NOT_MADE:
-                    ended = f"{made[0].status}: {made[0].reason}"
-                    why = f"the verification{kind.suffix} could not be made: {ended}"
+        for key, results in made.items():
+            if not results:
+                return Flag(UNVERIFIED, self._why_not(run, key))
+            if not any(result.outcome == PASSED for result in results.values()):
+                first, suffix = next(iter(results.values())), _suffix(key, run)
+                why = f"{NOT_COMPARABLE}{suffix}: {first.reason}"
+                if first.outcome == NOT_MADE:
+                    ended = f"{first.status}: {first.reason}"
+                    why = f"the verification{suffix} could not be made: {ended}"
                 return Flag(UNVERIFIED, why)
         return None
+
+    def _why_not(self, run: Run, key: VerificationKey) -> str:
+        """Explain why the nearest verification does not count; "" if there is none at all."""
+        suffix = _suffix(key, run)
+        if key not in self._of:
+            words = key.words(suffix)
+            return f"it was not compared {words}" if words else ""
+        nearest = min((_others(result, run) for result in self._of[key]), key=len)
+        return f"the verification{suffix} is of {' and '.join(nearest)}"
+
+
+def _suffix(key: VerificationKey, run: Run) -> str:
+    """Return the precision as the end of a text, such as " in fp32"; "" for the figure's own."""
+    return f" in {key.precision}" if key.precision != run.case.precision else ""
 
 
 def can_be_verified(flag: Flag) -> bool:
@@ -213,24 +208,6 @@ def _is_own(run: Run) -> bool:
     return any(flag.name == OWN for flag in run.flags)
 
 
-def _subject(run: Run, precision: str) -> tuple[Any, ...]:
-    mode = axes.TRAIN if run.case.mode == CONVERGE else run.case.mode
-    case = run.case._replace(precision=precision, mode=mode)
-    return subject_of(case, run.conditions.accelerator, labels_of(run.case))
-
-
-def _kind(result: VerificationResult, run: Run) -> VerificationKind:
-    case = result.case
-    by = smallest(case.parallelism) if case.devices > 1 else ""
-    baseline = case.precision if case.precision != run.case.precision else ""
-    return VerificationKind(by, next(_verified_apart(case), ""), result.dropout, baseline)
-
-
-def _verified_apart(case: Case) -> Iterator[str]:
-    """Yield the axes whose value needs a verification of its own."""
-    return (axis.name for axis in case.differing() if axis.verified_at)
-
-
 def _others(result: VerificationResult, run: Run) -> list[str]:
     """Name the differences between a verification and a run. Machines of equal hardware match."""
     alike = [machine._replace(memory="", host="") for machine in (result.machine, run.machine)]
@@ -244,15 +221,3 @@ def _others(result: VerificationResult, run: Run) -> list[str]:
         "other hardware": not same(*alike),
     }
     return [name for name, differs in differing.items() if differs]
-
-
-def _why_not(run: Run, results: Iterable[VerificationResult], kind: VerificationKind) -> str:
-    """Explain why the nearest verification does not count; "" if there is none at all."""
-    like = [result for result in results if _kind(result, run) == kind]
-    if not like:
-        return f"it was not compared {kind.words}" if kind.words else ""
-    verification = f"the verification{kind.suffix}"
-    nearest = min(like, key=lambda result: len(_others(result, run)))
-    if not nearest.computation:
-        return f"{verification} does not record its code"
-    return f"{verification} is of {' and '.join(_others(nearest, run))}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from ..records import verifications, verified
-from ..records.fields import flags, recomputed
+from ..records.fields import flags
 from ..statistics import steady
 from .columns import COLUMNS
 
@@ -31,8 +31,6 @@ FLAGS = {
     "into the last-level cache, or the figure lies above the roof",
     flags.OWN: "a user's own model, for one framework (docs/own-model.md): no other framework runs "
     "it, and it is verified against its own run in float64",
-    recomputed.FLAG: "samples or timed region of a record do not follow from its step times, from "
-    "which the figure was computed: the record was changed",
     verified.FAILED: "results differ from the reference by more than is allowed, in this precision "
     "or in fp32 (see the table verification): the figure is excluded from all comparisons",
     verifications.PARTLY: "part of the work ran in another precision than asked, such as fp32 in "

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core import bounded, observed
+from core import bounded
 from core.case import Case
 
-from ...cases.conditions import CASE, Conditions, Key, input_axis
+from ...cases.conditions import Conditions
 from ...files import json_files
 from ...files.whole_files import write_whole
 from ..run import Problem, cause
@@ -22,9 +22,6 @@ from ..run import Problem, cause
 FILE = "expected.json"
 #: Beginning of the reason why a case is left out of a time budget.
 TOO_SLOW = "too slow for "
-_NUMBERS = ("nodes", "devices_per_node", "batch_per_device")
-_IN_CASE = {**observed.IN_CASE, "further": "further"}
-_USUAL = {"further": (), **{axis.name: axis.default for axis in observed.CONDITIONS}}
 
 
 @dataclass(frozen=True)
@@ -51,15 +48,14 @@ def note(results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: boo
     ones.
     """
     known, _ = load(results)
-    here = {_identity(case): case for case in cases}
     others = [case for case in known if case.suite != suite]
-    before = (
-        []
-        if is_whole
-        else [case for case in known if case.suite == suite and (case.folder or case.left_out)]
-    )
-    kept = {_identity(case): case for case in before} | here
-    text = json.dumps({"cases": [_written(other) for other in (*others, *kept.values())]}, indent=1)
+    before = [case for case in known if case.suite == suite and (case.folder or case.left_out)]
+    kept = {_identity(case): case for case in (*([] if is_whole else before), *cases)}
+    written = [
+        {**vars(case), "case": case.case._asdict(), "conditions": asdict(case.conditions)}
+        for case in (*others, *kept.values())
+    ]
+    text = json.dumps({"cases": written}, indent=1)
     path = results / FILE
     if not (path.is_file() and bounded.read_bytes(path) == f"{text}\n".encode()):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,59 +68,20 @@ def load(results: Path) -> tuple[list[ExpectedCase], list[Problem]]:
     if not path.is_file():
         return [], []
     try:
-        content = json_files.read(path)
-        listed = content.get("cases") if isinstance(content, dict) else None
-        if not isinstance(listed, list):
-            raise ValueError("has no list of cases")
-        return [_read(entry) for entry in listed], []
-    except (OSError, ValueError) as error:
-        return [], [Problem(FILE, cause(error))]
+        return [_read(entry) for entry in json_files.read(path)["cases"]], []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return [], [Problem(FILE, f"{cause(error)}; the next call of the suite writes it anew")]
 
 
 def _identity(case: ExpectedCase) -> Any:
     return case.folder or (case.case, case.conditions)
 
 
-def _written(expected_case: ExpectedCase) -> dict[str, Any]:
-    case = {
-        **{name: getattr(expected_case.case, name) for name in CASE},
-        "parameters": expected_case.case.parameters,
-    }
-    row = {
-        **Key(expected_case.case, expected_case.conditions, "").row,
-        "further": expected_case.case.further,
-    }
-    conditions = {name: row[name] for name, usual in _USUAL.items() if row[name] != usual}
-    further = {"budgeted": expected_case.is_budgeted, "left_out": expected_case.left_out}
-    return {
-        "suite": expected_case.suite, "folder": expected_case.folder, "case": case,
-        "conditions": conditions,
-        **{name: value for name, value in further.items() if value},
-    }  # fmt: skip
-
-
 def _read(found: Any) -> ExpectedCase:
-    """Return the expected case in a JSON value. Raises ValueError with the fault."""
-    try:
-        case = {**found["case"], "parameters": _parameters(found["case"]["parameters"])}
-        known = {**_USUAL, **found["conditions"]}
-        known["further"] = _parameters(known["further"])
-        in_case = {field: known.pop(name) for name, field in _IN_CASE.items()}
-        case |= {**in_case, "input": input_axis(case["mode"], known["input"])}
-        expected = ExpectedCase(
-            str(found["suite"]), str(found["folder"]), Case(**case), Conditions(**known),
-            found.get("budgeted") is True, str(found.get("left_out", "")),
-        )  # fmt: skip
-        if not all(type(getattr(expected.case, name)) is int for name in _NUMBERS):
-            raise TypeError(f"{', '.join(_NUMBERS)} are no numbers")
-        hash(expected)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"has a case of another form ({error})") from error
+    case, conditions = Case.from_json(found["case"]), Conditions(**found["conditions"])
+    expected = ExpectedCase(**{**found, "case": case, "conditions": conditions})
+    hash(expected)  # lists are no values
     return expected
-
-
-def _parameters(found: Any) -> tuple[tuple[str, Any], ...]:
-    return tuple((str(name), value) for name, value in found)
 
 
 def unmeasured(cases: Sequence[ExpectedCase], folders: Iterable[str]) -> list[ExpectedCase]:

@@ -82,7 +82,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "peak_by": peak.by if peak else "",
         "of_own_peak": _part(achieved, own),
         "own_peak_tflops": own and own.tflops,
-        "own_peak_library": "; ".join(filter(None, (own.library, own.remedy))) if own else "",
+        "own_peak_library": own.library if own else "",
         "own_peak_share": _part(own.tflops if own else None, peak),
         "datasheet_tflops": datasheet_tflops(inputs.datasheets, run),
         "mfu": mfu,
