@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, Tuple
+import os
+from typing import Any, Callable, Dict, Tuple
+
+from core.merging import read_object
 
 #: Default seconds of a run besides its steps. "start": process start, imports and building a model;
 #: "import": the part of it that is the same for any model; "train": in addition for training;
@@ -52,21 +55,22 @@ _OPTIONAL: Dict[str, Tuple[_Form, Any]] = {
 }
 
 
-def checked(declared: Any, folder: str) -> Dict[str, Any]:
-    """Return the content of ``framework.json`` with the values of absent keys.
+def read(folder: str) -> Dict[str, Any]:
+    """Return ``framework.json`` in a framework's folder, with the values of absent keys.
 
-    ``folder``: name of the framework's folder. Raises ValueError for a missing key or wrong value.
+    Raises ValueError for a missing file, a missing key or a wrong value.
     """
-    if not isinstance(declared, Mapping):
-        raise ValueError(f"found {declared!r:.80}; allowed: a JSON object")
+    path = os.path.join(folder, "framework.json")
+    declared = read_object(path)
     missing = [name for name in _REQUIRED if name not in declared]
     if missing:
-        raise ValueError(f"key {missing[0]} is missing; it needs {', '.join(_REQUIRED)}")
+        raise ValueError(f"{path}: key {missing[0]} is missing; it needs {', '.join(_REQUIRED)}")
     values = {**{name: absent for name, (_, absent) in _OPTIONAL.items()}, **declared}
     forms = {**_REQUIRED, **{name: form for name, (form, _) in _OPTIONAL.items()}}
     for name, (allowed, accepts) in forms.items():
         if not accepts(values[name]):
-            raise ValueError(f"{name}: found {values[name]!r:.80}; allowed: {allowed}")
-    if values["name"] != folder:
-        raise ValueError(f"name: found {values['name']!r:.80}; allowed: {folder}, its folder's")
+            raise ValueError(f"{path}: {name}: found {values[name]!r:.80}; allowed: {allowed}")
+    expected = os.path.basename(folder)
+    if values["name"] != expected:
+        raise ValueError(f"{path}: name: found {values['name']!r:.80}; allowed: {expected}")
     return values

@@ -29,7 +29,8 @@ from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.fork_server import ForkServer
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
-from harness.provenance import computation, environment, packages, scheduler, software
+from harness.provenance import environment, scheduler, software
+from harness.provenance.code import computation_digest
 from harness.request.command_line import SKIP, each_check, parse
 
 #: Advice where all ranks have the same batch of a user's model.
@@ -113,7 +114,7 @@ def metrics_of(setup: Setup, left: Sequence[Mapping[str, Any]]) -> Dict[str, Opt
 
 def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
     """Return the result of a run that cannot start; None where it can. ``installed``: versions of
-    all packages."""
+    all software."""
     workload, case, options = setup.workload, setup.workload.case, setup.workload.options
     if isinstance(setup.kind, LargestBatch):  # its runs say so
         return None
@@ -124,7 +125,7 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     if cannot:
         return record.Measured("unsupported", cannot)
     wrong = (
-        packages.wrong_environment(options.prefix, options.pins, installed)
+        software.wrong_environment(options.prefix, options.pins, installed)
         or node.too_few_cores(workload, len(setup.cores))
         or software.missing(options, setup.common)
         or allocator.missing(options.preload)
@@ -167,7 +168,7 @@ def measure(setup: Setup, started: float) -> Dict[str, Any]:
     the end of its job's time. ``started``: in monotonic seconds. Raises
     :class:`search.NoRecord`."""
     workload, options = setup.workload, setup.workload.options
-    installed = packages.installed(packages.search_path(setup.common, setup.folder))
+    installed = software.installed(software.search_path(setup.common, setup.folder))
     where = environment.capture(options.install_method, setup.cores, installed, setup.common)
     where.update(software.fields(options, setup.common))
     where["dropped_variables"] = node.dropped_variables(options)
@@ -176,8 +177,8 @@ def measure(setup: Setup, started: float) -> Dict[str, Any]:
         where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]
     measured = refusal(setup, installed) or result(setup)
     if options.framework:
-        where["code"]["computation"] = computation.digest(options.framework, workload.model_config)
-    version = installed.get(packages.normal(workload.package), "") if workload.package else ""
+        where["code"]["computation"] = computation_digest(options.framework, workload.model_config)
+    version = installed.get(software.normal(workload.package), "") if workload.package else ""
     return record.assemble(workload, setup.kind, measured, where, started, version)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import networks
-from framebench.config.catalog import read_model_config
+from core.merging import read_model_config
 from reference import compute
 
 from ..conftest import ROOT
@@ -19,7 +19,7 @@ from .models import BLOCKS, RESNET, model_config_of
 CNNS = {
     path.stem: model_config
     for path in sorted(ROOT.glob("scripts/models/*.json"))
-    if (model_config := read_model_config(path)).get("definition") == "cnn"
+    if (model_config := read_model_config(str(path))).get("definition") == "cnn"
 }
 
 #: Networks under torchvision's names.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from framebench.config.catalog import read_model_config
+from core.merging import read_model_config
 from reference import compute
 
 from ..conftest import ROOT
 from .models import SEQUENCE, definition_of, model_config_of
 
-MODELS = {path.stem: read_model_config(path) for path in sorted(ROOT.glob("scripts/models/*.json"))}
+MODELS = {
+    path.stem: read_model_config(str(path)) for path in sorted(ROOT.glob("scripts/models/*.json"))
+}
 DECODERS = {
     model: model_config
     for model, model_config in MODELS.items()

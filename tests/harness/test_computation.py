@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from core import precisions
-from harness.provenance import computation
+from harness.provenance import code
 
 from ..conftest import ROOT
 from ..frameworks.models import BERT, model_config_of
@@ -21,9 +21,9 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     shutil.copytree(PYTORCH, tmp_path / "pytorch")
     for name in ("core", "harness"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
-    monkeypatch.setattr(computation, "SCRIPTS", str(tmp_path))
+    monkeypatch.setattr(code, "SCRIPTS", str(tmp_path))
     model_config = model_config_of(BERT)
-    actual = [computation.digest(str(tmp_path / "pytorch"), model_config)]
+    actual = [code.computation_digest(str(tmp_path / "pytorch"), model_config)]
     for name in (
         *("pytorch/steps.py", "pytorch/inner/new.py"),
         *("harness/measuring/window.py", "harness/adapter/base.py"),
@@ -31,9 +31,9 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
             file.write("# another\n")
-        actual.append(computation.digest(str(tmp_path / "pytorch"), model_config))
+        actual.append(code.computation_digest(str(tmp_path / "pytorch"), model_config))
     model_config["hyperparameters"]["layers"] = 11
-    actual.append(computation.digest(str(tmp_path / "pytorch"), model_config))
+    actual.append(code.computation_digest(str(tmp_path / "pytorch"), model_config))
     assert len(set(actual)) == 6
 
 
@@ -42,11 +42,11 @@ def test_another_description_is_another_computation_of_what_is_described(
 ) -> None:
     for name in ("core", "harness", "networks"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
-    monkeypatch.setattr(computation, "SCRIPTS", str(tmp_path))
+    monkeypatch.setattr(code, "SCRIPTS", str(tmp_path))
     models = [model_config_of("resnet18"), model_config_of(BERT)]
-    before = [computation.digest(str(PYTORCH), model_config) for model_config in models]
+    before = [code.computation_digest(str(PYTORCH), model_config) for model_config in models]
     (tmp_path / "networks" / "resnet.py").write_text("# another\n")
-    after = [computation.digest(str(PYTORCH), model_config) for model_config in models]
+    after = [code.computation_digest(str(PYTORCH), model_config) for model_config in models]
     assert after[0] != before[0]
     assert after[1] == before[1], "a BERT is not described"
 
@@ -55,12 +55,12 @@ def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bou
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model_config, known = model_config_of(BERT), precisions.known()
-    before = computation.digest(str(PYTORCH), model_config)
+    before = code.computation_digest(str(PYTORCH), model_config)
     changed = {"bounds": {}, "dtypes": ("float32",)}
     for field, value in changed.items():
         other = {**known, "amp": known["amp"]._replace(**{field: value})}
         monkeypatch.setattr(precisions, "known", lambda other=other: other)
-        is_same = computation.digest(str(PYTORCH), model_config) == before
+        is_same = code.computation_digest(str(PYTORCH), model_config) == before
         assert is_same == (field == "bounds"), field
 
 
@@ -70,12 +70,14 @@ def test_verification_and_timing_use_the_same_model_config() -> None:
     from reference.compute import reduced, verification_model_config
 
     model_config = model_config_of(BERT)
-    timed = computation.digest(str(PYTORCH), model_config)
+    timed = code.computation_digest(str(PYTORCH), model_config)
     for dropout in (False, True):
         for compared in (model_config, reduced(model_config)):
-            actual = computation.digest(str(PYTORCH), verification_model_config(compared, dropout))
+            actual = code.computation_digest(
+                str(PYTORCH), verification_model_config(compared, dropout)
+            )
             assert actual == timed
     other = reduced(
         {**model_config, "hyperparameters": {**model_config["hyperparameters"], "positions": 64}}
     )
-    assert computation.digest(str(PYTORCH), other) != timed
+    assert code.computation_digest(str(PYTORCH), other) != timed

@@ -10,7 +10,7 @@ from typing import Any
 import networks
 import pytest
 from framebench.config.catalog import forward_multiply_adds, load_catalog
-from harness.request.declaration import DeclarationError, read_model
+from harness.request.declaration import read_model
 from reference.compute import reduced
 
 from ..conftest import ROOT
@@ -65,7 +65,7 @@ def test_both_sides_read_the_same_config() -> None:
 
 def test_a_base_that_is_missing_is_named(tmp_path: Any) -> None:
     (tmp_path / "new.json").write_text(json.dumps({"name": "new", "base": "nobody"}))
-    with pytest.raises(DeclarationError, match=r"bases/nobody\.json"):
+    with pytest.raises(ValueError, match=r"bases/nobody\.json"):
         read_model(str(tmp_path / "new.json"))
 
 

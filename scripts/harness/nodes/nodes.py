@@ -42,7 +42,7 @@ from harness.output import partial
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, temporary_folder
 from harness.processes.parent_death import signal_when_parent_dies
-from harness.provenance import packages, software
+from harness.provenance import software
 from harness.request.command_line import parse
 
 _START_NODE = os.path.join(
@@ -290,7 +290,7 @@ def _own_address() -> str:
 def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
     """Return what the launcher must know of this node before it assigns a share."""
     options, cores, address = workload.options, cores_of.allowed(), _own_address()
-    installed = packages.installed(packages.search_path(common, "/"))
+    installed = software.installed(software.search_path(common, "/"))
     return {
         "node": one_node.name(),
         "interface": interfaces.with_address(address),
@@ -300,7 +300,7 @@ def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
         "packages": installed,
         "hardware": hardware.hardware(cores),
         "devices": hardware.visible_gpus(common),
-        "wrong": packages.wrong_environment(options.prefix, options.pins, installed)
+        "wrong": software.wrong_environment(options.prefix, options.pins, installed)
         or software.missing(options, common),
     }
 

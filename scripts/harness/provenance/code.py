@@ -1,11 +1,15 @@
-"""Version, digest and commit of the code."""
+"""Version, digest and commit of the code, and digest of what computes a figure: a verification
+holds only for figures of the same code."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from core import precisions
 
 import harness
 from harness.machine.sources import command_output, file_text
@@ -23,7 +27,7 @@ _OTHER_REPOSITORY = (
 _ARCHIVED = os.path.join(os.path.dirname(SCRIPTS), ".git_archival.txt")
 
 
-def update(sha256: Any, folder: str) -> None:
+def _update(sha256: Any, folder: str) -> None:
     """Add the names and contents of all code and declarations in a folder to a digest."""
     for path in sorted(
         os.path.join(where, name)
@@ -39,30 +43,22 @@ def update(sha256: Any, folder: str) -> None:
 def own_commit(paths: List[str]) -> Dict[str, Any]:
     """Return the commit of the user's repository that knows the first of ``paths``, and whether any
     of them differs from it; {} without one."""
+    known, commit, modified = _git(os.path.dirname(paths[0]), paths)
+    return {"commit": commit, "modified": modified} if known and commit else {}
+
+
+def _git(folder: str, paths: List[str]) -> Tuple[str, Optional[str], Optional[bool]]:
+    """Return how the repository around ``folder`` names the first of ``paths``, "" for none, its
+    commit, and whether ``paths`` differ from it."""
     outside = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
     outside["GIT_OPTIONAL_LOCKS"] = "0"
-    git = ["git", "-C", os.path.dirname(paths[0])]
-    known = command_output([*git, "ls-files", "--", paths[0]], outside)
+    git = ["git", "-C", folder]
+    known = command_output([*git, "ls-files", "--full-name", "--", paths[0]], outside)
     commit = command_output([*git, "rev-parse", "HEAD"], outside)
     status = command_output([*git, "status", "--porcelain", "--", *paths], outside)
     if not known or not commit or status is None:
-        return {}
-    return {"commit": commit.strip(), "modified": bool(status)}
-
-
-def _from_git() -> Tuple[Optional[str], Optional[bool]]:
-    """Return the commit, and whether ``scripts/`` differs from it.
-
-    Only a repository that knows these files counts, not another one around it."""
-    outside = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
-    outside["GIT_OPTIONAL_LOCKS"] = "0"
-    git = ["git", "-C", SCRIPTS]
-    known = command_output([*git, "ls-files", "--full-name", "--", _KNOWN], outside)
-    commit = command_output([*git, "rev-parse", "HEAD"], outside)
-    status = command_output([*git, "status", "--porcelain", "--", "."], outside)
-    if known is None or known.strip() != f"scripts/{_KNOWN}" or not commit or status is None:
-        return None, None
-    return commit.strip(), bool(status)
+        return "", None, None
+    return known.strip(), commit.strip(), bool(status)
 
 
 def _from_archive() -> Optional[str]:
@@ -77,11 +73,50 @@ def code() -> Dict[str, Any]:
 
     An unpacked archive has only the commit; otherwise None."""
     digest = hashlib.sha256()
-    update(digest, SCRIPTS)
-    commit, modified = _from_git()
+    _update(digest, SCRIPTS)
+    known, commit, modified = _git(SCRIPTS, [_KNOWN, "."])
+    if known != f"scripts/{_KNOWN}":  # another repository around these files
+        commit, modified = None, None
     return {
         "version": harness.VERSION,
         "sha256": digest.hexdigest(),
         "commit": commit or _from_archive(),
         "modified": modified,
     }
+
+
+def computation_digest(framework: str, model_config: Mapping[str, Any]) -> str:
+    """Return the SHA-256 (hex) of all that computes a figure.
+
+    It covers the adapter's folder, the model config, a rank's view of all precisions, because those
+    of one framework run the same code, ``scripts/core``, ``scripts/harness``, and
+    ``scripts/networks`` for models described as networks.
+    ``model_config``: of timing or of verification, which gives the same."""
+    about = [_compared(model_config), precisions.of_ranks()]
+    sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    is_described = str(model_config.get("definition")).endswith("cnn")
+    rooms = ("core", "harness", "networks") if is_described else ("core", "harness")
+    for folder in (framework, *(os.path.join(SCRIPTS, room) for room in rooms)):
+        _update(sha256, folder)
+    return sha256.hexdigest()
+
+
+def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the model config without hyper-parameters that verification changes, to show that none
+    is hard-coded.
+
+    A model that was reduced for verification is replaced by the original."""
+    model_config = model_config.get("reduced_from", model_config)
+    others = {"dropout", "clip_global_norm"}
+    others |= set(model_config.get("verification", {}).get("hyperparameters", {}))
+    own = model_config.get("hyperparameters", {})
+    kept = {name: None if name in others else value for name, value in own.items()}
+    compared = {**model_config, "hyperparameters": kept}
+    if "own" in model_config:  # its content decides, not where it lies
+        compared["own"] = {**model_config["own"], "source": None}
+    if "verification" in model_config:  # how it is made small says nothing of what is timed
+        ways = ("small", "reduced")
+        compared["verification"] = {
+            key: value for key, value in model_config["verification"].items() if key not in ways
+        }
+    return compared

@@ -1,13 +1,98 @@
-"""Container image or environment modules of a run: check and record."""
+"""Packages, container image and environment modules of a run: check and record."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
+import sys
 from argparse import Namespace
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 #: Variables that name the image inside a container.
 _CONTAINER_VARIABLES = ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
+
+
+def normal(name: str) -> str:
+    """Return a distribution's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
+    """Return ``sys.path`` of ranks started with ``environment`` in ``folder``, from the
+    interpreter. Raises OSError or subprocess.SubprocessError."""
+    ask = "import json, sys; print(json.dumps(sys.path[1:]))"
+    answer = subprocess.run(
+        [sys.executable, "-c", ask],
+        env=dict(environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    entries: List[str] = json.loads(answer.stdout.splitlines()[-1])
+    return entries
+
+
+def _metadata(path: str) -> Optional[Tuple[str, str]]:
+    for file_name in ("METADATA", "PKG-INFO", ""):
+        file_path = os.path.join(path, file_name) if file_name else path
+        if not os.path.isfile(file_path):
+            continue
+        headers: Dict[str, str] = {}
+        try:
+            with open(file_path, encoding="utf-8", errors="replace") as file:
+                for line in file:
+                    key, _, value = line.partition(":")
+                    if not value:
+                        break  # the header is over
+                    headers.setdefault(key.strip().lower(), value.strip())
+        except OSError:
+            return None
+        if "name" in headers and "version" in headers:
+            return headers["name"], headers["version"]
+    return None
+
+
+def installed(folders: Iterable[str]) -> Dict[str, str]:
+    """Return the version of all distributions in ``folders`` by normalized name; the first folder
+    wins, as in importing."""
+    versions: Dict[str, str] = {}
+    for folder in folders:
+        try:
+            entries = sorted(os.listdir(folder or os.curdir))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.endswith((".dist-info", ".egg-info")):
+                package = _metadata(os.path.join(folder, entry))
+                if package:
+                    versions.setdefault(normal(package[0]), package[1])
+    return dict(sorted(versions.items()))
+
+
+def same_version(asked: str, installed_version: str) -> bool:
+    """Return whether the versions match; a local part (``+cpu``) counts only if it was
+    requested."""
+    return asked == (installed_version if "+" in asked else installed_version.partition("+")[0])
+
+
+def wrong_environment(
+    prefix: Optional[str], pins: Sequence[Tuple[str, str]], packages: Mapping[str, str]
+) -> Optional[str]:
+    """Return how this environment differs from the requested one; None if it does not."""
+    if prefix is not None and os.path.realpath(prefix) != os.path.realpath(sys.prefix):
+        return f"the environment is {sys.prefix}, not {prefix}"
+    for name, version in pins:
+        has = packages.get(normal(name))
+        if has is None:
+            return f"{name}=={version} was asked for, but {name} is not installed in {sys.prefix}"
+        if not same_version(version, has):
+            return f"{name}=={version} was asked for, but {has} is installed in {sys.prefix}"
+    return None
 
 
 def loaded_modules(environment: Mapping[str, str]) -> List[str]:

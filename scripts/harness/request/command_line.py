@@ -357,7 +357,7 @@ def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str])
         timed_seconds=options.timed_seconds,
         data=options.data,
         bad_images=options.bad_images,
-        package=framework.package if framework else "",
+        package=framework["package"] if framework else "",
         unsupported=unsupported,
         options=options,
     )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
-from core import axes, bounded, framework_keys, precisions
+from core import axes, framework_keys, precisions
 from core.inputs import READING
-from core.merging import merge_patch
+from core.merging import read_model_config
 from core.parallelism import DATA, form_of, mismatch
 
 from harness import optimizers
@@ -31,57 +30,16 @@ DEFAULTS: Dict[str, Any] = {
 }
 
 
-class DeclarationError(ValueError):
-    """Unreadable framework folder or model config, or a request that does not fit them."""
-
-
-@dataclass(frozen=True)
-class Framework:
-    """A folder in ``scripts/frameworks`` that is named like the framework."""
-
-    folder: str
-    name: str
-    package: str
-    compilers: List[str]
-    native_compiler: Optional[str]
-    precisions: List[str]
-    parallelism: List[str]
-    """Reason why its devices cannot each compute some of the layers; "" if they can."""
-    optimizers: List[str]
-
-
-def _read(path: str) -> Dict[str, Any]:
-    try:
-        content = bounded.read_json(path)
-    except (OSError, ValueError) as error:
-        raise DeclarationError(f"cannot read {path}: {error}") from error
-    if not isinstance(content, dict):
-        raise DeclarationError(f"{path} does not hold a JSON object")
-    return content
-
-
-def read_framework(folder: str) -> Framework:
-    """Read ``framework.json`` in a framework's folder.
-
-    Raises :class:`DeclarationError` for a missing or incomplete file, and for values of a wrong
-    type.
-    """
-    path = os.path.join(folder, "framework.json")
-    name = os.path.basename(folder)
-    try:
-        declared = framework_keys.checked(_read(path), name)
-    except ValueError as error:
-        raise DeclarationError(f"{path}: {error}") from None
-    return Framework(
-        folder=folder,
-        name=name,
-        package=declared["package"],
-        compilers=declared["compilers"],
-        native_compiler=declared["native_compiler"],
-        precisions=declared["precisions"],
-        parallelism=[DATA, *declared["parallelism"]],
-        optimizers=[*optimizers.COMMON, *declared["optimizers"]],
-    )
+def read_framework(folder: str) -> Dict[str, Any]:
+    """Return ``framework.json`` in a framework's folder, with its own and the common optimizers and
+    kinds of parallelism. Raises ValueError for a missing or incomplete file."""
+    declared = framework_keys.read(folder)
+    return {
+        **declared,
+        "folder": folder,
+        "parallelism": [DATA, *declared["parallelism"]],
+        "optimizers": [*optimizers.COMMON, *declared["optimizers"]],
+    }
 
 
 def model_path(text: str) -> str:
@@ -95,23 +53,23 @@ def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
     """Return the model config, merged over its ``base`` in the folder ``bases``.
 
     ``path``: of the config, or a user's own model; ``source``: origin of the model code, None for
-    ours, which selects another definition. Raises :class:`DeclarationError`.
+    ours, which selects another definition. Raises ValueError.
     """
     if own_model.is_own(path):
         if source:
-            raise DeclarationError(f"--source {source} is of the project's models, not of {path}")
+            raise ValueError(f"--source {source} is of the project's models, not of {path}")
         try:
             return own_model.model_config(path)
         except own_model.NotAModel as error:
-            raise DeclarationError(f"--model: {error}") from None
-    model_config = _with_base(path, os.path.join(os.path.dirname(path), "bases"))
+            raise ValueError(f"--model: {error}") from None
+    model_config = read_model_config(path)
     for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
         if key not in model_config:
-            raise DeclarationError(f"{path} lacks the key {key!r}")
+            raise ValueError(f"{path} lacks the key {key!r}")
     try:
         optimizers.check(model_config.get("hyperparameters", {}))
     except ValueError as error:
-        raise DeclarationError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {error}") from None
     if source:
         model_config.update(definition=f"{source}.{definition_of(model_config)}", source=source)
     return model_config
@@ -122,20 +80,11 @@ def definition_of(model_config: Dict[str, Any]) -> str:
     return str(model_config.get("definition", model_config["name"].replace(".", "_")))
 
 
-def _with_base(path: str, bases: str) -> Dict[str, Any]:
-    """Return the content of a file merged over that of its base, which may have its own base."""
-    model_config = _read(path)
-    base = model_config.pop("base", None)
-    if not base:
-        return model_config
-    return merge_patch(_with_base(os.path.join(bases, f"{base}.json"), bases), model_config)
-
-
 def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> Dict[str, Any]:
     """Return the model config with the hyper-parameters for this sequence length.
 
     ``of_sequence_length`` has them by length, for example for a phase of a training. Raises
-    :class:`DeclarationError` for unknown hyper-parameters.
+    ValueError for unknown hyper-parameters.
     """
     phases = model_config.get("of_sequence_length", {})
     usual = model_config.get("hyperparameters", {})
@@ -143,7 +92,7 @@ def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> D
         unknown = sorted(set(steps) - set(usual))
         if unknown:
             name = model_config["name"]
-            raise DeclarationError(
+            raise ValueError(
                 f"of_sequence_length: {length}: {name} has no hyper-parameter {unknown[0]}"
             )
     hyper = {**usual, **phases.get(str(sequence_length), {})}
@@ -154,40 +103,40 @@ def case_of(
     kind: Kind,
     parameters: Mapping[str, Any],
     options: Namespace,
-    framework: Optional[Framework],
+    framework: Optional[Dict[str, Any]],
     model_config: Dict[str, Any],
 ) -> Case:
     """Return the requested case; ``native`` becomes the framework's own compiler if it has one.
 
-    Raises ValueError for an axis that the kind does not have or needs, and
-    :class:`DeclarationError` for what the model, the mode or the number of devices excludes.
+    Raises ValueError for an axis that the kind does not have or needs, and for what the model, the
+    mode or the number of devices excludes.
     """
     values = _values_of_axes(kind, options)
     length, lengths = values["sequence_length"], model_config.get("sequence_lengths")
     if lengths and length is None:
-        raise DeclarationError(f"{model_config['name']} needs --sequence-length")
+        raise ValueError(f"{model_config['name']} needs --sequence-length")
     if model_config and not lengths and length is not None:
-        raise DeclarationError(f"{model_config['name']} has no --sequence-length")
+        raise ValueError(f"{model_config['name']} has no --sequence-length")
     mode = kind.mode(parameters)
     for axis in axes.BUILT_IN:
         if mode not in axis.applies_to and values[axis.name] not in (None, axis.default):
             allowed = ", ".join(axis.applies_to)
-            raise DeclarationError(f"{mode} has no {axis.option}; allowed in: {allowed}")
+            raise ValueError(f"{mode} has no {axis.option}; allowed in: {allowed}")
     reason = mismatch(values["parallelism"] or DATA, values["nodes"] * values["devices_per_node"])
     if reason:
-        raise DeclarationError(f"--parallelism: {reason}")
+        raise ValueError(f"--parallelism: {reason}")
     reads = values["input"] in READING or kind.reads_images
     if reads and options.data is None:
         option = f"--kind {kind.name}" if kind.reads_images else f"--input {values['input']}"
-        raise DeclarationError(f"{option} needs --data FOLDER")
+        raise ValueError(f"{option} needs --data FOLDER")
     if options.data is not None and not reads:
-        raise DeclarationError(
+        raise ValueError(
             f"--data is of --input {', '.join(READING)}, and of kinds that read images"
         )
     compiler = values["compiler"]
-    native = framework.native_compiler if framework and compiler == "native" else None
+    native = framework["native_compiler"] if framework and compiler == "native" else None
     case = Case(
-        framework=framework.name if framework else "",
+        framework=framework["name"] if framework else "",
         model=model_config.get("name", ""),
         mode=mode,
         nodes=values["nodes"],
@@ -221,11 +170,13 @@ def _has_module(folder: str, name: str) -> bool:
     return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
-def unsupported(framework: Framework, case: Case, model_config: Dict[str, Any]) -> Optional[str]:
+def unsupported(
+    framework: Mapping[str, Any], case: Case, model_config: Dict[str, Any]
+) -> Optional[str]:
     """Return why a run is unsupported, by declarations alone; None if it may be supported."""
-    own = model_config.get("own", {}).get("framework", framework.name)
-    if own != framework.name:
-        return f"{case.model} is a model of {own}, not of {framework.name}"
+    own = model_config.get("own", {}).get("framework", framework["name"])
+    if own != framework["name"]:
+        return f"{case.model} is a model of {own}, not of {framework['name']}"
     for axis in case.differing():
         if "own" in model_config and not axis.of_own_model:
             value = axis.text(getattr(case, axis.name))
@@ -240,25 +191,25 @@ def unsupported(framework: Framework, case: Case, model_config: Dict[str, Any]) 
         reason = _cannot_share(framework, case, model_config)
         if reason:
             return reason
-    models = os.path.join(framework.folder, "models")
+    models = os.path.join(framework["folder"], "models")
     if model_config and not _has_module(models, definition_of(model_config)):
         source = f" by {model_config['source']}" if "source" in model_config else ""
-        return f"{framework.name} has no definition of the model {case.model}{source}"
+        return f"{framework['name']} has no definition of the model {case.model}{source}"
     optimizer = model_config.get("hyperparameters", {}).get("optimizer")
-    if case.mode == "train" and optimizer and optimizer not in framework.optimizers:
-        known = ", ".join(framework.optimizers)
-        return f"{framework.name} has no optimizer {optimizer!r} here (it has: {known})"
+    if case.mode == "train" and optimizer and optimizer not in framework["optimizers"]:
+        known = ", ".join(framework["optimizers"])
+        return f"{framework['name']} has no optimizer {optimizer!r} here (it has: {known})"
     if case.compiler == "native":
-        return f"{framework.name} has no graph compiler"
-    if case.compiler not in framework.compilers:
-        known = ", ".join(framework.compilers)
-        return f"{framework.name} has no compiler {case.compiler!r} (it has: {known})"
+        return f"{framework['name']} has no graph compiler"
+    if case.compiler not in framework["compilers"]:
+        known = ", ".join(framework["compilers"])
+        return f"{framework['name']} has no compiler {case.compiler!r} (it has: {known})"
     if case.precision not in precisions.known():
         known = ", ".join(sorted(precisions.known()))
         return f"precision {case.precision!r} cannot be measured yet (known: {known})"
-    if case.precision not in framework.precisions:
-        known = ", ".join(framework.precisions)
-        return f"{framework.name} has no precision {case.precision} (it has: {known})"
+    if case.precision not in framework["precisions"]:
+        known = ", ".join(framework["precisions"])
+        return f"{framework['name']} has no precision {case.precision} (it has: {known})"
     if case.sequence_length is not None:
         shortest, longest = model_config["sequence_lengths"]
         if not shortest <= case.sequence_length <= longest:
@@ -269,14 +220,16 @@ def unsupported(framework: Framework, case: Case, model_config: Dict[str, Any]) 
     return None
 
 
-def _cannot_share(framework: Framework, case: Case, model_config: Dict[str, Any]) -> Optional[str]:
+def _cannot_share(
+    framework: Mapping[str, Any], case: Case, model_config: Dict[str, Any]
+) -> Optional[str]:
     """Return why devices cannot share a step with the case's parallelism; None if they can."""
     if case.devices == 1:
         return f"{case.parallelism} is of several devices"
     if "heads" not in model_config.get("hyperparameters", {}):
         return f"{case.model} is no transformer: its devices share a step by {DATA} alone"
     form = form_of(case.parallelism)
-    if form not in framework.parallelism:
-        known = ", ".join(framework.parallelism)
-        return f"{framework.name} has no parallelism {form} here (it has: {known})"
+    if form not in framework["parallelism"]:
+        known = ", ".join(framework["parallelism"])
+        return f"{framework['name']} has no parallelism {form} here (it has: {known})"
     return None

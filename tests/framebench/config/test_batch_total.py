@@ -94,18 +94,7 @@ def test_a_pattern_excludes_a_total_batch_whoever_asked_for_it(tmp_path: Path) -
     assert [case.batch_per_device for case in kept.cases] == ["max"], "not known, so not excluded"
 
 
-BAD = {
-    "both batches": (
-        suite_of(batch_per_device=[2], batch_total=[2]),
-        ["axes: found batch_per_device and batch_total", "one of them"],
-    ),
-    "no batch": (suite_of(), ["axes: found no batch", "batch_per_device, or batch_total"]),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_total_batch_is_refused(name: str, tmp_path: Path) -> None:
-    suite, expected = BAD[name]
+def test_one_block_has_one_batch(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
-        plan_of(tmp_path, suite)
-    assert_clear(error, ["my.yaml", *expected])
+        plan_of(tmp_path, suite_of(batch_per_device=[2], batch_total=[2]))
+    assert_clear(error, ["my.yaml", "axes: found batch_per_device and batch_total", "one of them"])

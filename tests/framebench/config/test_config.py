@@ -32,7 +32,6 @@ BAD_CONFIG = {
         ["unknown key suit (did you mean suite?)", "allowed: kinds"],
     ),
     "misspelt suite": ({"suite": "quik"}, ["suite: found 'quik' (did you mean quick?)", "careful"]),
-    "other word": ({"accelerator": "GPU"}, ["accelerator: found 'GPU' (did you mean cuda?)"]),
     "unknown name": (
         {"frameworks": "pytorh,jax"},
         ["frameworks[0]: found 'pytorh' (did you mean pytorch?)", "tensorflow"],
@@ -41,19 +40,13 @@ BAD_CONFIG = {
     "value twice": ({"frameworks": "jax,jax"}, ["frameworks", "each value once"]),
     "number as words": ({"rerun_disturbed": "yes"}, ["rerun_disturbed: found 'yes'", "a whole"]),
     "number out of bounds": ({"time_limit": -5}, ["time_limit: found -5", "above 0"]),
-    "endless": ({"time_limit": float("inf")}, ["time_limit: found inf", "allowed: a "]),
     "union": (
         {"cores_per_device": "few"},
         ["cores_per_device: found 'few'", "whole number, or auto"],
     ),
     "memory without unit": ({"memory_limit": "16"}, ["memory_limit: found '16'", "16GiB", "80%"]),
-    "too much memory": ({"memory_limit": "101%"}, ["memory_limit: found '101%'", "up to 100%"]),
     "wildcard": ({"results": "a{b}"}, ["results: found 'a{b}'", "without {"]),
     "file for a folder": ({"results": str(ROOT / "LICENSE")}, ["results: found", "a folder"]),
-    "control character": ({"results": "a\0b"}, ["results: found 'a\\x00b'", "control characters"]),
-    "home of nobody": ({"results": "~nosuchuser/x"}, ["results: found '~nosuchuser/x'", "~USER"]),
-    "name too long": ({"results": "r" * 300}, ["results: found 'rrr", "too long"]),
-    "no records": ({"records": "no/such"}, ["records: found 'no/such'", "folder of records"]),
     "no mapping": ({"images": ["x"]}, ["images: found ['x']", "a mapping"]),
     "wrong key of a mapping": ({"images": {"torch": "x"}}, ["images: found 'torch'", "pytorch"]),
     "missing key": ({"images": {"jax": {"python": "p"}}}, ["key images.jax.image is missing"]),
@@ -61,7 +54,6 @@ BAD_CONFIG = {
         {"modules": {"pytorch": ["gcc pytorch"]}},
         ["modules.pytorch[0]: found 'gcc pytorch'", "module load NAME", "without blanks"],
     ),
-    "no version": ({"packages": {"jax": ["a>=1"]}}, ["packages.jax[0]: found 'a>=1'", "NAME==VER"]),
     "no interpreter": (
         {"interpreters": {"pytorch": "/no/python"}},
         ["interpreters.pytorch: found '/no/python'", "a Python that exists"],
@@ -69,10 +61,6 @@ BAD_CONFIG = {
     "packages on each node": (
         {"packages": {"pytorch": ["timm==1.0"]}, "node_local": True},
         ["packages: found", "none with node_local"],
-    ),
-    "node_local in the project": (
-        {"node_local": True},
-        ["environments: found '.venvs'", "absolute"],
     ),
     "unknown key of a cluster": (
         {"cluster": {**ON, "gpu": 8}},
@@ -85,18 +73,9 @@ BAD_SUITE = {
         {**SUITE, "variants": {"b": {"flags": {}}}},
         ["unknown key variants.b.flags; allowed: environments"],
     ),
-    "name of a variant": ({**SUITE, "variants": {"a-b": {}}}, ["variants: found 'a-b'", "letters"]),
     "variable of the harness": (
         {**SUITE, "variants": {"b": {"variables": {"FRAMEBENCH_CORES": "0"}}}},
         ["variants.b.variables: found FRAMEBENCH_CORES", "the harness sets"],
-    ),
-    "truth value of a variable": (
-        {**SUITE, "variants": {"b": {"variables": {"A": True}}}},
-        ["variants.b.variables.A: found True", "a text"],
-    ),
-    "unknown settings": (
-        {**SUITE, "variants": {"b": {"tuned": "nvida"}}},
-        ["variants.b.tuned: found 'nvida'", "true, false, nvidia, dlperf"],
     ),
     "no environment file": (
         {**SUITE, "variants": {"b": {"environments": {"pytorch": "/no/file.yaml"}}}},
@@ -110,28 +89,18 @@ BAD_SUITE = {
         {**SUITE, "repeats": "some"},
         ["repeats: found 'some'", "or auto, or a map"],
     ),
-    "too many repeats": ({**SUITE, "repeats": 1001}, ["repeats: found 1001", "at most 1000"]),
     "bounds exchanged": (
         {**SUITE, "repeats": {"at_least": 20, "at_most": 10}},
         ["repeats.at_most: found 10", "which is 20, or more"],
     ),
-    "no rule": ({**SUITE, "repeats": {"at_most": 9}}, ["repeats: found at_most", "or margin"]),
     "two rules": (
         {**SUITE, "repeats": {"at_least": 7, "margin": "5%"}},
         ["repeats.at_least", "none beside margin"],
-    ),
-    "width of nothing": (
-        {**SUITE, "repeats": {"at_least": 7, "at_most": 9, "width": "0%"}},
-        ["repeats.width: found '0%'", "above 0 and below 100 %"],
     ),
     "margin of one side": ({**SUITE, "repeats": {"margin": "5%"}}, ["variants: found none", "two"]),
     "warm-up without a bound": (
         {**SUITE, "steps": {"warmup": {"at_least": 20}, "timed": 5}},
         ["key steps.warmup.at_most is missing"],
-    ),
-    "warm-up too short to settle": (
-        {**SUITE, "steps": {"warmup": {"at_least": 1, "at_most": 9}, "timed": 5}},
-        ["steps.warmup.at_most: found 9"],
     ),
     "no batch fits": (
         {**SUITE, "largest_batch": {"multiple_of": 16, "at_most": 10}},
@@ -142,29 +111,18 @@ BAD_SUITE = {
         {**SUITE, "time_budget": 60, "repeats": "auto"},
         ["repeats: found a rule", "whole number beside time_budget"],
     ),
-    "budget beside variants": (
-        {**SUITE, "time_budget": 60, "variants": {"a": {}}},
-        ["variants: found some", "none beside time_budget"],
-    ),
     "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
     "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),
-    "3,000 brackets": ("a: " + "[" * 3000 + "]" * 3000, ["within each other, too many"]),
     "empty file": ("", ["my.yaml", "the file: found None", "a mapping"]),
     "nothing to measure": ({"repeats": 2}, ["found neither axes nor measurements"]),
     "no batch": ({"axes": {"mode": "train"}}, ["axes: found no batch", "batch_total"]),
     "unknown axis": (changed(precison=["fp32"]), ["axes.precison", "did you mean precision"]),
-    "unknown value": (changed(precision=["fp64"]), ["axes.precision[0]: found 'fp64'", "amp"]),
     "unknown mode": (changed(mode=["learn"]), ["axes.mode[0]: found 'learn'", "train, inference"]),
-    "zero": (changed(nodes=[0]), ["axes.nodes[0]: found 0", "at least 1"]),
     "batch in words": (changed(batch_per_device=["maximal"]), ["found 'maximal'", "max"]),
-    "batch of unknown model": (changed(batch_per_device={"vgg": [1]}), ["found 'vgg'"]),
-    "include no list": ({**SUITE, "include": {"precision": ["amp"]}}, ["include: found", "a list"]),
-    "include empty": ({**SUITE, "include": [{}]}, ["include[0]: found {}", "at least 1"]),
     "include nothing": (
         {**SUITE, "include": [{"batch_total": None}]},
         ["include[0].batch_total: found None", "a list"],
     ),
-    "exclude unknown": ({**SUITE, "exclude": [{"mode": ["x"]}]}, ["exclude[0].mode[0]: found 'x'"]),
     "unknown benchmark": (
         {"measurements": {"matmull": {"framework": ["pytorch"]}}},
         ["measurements.matmull: found 'matmull' (did you mean matmul?)"],

@@ -11,7 +11,7 @@ import pytest
 from harness.kind import Workload
 from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
 from harness.request.command_line import parse
-from harness.request.declaration import DeclarationError, of_length, read_model
+from harness.request.declaration import of_length, read_model
 from reference.optimizers import LAMB, trust_ratio
 
 from ...conftest import ROOT
@@ -50,7 +50,7 @@ def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
 def test_configs_that_make_no_optimizer_are_refused(
     tmp_path: Path, changes: dict[str, Any], expected: str
 ) -> None:
-    with pytest.raises(DeclarationError, match=expected):
+    with pytest.raises(ValueError, match=expected):
         read_model(written(tmp_path, **changes))
     assert read_model(written(tmp_path))["hyperparameters"]["optimizer"] == "lamb"
 
@@ -75,7 +75,7 @@ def test_the_phases_of_electra_have_their_rates() -> None:
     assert {key for key in phase if phase[key] != model_config["hyperparameters"][key]} == {
         "learning_rate"
     }
-    with pytest.raises(DeclarationError, match="512: electra_base has no hyper-parameter rate"):
+    with pytest.raises(ValueError, match="512: electra_base has no hyper-parameter rate"):
         of_length({**model_config, "of_sequence_length": {"512": {"rate": 1.0}}}, 128)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from harness.machine.hardware import processor
-from harness.provenance import code, packages
+from harness.provenance import code, software
 from harness.request import command_line
 
 from ...bench import ROOT, Bench
@@ -70,7 +70,7 @@ def test_another_environment_is_not_ok(
     ],
 )
 def test_local_versions_count_only_if_asked_for(asked: str, found: str, same: bool) -> None:
-    assert packages.same_version(asked, found) is same
+    assert software.same_version(asked, found) is same
 
 
 def test_the_users_modules_stay_out_of_an_environment_made_for_us(
@@ -222,7 +222,8 @@ def git(folder: Path, *command: str) -> str:
 def copied(folder: Path) -> Path:
     """Copy the parts of the project that tell its commit."""
     ours = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "scripts/harness", folder / "scripts/harness", ignore=ours)
+    for name in ("core", "harness"):
+        shutil.copytree(ROOT / "scripts" / name, folder / "scripts" / name, ignore=ours)
     for name in (".gitattributes", ".git_archival.txt"):
         shutil.copy(ROOT / name, folder)
     return folder

@@ -12,15 +12,12 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from core import framework_keys
+from core import framework_keys, merging
 from core.gpus import Gpu
-from core.merging import merge_patch
 
 from .. import PROJECT
-from ..files import json_files
-from ..files.problem import cause
 from . import gpu_environments
-from .validation import ConfigError, show
+from .validation import ConfigError
 
 #: Words that a suite may use for a compiler, with the key of framework.json that names it.
 WORDS = {"native": "native_compiler", "default": "trained_with"}
@@ -88,7 +85,9 @@ def load_catalog(root: Path) -> Catalog:
     """
     declared = sorted(root.glob("scripts/frameworks/[!_.]*/framework.json"))
     names = [file.parent.name for file in declared]
-    models = [read_model_config(path) for path in sorted(root.glob("scripts/models/*.json"))]
+    models = [
+        merging.read_model_config(str(path)) for path in sorted(root.glob("scripts/models/*.json"))
+    ]
     return Catalog(
         root,
         {name: _framework(root, name) for name in names},
@@ -96,34 +95,11 @@ def load_catalog(root: Path) -> Catalog:
     )
 
 
-def read_model_config(path: Path, bases: Path | None = None) -> dict[str, Any]:
-    """Return a model config merged over its ``base``, as the harness does.
-
-    A base may have its own base. ``bases``: their folder, by default that next to the file.
-    """
-    model_config = _read_json(path, str(path))
-    if not isinstance(model_config, dict):
-        raise ConfigError(f"{path}: found {show(model_config)}; allowed: a JSON object")
-    if not (base := model_config.pop("base", None)):
-        return model_config
-    bases = bases or path.parent / "bases"
-    return merge_patch(read_model_config(bases / f"{base}.json", bases), model_config)
-
-
-def _read_json(path: Path, shown: str) -> Any:
-    try:
-        return json_files.read(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{shown}: cannot be read as JSON: {cause(error)}") from None
-
-
 def _framework(root: Path, name: str) -> dict[str, Any]:
-    shown = f"scripts/frameworks/{name}/framework.json"
-    declaration = _read_json(root / shown, shown)
     try:
-        return framework_keys.checked(declaration, name)
+        return framework_keys.read(str(root / "scripts" / "frameworks" / name))
     except ValueError as error:
-        raise ConfigError(f"{shown}: {error}") from None
+        raise ConfigError(str(error)) from None
 
 
 @cache
@@ -143,7 +119,7 @@ def framework_title(framework: str) -> str:
 def model_title(model: str) -> str:
     """Return the title of one of this project's models, and the name of another."""
     path = PROJECT / "scripts" / "models" / f"{model}.json"
-    title = _read_json(path, path.name)["title"] if path.is_file() else model
+    title = merging.read_object(str(path))["title"] if path.is_file() else model
     return str(title).removesuffix(" pre-training")
 
 

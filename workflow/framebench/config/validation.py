@@ -38,19 +38,6 @@ _ALLOWED = {
     "string_type": "a text",
     "too_short": "at least {min_length} value",
 }
-#: Most lines of a message.
-_MOST_FAULTS = 20
-#: Names that other programs use, and ours.
-OTHER_WORDS = {
-    "gpu": "cuda",
-    "nvidia": "cuda",
-    "tf": "tensorflow",
-    "tf1": "tensorflow1",
-    "torch": "pytorch",
-    "paddlepaddle": "paddle",
-    "float32": "fp32",
-    "mixed": "amp",
-}
 
 
 class ConfigError(Exception):
@@ -112,8 +99,7 @@ def explain(
             continue
         origin = sources.get(str((*path, "")[0]), source)
         lines += [f"{origin}: {line}" for line in _lines(path, errors, model)]
-    more = [f"and {len(lines) - _MOST_FAULTS} more"] if len(lines) > _MOST_FAULTS else []
-    return "\n".join([*lines[:_MOST_FAULTS], *more])
+    return "\n".join(lines)
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
@@ -216,8 +202,6 @@ def show(value: Any) -> str:
 
 
 def did_you_mean(value: Any, names: Iterable[Any]) -> str:
-    """Return a hint for a near miss or another word for a name, else ""."""
-    known = [str(name) for name in names]
-    other = OTHER_WORDS.get(str(value).lower())
-    close = [other] if other in known else difflib.get_close_matches(str(value), known, n=1)
+    """Return a hint for a near miss of a name, else ""."""
+    close = difflib.get_close_matches(str(value), [str(name) for name in names], n=1)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -70,11 +70,8 @@ def path(written: Any) -> Path:
         os.stat(named)
     except (FileNotFoundError, NotADirectoryError):
         return named
-    except RuntimeError:
-        raise NotAllowed("~ or ~USER of a user who has a home folder") from None
-    except OSError as error:
-        reason = f"{show(written)} ({error.strerror})"
-        raise NotAllowed("a path that can be looked at", reason) from None
+    except (OSError, RuntimeError) as error:  # the latter of ~USER without a home folder
+        raise NotAllowed("a path that can be looked at", f"{show(written)} ({error})") from None
     return named
 
 

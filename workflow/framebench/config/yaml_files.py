@@ -31,12 +31,7 @@ def read_yaml(path: Path) -> Any:
     except yaml.YAMLError as error:
         problem = shorten(" ".join(str(error).split()))
         raise ConfigError(f"{path}: is not valid YAML: {problem}") from None
-    except RecursionError:
-        raise ConfigError(
-            f"{path}: found lists or mappings within each other, too many to be read; allowed: a "
-            "few levels"
-        ) from None
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:  # of odd tags too
+    except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read: {cause(error)}") from None
 
 

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 from core import axes, bounded, precisions
 from core.case import Case
+from core.merging import read_model_config
 from core.parallelism import FEWEST_PARTS, layout_of, smallest
 from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..config import own_model
-from ..config.catalog import Catalog, read_model_config
+from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.attempt_names import attempt_name, split_attempt
@@ -385,7 +386,7 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
     if case.model in configs:
         model_config, model = configs[case.model], model_of(plan, case.model)
     else:
-        model_config = read_model_config(Path(plan.scripts, "models", f"{case.model}.json"))
+        model_config = read_model_config(str(Path(plan.scripts, "models", f"{case.model}.json")))
         has_dropout = model_config["hyperparameters"].get("dropout")
         with_dropout = verification.dropout or (has_dropout and case.mode != axes.TRAIN)
         model = f"{reference}/{'model_config-dropout' if with_dropout else 'model_config'}.json"
