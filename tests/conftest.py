@@ -86,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the groups, and order them as the processes take them."""
+    """Mark the groups and the quick tests, and order them as the processes take them."""
 
     def order(item: pytest.Item) -> list[bool]:
         return [group_of(item) != name for name in LONG_GROUPS] + [
@@ -95,7 +95,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     items.sort(key=order)
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+        group = group_of(item)
+        item.add_marker(pytest.mark.xdist_group(group))
+        if folder_of(item) == "framebench" and group not in SHARED.values():
+            item.add_marker(pytest.mark.quick)
 
 
 def build_environment(framework: str) -> str:

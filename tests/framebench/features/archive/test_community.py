@@ -1,0 +1,66 @@
+"""Archives in results/community are whole, hold valid records without names, and are listed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from framebench.features.archive import contents, handed_on
+
+ROOT = Path(__file__).parents[4]
+FOLDER = ROOT / "results" / "community"
+SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
+ARCHIVES = sorted(FOLDER.glob("*.zip"))
+
+
+def check(path: Path) -> list[dict[str, Any]]:
+    """Fail for an archive that must not be taken; return its records of runs."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    sums = files.pop(contents.CHECKSUMS).decode().splitlines()
+    assert sums == [f"{hashlib.sha256(files[name]).hexdigest()}  {name}" for name in sorted(files)]
+    records = [
+        json.loads(text)
+        for name, text in files.items()
+        if name.startswith("runs/") and name.endswith(".json")
+    ]
+    for record in records:
+        jsonschema.validate(record, SCHEMA)
+        again = handed_on.HandedOn([]).record(record)
+        assert again == record, "it holds what --redact leaves out"
+    return records
+
+
+def row_of(path: Path, records: list[dict[str, Any]]) -> str:
+    """Return the row of an archive in the index."""
+    hardware = records[0]["environment"]["hardware"]
+    device = hardware["gpus"][0]["name"] if hardware["gpus"] else hardware["cpu"]
+    days = sorted(record["started"][:10] for record in records)
+    suite = path.name.partition("-")[0]
+    return f"| `{path.name}` | {device} | {suite} | {len(records)} | {days[-1]} |"
+
+
+@pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.name)
+def test_an_archive_is_whole_redacted_and_listed(path: Path) -> None:
+    records = check(path)
+    assert row_of(path, records) in (FOLDER / "README.md").read_text().splitlines()
+
+
+def test_an_archive_that_names_a_user_is_refused(tmp_path: Path) -> None:
+    spoiled = tmp_path / "spoiled.zip"
+    with zipfile.ZipFile(ARCHIVES[0]) as archive, zipfile.ZipFile(spoiled, "w") as other:
+        files = {name: archive.read(name) for name in archive.namelist()}
+        del files[contents.CHECKSUMS]
+        name = min(name for name in files if name.startswith("runs/") and name.endswith(".json"))
+        record = json.loads(files[name])
+        files[name] = json.dumps({**record, "command": ["/home/alice/bin/python"]}).encode()
+        sums = [f"{hashlib.sha256(files[at]).hexdigest()}  {at}\n" for at in sorted(files)]
+        for at, content in {**files, contents.CHECKSUMS: "".join(sums).encode()}.items():
+            other.writestr(at, content)
+    with pytest.raises(AssertionError, match="leaves out"):
+        check(spoiled)

@@ -1,0 +1,140 @@
+"""Every command on every page is one that its program takes, with settings that it accepts.
+
+Those that need no framework, hardware or network run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import tarfile
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import snakemake.cli
+from framebench import cli, feature_registry
+from framebench.config.settings import load_settings
+from framebench.runs import ensure_environment
+from framebench.tables import registry
+
+from .settings import CATALOG, CONFIG, ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config" / "README.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+#: Stand-ins of pages, and what they stand for here.
+STAND_INS = {
+    r"suite=(NAME|SUITE|mine)\b": "suite=quick",
+    r"\bNAME\b": "pytorch",
+    r"\b(DIR|PATH|A|B|kept|today)\b": "results",
+    r"/tmp/quick/runs": "results/runs",
+    r"(path/to/|\S*:)?my_model\.py": "my_model.py",
+    r"path/to/own\.yaml": str(ROOT / "envs" / "pytorch.yaml"),
+    r"results@\w+": "results",
+    r"\S*results-summary\.jsonl": "results-summary.jsonl",
+    r"\S*good\.json": "good.json",
+    r"/opt/framebench/": f"{ROOT}/",
+    r"framebench/workflow/Snakefile": str(ROOT / "workflow" / "Snakefile"),
+    r"(?<= )(config|profiles|envs|benchmarks|docs)/": rf"{ROOT}/\1/",
+    r"suite=benchmarks/": f"suite={ROOT}/benchmarks/",
+}
+#: Commands that run here; others measure, build environments or ask a cluster.
+RUN = {"columns", "export", "formats", "layout"}
+RULES = re.compile(r"^(?:rule|checkpoint) (\w+):", re.MULTILINE)
+MODEL = """
+from torch import nn
+
+FRAMEWORK = "pytorch"
+
+
+def make(batch_size):
+    raise NotImplementedError
+"""
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Yield page and command of each line of code, and of each one within a sentence."""
+    for page in PAGES:
+        text = page.read_text()
+        blocks = re.findall(r"^ {4,}((?:.*\\\n)*.*)$", text, re.MULTILINE)
+        inline = re.findall(r"`((?:\S*/)?(?:snakemake|framebench) [^`\n]*--[^`\n]+)`", text)
+        for found in [*blocks, *inline]:
+            line = re.sub(r"\\\n\s*", " ", found)
+            program = re.search(r"(?:^|&& |\")(?:\S*/)?((?:snakemake|framebench) .*)", line)
+            if program:
+                quoted = '"' if '"' in line[: program.start(1)] else "$"
+                yield page.name, re.split(f" (?:>|#|&&) ?|{quoted}", program[1])[0].strip()
+
+
+EVERY = sorted(set(commands()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the results of the sample, and a model."""
+    made = tmp_path_factory.mktemp("pages")
+    with tarfile.open(ROOT / "docs" / "sample.tar.xz") as sample:
+        sample.extractall(made, filter="data")
+    (made / "quick").rename(made / "results")
+    (made / "results" / "published").symlink_to(ROOT / "results" / "published")
+    (made / "my_model.py").write_text(MODEL)
+    return made
+
+
+@pytest.mark.parametrize(("page", "command"), EVERY, ids=[" ".join(pair) for pair in EVERY])
+def test_a_command_of_a_page_is_accepted(
+    page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    for stand_in, meant in STAND_INS.items():
+        command = re.sub(stand_in, meant, command)
+    program, *words = shlex.split(command)
+    if program == "snakemake":
+        accepted_by_snakemake(words)
+    else:
+        accepted_by_framebench(words, monkeypatch)
+
+
+def accepted_by_snakemake(words: list[str]) -> None:
+    """Fail if options, targets, suite or settings are refused."""
+    _, options = snakemake.cli.parse_args(words)
+    rules = {
+        name
+        for file in (ROOT / "workflow").rglob("*")
+        if file.name == "Snakefile" or file.suffix == ".smk"
+        for name in RULES.findall(file.read_text())
+    }
+    named = [*options.targets, *(options.until or ()), *(options.forcerun or ())]
+    assert {*named} <= rules | {*registry.known()}
+    given = snakemake.cli.parse_config(options.config)
+    methods = [str(method) for method in options.software_deployment_method or ()]
+    if not options.configfile:
+        load_settings({**CONFIG, **given}, CATALOG, methods)
+
+
+def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail if a command that can run here fails, or the arguments of another are refused."""
+    programs = {
+        name: program
+        for feature in feature_registry.known()
+        for name, program in feature.programs.items()
+    }
+    if words[0] == "environment":
+        monkeypatch.setattr(ensure_environment, "_build", lambda *given: 0)
+        assert ensure_environment.main(words[1:]) == 0
+        return
+    if words[0] in programs:
+        module = import_module(f"framebench.features.{programs[words[0]].module}")
+        module.parser().parse_args(words[1:])
+        return
+    if words[0] not in RUN:
+        parse = argparse.ArgumentParser.parse_args
+
+        def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+            options = parse(parser, arguments)
+            options.command = lambda options: None
+            return options
+
+        monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parsed)
+    assert cli.main(words) == 0
