@@ -21,15 +21,15 @@ from harness import kinds
 from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
 from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
-from harness.machine import allocator, interfaces
+from harness.machine import allocator
 from harness.machine.cores import numa_nodes, parse_list
 from harness.measuring.checks import check_all_reduce, check_processes
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter
 from harness.messages.barrier import Barrier
 from harness.messages.report import Report
+from harness.processes.cleanup import remove_shared
 from harness.processes.parent_death import signal_when_parent_dies
-from harness.processes.shared_memory import remove_shared
 
 _SECONDS_TO_LEAVE = 10
 
@@ -96,7 +96,6 @@ def start_framework(context: Context) -> None:
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
     if adapter.rank_context.world_size > 1:
-        fields["listens"] = interfaces.listening()
         fields["processes"] = check_processes(adapter, adapter.rank_context.world_size)
         fields["preflight"] = context.phase(
             "pre-flight check", lambda: check_all_reduce(adapter), "preflight"

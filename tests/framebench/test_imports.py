@@ -36,7 +36,7 @@ ORDER = (
     "features",
 )
 #: Modules that run next to a benchmark, perhaps in a container with nothing but Python.
-ALONE = ("runs.attempts", "runs.ensure_environment", "environments.uv")
+ALONE = ("runs.ensure_environment", "environments.uv")
 
 
 def imports_of(path: Path) -> Iterator[str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 GPU = {
     "uuid": "GPU-a",
-    "utilization": 97,
     "sm": 1410,
-    "memory": 1593,
     "milliwatts": 250_500,
     "temperature": 71,
     "reasons": 0x4,

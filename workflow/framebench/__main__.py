@@ -36,12 +36,7 @@ def run(arguments: list[str]) -> int:
 
         own_axes.load(arguments[1])
         arguments = arguments[2:]
-    # These commands run next to a benchmark: without libraries of other commands, and on any Python
-    # of the harness, because a container may have no other.
-    if arguments[:1] == ["attempts"]:
-        from framebench.runs import attempts
-
-        return attempts.main(arguments[1:])
+    # Next to a benchmark, without libraries of other commands.
     if arguments[:1] == ["environment"]:
         from framebench.runs import ensure_environment
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -18,10 +17,10 @@ from core import signals
 
 from harness import variables
 from harness.messages import report
+from harness.processes.cleanup import remove_shared
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
 from harness.processes.memory import HeldMemory
 from harness.processes.own_time import RUN_VARIABLE, Members
-from harness.processes.shared_memory import remove_shared
 
 #: Seconds that other ranks may continue after one has failed, to report what they saw.
 _GRACE_SECONDS = 5.0
@@ -181,21 +180,20 @@ def start_ranks(
 
 
 @contextlib.contextmanager
-def child_events() -> Iterator[int]:
-    """Yield a file descriptor that becomes readable when a child ends or a signal comes, so that
-    the launcher sleeps while ranks are timed."""
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    os.set_blocking(writing, False)
-    before = signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    wakeup = signal.set_wakeup_fd(writing)
+def child_events() -> Iterator[None]:
+    """Keep the ends of children for :func:`await_child`, so that the launcher sleeps while ranks
+    are timed."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     try:
-        yield reading
+        yield
     finally:
-        signal.set_wakeup_fd(wakeup)
-        signal.signal(signal.SIGCHLD, before)
-        os.close(reading)
-        os.close(writing)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def await_child(seconds: float) -> None:
+    """Wait for the end of a child, at most for so long, and no longer than a second: another thread
+    may have taken the signal."""
+    signal.sigtimedwait([signal.SIGCHLD], min(max(0.0, seconds), 1.0))
 
 
 def _failed(rank: RankProcess, folder: str) -> bool:
@@ -270,7 +268,7 @@ def watch(
     end."""
     judged: Set[int] = set()
     grace_end = float("inf")
-    with child_events() as events:
+    with child_events():
         while True:
             now = time.monotonic()
             for rank in ranks:
@@ -293,20 +291,11 @@ def watch(
                 if stop:
                     _stop(run, ranks, stop)
             stopped = any(rank.stopped for rank in ranks)
-            wait = 1.0 if stopped else min(deadline, grace_end, memory.next_look) - now
-            await_event(events, wait)
-
-
-def await_event(events: int, seconds: float) -> None:
-    """Wait for a signal, such as that of a child's end, at most for so long. ``events``: of
-    :func:`child_events`."""
-    select.select([events], [], [], max(0.0, seconds))
-    with contextlib.suppress(BlockingIOError):
-        os.read(events, 4096)
+            await_child(1.0 if stopped else min(deadline, grace_end, memory.next_look) - now)
 
 
 def wait_for(process: "subprocess.Popen[bytes]", end: float) -> None:
     """Return when a child has ended, or at ``end``, in monotonic seconds."""
-    with child_events() as events:
+    with child_events():
         while process.poll() is None and time.monotonic() < end:
-            await_event(events, end - time.monotonic())
+            await_child(end - time.monotonic())

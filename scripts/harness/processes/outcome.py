@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import resource
 import signal
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
@@ -16,7 +15,6 @@ from harness.adapter import Mismatch
 from harness.messages import report
 from harness.processes.cleanup import ADVICE
 from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
-from harness.processes.memory import gib
 
 # Outcomes, most telling first. An error caused by the end of another rank is the least but one,
 # because it is never the cause.
@@ -63,15 +61,6 @@ def _tail(path: str, size: int) -> str:
         return ""
 
 
-def _address_space() -> str:
-    """Return a possible cause of a crash for a reason: a limit on address space, which ranks
-    inherit."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
-        return ""
-    return f" (address space is limited to {gib(limit)} GiB: it may have run out, see ulimit -v)"
-
-
 def _without_result(
     rank: RankProcess, phase: Optional[str], out_of_memory: bool, limit: float
 ) -> Tuple[int, str, str]:
@@ -92,8 +81,6 @@ def _without_result(
         return _OOM, "oom", f"rank {rank.rank} aborted: out of memory during: {where}"
     if code < 0:
         reason = f"rank {rank.rank} was killed by signal {-code} ({_name(-code)})"
-        if code in (-signal.SIGSEGV, -signal.SIGBUS):
-            where += _address_space()
     else:
         reason = f"rank {rank.rank} exited with status {code} and left no result"
     reason += f" during: {where}"

@@ -34,7 +34,7 @@ class CpuMeter:
         joules = [value for name, value in sample.items() if name.endswith("_joules")]
         present = [value for value in joules if value is not None]
         return {
-            CLOCK: sample["mhz_median"] or self._clock_of_cpuinfo(),
+            CLOCK: sample["mhz"] or self._clock_of_cpuinfo(),
             ENERGY: sum(present) if present and len(present) == len(joules) else None,
         }
 

@@ -23,7 +23,6 @@ _MOST_CORES = 16
 
 #: Kernel drivers whose first sensor is the processor's own.
 _PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
-_PROCESSOR_ZONE = re.compile(r"cpu|pkg|soc", re.IGNORECASE)
 
 Reading = Dict[str, Optional[float]]
 
@@ -37,31 +36,24 @@ class Sensors:
         self.absent: Dict[str, str] = {}
         self._proc = proc
         self._cores = frozenset(f"cpu{core}" for core in cores)
-        some = [
-            f"{sys}/devices/system/cpu/cpu{core}"
-            for core in sorted(cores)[:: -(-len(cores) // _MOST_CORES)]
-        ]
-        for name, path in {
-            "load": "stat", "memory": "meminfo", "swap": "vmstat", "pressure": "pressure/cpu"
-        }.items():  # fmt: skip
+        chosen = sorted(cores)[:: -(-len(cores) // _MOST_CORES)]
+        some = [f"{sys}/devices/system/cpu/cpu{core}" for core in chosen]
+        for name, path in {"load": "stat", "memory": "meminfo", "swap": "vmstat"}.items():
             self._readable(name, [f"{proc}/{path}"])
         frequencies = [f"{core}/cpufreq/scaling_cur_freq" for core in some]
-        counts = [
-            f"{core}/thermal_throttle/{level}_throttle_count"
-            for core in some
-            for level in ("core", "package")
-        ]
         self._frequencies = self._readable("frequency", frequencies)
-        self._throttles = self._readable("throttling", counts)
-        self._temperatures = self._readable("temperature", _processor_sensors(sys))
-        rapl = glob.glob(f"{sys}/class/powercap/intel-rapl:*/energy_uj")
-        files = self._readable("processor energy", sorted(rapl))
+        counts = [path for core in some for path in glob.glob(f"{core}/thermal_throttle/*e_count")]
+        self._throttles = self._readable("throttling", sorted(counts))
+        own = [
+            f"{folder}/temp1_input"
+            for folder in sorted(glob.glob(f"{sys}/class/hwmon/hwmon*"))
+            if file_line(f"{folder}/name") in _PROCESSOR_SENSORS
+        ]
+        self._temperatures = self._readable("temperature", own)
+        rapl = sorted(glob.glob(f"{sys}/class/powercap/intel-rapl:*/energy_uj"))
+        counters = [_Energy(path) for path in self._readable("processor energy", rapl)]
         # Cores are part of their package, and packages of psys.
-        self._energies = {
-            name: _Energy(os.path.dirname(path))
-            for name, path in ((_counter_name(path), path) for path in files)
-            if name
-        }
+        self._energies = [each for each in counters if each.name.startswith(("package", "dram"))]
         self._has_quota = control_groups.cpu_limit() is not None
 
     def _readable(self, name: str, paths: Sequence[str]) -> List[str]:
@@ -84,25 +76,19 @@ class Sensors:
         Times and energies are sums since some moment (s, J), frequencies MHz, temperatures degrees
         Celsius, memory bytes. Absent or silent sources are None."""
         sample: Reading = dict(self._load())
-        pressure = self._after("pressure/cpu", "total")
-        sample["waiting_seconds"] = None if pressure is None else pressure / 1e6
         mhz = [value / 1000 for value in _numbers(self._frequencies)]
-        sample["mhz_min"] = min(mhz, default=None)
-        sample["mhz_median"] = statistics.median(mhz) if mhz else None
-        sample["mhz_max"] = max(mhz, default=None)
+        sample["mhz"] = statistics.median(mhz) if mhz else None
         degrees = [value / 1000 for value in _numbers(self._temperatures)]
         sample["temperature_celsius"] = max(degrees, default=None)
         counts = _numbers(self._throttles)
         sample["throttle_events"] = sum(counts) if counts else None
-        sample["throttled_periods"] = (
-            control_groups.throttled_periods() if self._has_quota else None
-        )
+        periods = control_groups.throttled_periods() if self._has_quota else None
+        sample["throttled_periods"] = periods
         free = self._after("meminfo", "MemAvailable")
         sample["memory_available_bytes"] = None if free is None else 1024 * free
         into, out = self._after("vmstat", "pswpin"), self._after("vmstat", "pswpout")
         sample["swapped_pages"] = None if into is None or out is None else into + out
-        for name, energy in self._energies.items():
-            sample[f"{name}_joules"] = energy.joules()
+        sample.update((f"{energy.name}_joules", energy.joules()) for energy in self._energies)
         return sample
 
     def memory_bytes(self) -> Optional[int]:
@@ -112,7 +98,7 @@ class Sensors:
 
     def _after(self, path: str, word: str) -> Optional[float]:
         """Return the number after the first ``word`` in a file of /proc."""
-        match = re.search(rf"\b{word}[:=\s]\s*(\d+)", file_text(f"{self._proc}/{path}") or "")
+        match = re.search(rf"\b{word}[:\s]\s*(\d+)", file_text(f"{self._proc}/{path}") or "")
         return float(match.group(1)) if match else None
 
     def _load(self) -> Dict[str, Optional[float]]:
@@ -140,10 +126,14 @@ class Sensors:
 
 
 class _Energy:
-    """RAPL counter in a ``folder``, which continues where the hardware's wraps around to zero."""
+    """RAPL counter in the file ``path``, which continues where the hardware's wraps around to
+    zero."""
 
-    def __init__(self, folder: str) -> None:
-        self._path = os.path.join(folder, "energy_uj")
+    def __init__(self, path: str) -> None:
+        folder = os.path.dirname(path)
+        name = file_line(os.path.join(folder, "name")) or ""
+        self.name = name if "-" in name else f"{name}-{path.split(':')[1]}"
+        self._path = path
         self._range = file_number(os.path.join(folder, "max_energy_range_uj")) or 0.0
         self._last = self._wrapped = 0.0
 
@@ -157,27 +147,6 @@ class _Energy:
         return (self._wrapped + now) / 1e6
 
 
-def _counter_name(path: str) -> str:
-    """Return the name of the RAPL counter of a package or of memory; "" of another."""
-    name = file_line(os.path.join(os.path.dirname(path), "name")) or ""
-    if name.partition("-")[0] not in ("package", "dram"):
-        return ""
-    return name if "-" in name else f"{name}-{path.split(':')[1]}"
-
-
 def _numbers(paths: Sequence[str]) -> List[float]:
     values = map(file_number, paths)
     return [value for value in values if value is not None]
-
-
-def _processor_sensors(sys: str) -> List[str]:
-    """Return files with a temperature of the processor, without those of disks and network
-    cards."""
-    paths = []
-    for folder in sorted(glob.glob(f"{sys}/class/hwmon/hwmon*")):
-        if file_line(os.path.join(folder, "name")) in _PROCESSOR_SENSORS:
-            paths += sorted(glob.glob(os.path.join(folder, "temp1_input")))
-    for folder in [] if paths else sorted(glob.glob(f"{sys}/class/thermal/thermal_zone*")):
-        if _PROCESSOR_ZONE.search(file_line(os.path.join(folder, "type")) or ""):
-            paths.append(os.path.join(folder, "temp"))
-    return paths

@@ -1,7 +1,7 @@
 """Watch the machine while ranks are timed.
 
 A thread of the launcher, which otherwise sleeps, takes a sample every half second: about 20 small
-files, and 10 calls for each GPU. It is a thread because a hanging sensor must not keep the launcher
+files, and 7 calls for each GPU. It is a thread because a hanging sensor must not keep the launcher
 from the time limit. It runs on a core that the run does not use, where there is one. Load and
 energy are counters, so nothing need happen at the ends of the timed region:
 :mod:`harness.telemetry.watch_summary` interpolates.
@@ -21,8 +21,7 @@ from harness.telemetry.sensors import Sensors
 
 INTERVAL_SECONDS = 0.5
 
-#: Beyond this many samples every other one is dropped and the interval doubles. This bounds the
-#: record of a long run to 400 kB, and as much again for each device.
+#: Beyond this many samples every other one is dropped and the interval doubles.
 MOST_SAMPLES = 1000
 
 #: Seconds that ranks wait for the first sample, and the record for the last.
@@ -130,5 +129,4 @@ class Sources:
         if self._gpus:
             sample.update(self._gpus.read(self._own.processes))
             self.absent.update(self._gpus.absent)
-        sample["watching_seconds"] = time.thread_time()
         return sample

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -70,40 +68,3 @@ def test_one_that_is_being_built_is_left(folder: Path) -> None:
         (left,) = cleaning.clean(folder, [])
     assert left.why == "it is being built"
     assert left.folder.exists()
-
-
-HOLD = (
-    "import sys, pathlib; from framebench.environments import cleaning; "
-    "held = cleaning.hold([pathlib.Path(sys.argv[1])]); print(len(held), flush=True); input()"
-)
-
-
-@pytest.mark.parametrize("is_built", [True, False])
-def test_one_that_a_workflow_has_planned_with_is_left(folder: Path, is_built: bool) -> None:
-    """Fail if an environment in a running workflow's plan is removed.
-    Between two runs no process of the workflow runs in it."""
-    name = "pytorch-0123abcd" if is_built else "jax-89abcdef"
-    command = [sys.executable, "-c", HOLD, str(folder / name)]
-    with (
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMPORTS
-        ) as first,
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMPORTS
-        ) as second,
-    ):
-        for process in (first, second):  # they share the lock
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"1\n"
-        if not is_built:
-            environment(folder, name)
-        for process in (first, second):
-            (left,) = (
-                leftover for leftover in cleaning.clean(folder, []) if leftover.folder.name == name
-            )
-            assert left.why == "a workflow that is running uses it"
-            assert left.folder.exists()
-            process.communicate(b"\n")
-    (gone,) = (leftover for leftover in cleaning.clean(folder, []) if leftover.folder.name == name)
-    assert not gone.why
-    assert not list(folder.glob(f"{name}*"))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.config.validation import ConfigError
-from framebench.environments import added_packages, build_time, locking, uv, venvs
+from framebench.environments import added_packages, locking, uv, venvs
 from framebench.environments.venvs import MARKER, EnvironmentFile, read_environment_file
 from framebench.plan import plan_text
 from framebench.runs import commands
@@ -186,17 +186,6 @@ def test_a_framework_has_an_environment_for_each_processor(
         assert file.pin("tensorflow").startswith(package)
         assert file.hashes
         assert machine in file.hashes.machines
-
-
-def test_an_environment_that_uv_has_in_its_cache_is_built_sooner(place: Place) -> None:
-    locking.lock(place.file)
-    cached = build_time.seconds([read_environment_file(place.file)])
-    (place.wheels / "toy-1.0-py3-none-any.whl").unlink()
-    place.hashes.write_text(place.hashes.read_text() + "# another\n")
-    missing = read_environment_file(place.file)
-    assert build_time.seconds([missing]) > cached
-    assert build_time.seconds([missing, None, missing]) > 2 * cached
-    assert build_time.seconds([read_environment_file(place.file, hashed=False)]) > cached
 
 
 @pytest.mark.usefixtures("fresh")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from framebench.config.validation import ConfigError
-from framebench.environments import trying, venvs
+from framebench.environments import soundness, venvs
 
 PINS = "dependencies: [python=3.11, pip=25.3, {pip: [good-one==1.0, Bad_one==2.0]}]\n"
 
@@ -37,12 +37,12 @@ def venv(tmp_path: Path) -> Path:
 
 
 def test_the_modules_are_those_that_the_packages_name(venv: Path) -> None:
-    assert trying.modules(venv, ["Good.One", "bad-one"]) == ["bad", "good"]
+    assert soundness.modules(venv, ["Good.One", "bad-one"]) == ["bad", "good"]
 
 
 def test_what_cannot_be_imported_is_named_with_its_reason(venv: Path) -> None:
-    assert trying.import_fault(venv, ["good-one", "driver"]) == ""
-    fault = trying.import_fault(venv, ["good-one", "bad-one"])
+    assert soundness.import_fault(venv, ["good-one", "driver"]) == ""
+    fault = soundness.import_fault(venv, ["good-one", "bad-one"])
     assert fault == "import bad: ModuleNotFoundError: No module named 'nosuchthing'"
 
 

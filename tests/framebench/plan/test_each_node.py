@@ -11,7 +11,7 @@ from framebench.config.cluster import Cluster
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import commands, slurm_nodes
+from framebench.runs import commands, slurm
 from framebench.runs.slurm import SlurmError
 
 from ..settings import CATALOG, settings
@@ -101,19 +101,19 @@ n5|debug|idle~|none
 def test_the_nodes_of_a_partition_and_what_speaks_against_each(
     described: dict[str, Any], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm_nodes, "output_of", lambda *_: SINFO)
-    assert slurm_nodes.nodes(Cluster(**GIVEN, **described)) == expected
+    monkeypatch.setattr(slurm, "output_of", lambda *_: SINFO)
+    assert slurm.nodes(Cluster(**GIVEN, **described)) == expected
 
 
 def test_without_an_answer_of_slurm_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(*_: str) -> str:
         raise SlurmError(["sinfo"], "no such host")
 
-    monkeypatch.setattr(slurm_nodes, "output_of", silent)
+    monkeypatch.setattr(slurm, "output_of", silent)
     with pytest.raises(
         ConfigError, match="SLURM does not say which there are: sinfo: no such host"
     ):
-        slurm_nodes.nodes(Cluster(**GIVEN))
-    monkeypatch.setattr(slurm_nodes, "output_of", lambda *_: SINFO)
+        slurm.nodes(Cluster(**GIVEN))
+    monkeypatch.setattr(slurm, "output_of", lambda *_: SINFO)
     with pytest.raises(ConfigError, match="SLURM has no node in partition gpu"):
-        slurm_nodes.nodes(Cluster(**GIVEN, partition="gpu"))
+        slurm.nodes(Cluster(**GIVEN, partition="gpu"))

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.files.attempt_names import next_attempt
+from framebench.files.attempt_names import attempt_name
 from framebench.machine.local import Machine
-from framebench.plan.planning import make_plan
+from framebench.plan.planning import further, make_plan
 from framebench.records import record_sets
 from framebench.records.fields import disturbance
 from framebench.records.fields.disturbance import disturbed
 from framebench.records.run import Flag
-from framebench.runs import attempts
 from framebench.tables import legend
 
-from ...processes import wait_for
 from ..made_up_runs import build, in_markdown, repeats
-from ..settings import CATALOG, ROOT, SUITE, settings
+from ..settings import CATALOG, SUITE, settings
 from ..table_rows import row
 from ..watched import GPU, as_suite_asks, made, save, watch
 
@@ -150,74 +143,18 @@ def test_what_is_disturbed_is_planned_again_within_bounds(
     assert plans(tmp_path, most) == [planned]
 
 
-@pytest.fixture
-def harness(tmp_path: Path) -> Path:
-    """Return a folder with a harness whose attempts end as attempts.json says."""
-    save(tmp_path / "record.json", made(watch=watch()))
-    return tmp_path
-
-
-def command(folder: Path, *ends: tuple[str, float], most: int = 2) -> list[str]:
-    (folder / "attempts.json").write_text(json.dumps(ends))
-    output, log = folder / "out" / "r1.json", folder / "out" / "r1.log"
-    output.parent.mkdir()
-    harness = ROOT / "tests/framebench/programs/attempted_harness.py"
-    arguments = [sys.executable, str(harness), "--repeat", "1", "--output", str(output)]
-    entry = str(Path(attempts.__file__).parents[1])
-    return [
-        sys.executable,
-        entry,
-        "attempts",
-        "--most",
-        str(most),
-        "--",
-        *arguments,
-        "--log",
-        str(log),
-    ]
-
-
-def recorded(folder: Path) -> list[str]:
-    return sorted(path.stem for path in (folder / "out").glob("*.json"))
-
-
-@pytest.mark.parametrize(
-    ("ends", "left", "status"),
-    [
-        ([("ok", 0.5), ("ok", 0.0)], ["r1", "r1-retry1"], 0),
-        ([("ok", 0.5)] * 3, ["r1", "r1-retry1", "r1-retry2"], 0),
-        ([("dies", 0.5)], [], 3),
-        ([("ok", 0.5), ("dies", 0.5)], ["r1"], 3),
-    ],
-)
-def test_a_disturbed_run_is_measured_again(
-    harness: Path, ends: list[tuple[str, float]], left: list[str], status: int
-) -> None:
-    spare = [("ok", 0.0)] * 3
-    ran = subprocess.run(
-        command(harness, *ends, *spare), cwd=harness, capture_output=True, text=True, check=False
+def test_a_disturbed_run_is_measured_again_in_the_next_round(tmp_path: Path) -> None:
+    loaded = settings(
+        tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=2
     )
-    assert ran.returncode == status, ran.stderr
-    assert recorded(harness) == left
-    logs = {path.stem for path in (harness / "out").glob("*.log")}
-    assert logs == set(left) | {["r1", "r1-retry1"][len(ends) - 1]} if status else set(left)
-    assert ran.stderr.count("disturbed: the hypervisor took") == len(ends) - 1
-
-
-def test_an_attempt_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
-    for name in ("r3", "r3-retry1", "r3-retry2"):
-        save(tmp_path / f"{name}.json", {})
-    assert next_attempt("r3", tmp_path) == 3
-    assert next_attempt("r3-retry7", tmp_path) == 8
-    first = ["x", "--output", "a/r3-retry1.json", "--log", "b/r3-retry1.log"]
-    renamed = attempts.renamed(first, 3)
-    assert renamed == ["x", "--output", "a/r3-retry3.json", "--log", "b/r3-retry3.log"]
-
-
-def test_a_signal_ends_the_attempts(harness: Path) -> None:
-    words = command(harness, ("ok", 0.5), ("hang", 0.0), ("ok", 0.0))
-    process = subprocess.Popen(words, cwd=harness, stdout=subprocess.DEVNULL)
-    wait_for((harness / "out" / "r1-retry1.log").exists, "the second attempt to start")
-    os.kill(process.pid, signal.SIGTERM)
-    assert process.wait() == 128 + signal.SIGTERM
-    assert recorded(harness) == ["r1"], "the complete record is gone, or it went on"
+    plan = make_plan(loaded, CATALOG, Machine(2, 0), None)
+    (folder,) = plan.folders.values()
+    asked = []
+    for attempt, steal in enumerate([0.5, 0.5, 0.0]):
+        name = attempt_name("r1", attempt)
+        content = as_suite_asks(watch=watch(steal=steal))
+        save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
+        again, _ = further(plan)
+        plan = plan.with_runs(again)
+        asked.append([Path(run.name).name for run in again])
+    assert asked == [["r1-retry1"], ["r1-retry2"], []]

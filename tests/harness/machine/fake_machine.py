@@ -38,7 +38,6 @@ def machine(root: Path) -> tuple[str, str]:
             "proc/stat": stat({0: (10.0, 1.0), 1: (20.0, 3.0)}, interrupts=50.0),
             "proc/meminfo": "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n",
             "proc/vmstat": "nr_x 5\npswpin 30\npswpout 12\n",
-            "proc/pressure/cpu": "some avg10=3.73 avg60=2.00 total=2500000\nfull total=9\n",
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "1000000\n",
             "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": "3000000\n",
             "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "2\n",
@@ -107,9 +106,6 @@ class FakeNvml(SimpleNamespace):
 
     def nvmlDeviceGetUUID(self, device: dict[str, Any]) -> str:
         return device["uuid"]
-
-    def nvmlDeviceGetUtilizationRates(self, device: dict[str, Any]) -> Any:
-        return SimpleNamespace(gpu=self._get(device, "utilization"))
 
     def nvmlDeviceGetClockInfo(self, device: dict[str, Any], clock: str) -> int:
         return self._get(device, clock)

@@ -20,8 +20,8 @@ def watched_sources(gpus: int = 0) -> watcher.Sources:
 
 
 def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
-    """Return a sample at a time in seconds; watching took a thousandth of it."""
-    return {"seconds": seconds, "watching_seconds": 0.001 * seconds, **values}
+    """Return a sample at a time in seconds."""
+    return {"seconds": seconds, **values}
 
 
 def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.processes import launch, shared_memory
+from harness.processes import cleanup, launch
 
 from ...bench import Bench
 from ...processes import wait_for
@@ -160,7 +160,7 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
 
 def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
     run = uuid.uuid4().hex
-    named, stranger = f"test_{run}", Path(shared_memory.SHARED, f"paddle_{os.getpid()}_0_{run}")
+    named, stranger = f"test_{run}", Path(cleanup.SHARED, f"paddle_{os.getpid()}_0_{run}")
     stranger.touch()
     try:
         process = start_program(
@@ -169,10 +169,10 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
         assert process.stdout is not None
         number = int(process.stdout.readline())
         names = [named, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
-        assert all(Path(shared_memory.SHARED, name).exists() for name in names)
+        assert all(Path(cleanup.SHARED, name).exists() for name in names)
         launch.end(run, [launch.RankProcess(0, process, "")])
         assert process.poll() is not None
-        there = [name for name in names if Path(shared_memory.SHARED, name).exists()]
+        there = [name for name in names if Path(cleanup.SHARED, name).exists()]
         assert not there, "left by a process that was ended"
         assert stranger.exists(), "of a process that goes on"
         process.communicate()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 from core.gpus import Gpu, profile_bytes
@@ -179,12 +179,3 @@ def of_kind(data: Any) -> Any:
         return data
     changes = data["node_kinds"].get(str(data.get("node_kind")))
     return {**data, **changes} if isinstance(changes, Mapping) else data
-
-
-def without_effect(given: Collection[str], asked: Collection[str]) -> list[str]:
-    """Return the ``--default-resources`` that runs override.
-
-    ``mem_mb`` is left out: Snakemake sets a default that nobody asked for. ``slurm_extra`` is added
-    to.
-    """
-    return sorted((set(given) & set(asked)) - {"mem_mb", "slurm_extra"})

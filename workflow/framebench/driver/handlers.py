@@ -23,10 +23,9 @@ from ..plan.job import Job
 from ..plan.planning import Plan, PlannedRun
 from ..records.record_sets import RecordsError
 from ..records.sidecars import interruptions
-from ..runs import forecast, jobs, requests, slurm, slurm_nodes
+from ..runs import forecast, jobs, requests, slurm
 from ..terminal import closing, screen
-from ..terminal.closing import Failed
-from ..terminal.nouns import NOUNS
+from ..terminal.closing import NOUNS, Failed
 from ..terminal.outcome import outcome_of
 from ..terminal.view import ProgressView
 from .call import SnakemakeJob, checked, refuse, warn
@@ -232,10 +231,9 @@ class Handlers:
         checked(
             requests.check, plan, [job.request for job in [*submitted, *further] if job.request]
         )
-        self._driver.lookups.warn_of_resources_without_effect()
         slurm.note("".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in log), results)
         if plan.settings.each_node:
-            slurm_nodes.note(results, plan.capacity.unusable)
+            slurm.note_nodes(results, plan.capacity.unusable)
 
     def _show_round(self, runs: Sequence[PlannedRun]) -> None:
         """Show the jobs of a round."""

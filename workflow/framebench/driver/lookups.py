@@ -17,14 +17,13 @@ from core import axes, surroundings
 
 from .. import PROJECT
 from ..cases import fitting
-from ..config import cluster
 from ..config.settings import Settings
 from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
 from ..plan import case_settings
 from ..plan.job import Job
 from ..runs import commands, jobs, private_variables, verify
-from .call import SnakemakeCall, Wildcards, refuse, warn
+from .call import SnakemakeCall, Wildcards, refuse
 from .work import Work
 
 #: Priority of jobs before all runs; runs follow in the order of the plan, below it.
@@ -115,8 +114,6 @@ class Lookups:
         job, plan = self.job(wildcards), self.work.plan
         nodes = job.request.nodes if job.request and plan.settings.cluster else 1
         before = commands.preparation(plan, job.software, self.framebench, nodes)
-        if job.kind == "run":
-            before += commands.attempts(plan, job.software, self.framebench)
         start = [*commands.interpreter(plan, job.software), f"{plan.scripts}/harness"]
         arguments = job.arguments()
         if not self._call.is_dry_run:
@@ -188,13 +185,6 @@ class Lookups:
             Path(self._marker_of(name)).unlink(missing_ok=True)
         if self.container:
             self._prepare_containers()
-
-    def warn_of_resources_without_effect(self) -> None:
-        for name in cluster.without_effect(self._call.default_resources, [*self.resources]):
-            warn(
-                f"--default-resources: {name} has no effect on runs, which ask for what the plan "
-                "and profiles/slurm/cluster.yaml say"
-            )
 
     @functools.cache  # noqa: B019 - there is one object for the whole call
     def _origin(self, name: str) -> str:

@@ -70,14 +70,17 @@ class Rounds:
         """All records that the call makes.
 
         These are the planned runs and searches, then the runs with the largest batches. Further
-        rounds follow while a case of ``repeats: auto`` has too wide an interval, or one of a
-        performance gate is undecided.
+        rounds follow while a case of ``repeats: auto`` has too wide an interval, one of a
+        performance gate is undecided, or a run was disturbed that is to be repeated.
         """
         wanted = [*self._planned, *self._searches]
         try:
             wanted += self._asked_by(0) if self._work.searches else []
             if self._may_go_on is None:
-                self._may_go_on = bool(self._work.plan.reserve and self._work.plan.pending)
+                plan = self._work.plan
+                self._may_go_on = bool(
+                    plan.pending and (plan.reserve or plan.settings.rerun_disturbed)
+                )
             for number in itertools.count(1) if self._may_go_on else ():
                 further = self._asked_by(number)
                 if not further:

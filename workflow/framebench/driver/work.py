@@ -16,7 +16,7 @@ from snakemake.io import local as with_no_prefix
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.validation import ConfigError
-from ..environments import cleaning, software, soundness, uv
+from ..environments import software, soundness, uv
 from ..environments.software import Software
 from ..files import locks
 from ..machine import local
@@ -28,7 +28,7 @@ from ..plan.planning import Plan, PlannedRun
 from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
 from ..records.spending import Spending
-from ..runs import commands, forecast, jobs, peak_flops, slurm, slurm_nodes, verify
+from ..runs import commands, forecast, jobs, peak_flops, slurm, verify
 from ..runs.verify import Verification
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 
@@ -61,9 +61,6 @@ class Work:
             refuse(self._lock.missing)
         if self.is_locked and not settings.node_local:
             self._discard_damaged_environments()
-        folders = [software.folder for software in self.plan.software.values() if software.folder]
-        is_shared = self.is_locked and not settings.node_local
-        self._environments = cleaning.hold(folders if is_shared else [])
         self.results = str(settings.results)
         #: Names of checks that share a process, by the path of their job.
         self._together: dict[str, list[str]] = {}
@@ -265,7 +262,7 @@ class Work:
             return jobs.of_peak_flops(plan, path, self.peak_flops[path])
         if kind == "reference":
             return jobs.of_reference(plan, wildcards["reference"], wildcards["digest"])
-        return jobs.of_environment(plan, wildcards["environment"], wildcards["digest"])
+        return jobs.of_environment(wildcards["environment"], wildcards["digest"])
 
     def _label(self, case: Case) -> str:
         return self._labels.get(case) or str(case)
@@ -287,6 +284,7 @@ class Work:
         """Move the runs of the next round from the reserve to the plan, and return them."""
         runs, self.leads = planning.further(self.plan, self._spent())
         self.plan = self.plan.with_runs(runs)
+        self._runs.update((run.name, run) for run in runs)
         if self._spending:
             self._name_checks()
         return runs
@@ -374,5 +372,5 @@ def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
     if settings.each_node is None:
         return cluster.machine
     is_job = call.is_cluster_job
-    known = slurm_nodes.noted(settings.results) if is_job else slurm_nodes.nodes(cluster)
+    known = slurm.noted_nodes(settings.results) if is_job else slurm.nodes(cluster)
     return replace(cluster.machine, named=known)

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from ..config.validation import ConfigError
 from ..files import locks
@@ -31,7 +31,7 @@ class Leftover(NamedTuple):
 
 
 def clean(environments: Path, wanted: Collection[str]) -> Iterator[Leftover]:
-    """Remove all environments below ``environments``, except those in ``wanted`` or in use.
+    """Remove all environments below ``environments``, except those in ``wanted`` or being built.
     Other folders are not touched. Raises OSError."""
     for folder in sorted(environments.iterdir()) if environments.is_dir() else ():
         ours = _OURS.fullmatch(folder.name) and (folder / _VENV).is_file()
@@ -52,30 +52,16 @@ def names(files: Iterable[Path]) -> list[str]:
 
 
 def _remove(folder: Path) -> str:
-    """Remove an environment; return the reason if it is in use, else ""."""
+    """Remove an environment; return the reason if it is being built, else ""."""
     why = "it is being built"
-    lock, in_use = folder.with_name(f"{folder.name}.lock"), use_lock(folder)
+    lock = folder.with_name(f"{folder.name}.lock")
     try:
         with locks.take(lock, "", busy=why):
-            why = "a workflow that is running uses it"
-            with locks.take(in_use, "", busy=why):
-                shutil.rmtree(folder)
-                in_use.unlink()
-                lock.unlink()
+            shutil.rmtree(folder)
+            lock.unlink()
     except locks.LockError:
         return why
     return ""
-
-
-def hold(folders: Iterable[Path]) -> list[IO[bytes]]:
-    """Protect these environments from :func:`clean` of any process or clone.
-    Holds until the files are closed or this process ends; the folders need not be built yet."""
-    return [file for folder in folders if (file := locks.share(use_lock(folder)))]
-
-
-def use_lock(folder: Path) -> Path:
-    """Return the path of the lock that workflows share while they use an environment."""
-    return folder.with_name(f"{folder.name}.used")
 
 
 def _own_bytes(folder: Path) -> int:

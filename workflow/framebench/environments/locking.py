@@ -16,7 +16,7 @@ from ..config.yaml_files import read_mapping
 from ..files import temporary
 from ..files.whole_files import write_whole
 from . import hashes, uv
-from .trying import bare
+from .soundness import bare
 from .venvs import EnvironmentFile, read_environment_file
 
 #: Processors that environments are locked for; the first one must have wheels.

@@ -138,6 +138,11 @@ def from_modules(modules: provided.Modules) -> Software:
     return Software("modules", python, identity, modules=tuple(modules.load))
 
 
+def unbuilt(needed: Iterable[Software]) -> list[Software]:
+    """Return the software whose environment is to be built: missing ones, and damaged ones."""
+    return [some for some in needed if some.file and some.marker and not is_sound(some.marker)]
+
+
 def when_built(software: Software) -> float | None:
     """Return when our environment of a software was built, in seconds since the epoch: infinity
     if it is missing or damaged and must be built; None for software that is not ours."""

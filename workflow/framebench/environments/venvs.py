@@ -22,7 +22,7 @@ from core import programs
 from ..config.validation import ConfigError, did_you_mean, show
 from ..config.yaml_files import read_mapping
 from ..files import children
-from . import hashes, soundness, trying, uv
+from . import hashes, soundness, uv
 from .hashes import Hashes
 
 #: Marker file of a complete venv.
@@ -176,7 +176,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
     )
     making.check_returncode()
     by = install_packages(wanted, str(folder / "bin" / "python"), keep)
-    if fault := trying.import_fault(folder, [pin.partition("==")[0] for pin in wanted.packages]):
+    if fault := soundness.import_fault(folder, [pin.partition("==")[0] for pin in wanted.packages]):
         raise ConfigError(
             f"{file}: dependencies: found packages that cannot be imported: {fault}; allowed: "
             "versions and builds that work together"

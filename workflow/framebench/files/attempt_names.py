@@ -4,7 +4,6 @@ Runs on any Python that the harness supports, because its importers do."""
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 _NAME = re.compile(r"(.+?)(?:-retry([0-9]+))?")
 _REPEAT = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?")
@@ -25,12 +24,3 @@ def repeat_and_attempt(stem: str) -> tuple[int, int] | None:
     """Parse the name of a run's record: ``r3-retry2`` -> (3, 2); None for other names."""
     match = _REPEAT.fullmatch(stem)
     return (int(match[1]), int(match[2] or 0)) if match else None
-
-
-def next_attempt(stem: str, folder: Path) -> int:
-    """Return the number of the first attempt after ``stem`` without a record in ``folder``."""
-    name, attempt = split_attempt(stem)
-    attempt += 1
-    while (folder / f"{attempt_name(name, attempt)}.json").exists():
-        attempt += 1
-    return attempt

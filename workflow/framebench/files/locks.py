@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import IO, TextIO
+from typing import TextIO
 
 
 class LockError(Exception):
@@ -47,30 +47,3 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
             f"calls could spoil each other's work; {advice}"
         ) from error
     return file
-
-
-def share(path: Path) -> IO[bytes] | None:
-    """Share a lock on the file ``path`` until it is closed or the process ends.
-    Meanwhile :func:`take` is refused. The file is created if possible. None if it can be neither
-    created nor read, or the file system has no locks."""
-    while True:
-        try:
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch()
-            file = path.open("rb")
-        except FileNotFoundError:
-            continue  # removed in the meantime
-        except OSError:
-            return None
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH)
-            # A former holder may have removed the file; then nobody else would see this lock.
-            if os.stat(path).st_ino == os.fstat(file.fileno()).st_ino:
-                return file
-        except FileNotFoundError:
-            pass
-        except OSError:
-            file.close()
-            return None
-        file.close()

@@ -11,8 +11,9 @@ from core.text import counted, duration, minutes
 
 from ..cases import names
 from ..cases.fitting import LeftOut
-from ..environments import build_time
+from ..environments.software import unbuilt
 from ..records.sidecars.expected import TOO_SLOW
+from .estimates import ENVIRONMENT_SECONDS
 from .planning import Plan, PlannedRun
 
 
@@ -59,8 +60,7 @@ def opening(plan: Plan, environments: int, counts: str, left: float) -> list[str
         of_nodes = " of node time" if plan.settings.cluster else ""
         text = f"measuring for at most {minutes(budget)}{of_nodes}: {what}"
     if environments:
-        files = (software.file for software in build_time.unbuilt(plan.needed.values()))
-        seconds = build_time.seconds(files)
+        seconds = ENVIRONMENT_SECONDS * len(unbuilt(plan.needed.values()))
         first = f"Building {counted(environments, 'environment')} first "
         text = f"{first}(about {minutes(seconds)}, once). Then {text}."
     return [_capital(text), *processor(plan)]

@@ -1,4 +1,5 @@
-"""Expected seconds of runs: the median of their own records, else operations over a rough rate."""
+"""Expected seconds of runs: the median of their own records, else operations over a rough rate; and
+their time limits."""
 
 from __future__ import annotations
 
@@ -30,8 +31,11 @@ OTHER_PRECISIONS, HOPPER = 3, 3
 SLOWER = 1.7
 #: Time of an emulated precision over that of fp32.
 EMULATED = 15
-#: Seconds to build an environment, of a run without a framework, and of a benchmark without steps.
-ENVIRONMENT_SECONDS, ALONE_SECONDS, MEASURING_SECONDS = 60.0, 1.5, 5.0
+#: Seconds to build an environment: 10 from uv's cache; nine for CPUs have 4.6 GB of wheels, which
+#: take six minutes at 100 Mbit/s.
+ENVIRONMENT_SECONDS = 30.0
+#: Seconds of a run without a framework, and of a benchmark without steps.
+ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
 #: Seconds of a verification besides building the model, and of the matmuls of the peak.
 VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
 #: Reading a framework from a disk that has not cached it, over its import from the cache.
@@ -238,3 +242,26 @@ def of_search(case: Case, settings: Settings, capacity: Capacity, catalog: Catal
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
     tries = batch_searches.expected(case, settings.suite.largest_batch)
     return sum(_estimate(case, steps, capacity, catalog) for case in tries)
+
+
+def minutes(settings: Settings) -> int:
+    """Return the minutes to request for a run, which may take ``time_limit``."""
+    assert settings.cluster is not None, "only a cluster is asked for something"
+    return settings.cluster.minutes(settings.time_limit + _before(settings))
+
+
+def run_limit(settings: Settings) -> float:
+    """Return the seconds after which a run ends by itself.
+
+    On a cluster it may be less than the configured limit, so that a record is left before the job
+    ends.
+    """
+    if settings.cluster is None:
+        return settings.time_limit
+    left = settings.cluster.run_limit(minutes(settings)) - _before(settings)
+    return min(settings.time_limit, max(left, 30.0))
+
+
+def _before(settings: Settings) -> float:
+    """Return seconds before a run begins in its job: the first on a node builds the environment."""
+    return 6 * ENVIRONMENT_SECONDS * settings.node_local

@@ -43,11 +43,6 @@ class JobRequest(NamedTuple):
     minutes: int
     node: str = ""
 
-    @property
-    def node_hours(self) -> float:
-        """Largest number of node hours that the job uses."""
-        return self.nodes * self.minutes / 60
-
 
 class Job(NamedTuple):
     """A run, batch search, verification, peak-FLOPS benchmark, several of these checks, reference,

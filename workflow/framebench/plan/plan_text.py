@@ -10,8 +10,9 @@ from core.text import counted, duration, minutes
 
 from ..cases import names
 from ..config.repeats import FIRST_LOOK
-from ..environments import build_time
-from . import budget, call_text, groups, limits, planning
+from ..environments.software import unbuilt
+from . import budget, call_text, estimates, groups, planning
+from .estimates import ENVIRONMENT_SECONDS
 from .planning import Plan, remaining, seconds_for
 
 #: Largest number of cases whose names are listed, and of calls whose answers are.
@@ -55,17 +56,17 @@ def describe(plan: Plan, description: str = "") -> str:
         *_over_limit(plan),
         *(_answered(plan) if plan.settings.budget else _at_most(plan)),
     ]
-    unbuilt = build_time.unbuilt(plan.needed.values())
-    missing = [
+    missing = unbuilt(plan.needed.values())
+    files = [
         software.file.path.name
         + (" (it is damaged)" if software.marker.exists() else "")
         + ("" if software.file.is_hashed else " (without hashes)")
-        for software in unbuilt
+        for software in missing
         if software.file and software.marker
     ]
-    if missing:
-        time_for_it = duration(build_time.seconds(software.file for software in unbuilt))
-        lines += [f"Environments to build first, about {time_for_it}: {', '.join(missing)}"]
+    if files:
+        time_for_it = duration(ENVIRONMENT_SECONDS * len(files))
+        lines += [f"Environments to build first, about {time_for_it}: {', '.join(files)}"]
         if models := plan.settings.own_models:
             sources = " and ".join(own_model.source for own_model in models)
             lines += [f"Imports of {sources} are checked once it is built"]
@@ -134,13 +135,13 @@ def _time_limits(plan: Plan) -> str:
     """Return the past and present time limits of runs that timed out."""
     stopped = [run for run in plan.runs if run.status == "timeout"]
     then = _range({run.limit for run in stopped if run.limit})
-    now = f"{limits.run_limit(plan.settings):g} s"
+    now = f"{estimates.run_limit(plan.settings):g} s"
     return f" (time_limit was {then} and is {now} now)" if then else f" (time_limit is {now} now)"
 
 
 def _over_limit(plan: Plan) -> list[str]:
     """Return a line on pending runs that are expected to be ended by their time limit."""
-    limit = limits.run_limit(plan.settings)
+    limit = estimates.run_limit(plan.settings)
     long = [run.seconds for run in plan.pending if run.seconds > limit]
     if not long:
         return []

@@ -281,8 +281,8 @@ def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
 
 
 def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> tuple[list[PlannedRun], tuple[int, int]]:
-    """Return the next repeats of the cases that need more, by interval, margin or order; and with a
-    time budget the settled leads and all leads, else (0, 0).
+    """Return the runs to measure again, and the next repeats of the cases that need more, by
+    interval, margin or order; and with a time budget the settled leads and all leads, else (0, 0).
 
     All runs planned so far must have left their records. ``spent``: of the time budget.
     """
@@ -297,11 +297,25 @@ def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> tuple[list[PlannedRun],
     leads = (0, 0)
     if plan.settings.budget is not None:
         leads = budget.leads(_compared(plan.folders, plan.settings, runs), known)
-    return [
+    more = [
         run
         for run in plan.reserve
         if run.repeat <= needed[run.case] and not Path(folder, f"{run.name}.json").exists()
-    ], leads
+    ]
+    return [*_disturbed(plan, runs), *more], leads
+
+
+def _disturbed(plan: Plan, runs: Iterable[Run]) -> list[PlannedRun]:
+    """Return the next attempts of planned runs that were disturbed and have none yet."""
+    planned = {f"{run.name}.json": run for run in plan.runs}
+    disturbed = [run for run in runs if run.origin in planned and _is_to_repeat(run, plan.settings)]
+    again = [
+        planned[run.origin]._replace(
+            name=_name(os.path.dirname(run.origin), run.repeat, run.attempt + 1), status=""
+        )
+        for run in disturbed
+    ]
+    return [run for run in again if f"{run.name}.json" not in planned]
 
 
 def remaining(plan: Plan) -> float:
@@ -433,15 +447,19 @@ def _run_again(run: Run, settings: Settings, built: float | None) -> bool:
     """Return whether a repeat with a record is to be run again.
     ``built``: when its environment was built, in seconds since the epoch, None if unknown: a run
     that failed before may have failed because a file was missing."""
-    is_disturbed = any(flag.name == disturbance.FLAG for flag in run.flags)
     return (
         settings.measures_again
         or run.status in settings.retry
         or run.crowded_out
         or (run.status == "failed" and built is not None and (run.started or 0.0) < built)
-        or (run.attempt < settings.rerun_disturbed and is_disturbed)
+        or _is_to_repeat(run, settings)
         or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))
     )
+
+
+def _is_to_repeat(run: Run, settings: Settings) -> bool:
+    is_disturbed = any(flag.name == disturbance.FLAG for flag in run.flags)
+    return is_disturbed and run.attempt < settings.rerun_disturbed
 
 
 def _name(folder: str, repeat: int, attempt: int) -> str:

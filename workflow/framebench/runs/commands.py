@@ -18,8 +18,8 @@ from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
 from ..plan.case_settings import counts_steps, data_of, variables, variant_settings
+from ..plan.estimates import run_limit
 from ..plan.job import Job
-from ..plan.limits import run_limit
 from ..plan.planning import Plan, PlannedRun
 from ..records.searches import KIND
 
@@ -68,15 +68,6 @@ def hashing(plan: Plan) -> list[str]:
     return [] if plan.settings.require_hashes else ["--without-hashes"]
 
 
-def beside(plan: Plan, name: str, framebench: list[str]) -> list[str]:
-    """Return the words that start a framebench command next to a run.
-
-    In a container they start the Python of the image, the only one there.
-    """
-    software = plan.software[name]
-    return [*software.python, *framebench[2:]] if software.image else framebench
-
-
 def interpreter(plan: Plan, name: str) -> list[str]:
     """Return the words that start the run's Python."""
     return list(plan.software[name].python)
@@ -98,12 +89,6 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
     # Only the shell that activated a conda environment knows its prefix.
     prefix = shlex.quote(str(software.folder)) if software.folder else '"$CONDA_PREFIX"'
     return f"{shlex.join(method)} --prefix {prefix} --pin {shlex.quote(pin)}"
-
-
-def attempts(plan: Plan, name: str, framebench: list[str]) -> list[str]:
-    """Return the command prefix that repeats disturbed runs; [] if no retries are configured."""
-    most = plan.settings.rerun_disturbed
-    return [*beside(plan, name, framebench), "attempts", "--most", str(most), "--"] if most else []
 
 
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:

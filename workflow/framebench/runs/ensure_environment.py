@@ -7,7 +7,9 @@ A run thus brings its environment to its node: the first run there builds it, la
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +19,10 @@ from core.srun import srun
 
 from ..environments import soundness
 from ..files import children, locks
-from .attempts import PARENT_VARIABLE, end_with_parent, run
 
 PROJECT = Path(__file__).parents[3]
+_PR_SET_PDEATHSIG = 1
+PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +45,7 @@ def main(arguments: list[str]) -> int:
     split = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:split])
     command = arguments[split + 1 :]
-    end_with_parent()
+    _end_with_parent()
     shown = _divert(options.log) if options.log else None
     status = 0
     hashed = not options.without_hashes
@@ -84,16 +87,31 @@ def _divert(log: Path) -> int:
     return before
 
 
-def _build_on_nodes(nodes: int, file: Path, marker: Path, hashed: bool) -> int:
-    command = [sys.executable, str(Path(__file__).parents[1]), "environment"]
-    caught: list[int] = []
-    places = ["--file", str(file), "--marker", str(marker)]
-    places += [] if hashed else ["--without-hashes"]
-    parent = os.environ.pop(PARENT_VARIABLE, None)  # children on other nodes have another parent
-    status = run([*srun(nodes), *command, *places], caught)
+def _end_with_parent() -> None:
+    """Request SIGTERM for this process when its parent ends, if the workflow asks for that.
+
+    The variable holds the parent's process id, because the parent may have ended before the
+    request.
+    """
+    parent = os.environ.get(PARENT_VARIABLE)
     if parent:
-        os.environ[PARENT_VARIABLE] = parent
-    return 128 + caught[0] if caught else status
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if str(os.getppid()) != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _build_on_nodes(nodes: int, file: Path, marker: Path, hashed: bool) -> int:
+    command = [*srun(nodes), sys.executable, str(Path(__file__).parents[1]), "environment"]
+    command += ["--file", str(file), "--marker", str(marker)]
+    command += [] if hashed else ["--without-hashes"]
+    # Children on other nodes have another parent.
+    variables = {name: value for name, value in os.environ.items() if name != PARENT_VARIABLE}
+    children.end_on_signals()
+    with subprocess.Popen(command, env=variables) as process:
+        try:
+            return process.wait()
+        finally:
+            process.terminate()
 
 
 def _build(file: Path, marker: Path, hashed: bool) -> int:

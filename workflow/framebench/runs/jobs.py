@@ -9,8 +9,8 @@ from functools import partial
 
 from ..config import own_model
 from ..config.catalog import Catalog
-from ..environments import build_time
-from ..plan import case_settings, limits
+from ..environments.software import unbuilt
+from ..plan import case_settings, estimates
 from ..plan.batch_searches import BatchSearch
 from ..plan.job import Job, JobRequest, log_of, marker_of, record_of
 from ..plan.planning import Plan, PlannedRun
@@ -30,7 +30,7 @@ def usual(plan: Plan, nodes: int = 1, devices: int = 1, node: str = "") -> JobRe
 
     It has no time without a cluster.
     """
-    minutes = limits.minutes(plan.settings) if plan.settings.cluster else 0
+    minutes = estimates.minutes(plan.settings) if plan.settings.cluster else 0
     return JobRequest(nodes, devices, minutes, node)
 
 
@@ -87,12 +87,10 @@ def of_reference(plan: Plan, name: str, digest: str = "") -> Job:
     )
 
 
-def of_environment(plan: Plan, name: str, digest: str) -> Job:
+def of_environment(name: str, digest: str) -> Job:
     """Return the job that builds an environment."""
-    files = {some.file.name: some.file for some in plan.software.values() if some.file}
-    seconds = build_time.seconds([files.get(f"{name}-{digest}")])
-    label = f"environment {name}"
-    return Job(f"environment/{name}-{digest}", "environment", name, seconds, label=label)
+    path, label = f"environment/{name}-{digest}", f"environment {name}"
+    return Job(path, "environment", name, estimates.ENVIRONMENT_SECONDS, label=label)
 
 
 def of_tables(name: str = "tables") -> Job:
@@ -172,10 +170,10 @@ def _measuring(
     verifications_of: Mapping[str, Verification],
 ) -> Iterator[Job]:
     results = plan.settings.results
-    for software in build_time.unbuilt(plan.needed.values()):
+    for software in unbuilt(plan.needed.values()):
         if software.file:
             name, _, digest = software.file.name.rpartition("-")
-            yield of_environment(plan, name, digest)
+            yield of_environment(name, digest)
     for search in plan.unsearched:
         yield of_search(plan, search)
     for run in plan.pending:

@@ -1,15 +1,22 @@
-"""Jobs in SLURM's queue that an earlier call left."""
+"""Jobs in SLURM's queue that an earlier call left; and the nodes that SLURM knows, with the reasons
+why some cannot be measured now."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from core import bounded, programs
+
+from ..config.cluster import Cluster
+from ..config.validation import ConfigError
+from ..files import json_files
+from ..files.whole_files import write_whole
 
 _SECONDS = 60  # time limit of a SLURM command
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
@@ -21,6 +28,16 @@ _NAME = re.compile(r"SLURM run ID: (\S+)")
 #: Logs of jobs in Snakemake's log, and our own message in one of them.
 _LOG = re.compile(r"submitted with SLURM jobid \d+ \(log: (.*)\)\.$", re.MULTILINE)
 _MESSAGE = re.compile(r"^framebench: .*$", re.MULTILINE)
+
+#: File in the results: the nodes that the measuring call found.
+NODES_FILE = ".nodes.json"
+#: States of nodes out of service, without the letter that sinfo appends.
+_OUT_OF_SERVICE = frozenset(
+    ("down", "drain", "drained", "draining", "fail", "failing")
+    + ("error", "future", "inval", "maint", "unknown")
+)
+#: Suffix of nodes that do not answer; other suffixes stand for power saving and reservations.
+_SILENT = "*"
 
 
 class SlurmError(RuntimeError):
@@ -108,3 +125,47 @@ def output_of(*command: str) -> str:
     if done.returncode:
         raise SlurmError(command, done.stderr.strip() or f"ended with {done.returncode}")
     return done.stdout
+
+
+def nodes(cluster: Cluster) -> dict[str, str]:
+    """Return the nodes of the cluster's or the default partition, in SLURM's order.
+
+    The value is the reason why a node cannot be measured now, "" if it can. Raises ConfigError if
+    SLURM does not answer or has no node there.
+    """
+    try:
+        listed = output_of("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%E")
+    except SlurmError as error:
+        raise ConfigError(
+            f"config: nodes_named: SLURM does not say which there are: {error}"
+        ) from None
+    results: dict[str, str] = {}
+    for line in listed.splitlines():
+        name, partition, state, why = (*line.split("|", 3), *[""] * 3)[:4]
+        is_ours = partition.rstrip("*") == cluster.partition
+        if is_ours if cluster.partition else partition.endswith("*"):
+            results[name] = _against(state, why)
+    if not results:
+        where = f"partition {cluster.partition}" if cluster.partition else "the usual partition"
+        raise ConfigError(f"config: nodes_named: SLURM has no node in {where}")
+    return results
+
+
+def note_nodes(results: Path, known: Mapping[str, str]) -> None:
+    """Write the nodes for the jobs of this call; nodes that fail meanwhile stay in its plan."""
+    write_whole(results / NODES_FILE, json.dumps(dict(known)))
+
+
+def noted_nodes(results: Path) -> dict[str, str]:
+    """Read the nodes that the submitting call wrote. Raises OSError if there are none."""
+    known: dict[str, str] = json_files.read(results / NODES_FILE)
+    return known
+
+
+def _against(state: str, why: str) -> str:
+    bare = state.rstrip("*~#!%$@^-+")
+    silent = _SILENT in state
+    if bare in _OUT_OF_SERVICE or silent:
+        reason = f", {why}" if why not in ("", "none") else ""
+        return f"SLURM says {state}{reason}"
+    return ""

@@ -21,7 +21,6 @@ from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.attempt_names import attempt_name, split_attempt
-from ..files.text import cut
 from ..machine.identities import is_here
 from ..plan import estimates
 from ..plan.case_settings import request, software, variables, variant_settings
@@ -35,8 +34,6 @@ from .commands import axis_options, common, given, model_of, of_kind, words
 FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
 #: Statuses of verifications that the next call makes again.
 _NOT_MADE = tuple(status for status in FAILURES if status != "unsupported")
-#: Verifications to repeat that are named, and characters of the line of each.
-_NAMED, _LONGEST_REASON = 3, 300
 #: Key of a model config: hyperparameters with which the model fits into memory.
 REDUCED = "reduced"
 
@@ -242,19 +239,10 @@ def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
 
 
 def repeated(plan: Plan, verifications_of: Mapping[str, Verification]) -> list[str]:
-    """Return lines on the pending verifications that an earlier call could not make."""
-    ended = []
-    for name, verification in missing(plan.settings.results, verifications_of).items():
-        plain, attempt = split_attempt(name)
-        before = file_of(plan.settings.results, attempt_name(plain, attempt - 1))
-        if attempt and (status := _status(before, verifications.KIND, plan)):
-            reason = read(before, verifications.KIND)["reason"]
-            ended.append(f"{verification}: {status}: {' '.join(reason.split())}")
-    if not ended:
-        return []
-    lines = [f"Verifications that could not be made, to repeat: {len(ended)}"]
-    lines += [f"  {cut(text, _LONGEST_REASON)}" for text in ended[:_NAMED]]
-    return [*lines, *[f"  and {len(ended) - _NAMED} more"] * (len(ended) > _NAMED)]
+    """Return a line with the number of pending verifications that an earlier call could not
+    make."""
+    again = [n for n in missing(plan.settings.results, verifications_of) if split_attempt(n)[1]]
+    return [f"Verifications that could not be made, to repeat: {len(again)}"] * bool(again)
 
 
 def reference_seconds(plan: Plan) -> float:

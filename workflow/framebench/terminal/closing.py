@@ -7,8 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..config.statuses import FAILURES, OK
-from .nouns import count_of
 
+#: Singular and plural of each kind of job, in the order of the status line.
+NOUNS = {
+    "run": ("run", "runs"),
+    "search": ("largest batch", "largest batches"),
+    "environment": ("environment", "environments"),
+    "peak_flops": ("peak benchmark", "peak benchmarks"),
+    "reference": ("reference", "references"),
+    "verification": ("verification", "verifications"),
+    "tables": ("report", "reports"),
+}
 #: Statuses of a measured run: a missing feature of a framework is a result.
 AS_EXPECTED = (OK, "unsupported")
 #: Largest number of runs to list; the report lists all.
@@ -21,6 +30,11 @@ class Failed(NamedTuple):
     label: str
     status: str
     reason: str
+
+
+def count_of(number: int, kind: str) -> str:
+    """Return a count with its noun, such as ``84 runs``."""
+    return f"{number} {NOUNS[kind][number != 1]}"
 
 
 def is_failure(status: str) -> bool:

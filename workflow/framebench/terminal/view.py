@@ -20,7 +20,7 @@ from core.text import duration
 from ..plan.job import Job, name_of
 from ..runs.forecast import Forecast
 from . import status_lines
-from .nouns import NOUNS, count_of
+from .closing import NOUNS, count_of
 from .outcome import RunOutcome, end_of_log, figures_in, outcome_of
 from .screen import Screen
 
