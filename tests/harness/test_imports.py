@@ -18,7 +18,6 @@ SCRIPTS = ROOT / "scripts"
 ORDER = [
     "VERSION",
     # interface of framework adapters
-    "step_breakdown",
     "adapter",
     "optimizers",
     "operations",
@@ -80,7 +79,6 @@ OF_ADAPTERS = {
         "primitives",
         "common_capabilities",
         "layerwise",
-        "step_breakdown",
         "device_memory",
     ),
     *("machine.interfaces", "processes.parent_death"),
