@@ -64,8 +64,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         paddle.seed(self.rank_context.dropout_seed)
         if self._compiled:
             compiler.compile_model(self._network, self.case.compiler, self._inputs, self._amp)
-            if self._amp and not self._gpu:
-                compiler.require_amp(self.case.mode)
         if not self.trains:
             return
         self._wrapped = self._network

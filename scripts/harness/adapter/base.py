@@ -185,19 +185,18 @@ class Adapter(ABC):
 
         The layout is the one that all frameworks share: convolutions (height, width, in, out),
         dense layers (in, out)."""
-        return {
-            name: in_shared_layout(self.to_numpy(variable.tensor), variable)
-            for name, variable in self.state().items()
-            if variable.trainable
-        }
+        return self._copied(trainable=True)
 
     def statistics(self) -> Dict[str, Any]:
         """Return the running statistics of batch normalization, as :meth:`weights` returns
         parameters; {} without any."""
+        return self._copied(trainable=False)
+
+    def _copied(self, trainable: bool) -> Dict[str, Any]:
         return {
             name: in_shared_layout(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
-            if not variable.trainable
+            if variable.trainable == trainable
         }
 
     def weights_checksum(self) -> float:
