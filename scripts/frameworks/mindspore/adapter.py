@@ -76,7 +76,10 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
-        self._batch_of(batch)
+        if self._is_own:
+            self._batches: List[Any] = [self._definition.batch(batch)]
+        else:
+            self.put(batch)
         seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
         # each has taken the seed of the weights when it was made, the same in every rank
@@ -91,19 +94,12 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
             *([*parameters.values()], self._is_compiled),
         )
         if self.trains:
-            self._optimizer = self._make_optimizer(parameters)
+            self._optimizer: Any = (
+                self._definition.optimizer(parameters)
+                if self._is_own
+                else optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
+            )
             self._gradients: Sequence[Any] = ()
-
-    def _batch_of(self, batch: Dict[str, Any]) -> None:
-        if self._is_own:
-            self._batches: List[Any] = [self._definition.batch(batch)]
-            return
-        self.put(batch)
-
-    def _make_optimizer(self, parameters: Dict[str, Any]) -> Any:
-        if self._is_own:
-            return self._definition.optimizer(parameters)
-        return optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
 
     def put(self, batch: Dict[str, Any]) -> None:
         # mutable: else a graph holds the values of its first batch and is compiled for each

@@ -108,19 +108,13 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
     def put(self, batch: Dict[str, Any]) -> None:
         count = self.case.accumulation
-        parts = micro_batches(batch, count)
-        self._batch = {name: tf.constant(array) for name, array in parts[0].items()}
-        self._step_batch = self._batch
-        if count > 1:
+        tensors = {name: tf.constant(array) for name, array in batch.items()}
+        self._batch, self._step_batch = micro_batches(tensors, count)[0], tensors
+        if count > 1:  # the micro-batches stand along a first axis
             self._step_batch = {
-                name: tf.constant(self._of_steps(array)) for name, array in batch.items()
+                name: tf.reshape(tensor, (count, -1, *tensor.shape[1:]))
+                for name, tensor in tensors.items()
             }
-
-    def _of_steps(self, array: Any) -> Any:
-        """Return the micro-batches of an array along a first axis, where the array lies."""
-        shape = (self.case.accumulation, -1, *array.shape[1:])
-        on_device = isinstance(array, tf.Tensor)
-        return tf.reshape(array, shape) if on_device else array.reshape(shape)
 
     def device_tensor(self, array: DeviceArray) -> Any:
         return self._from_dlpack()(devices.capsule(array))
