@@ -22,7 +22,7 @@ from harness.adapter import Adapter, Collectives, RankContext, Unsupported, requ
 from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
 from harness.machine import allocator
-from harness.machine.cores import numa_nodes, parse_list
+from harness.machine.cores import parse_list
 from harness.measuring.checks import check_all_reduce, check_processes
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter, load_environment
@@ -135,7 +135,6 @@ def main(spec_path: str) -> int:
     adapter: Optional[Adapter] = None
     try:
         cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
-        report.fields["numa_nodes"] = numa_nodes(os.sched_getaffinity(0))
         if spec["preload"]:
             report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")

@@ -294,6 +294,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
         "significant_bits",
         "allocated_memory_bytes",
         "peak_reserved_memory_bytes",
+        "libraries",
+        "numa_nodes",
     } - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"

@@ -26,7 +26,6 @@ ORDER = [
     "sharded",
     "transfers",
     "primitives",
-    "device_memory",
     "loader",
     "batch_input",
     "primitives",
@@ -79,7 +78,6 @@ OF_ADAPTERS = {
         "primitives",
         "common_capabilities",
         "layerwise",
-        "device_memory",
     ),
     *("machine.interfaces", "processes.parent_death"),
 }

@@ -25,7 +25,6 @@ from harness.adapter import (
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.device_memory import DeviceMemory
 from harness.loader import Loading
 from harness.operations import Operation, PairTransfers, Transfers
 from harness.primitives import Primitives
@@ -46,7 +45,6 @@ class PyTorchAdapter(
     Transfers,
     PairTransfers,
     Sharded,
-    DeviceMemory,
     Loading,
 ):
     MODULE = "torch"
@@ -378,12 +376,6 @@ class PyTorchAdapter(
 
     def peak_device_memory(self) -> Optional[int]:
         return torch.cuda.max_memory_allocated(self._device) if self._cuda else None
-
-    def allocated_memory(self) -> Optional[int]:
-        return torch.cuda.memory_allocated(self._device) if self._cuda else None
-
-    def peak_reserved_memory(self) -> Optional[int]:
-        return torch.cuda.max_memory_reserved(self._device) if self._cuda else None
 
     def stop(self) -> None:
         if torch.distributed.is_initialized():
