@@ -91,7 +91,7 @@ def start_framework(context: Context) -> None:
     """Start the framework and, on several ranks, verify their collectives. Raises what the adapter
     raises, Mismatch for a wrong all-reduce."""
     adapter, fields = context.adapter, context.fields
-    context.phase("start", adapter.start)
+    context.phase("start", adapter.start, "framework")
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
     if adapter.rank_context.world_size > 1:

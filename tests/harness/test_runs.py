@@ -74,8 +74,8 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
         assert rank["run_ahead"] == 1, "the toy's clock is a device"
         assert 1 <= len(rank["waited_step_seconds"]) <= 5
         assert min(rank["waited_step_seconds"]) >= 0.01, "a step was not waited for"
-        phases = {"import", "start", "build", "matmul_dtypes", "warmup", "window", "waited_window"}
-        phases |= {"preflight"} if devices > 1 else set()
+        phases = {"import", "framework", "build", "matmul_dtypes", "warmup", "window"}
+        phases |= {"waited_window", *(["preflight"] if devices > 1 else [])}
         assert set(rank["phases"]) == {f"{name}_seconds" for name in phases}
     assert "ok: " in done.stdout, "the launcher says one line at the end"
     assert done.stdout.count("\n") == 1, "the launcher says one line at the end"

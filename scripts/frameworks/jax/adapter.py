@@ -179,7 +179,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
     def settings(self) -> Dict[str, Any]:
         settings = devices.settings(self._device)
-        settings["layout"] = "NHWC, HWIO"
         settings["amp_dtype"] = self._dtype.__name__ if is_mixed(self.case.precision) else None
         settings["collectives"] = data_parallel.collectives(self._device) if self._ranks else None
         settings["compiler_options"] = self._arrays.options

@@ -154,7 +154,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return {
             "threads": self.rank_context.threads,
             "onednn_max_cpu_isa": os.environ["ONEDNN_MAX_CPU_ISA"],
-            "mode": "graph" if self._is_compiled else "PyNative",
             "process_group": self._group.backend,
         }
 
@@ -207,7 +206,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return matmuls.result_dtypes(self._network, lambda: forward(self._batches[0]))
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof() if self._is_compiled else {}
+        return compiler.proof()
 
     def step_parts(self) -> List[StepPart]:
         parts = {"forward": self._forward, "backward": self._differentiate}

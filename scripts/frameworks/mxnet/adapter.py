@@ -179,10 +179,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         settings["hybridize"] = self._hybridize if self.case.compiler != "none" else None
         settings["process_group"] = self._group.settings() if self._group else None
         if self.trains:
-            optimizer = self._trainer.optimizer
-            settings["fused_optimizer"] = True
-            settings["aggregated_updates"] = optimizer.aggregate_num
-            settings["loss_scaling"] = self._dtype == "float16"
+            settings["aggregated_updates"] = self._trainer.optimizer.aggregate_num
         return settings
 
     def _named(self) -> Dict[Any, Tuple[str, Variable]]:

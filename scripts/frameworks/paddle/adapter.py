@@ -141,7 +141,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def settings(self) -> Dict[str, Any]:
         settings = devices.settings(self.rank_context, self._gpu)
         settings["amp_dtype"] = self._dtype if self._amp else None
-        settings["amp_level"] = "O1" if self._amp else None
         settings["process_group"] = self._process_group
         if self.trains:
             settings["multi_tensor_optimizer"] = bool(self._optimizer._use_multi_tensor)

@@ -202,10 +202,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         }
         if self._gpu:
             settings["kernels"] = devices.kernels(self._gpu)
-        if self.case.compiler == "xla":
-            settings["xla_scope"] = (
-                "forward and backward pass, optimizer" if self.trains else "step"
-            )
         if self.trains:
             settings["fused_optimizer"] = not isinstance(self._inner_optimizer, optimizers.Lamb)
             settings["loss_scaling"] = self._policy == "mixed_float16"

@@ -4,7 +4,6 @@ precision, collective operations between one server for each rank, XLA by scopes
 
 from __future__ import annotations
 
-import os
 from typing import Any, Callable, Dict, List, Sequence
 
 import tensorflow as tf
@@ -139,23 +138,14 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def settings(self) -> Dict[str, Any]:
         several = self.rank_context.world_size > 1
         rewriting = self._config.graph_options.rewrite_options
-        settings: Dict[str, Any] = {
+        return {
             "intra_op_threads": self._config.intra_op_parallelism_threads,
             "inter_op_threads": self._config.inter_op_parallelism_threads,
-            # Grappler's layout optimizer makes it NCHW on a GPU.
-            "data_format": "NHWC",
             "amp_dtype": "float16" if is_mixed(self.case.precision) else None,
-            "tf32": os.environ["NVIDIA_TF32_OVERRIDE"] != "0",
             "onednn_built_in": devices.onednn_built_in(),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
             "collective": devices.collective(self.rank_context) if several else None,
         }
-        if self.case.compiler != "none":
-            settings["xla_scope"] = "each block or layer, forward and backward pass apart"
-        if self.trains:
-            settings["fused_optimizer"] = True
-            settings["loss_scaling"] = is_mixed(self.case.precision)
-        return settings
 
     def state(self) -> Dict[str, Variable]:
         gates = getattr(self._definition, "GATES", ())

@@ -218,8 +218,7 @@ class Adapter(ABC):
         return {}
 
     def compiled_by_model(self) -> Dict[str, Any]:
-        """Return counts of what a user's model compiled itself though no compiler was asked for,
-        after warm-up; {} for nothing."""
+        """Return counts of what a user's model compiled itself though no compiler was asked for."""
         return {}
 
     def recompilations(self) -> Sequence[str]:
