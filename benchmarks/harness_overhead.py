@@ -35,9 +35,8 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     model_config = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
     case = Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch_size, "fp32", "none", None)
     rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
-    adapter = load_adapter(str(ROOT / "scripts/frameworks/pytorch"))(
-        case, model_config, rank_context
-    )
+    folder = str(ROOT / "scripts/frameworks/pytorch")
+    adapter = load_adapter(folder, case, model_config, rank_context)
     adapter.start()
     batch = synthetic.make_batch(model_config["inputs"], batch_size, None, 0, 0)
     adapter.build(batch)

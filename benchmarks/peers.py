@@ -101,9 +101,8 @@ def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namesp
     counts = 1, 1, len(next(iter(batch.values())))
     axes = options.model, options.mode, *counts, "fp32", options.compiler, length
     rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", len(os.sched_getaffinity(0)), 0)
-    adapter = load_adapter(str(ROOT / "scripts" / "frameworks" / options.inside))(
-        Case(options.inside, *axes), config, rank_context
-    )
+    folder = str(ROOT / "scripts" / "frameworks" / options.inside)
+    adapter = load_adapter(folder, Case(options.inside, *axes), config, rank_context)
     adapter.start()
     adapter.build(batch)
     return loop(adapter.step, adapter.synchronize)

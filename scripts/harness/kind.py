@@ -22,7 +22,6 @@ from core import axes
 
 from harness.adapter import Adapter, Case, RankContext
 from harness.messages.report import Report
-from harness.samples.folder import REFUSE
 
 #: Axes of a benchmark that has all of them. An axis that a benchmark does not have is null in its
 #: records.
@@ -151,8 +150,8 @@ class Workload:
     ``model_config``: of the model, {} without one; ``parameters``: the value of each that the kind
     declares; ``warmup_limit``: None where the warm-up does not wait
     until the step time has settled; ``timed_seconds``: length of the timed region, None for
-    ``timed_steps`` steps and no more; ``data``: the folder of images of a case whose input it is,
-    and ``bad_images`` what becomes of those that cannot be read, REFUSE or SKIP. ``package``: the
+    ``timed_steps`` steps and no more; ``data``: the folder of images of a case whose input it is.
+    ``package``: the
     framework's, "" without one; ``unsupported``: why declarations exclude the case, None if they do
     not; ``options``: all options of the command line by name."""
 
@@ -164,7 +163,6 @@ class Workload:
     timed_steps: int
     timed_seconds: Optional[int] = None
     data: Optional[str] = None
-    bad_images: str = REFUSE
     package: str = ""
     unsupported: Optional[str] = None
     options: Namespace = field(default_factory=Namespace)

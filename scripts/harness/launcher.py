@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from core import control_groups, precisions
 from core.text import shorten
 
-from harness import kinds, output, record, search, variables
+from harness import kinds, output, record, search
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Kind, TargetMissed, Workload, combined
 from harness.kinds.largest_batch import LargestBatch
@@ -131,7 +131,7 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
         or allocator.missing(options.preload)
         or (allocator.no_huge_pages() if options.huge_pages else None)
         or node.elsewhere(options.node)
-        or (variables.refused(case.precision, setup.common) if case.precision else None)
+        or (precisions.contradicted(case.precision, setup.common) if case.precision else None)
     )
     return record.Measured("failed", wrong) if wrong else None
 

@@ -22,10 +22,10 @@ from harness.adapter import Adapter, Collectives, RankContext, Unsupported, requ
 from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
 from harness.machine import allocator
-from harness.machine.cores import numa_nodes, parse_list
+from harness.machine.cores import parse_list
 from harness.measuring.checks import check_all_reduce, check_processes
 from harness.measuring.failure import describe
-from harness.measuring.loading import load_adapter
+from harness.measuring.loading import load_adapter, load_environment
 from harness.messages.barrier import Barrier
 from harness.messages.report import Report
 from harness.processes.cleanup import remove_shared
@@ -74,25 +74,24 @@ def prefer_for_oom_kill() -> None:
         file.write("1000")
 
 
-def load_framework(
-    kind: Kind, folder: str, workload: Workload, rank_context: RankContext
-) -> Optional[Adapter]:
-    """Return the adapter in ``folder``; None where the kind needs none. Raises Unsupported where
-    the kind, several ranks or the case's precision need more, and what importing it raises."""
+def load_framework(kind: Kind, folder: str, context: Context, rank_context: RankContext) -> Context:
+    """Return the context with the adapter in ``folder``; as it is where the kind needs none. Raises
+    Unsupported where the kind or several ranks need more, and what importing it raises."""
     if rank_context.accelerator == "cpu" and kind.unsupported_on_host:
         raise Unsupported(kind.unsupported_on_host)
     if kind.needs is None:
-        return None
-    adapter = load_adapter(folder)(workload.case, workload.model_config, rank_context)
+        return context
+    given = context.workload.case, context.workload.model_config, rank_context
+    adapter = context.phase("import", lambda: load_adapter(folder, *given))
     require(adapter, kind.needs, *([Collectives] if rank_context.world_size > 1 else []))
-    return adapter
+    return replace(context, adapter=adapter)
 
 
 def start_framework(context: Context) -> None:
     """Start the framework and, on several ranks, verify their collectives. Raises what the adapter
     raises, Mismatch for a wrong all-reduce."""
     adapter, fields = context.adapter, context.fields
-    context.phase("import", adapter.start)
+    context.phase("start", adapter.start, "framework")
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
     if adapter.rank_context.world_size > 1:
@@ -136,20 +135,19 @@ def main(spec_path: str) -> int:
     adapter: Optional[Adapter] = None
     try:
         cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
-        report.fields["numa_nodes"] = numa_nodes(os.sched_getaffinity(0))
         if spec["preload"]:
             report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")
         own_axes.load(options.kinds)
         kind = kinds.load(options.kind, options.kinds)
+        context = Context(workload, rank_context, None, cores, report)
+        of_adapter = rank_context
         if kind.independent_ranks:
             barrier = Barrier(spec["folder"], rank_context.rank, workload.case.devices_per_node)
-            alone = independent_context(rank_context)
-            adapter = load_framework(kind, options.framework, workload, alone)
-            context = Context(workload, rank_context, adapter, cores, report, barrier)
-        else:
-            adapter = load_framework(kind, options.framework, workload, rank_context)
-            context = Context(workload, rank_context, adapter, cores, report)
+            context = replace(context, barrier=barrier)
+            of_adapter = independent_context(rank_context)
+        context = load_framework(kind, options.framework, context, of_adapter)
+        adapter = context.adapter
         if adapter is not None:
             start_framework(context)
         kind.measure(context)
@@ -197,15 +195,17 @@ def serve() -> int:
 
 
 def load(request: Dict[str, Any]) -> None:
-    """Import the framework of a request. A rank that cannot import it says why."""
+    """Import the framework of a request, unless its import starts threads, which forks do not have.
+    A rank that cannot import it says why."""
     spec = bounded.read_json(request["spec"])
     os.environ.update(request["variables"])
     with contextlib.suppress(Exception):
         workload = Workload.from_json(spec["workload"])
         own_axes.load(workload.options.kinds)
         rank_context = rank_context_from(os.environ, workload, spec["threads"])
-        adapter = load_adapter(workload.options.framework)
-        adapter(workload.case, workload.model_config, rank_context).import_framework()
+        folder = workload.options.framework
+        if getattr(load_environment(folder), "CAN_BE_FORKED", True):
+            load_adapter(folder, workload.case, workload.model_config, rank_context)
 
 
 def _main_of_fork(request: Dict[str, Any], parent: int, answers: int) -> int:

@@ -115,19 +115,19 @@ def _settings(workload: Workload, kind: Kind) -> Dict[str, Any]:
     if options.node:
         settings["node"] = options.node
     if workload.data is not None:
-        settings["data"] = _data(workload.data, workload.bad_images)
+        settings["data"] = _data(workload.data)
     if model_config and "own" not in model_config:  # else it is unknown
         settings["dropout"] = model_config["hyperparameters"].get("dropout", 0.0)
     return settings
 
 
-def _data(root: str, bad_images: str) -> Dict[str, str]:
+def _data(root: str) -> Dict[str, str]:
     """Return the data set of a case that reads one. ``identity`` is "" where it is missing."""
     try:
         identity = folder.identity(root)
     except folder.BadData:
         identity = ""
-    return {"folder": root, "identity": identity, "bad_images": bad_images}
+    return {"folder": root, "identity": identity}
 
 
 def _own_model(declaration: Mapping[str, Any]) -> Dict[str, Any]:

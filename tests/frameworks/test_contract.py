@@ -198,7 +198,10 @@ class Runs:
     def lacking(self) -> dict[str, str]:
         """Return what is said of each capability that the adapter lacks, by name."""
         (actual,) = self.server("contract.lacking")
-        return actual
+        assert not actual["undeclared"], "a benchmark that needs one of these says `unsupported`"
+        lacking: dict[str, str] = actual["lacking"]
+        assert "Rounding" not in lacking or "tf32" not in self.declared["precisions"]
+        return lacking
 
     def require(self, *capabilities: str) -> None:
         """Skip the test of a framework that lacks one of ``capabilities``."""
@@ -291,6 +294,8 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
         "significant_bits",
         "allocated_memory_bytes",
         "peak_reserved_memory_bytes",
+        "libraries",
+        "numa_nodes",
     } - set(rank)
     elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
     assert known - set(rank) == elsewhere, "a field"

@@ -60,8 +60,6 @@ def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers
     actual = learned[framework]
     assert actual["fed"] == pytest.approx(actual["built"], rel=1e-5)
     assert actual["first"] != pytest.approx(actual["built"], rel=1e-3), "both batches are alike"
-    assert "images is float32 (4, 4, 8, 1), not float32 (4, 8, 8, 1)" in actual["wrong shape"]
-    assert "labels" in actual["wrong names"]
 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)

@@ -24,12 +24,10 @@ def test_two_devices_that_were_killed_go_on_bit_by_bit(
 ) -> None:
     run = fork_servers(framework)
     given: dict[str, Any] = {"epochs": EPOCHS, "kept": KEPT}
+    given["dropout"] = 0.0 if framework in FORGETFUL else 0.5
     given |= {"compiler": TRAINING_COMPILERS[framework], "folder": str(tmp_path / "checkpoints")}
     whole, resumed = (run("resuming.train_and_die", ranks=2, **given) for _ in range(2))
     assert [entry["resumed"] for entry in (*whole, *resumed)] == [0, 0, KEPT, KEPT]
-    for entry in (*whole, *resumed):
-        refused = f"{framework} keeps no state of its random numbers" in (entry["refused"] or "")
-        assert refused == (framework in FORGETFUL)
     ends: list[Any] = [entry["seen"][-1] for entry in whole]
     assert [entry["seen"][-1] for entry in resumed] == ends
     (weights, statistics), (others, own) = ends

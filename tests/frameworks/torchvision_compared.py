@@ -22,10 +22,10 @@ from torch.utils._pytree import tree_leaves
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import networks  # noqa: E402
-from harness.measuring.loading import load_adapter  # noqa: E402
+from harness.measuring.loading import load_environment  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
 
-load_adapter(str(ROOT / "scripts/frameworks/pytorch"))
+load_environment(str(ROOT / "scripts/frameworks/pytorch"))
 from framework_under_test.models import cnn  # type: ignore[import-not-found] # noqa: E402
 from framework_under_test.models.torchvision import (  # type: ignore[import-not-found] # noqa: E402
     cnn as torchvision_cnn,

@@ -18,7 +18,6 @@ SCRIPTS = ROOT / "scripts"
 ORDER = [
     "VERSION",
     # interface of framework adapters
-    "step_breakdown",
     "adapter",
     "optimizers",
     "operations",
@@ -27,7 +26,6 @@ ORDER = [
     "sharded",
     "transfers",
     "primitives",
-    "device_memory",
     "loader",
     "batch_input",
     "primitives",
@@ -80,8 +78,6 @@ OF_ADAPTERS = {
         "primitives",
         "common_capabilities",
         "layerwise",
-        "step_breakdown",
-        "device_memory",
     ),
     *("machine.interfaces", "processes.parent_death"),
 }

@@ -74,8 +74,8 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
         assert rank["run_ahead"] == 1, "the toy's clock is a device"
         assert 1 <= len(rank["waited_step_seconds"]) <= 5
         assert min(rank["waited_step_seconds"]) >= 0.01, "a step was not waited for"
-        phases = {"import", "build", "matmul_dtypes", "warmup", "window", "waited_window"}
-        phases |= {"preflight"} if devices > 1 else set()
+        phases = {"import", "framework", "build", "matmul_dtypes", "warmup", "window"}
+        phases |= {"waited_window", *(["preflight"] if devices > 1 else [])}
         assert set(rank["phases"]) == {f"{name}_seconds" for name in phases}
     assert "ok: " in done.stdout, "the launcher says one line at the end"
     assert done.stdout.count("\n") == 1, "the launcher says one line at the end"
@@ -140,7 +140,7 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
         ("no_all_reduce", {"devices_per_node": 2}, "failed", "different weights"),
         ("lonely", {"devices_per_node": 2}, "failed", "an all-reduce of 1 gives 1 over 2 ranks"),
         ("hang", {"time_limit": 8}, "timeout", "time limit of 8 s was reached during: "),
-        ("hang_start", {"time_limit": 8}, "timeout", "during: import"),
+        ("hang_start", {"time_limit": 8}, "timeout", "during: start"),
         ("crash_rank=1", {"devices_per_node": 2}, "failed", "rank 1 was killed by signal 11 (SIG"),
         ("kill_rank=1", {"devices_per_node": 2}, "failed", "rank 1 was killed by signal 9 (SIGK"),
         ("exit_rank=1", {"devices_per_node": 2}, "failed", "rank 1 exited with status 3"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from core import precisions
 from harness import variables
 from harness.processes.launch import common_environment
 from harness.provenance import environment
@@ -51,13 +50,6 @@ def test_what_matters_is_passed_on_and_recorded(kind: str) -> None:
     actual = common_environment(variables, ["venv"], "cuda", None)
     assert variables.items() <= actual.items()
     assert environment.variables(variables) == variables
-
-
-@pytest.mark.parametrize("name", precisions.variables())
-def test_what_makes_another_precision_of_it_is_refused(name: str) -> None:
-    assert variables.action(name, ["venv"]) == variables.REFUSED
-    wrong = {name: "surely not allowed"}
-    assert any(variables.refused(precision, wrong) for precision in precisions.known())
 
 
 def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:

@@ -6,31 +6,31 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
+import jax
+import numpy as np
 from core.parallelism import DATA
 from harness.adapter import (
     Accumulation,
     ExecutedMatmul,
     Generation,
     OwnModels,
+    StepPart,
     Unsupported,
     Variable,
     is_mixed,
     micro_batches,
+    program_parts,
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 from harness.sharded import Sharded
-from harness.step_breakdown import StepPart, program_parts
 
-if TYPE_CHECKING:
-    import jax
-
-    from . import devices, generation, optimizers, programs, steps
-    from .parallel import data_parallel
+from . import checkpoints, devices, generation, micro, optimizers, programs, steps
+from .parallel import data_parallel
 
 
 class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading, Sharded):
@@ -39,16 +39,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
     FROM_DLPACK = "dlpack.from_dlpack"
 
-    def import_framework(self) -> None:
-        global jax, devices, generation, optimizers, programs, steps, data_parallel
-        import jax
-
-        # all that imports JAX at its top: from here on it is there
-        from . import devices, generation, optimizers, programs, steps
-        from .parallel import data_parallel
-
     def start(self) -> None:
-        self.import_framework()
         devices.configure(self.rank_context, self.case.precision)
         several = self.rank_context.world_size > 1
         if several:
@@ -91,7 +82,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         parameters = self._stored(drawn)
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
-        self.note_form(batch)
         self.put(batch)
         model = definition.model(self.model_config)
         if self._sharding:
@@ -137,13 +127,9 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._shared = self._shared._replace(moments=moments)
 
     def save_training(self, path: str) -> None:
-        from . import checkpoints
-
         checkpoints.save(path, (self._shared, self._own))
 
     def load_training(self, path: str) -> None:
-        from . import checkpoints
-
         self._shared, self._own = checkpoints.load(path, (self._shared, self._own))
 
     def _stored(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
@@ -193,7 +179,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
     def settings(self) -> Dict[str, Any]:
         settings = devices.settings(self._device)
-        settings["layout"] = "NHWC, HWIO"
         settings["amp_dtype"] = self._dtype.__name__ if is_mixed(self.case.precision) else None
         settings["collectives"] = data_parallel.collectives(self._device) if self._ranks else None
         settings["compiler_options"] = self._arrays.options
@@ -208,8 +193,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return {**{name: Variable(array) for name, array in parameters.items()}, **kept}
 
     def to_numpy(self, tensor: Any) -> Any:
-        import numpy as np
-
         is_part = self._sharding and isinstance(tensor, self._sharding.WHOLE)
         # copied: a view would change with the next step, to which the memory is donated
         array = np.array(tensor.gather() if is_part else data_parallel.local(tensor))
@@ -333,8 +316,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return self._latest
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         arguments = (self.rank_context, self._device, self._dtype, self._ranks)
         return micro.Primitives(*arguments, self._note)
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 import optax
-from harness.adapter import Case, RankContext, Unsupported, cuda_driver, no_device, require_tf32
+from harness.adapter import Case, RankContext, Unsupported, driver_reason, no_device, require_tf32
 
 from .programs import TF32, executed_dtypes
 
@@ -58,7 +58,7 @@ def _plugin_errors(rank_context: RankContext) -> str:
             plugin.load().initialize()
         except Exception as error:
             reasons.append(f"; {plugin.name}: {error}")
-    return "".join(reasons) or f"; {cuda_driver.reason()}"
+    return "".join(reasons) or f"; {driver_reason()}"
 
 
 #: Forms of matmul that models have.

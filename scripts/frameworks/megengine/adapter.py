@@ -4,13 +4,13 @@ its own."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
+import megengine
 from harness.adapter import (
     EagerTraining,
     ExecutedMatmul,
     MatmulTrace,
-    Numerics,
     Unsupported,
     Variable,
 )
@@ -18,25 +18,14 @@ from harness.batch_input import Checkpointing
 from harness.common_capabilities import MicroOperations
 from harness.primitives import Primitives
 
-if TYPE_CHECKING:
-    import megengine
-
-    from . import matmuls, optimizers
+from . import matmuls, micro, optimizers
 
 
-class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Checkpointing):
+class MegEngineAdapter(EagerTraining, MatmulTrace, MicroOperations, Checkpointing):
     MODULE = "megengine"
     OUT_OF_MEMORY = ("failed to malloc",)
-    KEEPS_RANDOM = False  # nothing returns the state of its generators
-
-    def import_framework(self) -> None:
-        global megengine, matmuls, optimizers
-        import megengine
-
-        from . import matmuls, optimizers
 
     def start(self) -> None:
-        self.import_framework()
         if self.rank_context.accelerator != "cpu":
             raise Unsupported("MegEngine has been tried on CPUs alone")
         matmuls.require_precision(self.case.precision)
@@ -50,7 +39,6 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
         megengine.random.seed(self.rank_context.seed)
         self._model = self._definition.build(self.model_config)
         self._model.train(self.trains)
-        self.note_form(batch)
         self.put(batch)
         if self.trains:
             self._parameters = dict(self._model.named_parameters())
@@ -87,18 +75,13 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
     def clear_gradients(self) -> None:
         self._optimizer.clear_grad()
 
-    def loss(self, number: int, alone: bool = False) -> Tuple[Any, ...]:
+    def loss(self, number: int, alone: bool = False) -> Any:
         self._manager.record()
-        losses: Tuple[Any, ...] = self._definition.losses(
-            self._forward(), self._batch, self.model_config
-        )
-        return losses
+        losses = self._definition.losses(self._forward(), self._batch, self.model_config)
+        return sum(vector.mean() for vector in losses)
 
-    def backward(self, loss: Tuple[Any, ...]) -> None:
-        self._manager.backward(sum(vector.mean() for vector in loss))
-
-    def handle_of(self, loss: Tuple[Any, ...]) -> Tuple[Any, ...]:
-        return loss
+    def backward(self, loss: Any) -> None:
+        self._manager.backward(loss)
 
     def update(self) -> None:
         limit = self.model_config["hyperparameters"].get("clip_global_norm")
@@ -108,11 +91,6 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
 
     def infer(self) -> Tuple[Any, ...]:
         return self._forward()
-
-    def read(self, handle: Any) -> float:
-        if not self.trains:
-            return super().read(handle)
-        return float(sum(self.to_numpy(losses).mean(dtype="float64") for losses in handle))
 
     def synchronize(self) -> None:
         megengine._full_sync()
@@ -141,10 +119,6 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
         for name, variable in self.state().items():
             variable.tensor[...] = megengine.tensor(arrays[name])
 
-    def raw_gradients(self) -> Dict[str, Any]:
-        self.differentiate()
-        return {name: parameter.grad for name, parameter in self._parameters.items()}
-
     def logits(self) -> Sequence[Any]:
         return self._forward()
 
@@ -152,6 +126,4 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, Numerics, MicroOperations, Ch
         return matmuls.watched(self._model, self._forward)
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         return micro.Primitives(self.rank_context, self._device, "float32")

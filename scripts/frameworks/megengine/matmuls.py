@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Sequence
 import megengine
 import megengine.functional as F
 import megengine.module as M
-from harness.adapter import CONVOLUTION_OIHW, DENSE_OI, ExecutedMatmul, Unsupported, Variable
+from harness.adapter import CONVOLUTION_OIHW, ExecutedMatmul, Unsupported, Variable, variable_of
 from megengine import Tensor
 
 
@@ -38,15 +38,13 @@ def state_of(model: M.Module) -> Dict[str, Variable]:
     def variable(name: str, tensor: Tensor) -> Variable:
         prefix, _, ending = name.rpartition(".")
         layer, trained = layers[prefix], isinstance(tensor, megengine.Parameter)
-        weight = ending == "weight"
-        if isinstance(layer, M.Conv2d) and weight:  # groups have an axis of their own
+        if isinstance(layer, M.Conv2d) and ending == "weight":  # groups have an axis of their own
             merged = (layer.out_channels, *tensor.shape[-3:])
             return Variable(tensor, CONVOLUTION_OIHW, trained, merged=merged)
         if isinstance(layer, (M.Conv2d, M.BatchNorm2d)):  # (1, channels, 1, 1)
             return Variable(tensor, trainable=trained, merged=(tensor.shape[1],))
-        if isinstance(layer, M.Linear) and weight and hasattr(layer, "flattened"):
-            return Variable(tensor, CONVOLUTION_OIHW, trained, (tensor.shape[0], *layer.flattened))
-        return Variable(tensor, DENSE_OI if isinstance(layer, M.Linear) and weight else (), trained)
+        is_matrix = isinstance(layer, M.Linear) and ending == "weight"
+        return variable_of(tensor, trained, is_matrix, layer)
 
     return {name: variable(name, tensor) for name, tensor in model.named_tensors()}
 

@@ -5,32 +5,34 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Sequence
 
+# With AVX-512, oneDNN 3.10 runs MindSpore's layout of weights in its reference code. Below, it has
+# a kernel for it. MindSpore's matmuls are its own.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+os.environ.setdefault("GLOG_v", "3")
+import mindspore
+import numpy as np
 from harness.adapter import (
-    CONVOLUTION_OIHW,
-    DENSE_OI,
-    SAME,
     Accumulation,
     ExecutedMatmul,
     Generation,
     OwnModels,
+    StepPart,
     Unsupported,
     Variable,
     micro_batches,
+    program_parts,
+    variable_of,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, program_parts
+from mindspore import nn, ops
+from mindspore.graph.api import _pynative_executor
 
-if TYPE_CHECKING:
-    import mindspore
-    from mindspore import ops
-    from mindspore.graph.api import _pynative_executor
-
-    from . import compiler, matmuls, optimizers, steps
-    from .parallel import data_parallel
+from . import compiler, matmuls, micro, optimizers
+from .parallel import data_parallel
 
 #: Shared endings of names that MindSpore has others for.
 ENDINGS = {
@@ -47,27 +49,8 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
     GENERATES_WITH = ("none", "jit")
-    KEEPS_RANDOM = False  # a seed set again draws other dropout masks
-
-    def import_framework(self) -> None:
-        global mindspore, ops, _pynative_executor, compiler, matmuls, optimizers, steps
-        global data_parallel
-        # oneDNN's, read when it is loaded
-        os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
-        # With AVX-512, oneDNN 3.10 runs MindSpore's layout of weights in its reference code. Below,
-        # it has a kernel for it. MindSpore's matmuls are its own.
-        os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
-        os.environ.setdefault("GLOG_v", "3")
-        import mindspore
-        from mindspore import ops
-        from mindspore.graph.api import _pynative_executor
-
-        # All that imports MindSpore at its top: from here on it is there.
-        from . import compiler, matmuls, optimizers, steps
-        from .parallel import data_parallel
 
     def start(self) -> None:
-        self.import_framework()
         if self.rank_context.accelerator != "cpu":
             raise Unsupported(
                 f"the package index has MindSpore {mindspore.__version__} for CPUs only"
@@ -93,12 +76,15 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
-        self._batch_of(batch)
+        if self._is_own:
+            self._batches: List[Any] = [self._definition.batch(batch)]
+        else:
+            self.put(batch)
         seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
         # each has taken the seed of the weights when it was made, the same in every rank
         cells = (cell for _, cell in self._network.cells_and_names())
-        drops = (cell for cell in cells if isinstance(cell, mindspore.nn.Dropout))
+        drops = (cell for cell in cells if isinstance(cell, nn.Dropout))
         for number, cell in enumerate(drops):
             keep = cell.keep_prob if cell.p is None else 1.0 - cell.p
             cell.dropout = ops.Dropout(keep, seed, number)
@@ -108,23 +94,12 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
             *([*parameters.values()], self._is_compiled),
         )
         if self.trains:
-            self._optimizer = self._make_optimizer(parameters)
+            self._optimizer: Any = (
+                self._definition.optimizer(parameters)
+                if self._is_own
+                else optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
+            )
             self._gradients: Sequence[Any] = ()
-            differentiate = self._programs.gradients
-            self._of_rank = steps.accumulated(differentiate, steps.unchanged)
-            self._averaged = steps.accumulated(differentiate, self._group.average)
-
-    def _batch_of(self, batch: Dict[str, Any]) -> None:
-        if self._is_own:
-            self._batches: List[Any] = [self._definition.batch(batch)]
-            return
-        self.note_form(batch)
-        self.put(batch)
-
-    def _make_optimizer(self, parameters: Dict[str, Any]) -> Any:
-        if self._is_own:
-            return self._definition.optimizer(parameters)
-        return optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
 
     def put(self, batch: Dict[str, Any]) -> None:
         # mutable: else a graph holds the values of its first batch and is compiled for each
@@ -147,16 +122,14 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
 
     def _differentiate(self) -> Any:
         """Leave the gradients of this rank and return the loss."""
-        loss, self._gradients = self._of_rank(self._batches)
+        loss, self._gradients = self._programs.differentiate(self._batches)
         return loss
 
     def _average(self) -> Any:
         """Leave the gradients averaged over the ranks and return the loss."""
-        loss, self._gradients = self._averaged(self._batches)
+        loss = self._differentiate()
+        self._gradients = self._group.average(self._gradients)
         return loss
-
-    def _update(self) -> None:
-        self._optimizer.update(self._gradients)
 
     def step(self) -> Any:
         if not self.trains:
@@ -164,7 +137,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
             _pynative_executor.sync()
             return outputs
         loss = self._average()
-        self._update()
+        self._optimizer.update(self._gradients)
         _pynative_executor.sync()
         return (loss,)
 
@@ -181,7 +154,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return {
             "threads": self.rank_context.threads,
             "onednn_max_cpu_isa": os.environ["ONEDNN_MAX_CPU_ISA"],
-            "mode": "graph" if self._is_compiled else "PyNative",
             "process_group": self._group.backend,
         }
 
@@ -189,8 +161,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         if self._is_own:
             own: Dict[str, Variable] = self._definition.state(self._network)
             return own
-        from mindspore import nn
-
         layers = dict(self._network.cells_and_names())
         results = {}
         for name, parameter in self._network.parameters_and_names():
@@ -199,13 +169,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
             trained = ending not in STATISTICS
             is_matrix = isinstance(layers.get(holder), nn.Dense) and ending == "weight"
             is_matrix |= ending.startswith("weight_")  # of a recurrent layer
-            axes = DENSE_OI if is_matrix else SAME
-            axes = CONVOLUTION_OIHW if parameter.ndim == 4 else axes
-            unfolded = ()
-            if is_matrix and getattr(layers[holder], "flattened", ()):
-                axes = CONVOLUTION_OIHW
-                unfolded = (parameter.shape[0], *layers[holder].flattened)
-            results[shared] = Variable(parameter, axes, trained, unfolded)
+            results[shared] = variable_of(parameter, trained, is_matrix, layers.get(holder))
         return results
 
     def to_numpy(self, tensor: Any) -> Any:
@@ -242,7 +206,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return matmuls.result_dtypes(self._network, lambda: forward(self._batches[0]))
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof() if self._is_compiled else {}
+        return compiler.proof()
 
     def step_parts(self) -> List[StepPart]:
         parts = {"forward": self._forward, "backward": self._differentiate}
@@ -257,8 +221,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return [4 * int(gradient.size) for gradient in self._gradients]
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         return micro.Primitives(self.rank_context, "CPU", "float32")
 
     def make_cache(self, new_tokens: int) -> None:
@@ -290,8 +252,6 @@ def _set_once(threads: int) -> None:
 
 def _own_layout(batch: Dict[str, Any]) -> Dict[str, Any]:
     """Return arrays with images (batch, channels, height, width) and whole numbers as int32."""
-    import numpy as np
-
     arrays = {n: a.transpose(0, 3, 1, 2) if a.ndim == 4 else a for n, a in batch.items()}
     return {
         name: np.ascontiguousarray(a, np.int32 if a.dtype == np.int64 else a.dtype)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict, Sequence, Tuple
 
 import mindspore
 from harness.adapter import Mismatch
-from mindspore import Parameter, nn
+from mindspore import Parameter, Tensor, nn
 from mindspore.graph.api import ms_compile_cache
 
 #: Modules of MindSpore whose functions are graphs of their own.
@@ -48,6 +48,15 @@ class Programs:
             self.forward = compiled(forward)
             if self.gradients:
                 self.gradients = compiled(self.gradients)
+
+    def differentiate(self, batches: Sequence[Any]) -> Tuple[Tensor, Sequence[Tensor]]:
+        """Return the mean of the losses of micro-batches, and of their gradients."""
+        share = 1.0 / len(batches)
+        total, sums = self.gradients(batches[0], share)
+        for batch in batches[1:]:
+            loss, gradients = self.gradients(batch, share)
+            total, sums = total + loss, [own + other for own, other in zip(sums, gradients)]
+        return total, sums
 
 
 def compiled(function: Any) -> Any:

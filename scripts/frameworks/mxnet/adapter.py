@@ -4,33 +4,28 @@ is requested, its AMP, fused optimizer kernels, the parameter server between ran
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
+import mxnet as mx
 from harness.adapter import (
     CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
-    DENSE_OI,
-    SAME,
     Accumulation,
     EagerTraining,
     ExecutedMatmul,
-    Unsupported,
     Variable,
     is_mixed,
     micro_batches,
+    variable_of,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
 from harness.optimizers import NO_DECAY, left_out
 from harness.primitives import Primitives
 
-if TYPE_CHECKING:
-    import mxnet as mx
-
-    from . import devices, matmuls, optimizers
-    from .parallel import data_parallel
+from . import devices, matmuls, micro, optimizers
+from .parallel import data_parallel
 
 Outputs = Tuple[Any, ...]
 
@@ -41,26 +36,11 @@ RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
     MODULE = "mxnet"
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
-    KEEPS_RANDOM = False
     FROM_DLPACK = "nd.from_dlpack"
 
-    def import_framework(self) -> None:
-        global mx, devices, matmuls, optimizers, data_parallel
-        # OpenMP reads it once; also in MXNet's own threads, which no function reaches
-        os.environ["OMP_NUM_THREADS"] = str(self.rank_context.threads)
-        if self.case.precision == "fp32":
-            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-        from .parallel import data_parallel
-
-        several = self.rank_context.world_size > 1
-        self._children = data_parallel.start_children(self.rank_context) if several else []
-        import mxnet as mx
-
-        # all that imports MXNet at its top: from here on it is there
-        from . import devices, matmuls, optimizers
-
     def start(self) -> None:
-        self.import_framework()
+        several = self.rank_context.world_size > 1
+        children = data_parallel.start_children(self.rank_context) if several else []
         devices.put_messages_first()
         self._context = devices.take(self.rank_context)
         self._definition: Any = self.definition()
@@ -70,13 +50,10 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         self._dtype, self._operators = devices.set_precision(
             self.case.precision, self._context, operators
         )
-        self._group: Any = None
-        if self.rank_context.world_size > 1:
-            self._group = data_parallel.Group(self.rank_context, self._children)
+        self._group: Any = data_parallel.Group(self.rank_context, children) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
-        self.note_form(batch)
         self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
         self._inputs = self._parts[0][0]
         mx.random.seed(self.rank_context.seed)  # the same weights in every rank
@@ -181,12 +158,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return tuple(outputs) if isinstance(outputs, (list, tuple)) else (outputs,)
 
     def _arrays(self, arrays: Any) -> Any:
-        try:
-            return tuple(mx.nd.array(a, ctx=self._context, dtype=a.dtype) for a in arrays)
-        except mx.MXNetError as error:
-            if "USE_INT64_TENSOR_SIZE" in str(error):  # not memory, but how MXNet was built
-                raise Unsupported(str(error).splitlines()[0]) from error
-            raise
+        return tuple(mx.nd.array(a, ctx=self._context, dtype=a.dtype) for a in arrays)
 
     def synchronize(self) -> None:
         mx.nd.waitall()
@@ -207,34 +179,25 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         settings["hybridize"] = self._hybridize if self.case.compiler != "none" else None
         settings["process_group"] = self._group.settings() if self._group else None
         if self.trains:
-            optimizer = self._trainer.optimizer
-            settings["fused_optimizer"] = True
-            settings["aggregated_updates"] = optimizer.aggregate_num
-            settings["loss_scaling"] = self._dtype == "float16"
+            settings["aggregated_updates"] = self._trainer.optimizer.aggregate_num
         return settings
 
-    def _named(self) -> Dict[Any, Tuple[str, Any, Tuple[int, ...]]]:
-        """Return the shared name, axes and unfolded shape of each parameter."""
-        named: Dict[Any, Tuple[str, Any, Tuple[int, ...]]] = {}
+    def _named(self) -> Dict[Any, Tuple[str, Variable]]:
+        """Return the shared name and the variable of each parameter."""
+        named: Dict[Any, Tuple[str, Variable]] = {}
         kernels = CONVOLUTION_OIHW if self._context.device_type == "cpu" else CONVOLUTION_OHWI
         for prefix, block in _blocks(self._model):
             for attribute, parameter in block._reg_params.items():
                 kinds = (mx.gluon.nn.Dense, mx.gluon.rnn.LSTM)
                 dense = isinstance(block, kinds) and attribute.endswith("weight")
-                convolution = len(parameter.shape) == 4
-                axes = DENSE_OI if dense else kernels if convolution else SAME
-                unfolded: Tuple[int, ...] = ()
-                if dense and hasattr(block, "flattened"):  # images: (channels, height, width)
-                    axes, unfolded = CONVOLUTION_OIHW, (parameter.shape[0], *block.flattened)
+                trained = parameter.grad_req != "null"
+                entry = variable_of(parameter.data(), trained, dense, block, kernels)
                 # one that is shared has the name of the block that made it, which comes later
-                named[parameter] = (prefix + _shared_name(attribute), axes, unfolded)
+                named[parameter] = prefix + _shared_name(attribute), entry
         return named
 
     def state(self) -> Dict[str, Variable]:
-        return {
-            name: Variable(parameter.data(), axes, parameter.grad_req != "null", unfolded)
-            for parameter, (name, axes, unfolded) in self._named().items()
-        }
+        return dict(self._named().values())
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.astype("float32", copy=False).asnumpy()
@@ -248,10 +211,6 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         if self.case.compiler != "none":
             # a fused graph keeps the weights of its first run, so MXNet must make a new one
             self._model.hybridize(**self._hybridize)
-
-    def raw_gradients(self) -> Dict[str, Any]:
-        self.differentiate()
-        return {name: v.tensor.grad for name, v in self.state().items() if v.trainable}
 
     def loss_scale(self) -> float:
         # the trainer divides by the loss scale of the pass and by the number of ranks
@@ -278,8 +237,6 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return [array.size * devices.itemsize(array.dtype) for array in self._gradients]
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         return micro.Primitives(self.rank_context, self._context, self._dtype, self._group)
 
     def stop(self) -> None:

@@ -4,53 +4,37 @@ nn.Graph with the optimizer in it and, for several ranks, global tensors."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence
 
+import oneflow
 from harness.adapter import (
     CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
     EagerTraining,
     ExecutedMatmul,
+    StepPart,
     Unsupported,
     Variable,
     is_mixed,
+    program_parts,
     state_of_modules,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, program_parts
 
-if TYPE_CHECKING:
-    import oneflow
-
-    from . import compiler, devices, matmuls, optimizers
-    from .parallel import data_parallel
+from . import compiler, devices, matmuls, micro, optimizers
+from .parallel import data_parallel
 
 
 class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     MODULE = "oneflow"
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
-    KEEPS_RANDOM = False  # behind set_rng_state it draws other numbers than behind get_rng_state
 
     def start(self) -> None:
-        global oneflow, compiler, devices, matmuls, optimizers, data_parallel
-        # OneFlow reads these when it is imported.
-        os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
         # OneFlow's layers read it when they are made. Channels last: Tensor Cores take it without
         # conversions, and DLPerf's and OneFlow's own ResNet-50 have it.
         os.environ["ONEFLOW_ENABLE_NHWC"] = str(int(self.rank_context.accelerator == "cuda"))
-        os.environ.setdefault("GLOG_minloglevel", "3")  # the build says at length: no GPU
-        if self.rank_context.rank > 0:
-            from .parallel import rendezvous
-
-            rendezvous.wait_for_listener(self.rank_context.addresses[0])
-        import oneflow
-
-        # All that imports OneFlow at its top: from here on it is there.
-        from . import compiler, devices, matmuls, optimizers
-        from .parallel import data_parallel
-
         self._device = devices.take(self.rank_context)
         self._channels_last = devices.channels_last()
         self._graph_mode = self.case.compiler == "graph"
@@ -64,13 +48,14 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def build(self, batch: Dict[str, Any]) -> None:
         oneflow.manual_seed(self.rank_context.seed)  # the same weights in every rank
         self._model = self._definition.build(self.model_config).to(self._device).train(self.trains)
-        self.note_form(batch)
         self._batch = self._moved(batch)
         oneflow.manual_seed(self.rank_context.dropout_seed)
         if self._graph_mode:
             self._build_graph()
-        else:
-            self._build_eager()
+        elif self.trains:
+            several = self.rank_context.world_size > 1
+            self._wrapped = data_parallel.wrap(self._model) if several else self._model
+            self._optimizer = self._make_optimizer()
 
     def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         arrays = batch
@@ -98,17 +83,10 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         return self._model, self._optimizer
 
     def require_resumable(self) -> None:
-        super().require_resumable()
         if self._graph_mode:
             raise Unsupported(
                 "nn.Graph does not expose its optimizer's state: checkpoints need eager mode"
             )
-
-    def _build_eager(self) -> None:
-        if self.trains:
-            several = self.rank_context.world_size > 1
-            self._wrapped = data_parallel.wrap(self._model) if several else self._model
-            self._optimizer = self._make_optimizer()
 
     def clear_gradients(self) -> None:
         # With several ranks they are views of the buckets of DistributedDataParallel, to which
@@ -116,18 +94,15 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         # recommends.
         self._optimizer.zero_grad(set_to_none=self.rank_context.world_size == 1)
 
-    def loss(self, number: int, alone: bool = False) -> Sequence[Any]:
+    def loss(self, number: int, alone: bool = False) -> Any:
         # Without DistributedDataParallel's hook, which stands behind the whole model, gradients
         # stay this rank's.
         outputs = self._forward(self._model.forward if alone else self._wrapped)
-        losses: Sequence[Any] = self._definition.losses(outputs, self._batch, self.model_config)
-        return losses
+        losses = self._definition.losses(outputs, self._batch, self.model_config)
+        return sum(vector.mean() for vector in losses)
 
-    def backward(self, loss: Sequence[Any]) -> None:
-        sum(vector.mean() for vector in loss).backward()
-
-    def handle_of(self, loss: Sequence[Any]) -> Sequence[Any]:
-        return tuple(vector.detach() for vector in loss)
+    def backward(self, loss: Any) -> None:
+        loss.backward()
 
     def update(self) -> None:
         limit = self.model_config["hyperparameters"].get("clip_global_norm")
@@ -145,20 +120,18 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         if self.rank_context.world_size > 1:
             self._model = data_parallel.replicate(self._model, self._device)
             self._batch = data_parallel.join(self._batch, self._device)
+        self._source = compiler.Source(self._definition, self._model, self.model_config, self._amp)
         if self.trains:
             self._optimizer = self._make_optimizer()
-            self._graph = compiler.Training(*self._graph_parts(), self._optimizer)
+            self._graph = compiler.Training(self._source, self._optimizer)
             compiler.compile_graph(self._graph, self._batch)
         else:
             self._graph = self._compiled(compiler.Forward)
 
-    def _graph_parts(self) -> Tuple[Any, Any, Any, Any]:
-        return self._definition, self._model, self.model_config, self._amp
-
     def _compiled(self, kind: Any) -> Any:
         """Return the graph of this ``kind`` beside the step's, compiled when it is first wanted."""
         if kind not in self._side_graphs:
-            graph = kind(*self._graph_parts())
+            graph = kind(self._source)
             compiler.compile_graph(graph, self._batch)
             self._side_graphs[kind] = graph
         return self._side_graphs[kind]
@@ -212,7 +185,6 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         }
         if self._graph_mode:
             settings["graph"] = compiler.OPTIONS
-            settings["dropout_has_seeds"] = compiler.dropout_has_seeds(self._graph)
         if self.rank_context.world_size > 1:
             settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
         if self.trains:
@@ -234,11 +206,9 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
                 local.copy_(oneflow.tensor(arrays[name], device=local.device))
 
     def raw_gradients(self) -> Dict[str, Any]:
-        if self._graph_mode:
-            gradients = self._compiled(compiler.Gradients)(self._batch)
-        else:
-            self.differentiate()
-            gradients = [parameter.grad for parameter in self._model.parameters()]
+        if not self._graph_mode:
+            return super().raw_gradients()
+        gradients = self._compiled(compiler.Gradients)(self._batch)
         return {name: g for (name, _), g in zip(self._model.named_parameters(), gradients)}
 
     def logits(self) -> Sequence[Any]:
@@ -276,7 +246,5 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         return program_parts(programs, self.step)
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         dtype = self._amp or oneflow.float32
         return micro.Primitives(self.rank_context, self._device, dtype)

@@ -3,7 +3,7 @@ job, which OneFlow compiles and then runs without Python."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import oneflow
 from harness.adapter import Mismatch
@@ -21,26 +21,31 @@ OPTIONS = {
 }
 
 
+class Source(NamedTuple):
+    """What a graph is made of; ``amp``: dtype of mixed precision, None without it."""
+
+    definition: Any
+    model: nn.Module
+    model_config: Dict[str, Any]
+    amp: Optional[oneflow.dtype]
+
+
 class _Graph(nn.Graph):
-    def __init__(
-        self,
-        definition: Any,
-        model: nn.Module,
-        model_config: Dict[str, Any],
-        amp: Optional[oneflow.dtype],
-    ) -> None:
+    def __init__(self, source: Source) -> None:
         super().__init__()
-        self.definition = definition
-        self.model = model
-        self.model_config = model_config
+        self.source = source
+        self.model = source.model  # which makes it a part of the graph
         for name, value in OPTIONS.items():
             getattr(self.config, name)(value)
-        if amp is not None:
-            self.config.enable_amp(True, dtype=amp)
+        if source.amp is not None:
+            self.config.enable_amp(True, dtype=source.amp)
+
+    def run_model(self, batch: Batch) -> Any:
+        return self.model(*self.source.definition.inputs(batch))
 
     def find_losses(self, batch: Batch) -> List[Tensor]:
-        outputs = self.model(*self.definition.inputs(batch))
-        losses = self.definition.losses(outputs, batch, self.model_config)
+        outputs, config = self.run_model(batch), self.source.model_config
+        losses = self.source.definition.losses(outputs, batch, config)
         sum(vector.mean() for vector in losses).backward()
         return list(losses)
 
@@ -48,17 +53,10 @@ class _Graph(nn.Graph):
 class Training(_Graph):
     """Graph from a batch to the losses, which updates the model."""
 
-    def __init__(
-        self,
-        definition: Any,
-        model: nn.Module,
-        model_config: Dict[str, Any],
-        amp: Optional[oneflow.dtype],
-        optimizer: optim.Optimizer,
-    ) -> None:
-        super().__init__(definition, model, model_config, amp)
+    def __init__(self, source: Source, optimizer: optim.Optimizer) -> None:
+        super().__init__(source)
         self.add_optimizer(optimizer)
-        if amp == oneflow.float16:  # bfloat16 has the range of float32
+        if source.amp == oneflow.float16:  # bfloat16 has the range of float32
             self.set_grad_scaler(oneflow.amp.GradScaler())
 
     def build(self, batch: Batch) -> List[Tensor]:
@@ -71,15 +69,9 @@ class Gradients(_Graph):
     OneFlow has a backward pass only in a graph with an optimizer; the optimizer of this graph
     changes nothing."""
 
-    def __init__(
-        self,
-        definition: Any,
-        model: nn.Module,
-        model_config: Dict[str, Any],
-        amp: Optional[oneflow.dtype],
-    ) -> None:
-        super().__init__(definition, model, model_config, amp)
-        self.parameters = list(model.parameters())
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.parameters = list(source.model.parameters())
         self.add_optimizer(optim.SGD(self.parameters, lr=0.0))
 
     def build(self, batch: Batch) -> List[Tensor]:
@@ -94,7 +86,7 @@ class Forward(_Graph):
     """Graph from a batch to the logits."""
 
     def build(self, batch: Batch) -> List[Tensor]:
-        return list(self.model(*self.definition.inputs(batch)))
+        return list(self.run_model(batch))
 
 
 def compile_graph(graph: _Graph, batch: Batch) -> None:
@@ -103,16 +95,6 @@ def compile_graph(graph: _Graph, batch: Batch) -> None:
     # Tracing leaves symbols where eager gradients belong; the next graph would stumble on them.
     for parameter in graph.model.parameters():
         parameter.to(Tensor).grad = None
-
-
-def dropout_has_seeds(graph: _Graph) -> Optional[bool]:
-    """Return whether the job's dropouts have seeds; None where it has no dropouts.
-
-    In OneFlow 0.9.0 they have none: layers of one shape drop the same positions, which change
-    with each step but are equal in all ranks."""
-    operators = [entry.user_conf for entry in graph._compiled_graph_proto.net.op]
-    dropouts = [operator for operator in operators if operator.op_type_name == "dropout"]
-    return all("seed" in operator.attr for operator in dropouts) if dropouts else None
 
 
 def proof(graph: _Graph) -> Dict[str, Any]:

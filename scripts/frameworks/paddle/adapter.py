@@ -4,20 +4,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import warnings
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
 
+import paddle
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
@@ -36,13 +25,10 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 
-if TYPE_CHECKING:
-    import paddle
+from . import compiler, devices, matmuls, micro, optimizers
+from .parallel import data_parallel
 
-    from . import compiler, devices, matmuls, optimizers
-    from .parallel import data_parallel
-
-    Outputs = Tuple[paddle.Tensor, ...]
+Outputs = Tuple[paddle.Tensor, ...]
 
 # the end of the names that Paddle gives running statistics, in the shared names
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
@@ -51,24 +37,8 @@ ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities, Loading):
     MODULE = "paddle"
     OUT_OF_MEMORY = ("ResourceExhausted",)
-    KEEPS_RANDOM = False
-
-    def import_framework(self) -> None:
-        global paddle, compiler, devices, matmuls, optimizers, data_parallel
-        # cuBLAS and cuDNN read it when they are loaded
-        if self.case.precision != "tf32":
-            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-        with warnings.catch_warnings():
-            # of a compiler cache for extensions, which none here is
-            warnings.filterwarnings("ignore", message="No ccache found")
-            import paddle
-
-        # all that imports Paddle at its top: from here on it is there
-        from . import compiler, devices, matmuls, optimizers
-        from .parallel import data_parallel
 
     def start(self) -> None:
-        self.import_framework()
         self._gpu = devices.take(self.rank_context)
         self._amp = is_mixed(self.case.precision)
         if self.case.precision == "tf32":
@@ -84,7 +54,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         )
 
     def build(self, batch: Dict[str, Any]) -> None:
-        self.note_form(batch)
         self.put(batch)
         paddle.seed(self.rank_context.seed)  # the same weights in every rank
         self._model = self._definition.build(self.model_config)
@@ -95,8 +64,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         paddle.seed(self.rank_context.dropout_seed)
         if self._compiled:
             compiler.compile_model(self._network, self.case.compiler, self._inputs, self._amp)
-            if self._amp and not self._gpu:
-                compiler.require_amp(self.case.mode)
         if not self.trains:
             return
         self._wrapped = self._network
@@ -174,7 +141,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def settings(self) -> Dict[str, Any]:
         settings = devices.settings(self.rank_context, self._gpu)
         settings["amp_dtype"] = self._dtype if self._amp else None
-        settings["amp_level"] = "O1" if self._amp else None
         settings["process_group"] = self._process_group
         if self.trains:
             settings["multi_tensor_optimizer"] = bool(self._optimizer._use_multi_tensor)
@@ -209,10 +175,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
             variable.tensor.set_value(arrays[name])
-
-    def raw_gradients(self) -> Dict[str, Any]:
-        self.differentiate()
-        return {name: v.tensor.grad for name, v in self.state().items() if v.trainable}
 
     def loss_scale(self) -> float:
         return float(self._scaler._scale) if self._scaler.is_enable() else 1.0
@@ -249,8 +211,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             return run(None if tokens is None else paddle.to_tensor(tokens))
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         return micro.Primitives(self.rank_context, paddle.get_device(), self._dtype)
 
     def reset_peak_device_memory(self) -> None:

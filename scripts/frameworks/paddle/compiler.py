@@ -6,17 +6,12 @@ ends in a segmentation fault in these models' programs, and the dynamic graph ig
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from typing import Any, Dict, Tuple
 
 import paddle
 from harness.adapter import Mismatch, Unsupported
 from paddle import Tensor, nn
-
-_AMP_PROGRAM = os.path.join(os.path.dirname(__file__), "amp_program.py")
 
 
 def require(compiler: str) -> None:
@@ -29,23 +24,6 @@ def require(compiler: str) -> None:
         )
 
 
-def require_amp(mode: str) -> None:
-    """Raise :class:`Unsupported` where the CPU has no bfloat16 matmul in a program, or in training
-    no backward pass of it. Tried in a process of its own, which it may crash."""
-    tried = subprocess.run(
-        [sys.executable, _AMP_PROGRAM, mode],
-        stdout=subprocess.PIPE,  # where Paddle reports a signal
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if tried.returncode:
-        operation = (
-            "the backward pass of a bfloat16 matmul" if mode == "train" else "a bfloat16 matmul"
-        )
-        raise Unsupported(f"{operation} in a program: {_error_in(tried.stdout)}")
-
-
 def compile_model(model: nn.Layer, compiler: str, inputs: Tuple[Tensor, ...], amp: bool) -> None:
     """Turn ``model.forward`` into a program, in place and now. Raises :class:`Unsupported` where
     an operator does not take what auto_cast gives it."""
@@ -56,7 +34,9 @@ def compile_model(model: nn.Layer, compiler: str, inputs: Tuple[Tensor, ...], am
     except TypeError as error:
         if not amp:
             raise
-        raise Unsupported(f"auto_cast in a program: {_error_in(str(error))}") from error
+        # the last line that names an error, without its traceback
+        said = (re.findall(r"^.*Error: .*$", str(error), re.MULTILINE) or [str(error)])[-1].strip()
+        raise Unsupported(f"auto_cast in a program: {said}") from error
 
 
 def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:
@@ -92,8 +72,3 @@ def proof(model: nn.Layer, compiler: str) -> Dict[str, Any]:
         if not counts["kernels"]:
             raise Mismatch(f"CINN compiled nothing: {counts}")
     return counts
-
-
-def _error_in(text: str) -> str:
-    """Return the last line that names an error, without its traceback."""
-    return (re.findall(r"^.*Error: .*$", text, re.MULTILINE) or [text])[-1].strip()

@@ -4,8 +4,6 @@ import os
 import runpy
 import sys
 
-_HERE = os.path.dirname(os.path.realpath(__file__))
-# Modules of this folder would hide others; the adapter is loaded as a package.
-sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != _HERE]
+_HERE = os.path.realpath(sys.path.pop(0))  # modules of this folder would hide others
 sys.argv[1:1] = ["--framework", _HERE]
 runpy.run_path(os.path.join(_HERE, os.pardir, os.pardir, "harness"), run_name="__main__")

@@ -4,19 +4,9 @@ optimizers, autocast for mixed precision, DistributedDataParallel, TorchInductor
 from __future__ import annotations
 
 import contextlib
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence, Tuple
 
+import torch
 from core.parallelism import DATA
 from harness.adapter import (
     FLOAT64,
@@ -35,19 +25,15 @@ from harness.adapter import (
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.device_memory import DeviceMemory
 from harness.loader import Loading
 from harness.operations import Operation, PairTransfers, Transfers
 from harness.primitives import Primitives
 from harness.sharded import Sharded
 
-if TYPE_CHECKING:
-    import torch
+from . import compiler, devices, float8, matmuls, micro, optimizers
+from .parallel import data_parallel
 
-    from . import compiler, devices, float8, matmuls, optimizers
-    from .parallel import data_parallel
-
-    Outputs = Tuple[torch.Tensor, ...]
+Outputs = Tuple[torch.Tensor, ...]
 
 
 class PyTorchAdapter(
@@ -59,22 +45,12 @@ class PyTorchAdapter(
     Transfers,
     PairTransfers,
     Sharded,
-    DeviceMemory,
     Loading,
 ):
     MODULE = "torch"
     OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "OutOfMemoryError")
 
-    def import_framework(self) -> None:
-        global torch, compiler, devices, float8, matmuls, optimizers, data_parallel
-        import torch
-
-        # all that imports PyTorch at its top: from here on it is there
-        from . import compiler, devices, float8, matmuls, optimizers
-        from .parallel import data_parallel
-
     def start(self) -> None:
-        self.import_framework()
         torch.set_num_threads(self.rank_context.threads)
         if torch.get_num_interop_threads() != 1:  # which a process may set once
             torch.set_num_interop_threads(1)
@@ -118,7 +94,6 @@ class PyTorchAdapter(
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition = self._definition
-        self.note_form(batch)
         self.put(batch)
         torch.manual_seed(self.rank_context.seed)  # the same weights in every rank
         self._model = definition.build(self.model_config).train(self.trains)
@@ -304,11 +279,10 @@ class PyTorchAdapter(
                     variable.tensor.copy_(array)
 
     def raw_gradients(self) -> Dict[str, Any]:
+        if not self._sharding:
+            return super().raw_gradients()
         self.differentiate()
-        if self._sharding:
-            return dict(self._sharding.gradients())
-        named = self._model.named_parameters()
-        return {name: parameter.grad for name, parameter in named if parameter.grad is not None}
+        return dict(self._sharding.gradients())
 
     def loss_scale(self) -> float:
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
@@ -369,22 +343,16 @@ class PyTorchAdapter(
         return lambda: data_parallel.all_reduce_together(tensors)
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         memory_format = getattr(self._definition, "MEMORY_FORMAT", torch.channels_last)
         arguments = (self.rank_context, self._device, self._dtype)
         return micro.Primitives(*arguments, memory_format, self._in_float8)
 
     def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
-        from . import micro
-
         return micro.transfer(direction, array, pinned, self._device)
 
     def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
-        from . import micro
-
-        devices = [torch.device("cuda", number) for number in (sender, receiver)]
-        return micro.transfer_between(devices[0], devices[1], array, self._device)
+        first, second = (torch.device("cuda", number) for number in (sender, receiver))
+        return micro.transfer_between(first, second, array, self._device)
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -408,12 +376,6 @@ class PyTorchAdapter(
 
     def peak_device_memory(self) -> Optional[int]:
         return torch.cuda.max_memory_allocated(self._device) if self._cuda else None
-
-    def allocated_memory(self) -> Optional[int]:
-        return torch.cuda.memory_allocated(self._device) if self._cuda else None
-
-    def peak_reserved_memory(self) -> Optional[int]:
-        return torch.cuda.max_memory_reserved(self._device) if self._cuda else None
 
     def stop(self) -> None:
         if torch.distributed.is_initialized():

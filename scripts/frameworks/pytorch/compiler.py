@@ -62,30 +62,12 @@ def require(name: str, device: torch.device, train: bool, micro_steps: int) -> N
         raise Unsupported("TorchInductor needs Triton on a GPU, and it is not installed")
     if torch.cuda.get_device_capability(device) < TRITON_CAPABILITY:
         raise Unsupported(f"Triton needs compute capability {TRITON_CAPABILITY} or newer")
-    if train and micro_steps > 1 and _uses_graphs(name):
+    if train and micro_steps > 1 and _mode(name) in (AUTOTUNED, GRAPHS):
         # an error in some versions (pytorch#169545), wrong gradients in others (pytorch#96693)
         raise Unsupported(
             "CUDA graphs keep their outputs until the next run: a micro-step overwrites gradients "
             "that the one before it has left"
         )
-    if _mode(name) == AUTOTUNED:
-        import torch._inductor.utils as inductor_utils
-
-        if not inductor_utils.is_big_gpu(device.index):
-            count = torch.cuda.get_device_properties(device).multi_processor_count
-            raise Unsupported(
-                f"TorchInductor's {AUTOTUNED} chooses no kernels for matmuls on a GPU with {count} "
-                'multiprocessors: "Not enough SMs to use max_autotune_gemm mode"'
-            )
-
-
-def _uses_graphs(name: str) -> bool:
-    """Return whether this mode, or the variable TORCHINDUCTOR_CUDAGRAPHS, records CUDA graphs."""
-    import torch._inductor
-    import torch._inductor.config as inductor
-
-    options = torch._inductor.list_mode_options(_mode(name) or "default")
-    return bool(options.get("triton.cudagraphs", inductor.triton.cudagraphs))
 
 
 def compile_module(model: nn.Module, name: str, device: torch.device, whole: bool) -> None:
@@ -137,16 +119,6 @@ def _graph_breaks() -> List[str]:
     return list(dict.fromkeys(found))
 
 
-def _why() -> str:
-    """Return where and why graphs broke, else which variable switches the compiler off."""
-    from torch._dynamo.utils import counters
-
-    known = _graph_breaks() or [_short(str(reason)) for reason in counters["graph_break"]]
-    if not known and os.environ.get("TORCHDYNAMO_DISABLE", "0") != "0":
-        known = ["TORCHDYNAMO_DISABLE is set"]
-    return f": {'; '.join(known or ['it has no operation that torch.compile is allowed to take'])}"
-
-
 def _short(text: str) -> str:
     return " ".join(text.split())[:_LONGEST]
 
@@ -156,7 +128,7 @@ def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
     :func:`compile_module`; ``step``: a further step, of which zentorch's operators are counted.
 
     Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``, or where the
-    mode had no effect."""
+    mode had no effect; :class:`Unsupported` where it had no kernels to choose from."""
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
 
@@ -167,13 +139,13 @@ def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
         "graph_breaks": sum(counters["graph_break"].values()),
         "kernels": metrics.generated_kernel_count,
     }
+    breaks = _graph_breaks()
     all_of_it = counts["frames_compiled"] == counts["frames"] and not counts["graph_breaks"]
     if whole and not (counts["unique_graphs"] and counts["kernels"] and all_of_it):
-        raise Mismatch(f"torch.compile did not compile the whole model: {counts}{_why()}")
+        raise Mismatch(f"torch.compile did not compile the whole model: {counts}; {breaks}")
     if not counts["unique_graphs"]:
-        raise Mismatch(f"torch.compile compiled nothing of the model{_why()}")
+        raise Mismatch(f"torch.compile compiled nothing of the model: {breaks}")
     if counts["graph_breaks"]:
-        breaks = _graph_breaks()
         counts.update(graph_breaks=len(breaks), breaks=breaks[:_NAMED])
     if name == zentorch_backend.NAME:
         counts["operators"] = zentorch_backend.executed(step)
@@ -181,7 +153,7 @@ def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
     if mode == AUTOTUNED:
         counts["autotuned"] = counters["inductor"]["select_algorithm_autotune"]
         if not counts["autotuned"]:
-            raise Mismatch(f"{AUTOTUNED} had no product to choose a kernel for: {counts}")
+            raise Unsupported(f"{AUTOTUNED} has chosen no kernel for any matmul here: {counts}")
     if mode == GRAPHS:
         counts["cuda_graphs_skipped"] = counters["inductor"]["cudagraph_skips"]
         if counts["cuda_graphs_skipped"]:

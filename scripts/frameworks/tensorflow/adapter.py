@@ -6,13 +6,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
+# TensorFlow reads these when it is imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+# The most that a driver keeps of what it compiles from PTX: by default less than all.
+os.environ.setdefault("CUDA_CACHE_MAXSIZE", str(2**32))
+import tensorflow as tf
 from harness.adapter import (
     FLOAT64,
     Accumulation,
@@ -20,18 +25,18 @@ from harness.adapter import (
     Generation,
     Mismatch,
     OwnModels,
+    StepPart,
     Variable,
     micro_batches,
+    program_parts,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, program_parts
 
-if TYPE_CHECKING:
-    import tensorflow as tf
+from . import devices, generation, matmuls, micro, optimizers, steps
 
-    from . import devices, generation, matmuls, optimizers, steps
+tf.get_logger().setLevel("ERROR")
 
 # The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
 # before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
@@ -62,26 +67,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
     FROM_DLPACK = "experimental.dlpack.from_dlpack"
 
-    def import_framework(self) -> None:
-        global tf, devices, generation, matmuls, optimizers, steps
-        # TensorFlow reads these when it is imported.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-        # The most that a driver keeps of what it compiles from PTX: by default less than all.
-        os.environ.setdefault("CUDA_CACHE_MAXSIZE", str(2**32))
-        if self.rank_context.world_size > 1:
-            task = {"type": "worker", "index": self.rank_context.rank}
-            cluster = {"worker": list(self.rank_context.addresses)}
-            os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
-        import tensorflow as tf
-
-        # All that imports TensorFlow at its top: from here on it is there.
-        from . import devices, generation, matmuls, optimizers, steps
-
-        tf.get_logger().setLevel("ERROR")
-
     def start(self) -> None:
-        self.import_framework()
         tf.config.threading.set_intra_op_parallelism_threads(self.rank_context.threads)
         # Operations that run side by side, each with the threads above, would oversubscribe.
         tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -100,7 +86,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         definition = self._definition
         xla = self.case.compiler == "xla"
         batch = definition.batch(batch) if "own" in self.model_config else batch
-        self.note_form(batch)
         self.put(batch)
         tf.keras.utils.set_random_seed(self.rank_context.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
@@ -123,19 +108,13 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
     def put(self, batch: Dict[str, Any]) -> None:
         count = self.case.accumulation
-        parts = micro_batches(batch, count)
-        self._batch = {name: tf.constant(array) for name, array in parts[0].items()}
-        self._step_batch = self._batch
-        if count > 1:
+        tensors = {name: tf.constant(array) for name, array in batch.items()}
+        self._batch, self._step_batch = micro_batches(tensors, count)[0], tensors
+        if count > 1:  # the micro-batches stand along a first axis
             self._step_batch = {
-                name: tf.constant(self._of_steps(array)) for name, array in batch.items()
+                name: tf.reshape(tensor, (count, -1, *tensor.shape[1:]))
+                for name, tensor in tensors.items()
             }
-
-    def _of_steps(self, array: Any) -> Any:
-        """Return the micro-batches of an array along a first axis, where the array lies."""
-        shape = (self.case.accumulation, -1, *array.shape[1:])
-        on_device = isinstance(array, tf.Tensor)
-        return tf.reshape(array, shape) if on_device else array.reshape(shape)
 
     def device_tensor(self, array: DeviceArray) -> Any:
         return self._from_dlpack()(devices.capsule(array))
@@ -223,10 +202,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         }
         if self._gpu:
             settings["kernels"] = devices.kernels(self._gpu)
-        if self.case.compiler == "xla":
-            settings["xla_scope"] = (
-                "forward and backward pass, optimizer" if self.trains else "step"
-            )
         if self.trains:
             settings["fused_optimizer"] = not isinstance(self._inner_optimizer, optimizers.Lamb)
             settings["loss_scaling"] = self._policy == "mixed_float16"
@@ -323,8 +298,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         self._proved = self._generator.over_one
 
     def primitives(self) -> Primitives:
-        from . import micro
-
         dtype = str(tf.keras.mixed_precision.global_policy().compute_dtype)
         return micro.Primitives(self.rank_context, self._device_name, dtype, self._strategy)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import os
 import re
 from typing import Any, List, Optional, Tuple
 
@@ -114,10 +116,13 @@ def collective(rank_context: RankContext) -> tf.distribute.experimental.Communic
 
 
 def join(rank_context: RankContext) -> tf.distribute.Strategy:
-    """Return the strategy over all ranks, each of them one worker with one device. Reads TF_CONFIG;
-    must come before TensorFlow's first operation."""
+    """Return the strategy over all ranks, each of them one worker with one device. Must come
+    before TensorFlow's first operation."""
     if rank_context.world_size == 1:
         return tf.distribute.get_strategy()
+    task = {"type": "worker", "index": rank_context.rank}
+    cluster = {"worker": list(rank_context.addresses)}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
     options = tf.distribute.experimental.CommunicationOptions(
         implementation=collective(rank_context)
     )

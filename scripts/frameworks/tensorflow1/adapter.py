@@ -4,51 +4,34 @@ precision, collective operations between one server for each rank, XLA by scopes
 
 from __future__ import annotations
 
-import os
-import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
+import tensorflow as tf
 from harness.adapter import (
     ExecutedMatmul,
+    StepPart,
     Unsupported,
     Variable,
     in_shared_layout,
     is_mixed,
+    program_parts,
     zeros,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
-from harness.step_breakdown import StepPart, program_parts
 
-if TYPE_CHECKING:
-    import tensorflow as tf
+from . import compiler, devices, matmuls, micro, optimizers, steps, variables
 
-    from . import compiler, devices, matmuls, optimizers, steps, variables
+tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
 
 class TensorFlow1Adapter(CommonCapabilities, Loading):
     MODULE = "tensorflow"
     FROM_DLPACK = "experimental.dlpack.from_dlpack"
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
-    KEEPS_RANDOM = False
-
-    def import_framework(self) -> None:
-        global tf, compiler, devices, matmuls, optimizers, steps, variables
-        # TensorFlow reads these when it is imported.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-        # Read by cuBLAS and cuDNN. NVIDIA's TensorFlow 1 would take TF32 for float32 on Ampere.
-        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-        warnings.filterwarnings("ignore", category=FutureWarning)  # its use of newer NumPys
-        import tensorflow as tf
-
-        tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
-        # All that imports TensorFlow at its top: from here on it is there.
-        from . import compiler, devices, matmuls, optimizers, steps, variables
 
     def start(self) -> None:
-        self.import_framework()
         self._config = tf.ConfigProto()
         devices.take(self.rank_context, self._config)
         compiler.configure(self.case.compiler, self._config)
@@ -105,7 +88,6 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         compiler.require(self.case.compiler, graph)
         self._run = self._session(graph)
         self._run.run(initialize)
-        self.note_form(batch)
         self.put(batch)
         self._step: Any = self._first_step
         if is_mixed(self.case.precision):
@@ -156,23 +138,14 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def settings(self) -> Dict[str, Any]:
         several = self.rank_context.world_size > 1
         rewriting = self._config.graph_options.rewrite_options
-        settings: Dict[str, Any] = {
+        return {
             "intra_op_threads": self._config.intra_op_parallelism_threads,
             "inter_op_threads": self._config.inter_op_parallelism_threads,
-            # Grappler's layout optimizer makes it NCHW on a GPU.
-            "data_format": "NHWC",
             "amp_dtype": "float16" if is_mixed(self.case.precision) else None,
-            "tf32": os.environ["NVIDIA_TF32_OVERRIDE"] != "0",
             "onednn_built_in": devices.onednn_built_in(),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
             "collective": devices.collective(self.rank_context) if several else None,
         }
-        if self.case.compiler != "none":
-            settings["xla_scope"] = "each block or layer, forward and backward pass apart"
-        if self.trains:
-            settings["fused_optimizer"] = True
-            settings["loss_scaling"] = is_mixed(self.case.precision)
-        return settings
 
     def state(self) -> Dict[str, Variable]:
         gates = getattr(self._definition, "GATES", ())
@@ -255,23 +228,11 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return program_parts(programs, self._step)
 
     def primitives(self) -> Primitives:
-        if is_mixed(self.case.precision):
-            self._require_amp()
-            # what the rewrite makes of operands, without its conversions around a single operation
-            return self._primitives("float16")
-        return self._primitives("float32")
+        # what the rewrite makes of operands, without its conversions around a single operation
+        return self._primitives("float16" if is_mixed(self.case.precision) else "float32")
 
     def _primitives(self, dtype: str) -> Any:
-        from . import micro
-
         return micro.Primitives(self.rank_context, dtype, self._session)
-
-    def _require_amp(self) -> None:
-        with tf.Graph().as_default():
-            operand = tf.placeholder("float32", (64, 64))
-            matmul = tf.matmul(operand, operand).op
-            nodes = matmuls.optimized(self._config, [matmul])
-        devices.require_halves(matmuls.matmuls(nodes))
 
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.

@@ -7,10 +7,10 @@ record, launching and error handling are the harness's.
 abilities are capabilities that an adapter derives from. What needs a missing one is `unsupported`:
 
 - :class:`MatmulTrace`: which matmuls run, in which dtype; every figure of a step needs it;
-- :class:`Rounding`: whether float32 matmuls run in TF32 (both in ``matmul_dtypes``);
+- :class:`Rounding`: whether float32 matmuls run in TF32 (both in ``matmuls``);
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
 - :class:`Collectives`: several devices (``devices``);
-- :class:`PeakMatmul`: peak FLOPS of the device (``peak``);
+- :class:`PeakMatmul`: peak FLOPS of the device (``matmuls``);
 - :class:`StepBreakdown`: where the time of a training step goes;
 - :class:`EagerTraining`: the same, for frameworks that run operation by operation;
 - :class:`Accumulation`: several micro-steps before each update (all in ``training``);
@@ -39,11 +39,19 @@ Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth
 
 from __future__ import annotations
 
-from harness.adapter.base import Adapter, Capability, require
-from harness.adapter.case import Case, Mismatch, RankContext, Unsupported
+from harness.adapter.base import (
+    Adapter,
+    Capability,
+    Case,
+    Mismatch,
+    RankContext,
+    Unsupported,
+    require,
+)
 from harness.adapter.devices import (
     AllReduce,
     Collectives,
+    driver_reason,
     is_mixed,
     mixed_dtype,
     no_device,
@@ -63,8 +71,15 @@ from harness.adapter.layout import (
     in_shared_layout,
     inputs,
     state_of_modules,
+    variable_of,
 )
-from harness.adapter.matmul_dtypes import ExecutedMatmul, MatmulTrace, Rounding
+from harness.adapter.matmuls import (
+    ChainedMatmul,
+    ExecutedMatmul,
+    MatmulTrace,
+    PeakMatmul,
+    Rounding,
+)
 from harness.adapter.numerics import Numerics
 from harness.adapter.own_models import (
     FLOAT64,
@@ -73,11 +88,12 @@ from harness.adapter.own_models import (
     own_model_parts,
     own_module,
 )
-from harness.adapter.peak import ChainedMatmul, PeakMatmul
 from harness.adapter.training import (
     Accumulation,
     EagerTraining,
     MicroBatch,
     StepBreakdown,
+    StepPart,
     micro_batches,
+    program_parts,
 )

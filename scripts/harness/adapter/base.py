@@ -1,4 +1,5 @@
-"""Core of the interface: what every framework implements."""
+"""Core of the interface: what every framework implements, the place of a rank, and how an adapter
+says that it cannot do what its case asks."""
 
 from __future__ import annotations
 
@@ -7,9 +8,11 @@ import importlib
 import operator
 import sys
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Dict, Optional, Sequence
 
-from harness.adapter.case import Case, RankContext, Unsupported
+from core.case import Case as Case
+
 from harness.adapter.layout import Variable, in_shared_layout, shape_of
 
 #: Texts of out-of-memory errors of any framework; compared without regard to case.
@@ -19,6 +22,37 @@ OUT_OF_MEMORY = (
     "bad_alloc",
     "STATUS_ALLOC_FAILED",  # of cuBLAS and cuDNN
 )
+
+
+class Unsupported(Exception):
+    """The framework cannot do what the case asks; the message is its reason."""
+
+
+class Mismatch(Exception):
+    """Run that differs from the request: matmuls in another precision, a compiler that fell
+    back."""
+
+
+@dataclass(frozen=True)
+class RankContext:
+    """Place of this rank and the way to the others. It comes from the environment alone, so any
+    launcher can start the rank."""
+
+    rank: int
+    local_rank: int
+    addresses: Sequence[str]  # "host:port" of every rank, in rank order; [0] is the rendezvous
+    accelerator: str  # cpu, cuda
+    threads: int  # intra-op threads of this rank (CPU: its cores)
+    seed: int
+
+    @property
+    def world_size(self) -> int:
+        return len(self.addresses)
+
+    @property
+    def dropout_seed(self) -> int:
+        """Seed of this rank's dropout, which differs between ranks."""
+        return self.seed + 1 + self.rank
 
 
 class Adapter(ABC):
@@ -41,15 +75,10 @@ class Adapter(ABC):
         """Return whether the case is a training; otherwise it is an inference."""
         return self.case.mode == "train"
 
-    def import_framework(self) -> None:  # noqa: B027
-        """Import the framework, with the variables that it reads then. Start no thread, as checks
-        are forks of a process that has called this; a framework whose import starts one is imported
-        by :meth:`start`."""
-
     @abstractmethod
     def start(self) -> None:
-        """Import the framework, set threads, flags and seeds, take the device, and join the
-        process group where ``rank_context.world_size`` > 1. Raise :class:`Unsupported` for what the
+        """Set threads, flags and seeds, take the device, and join the process group where
+        ``rank_context.world_size`` > 1. Raise :class:`Unsupported` for what the
         framework cannot do here."""
 
     @abstractmethod
@@ -99,8 +128,7 @@ class Adapter(ABC):
 
         It is ``models/DEFINITION.py`` in the framework's folder, by the ``definition`` of the
         model's config or else the model's name; ``models/SOURCE/DEFINITION.py`` for code of another
-        source. A model that the user brings is an object with the same functions. The module may
-        import the framework at its top, so call this after the framework's own import."""
+        source. A model that the user brings is an object with the same functions."""
         if not self.case.model:
             return None
         package = type(self).__module__.rpartition(".")[0]
@@ -157,19 +185,18 @@ class Adapter(ABC):
 
         The layout is the one that all frameworks share: convolutions (height, width, in, out),
         dense layers (in, out)."""
-        return {
-            name: in_shared_layout(self.to_numpy(variable.tensor), variable)
-            for name, variable in self.state().items()
-            if variable.trainable
-        }
+        return self._copied(trainable=True)
 
     def statistics(self) -> Dict[str, Any]:
         """Return the running statistics of batch normalization, as :meth:`weights` returns
         parameters; {} without any."""
+        return self._copied(trainable=False)
+
+    def _copied(self, trainable: bool) -> Dict[str, Any]:
         return {
             name: in_shared_layout(self.to_numpy(variable.tensor), variable)
             for name, variable in self.state().items()
-            if not variable.trainable
+            if variable.trainable == trainable
         }
 
     def weights_checksum(self) -> float:
@@ -191,8 +218,7 @@ class Adapter(ABC):
         return {}
 
     def compiled_by_model(self) -> Dict[str, Any]:
-        """Return counts of what a user's model compiled itself though no compiler was asked for,
-        after warm-up; {} for nothing."""
+        """Return counts of what a user's model compiled itself though no compiler was asked for."""
         return {}
 
     def recompilations(self) -> Sequence[str]:

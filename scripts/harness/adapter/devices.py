@@ -5,18 +5,19 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
+import ctypes
 import re
 from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from core import precisions, surroundings
 
-from harness.adapter import cuda_driver
-from harness.adapter.base import Capability
-from harness.adapter.case import Mismatch, RankContext, Unsupported
+from harness.adapter.base import Capability, Mismatch, RankContext, Unsupported
 
 HALVES = frozenset(("bfloat16", "float16"))
 
+#: NVIDIA's driver, which knows why a framework sees no GPU.
+DRIVER = "libcuda.so.1"
 #: Words about a driver that works and is older than the framework needs.
 _OLD_DRIVER = re.compile(r"driver .*too old|driver .*insufficient|the driver supports CUDA")
 
@@ -107,12 +108,28 @@ def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
     )
 
 
+def driver_reason() -> str:
+    """Return the driver's error, or the CUDA version that it supports where it has none."""
+    try:
+        driver = ctypes.CDLL(DRIVER)
+    except OSError as error:
+        return str(error)
+    status = driver.cuInit(0)
+    if status:
+        text = ctypes.c_char_p()
+        driver.cuGetErrorString(status, ctypes.byref(text))
+        return f"cuInit: {(text.value or b'').decode('utf-8', 'replace') or status}"
+    version = ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    return f"the driver supports CUDA {version.value // 1000}.{version.value % 1000 // 10}"
+
+
 def require_visible(framework: str, devices: int, rank_context: RankContext) -> None:
     """Raise the error of :func:`no_device` where the framework sees too few ``devices`` for this
     rank, with the driver's reason where it sees none."""
     if rank_context.local_rank >= devices:
         seen = f"{framework} sees {devices} {rank_context.accelerator.upper()} devices"
-        why = "" if devices else f": {cuda_driver.reason()}"
+        why = "" if devices else f": {driver_reason()}"
         raise no_device(f"{seen}, too few for local rank {rank_context.local_rank}{why}")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Callable, ClassVar, Sequence
 
-from harness.adapter.case import Unsupported
-from harness.adapter.matmul_dtypes import MatmulTrace
+from harness.adapter.base import Unsupported
+from harness.adapter.matmuls import MatmulTrace
 
 
 class Generation(MatmulTrace):

@@ -50,29 +50,37 @@ class Variable(NamedTuple):
     gates: Tuple[int, ...] = ()
 
 
+def variable_of(
+    tensor: Any,
+    trainable: bool,
+    is_matrix: bool,
+    layer: Any = None,
+    kernels: Axes = CONVOLUTION_OIHW,
+) -> Variable:
+    """Return an array of a framework whose dense and recurrent layers are (out, in), which
+    ``is_matrix`` tells. ``kernels``: axes of its convolutions. A dense ``layer`` after flattened
+    images has the attribute ``flattened``: (channels, height, width)."""
+    flattened = getattr(layer, "flattened", ())
+    if is_matrix and flattened:
+        return Variable(tensor, CONVOLUTION_OIHW, trainable, (tensor.shape[0], *flattened))
+    axes = DENSE_OI if is_matrix else kernels if len(tensor.shape) == 4 else SAME
+    return Variable(tensor, axes, trainable)
+
+
 def state_of_modules(
     model: Any, dense: type, kernels: Axes = CONVOLUTION_OIHW
 ) -> Dict[str, Variable]:
     """Return :meth:`Adapter.state` of a model whose modules are named and laid out as PyTorch's.
 
-    ``dense``: class of its dense layers; ``kernels``: axes of convolutions. A layer after flattened
-    images has the attribute ``flattened``: (channels, height, width)."""
-    layers = model.named_modules()
-    matrices = {
-        f"{name}.weight": getattr(layer, "flattened", ())
-        for name, layer in layers
-        if isinstance(layer, dense)
+    ``dense``: class of its dense layers; ``kernels``: axes of convolutions."""
+    layers = {
+        f"{n}.weight": layer for n, layer in model.named_modules() if isinstance(layer, dense)
     }
 
     def variable(name: str, tensor: Any) -> Variable:
-        if matrices.get(name):
-            unfolded = (tensor.shape[0], *matrices[name])
-            return Variable(tensor, CONVOLUTION_OIHW, tensor.requires_grad, unfolded)
         # one of a recurrent layer is named weight_ih_l0 and the like
-        dense_or_recurrent = name in matrices or name.rpartition(".")[2].startswith("weight_")
-        convolution = tensor.dim() == 4
-        axes = DENSE_OI if dense_or_recurrent else kernels if convolution else SAME
-        return Variable(tensor, axes, tensor.requires_grad)
+        is_matrix = name in layers or name.rpartition(".")[2].startswith("weight_")
+        return variable_of(tensor, tensor.requires_grad, is_matrix, layers.get(name), kernels)
 
     named = (*model.named_parameters(), *model.named_buffers())
     return {n: variable(n, t) for n, t in named if not n.endswith("num_batches_tracked")}

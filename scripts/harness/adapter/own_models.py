@@ -11,7 +11,7 @@ import types
 from abc import abstractmethod
 from typing import Any, Callable, ContextManager, Dict, Sequence, Tuple, TypeVar
 
-from harness.adapter.case import Mismatch
+from harness.adapter.base import Mismatch
 from harness.adapter.numerics import Numerics
 
 #: The precision of a run that one in another is compared with; no case has it.

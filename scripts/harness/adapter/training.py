@@ -9,10 +9,24 @@ import contextlib
 import functools
 import operator
 from abc import abstractmethod
-from typing import Any, ContextManager, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from harness.adapter.base import Capability
-from harness.step_breakdown import StepPart, eager_parts
+from harness.adapter.numerics import Numerics
+
+
+class StepPart(NamedTuple):
+    """Part of a training step.
+
+    ``name``: forward, backward, all_reduce or optimizer; several joined by ``+`` where the
+    framework has them in one. ``run``: enqueues the part and, before it, the parts it ``contains``,
+    whose own times are subtracted. ``ends``: end of the forward pass, which differs between
+    frameworks: the loss, or the logits it is made of."""
+
+    name: str
+    run: Callable[[], Any]
+    contains: Sequence[str] = ()
+    ends: str = ""
 
 
 class Accumulation(Capability):
@@ -35,13 +49,13 @@ class StepBreakdown(Capability):
         """Return the parts of a training step, in order.
 
         They are the functions that :meth:`step` runs where the framework can be stopped between
-        them (:func:`harness.step_breakdown.eager_parts`), else separate programs
-        (:func:`harness.step_breakdown.program_parts`). The last part updates the weights with
-        gradients that were averaged over the ranks."""
+        them (:class:`EagerTraining`), else separate programs (:func:`program_parts`). The last part
+        updates the weights with gradients that were averaged over the ranks."""
 
 
-class EagerTraining(StepBreakdown):
-    """Training step of a framework that runs operation by operation.
+class EagerTraining(Numerics, StepBreakdown):
+    """Training step of a framework that runs operation by operation, and leaves gradients in its
+    parameters.
 
     The order of a step, its micro-steps and its parts are here; subclasses say how the framework
     does each."""
@@ -110,10 +124,39 @@ class EagerTraining(StepBreakdown):
         self.update()
         return handle
 
+    def raw_gradients(self) -> Dict[str, Any]:
+        self.differentiate()
+        state = self.state().items()
+        named = {name: entry.tensor.grad for name, entry in state if entry.trainable}
+        return {name: gradient for name, gradient in named.items() if gradient is not None}
+
     def step_parts(self) -> List[StepPart]:
-        several = self.rank_context.world_size > 1
-        averaged = self.differentiate if several else None
-        return eager_parts(self.evaluate, self.backward, averaged, self.update)
+        losses: List[Any] = []
+        parts = [
+            StepPart("forward", lambda: losses.append(self.evaluate()), ends="loss"),
+            StepPart("backward", lambda: self.backward(losses.pop())),
+        ]
+        if self.rank_context.world_size > 1:  # both with the overlapping all-reduce
+            parts.append(StepPart("all_reduce", self.differentiate, ("forward", "backward")))
+        return [*parts, StepPart("optimizer", self.update)]
+
+
+def program_parts(
+    programs: Dict[str, Callable[[], Any]], step: Callable[[], Any]
+) -> List[StepPart]:
+    """Return the parts of a framework that runs a step as one program.
+
+    ``programs``: separate programs in the order of the step, each ending with the part of that name
+    (the forward pass with the logits). ``step``: the whole step, which ends with the optimizer.
+    Each program is run once, so that it is compiled before it is timed."""
+    for program in programs.values():
+        program()
+    functions = {**programs, "optimizer": step}
+    names = list(functions)
+    return [
+        StepPart(name, functions[name], names[:n], "logits" if name == "forward" else "")
+        for n, name in enumerate(names)
+    ]
 
 
 class MicroBatch(NamedTuple):

@@ -15,7 +15,7 @@ import os
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Mismatch, Numerics, Unsupported, require
-from harness.batch_input import Checkpointing, LearningRateSchedule
+from harness.batch_input import BatchInput, Checkpointing
 from harness.kind import (
     AXES,
     Context,
@@ -115,7 +115,7 @@ class Converge(Kind):
             f"from, or {NONE}", NONE,
         ),
     )  # fmt: skip
-    needs = LearningRateSchedule
+    needs = BatchInput
     seed_of_each_repeat = True
     axes = tuple(axis for axis in AXES if axis != "parallelism")
 

@@ -20,7 +20,7 @@ from harness.adapter import (
     Unsupported,
     require,
 )
-from harness.batch_input import LearningRateSchedule
+from harness.batch_input import BatchInput
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
@@ -301,7 +301,7 @@ def compare_training(adapter: Compared, reference: ReferenceFolder) -> List[Dict
 
 def _set_rate(adapter: Compared, part: float) -> bool:
     """Set the learning rate to a part of the model config's; return whether the framework can."""
-    if not isinstance(adapter, LearningRateSchedule):
+    if not isinstance(adapter, BatchInput):
         return False
     try:
         adapter.set_learning_rate(part * adapter.model_config["hyperparameters"]["learning_rate"])

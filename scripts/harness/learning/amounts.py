@@ -36,7 +36,7 @@ def amounts(
         return Amounts(*(file.length // (length or 1) for file in files))
     if folder.size_of(model_config["inputs"]) is None:
         return None
-    both = (folder.scan(root, split, folder.REFUSE) for split in (folder.TRAIN, folder.VALIDATION))
+    both = (folder.scan(root, split) for split in (folder.TRAIN, folder.VALIDATION))
     return Amounts(*(len(images.paths) for images in both))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 from tasks import Arrays, Scored, means
 
 from harness.adapter import Numerics
-from harness.batch_input import LearningRateSchedule
+from harness.batch_input import BatchInput
 
 #: Function from outputs and their batch to scores and loss of each sample, by name.
 Score = Callable[[Sequence[Any], Arrays], Scored]
@@ -17,7 +17,7 @@ HeldOut = Callable[[], Iterator[Tuple[Arrays, int]]]
 Total = Callable[[Scored], Dict[str, float]]
 
 
-class Learner(LearningRateSchedule, Numerics):
+class Learner(BatchInput, Numerics):
     """Adapter that can be trained and evaluated."""
 
 

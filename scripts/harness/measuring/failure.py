@@ -36,15 +36,4 @@ def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]
             memory = memory or adapter.out_of_memory(error)
     if memory:
         return {"status": "oom", "reason": error_text(error)}
-    return {"status": "failed", "reason": error_text(error) + shorten(_recompiled(adapter))}
-
-
-def _recompiled(adapter: Optional[Adapter]) -> str:
-    """Return how often and why the compiler compiled anew before a failure, which may be its cause;
-    "" if it did not."""
-    with contextlib.suppress(Exception):
-        if adapter is not None and adapter.case.compiler != "none":
-            reasons = adapter.recompilations()
-            if reasons:
-                return f" (recompiled {len(reasons)} times; last reason: {reasons[-1]})"
-    return ""
+    return {"status": "failed", "reason": error_text(error)}

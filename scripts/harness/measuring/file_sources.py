@@ -86,22 +86,17 @@ class FileSource(ABC):
 
 
 class ImageSource(FileSource):
-    """Images. ``images``: those of the split, without broken ones where these are skipped."""
+    """Images. ``images``: those of the split."""
 
     unit, noted = "images", "labels"
 
     def __init__(self, context: Context, split: str, workers: int, most: int = 0) -> None:
         super().__init__(context, split, workers, most)
         workload, fields = context.workload, context.fields
-        size, bad = folder.size_of(workload.model_config["inputs"]), workload.bad_images
+        size = folder.size_of(workload.model_config["inputs"])
         assert size is not None, "file_source guarantees it"
         self.size = size
-        images = context.phase("scan", lambda: folder.scan(self.root, split, bad))
-        if bad == folder.SKIP:
-            every = range(len(images.paths))
-            images = context.phase(
-                "trial", lambda: supply.without_broken(self.adapter, images, every, workers)
-            )
+        images = context.phase("scan", lambda: folder.scan(self.root, split))
         self.images = images
         fields["data_set"] = folder.report(images)
         fields["loader"] = {"workers": workers, **self.adapter.loader_settings()}

@@ -10,22 +10,38 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import os
 import sys
-from typing import Type
+from typing import Any, Dict
 
-from harness.adapter import Adapter
+from harness.adapter import Adapter, Case, RankContext
 
 PACKAGE = "framework_under_test"
 
 
-def load_adapter(folder: str) -> Type[Adapter]:
-    """Return the one subclass of :class:`Adapter` that ``folder/adapter.py`` defines.
-
-    The folder becomes a package, so that an adapter can say ``from . import cnn``. Raises what
-    importing it raises, and TypeError unless it defines exactly one."""
+def load_environment(folder: str) -> Any:
+    """Make the ``folder`` a package, so that its modules can say ``from . import cnn``. Return its
+    module ``environment``, None where it has none."""
     spec = importlib.machinery.ModuleSpec(PACKAGE, None, is_package=True)
     spec.submodule_search_locations = [folder]
     sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
+    if not os.path.exists(os.path.join(folder, "environment.py")):
+        return None
+    return importlib.import_module(PACKAGE + ".environment")
+
+
+def load_adapter(
+    folder: str, case: Case, model_config: Dict[str, Any], rank_context: RankContext
+) -> Adapter:
+    """Import a framework and return its adapter of a case: the one subclass of :class:`Adapter`
+    that ``folder/adapter.py`` defines.
+
+    Before that, ``prepare`` of the folder's module ``environment``, if there is one, sets what the
+    framework reads when it is imported. Raises what importing raises, and TypeError unless the
+    module defines exactly one."""
+    environment = load_environment(folder)
+    if environment is not None:
+        environment.prepare(case, rank_context)
     module = importlib.import_module(PACKAGE + ".adapter")
     adapters = [
         value
@@ -39,4 +55,4 @@ def load_adapter(folder: str) -> Type[Adapter]:
         raise TypeError(
             f"{folder}/adapter.py defines {len(adapters)} complete subclasses of Adapter, not 1"
         )
-    return adapters[0]
+    return adapters[0](case, model_config, rank_context)

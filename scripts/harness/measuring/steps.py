@@ -7,7 +7,6 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from harness.adapter import Adapter, require
-from harness.device_memory import DeviceMemory
 from harness.kind import Context, Metric, Workload
 from harness.machine.sources import file_entry
 from harness.measuring import input_pipeline, model
@@ -153,9 +152,6 @@ def note_window(adapter: Adapter, window: Window, step: int, fields: Dict[str, A
     """Put the results of the timed region, which ended with step number ``step``, into
     ``fields``."""
     fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
-    if isinstance(adapter, DeviceMemory):
-        fields["allocated_memory_bytes"] = adapter.allocated_memory()
-        fields["peak_reserved_memory_bytes"] = adapter.peak_reserved_memory()
     fields["peak_host_memory_bytes"] = peak_host_memory()
     fields["window_start"] = window.start
     fields["window_seconds"] = window.seconds

@@ -16,7 +16,6 @@ from harness.machine import allocator
 from harness.measuring.step_counts import FEWEST
 from harness.processes.memory import parse_limit
 from harness.request import declaration, own_model
-from harness.samples import folder
 
 _Value = TypeVar("_Value")
 
@@ -180,13 +179,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="FOLDER", type=path, help=f"for --input {', '.join(inputs.READING)}")
     add = parser.add_argument_group("measuring").add_argument
     add("--accelerator", required=True, choices=["cpu", "cuda"])
-    add(
-        "--bad-images",
-        choices=[folder.REFUSE, folder.SKIP],
-        default=folder.REFUSE,
-        help="whether an image of --data that cannot be read ends the run, or is left out and "
-        "counted (default: %(default)s)",
-    )
     add(
         "--emulated",
         choices=[MEASURE, SKIP],
@@ -356,7 +348,6 @@ def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str])
         timed_steps=options.timed_steps,
         timed_seconds=options.timed_seconds,
         data=options.data,
-        bad_images=options.bad_images,
         package=framework["package"] if framework else "",
         unsupported=unsupported,
         options=options,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from core import bounded
 
@@ -16,88 +16,48 @@ SUFFIXES = (".jpeg", ".jpg")
 MANIFEST = "framebench-data.json"
 #: Vocabulary of a folder's tokens.
 VOCABULARY = "vocab.txt"
-#: Treatment of unreadable images: end the run, or leave them out and count them.
-REFUSE, SKIP = "refuse", "skip"
-_HOW = "bad_images: skip leaves it out and counts it"
+_REMEDY = "remove it from the data"
 
 
 class BadData(Mismatch):
     """Raised for invalid data; the message names the file or folder."""
 
 
-class Skipped(NamedTuple):
-    """Image that is left out. ``path``: below the data folder."""
-
-    path: str
-    reason: str
-
-
 class Images(NamedTuple):
     """Images of a split, TRAIN or VALIDATION.
 
-    ``paths``: below ``root``, sorted. ``labels``: index of each image's class among ``classes``.
-    ``skipped``: images left out."""
+    ``paths``: below ``root``, sorted. ``labels``: index of each image's class among ``classes``."""
 
     root: str
     classes: List[str]
     paths: List[str]
     labels: List[int]
-    skipped: List[Skipped]
 
 
-def scan(root: str, split: str, bad: str) -> Images:
-    """Return the images of a split. ``bad``: REFUSE or SKIP.
+def scan(root: str, split: str) -> Images:
+    """Return the images of a split.
 
-    Raises :class:`BadData` where the folder or images are missing and, with REFUSE, for whatever is
-    no image."""
-    skipped: List[Skipped] = []
-
-    def refuse(path: str, reason: str) -> None:
-        if bad != SKIP:
-            raise BadData(f"{path}: {reason}; {_HOW}")
-        skipped.append(Skipped(path, reason))
-
-    images = _of_classes(root, split, refuse)
-    if not images.paths:
-        first = f"; {skipped[0].path}: {skipped[0].reason}" if skipped else ""
-        raise BadData(f"{os.path.join(root, split)} holds no image{first}")
-    return images._replace(skipped=skipped)
-
-
-def _of_classes(root: str, split: str, refuse: Callable[[str, str], None]) -> Images:
+    Raises :class:`BadData` where the folder or images are missing, and for whatever is no image."""
     classes = _classes(root, TRAIN) or _classes(root, split)
     paths: List[str] = []
     labels: List[int] = []
     for name in _entries(root, split):
         inner = f"{split}/{name}"
         if not os.path.isdir(os.path.join(root, inner)):
-            refuse(inner, "is no folder of a class")
-            continue
+            raise BadData(f"{inner}: is no folder of a class; {_REMEDY}")
         if name not in classes:
-            refuse(inner, f"is a class that {TRAIN} does not have")
-            continue
-        good = []
-        for path in (f"{inner}/{file}" for file in _entries(root, inner)):
-            if path.lower().endswith(SUFFIXES):
-                good.append(path)
-            else:
-                refuse(path, f"its suffix is none of {', '.join(SUFFIXES)}")
-        if not good:
-            refuse(inner, "is a class without an image")
-        paths += good
-        labels += [classes.index(name)] * len(good)
-    return Images(root, classes, paths, labels, [])
-
-
-def without(images: Images, broken: List[Skipped]) -> Images:
-    """Return the images without ``broken`` ones, which count as skipped."""
-    names = {skipped.path for skipped in broken}
-    kept = [pair for pair in zip(images.paths, images.labels) if pair[0] not in names]
-    return images._replace(
-        paths=[path for path, _ in kept],
-        labels=[label for _, label in kept],
-        skipped=[*images.skipped, *broken],
-    )
+            raise BadData(f"{inner}: is a class that {TRAIN} does not have; {_REMEDY}")
+        images = [f"{inner}/{file}" for file in _entries(root, inner)]
+        for path in images:
+            if not path.lower().endswith(SUFFIXES):
+                raise BadData(f"{path}: its suffix is none of {', '.join(SUFFIXES)}; {_REMEDY}")
+        if not images:
+            raise BadData(f"{inner}: is a class without an image; {_REMEDY}")
+        paths += images
+        labels += [classes.index(name)] * len(images)
+    if not paths:
+        raise BadData(f"{os.path.join(root, split)} holds no image")
+    return Images(root, classes, paths, labels)
 
 
 def identity(root: str) -> str:
@@ -125,17 +85,9 @@ def identity(root: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def report(images: Images) -> Dict[str, object]:
-    """Return the number of images, and the first hundred names of those left out, for the
-    record."""
-    return {
-        "images": len(images.paths),
-        "classes": len(images.classes),
-        "skipped": len(images.skipped),
-        "skipped_first": [
-            {"path": skipped.path, "reason": skipped.reason} for skipped in images.skipped[:100]
-        ],
-    }
+def report(images: Images) -> Dict[str, int]:
+    """Return the numbers of images and classes for the record."""
+    return {"images": len(images.paths), "classes": len(images.classes)}
 
 
 def _made_digest(root: str) -> str:

@@ -48,10 +48,9 @@ def loads(
     import numpy as np
 
     if len(places) < batch:
-        left_out = f"; bad and left out: {len(images.skipped)}" if images.skipped else ""
         raise BadData(
             f"{os.path.join(images.root, split)} has {len(places)} images for this rank, too few "
-            f"for a batch of {batch}{left_out}"
+            f"for a batch of {batch}"
         )
     draws = None
     if split == TRAIN:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Iterator
 
 from harness.adapter import Mismatch, Unsupported
 from harness.loader import Loaded, Loading, Loads
 from harness.messages.report import error_text
 from harness.samples import order
-from harness.samples.folder import BadData, Images, Skipped, without
+from harness.samples.folder import BadData
 
 #: Batches per worker, and as many more, after the last good one, among which the image that broke
 #: a loader is looked for. Loaders prepare two batches per worker.
@@ -33,17 +32,6 @@ def broken(adapter: Loading, path: str) -> str:
     if len(pixels.shape) != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
         return f"decodes to an array of shape {tuple(pixels.shape)}"
     return ""
-
-
-def without_broken(adapter: Loading, images: Images, places: Any, workers: int) -> Images:
-    """Return the images without those at ``places`` that the framework cannot decode; each is
-    tried."""
-    tried = [images.paths[index] for index in places]
-    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
-        full = (os.path.join(images.root, path) for path in tried)
-        reasons = list(pool.map(lambda path: broken(adapter, path), full))
-    skipped = [Skipped(path, why) for path, why in zip(tried, reasons) if why]
-    return without(images, skipped)
 
 
 def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
@@ -67,8 +55,7 @@ def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
             reason = broken(adapter, path)
             if reason:
                 name = os.path.relpath(path, root)
-                how = "bad_images: skip leaves it out and counts it"
-                raise BadData(f"{name}: {reason}; {how}") from error
+                raise BadData(f"{name}: {reason}; remove it from the data") from error
         raise
 
 

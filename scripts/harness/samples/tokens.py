@@ -132,7 +132,6 @@ def _check_largest(tokens: Tokens, beside: str) -> None:
 def report(tokens: Tokens) -> Dict[str, Any]:
     """Return the number of tokens for the record. A token file is used whole or not at all."""
     return {
-        "skipped": 0,
         "tokens": tokens.length,
         "vocabulary": tokens.vocabulary,
         "tokenizer": tokens.vocab.tokenizer if tokens.vocab else None,

@@ -93,8 +93,6 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     amounts.counted.cache_clear()
     with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
         targets.check_data(plan, CATALOG)
-    skipping = {"data": str(tmp_path / "images"), "bad_images": "skip"}
-    targets.check_data(plan_of(tmp_path / "skipping", skipping, **options), CATALOG)
 
 
 def test_tokens_are_counted_by_the_size_of_their_file(tmp_path: Path) -> None:

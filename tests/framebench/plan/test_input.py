@@ -47,14 +47,14 @@ def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
 
 
 def test_commands_say_what_is_read(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, given={"data": str(tmp_path), "bad_images": "skip"}, **ALL)
+    plan = plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL)
     first = [run for run in plan.runs if run.repeat == 1]
     text = {run.case.input: " ".join(commands.arguments(plan, run)) for run in first}
     assert "--input" not in text["synthetic"]
     assert "--data" not in text["synthetic"] + text["synthetic_host"]
     assert "--input synthetic_host" in text["synthetic_host"]
-    assert f"--input data --data {tmp_path} --bad-images skip" in text["data"]
-    assert f"--input dali --data {tmp_path} --bad-images skip" in text["dali"]
+    assert f"--input data --data {tmp_path}" in text["data"]
+    assert f"--input dali --data {tmp_path}" in text["dali"]
 
 
 def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
@@ -70,11 +70,11 @@ def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
 def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
     suite = {"measurements": {"input": {"framework": ["pytorch"], "model": ["resnet50_v1.5"],
                                         "batch_per_device": [4], "workers": [0, 2]}}}  # fmt: skip
-    loaded = settings(tmp_path, suite, data=str(tmp_path), bad_images="skip")
+    loaded = settings(tmp_path, suite, data=str(tmp_path))
     plan = make_plan(loaded, CATALOG, HERE, None)
     assert [dict(case.parameters)["workers"] for case in plan.folders] == [0, 2]
     arguments = " ".join(commands.arguments(plan, plan.runs[0]))
-    assert f"--data {tmp_path} --bad-images skip" in arguments
+    assert f"--data {tmp_path}" in arguments
     assert "--input" not in arguments
     own = suite["measurements"]["input"]
     both = {"measurements": {"input": {**own, "workers": [1], "input": ["data", "dali"]}}}
@@ -93,7 +93,7 @@ def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank
     case = {**CASE, "mode": "train", **({"input": source} if source else {})}
     record = record_of(random.Random(1), case, 1)
     if source in inputs.READING:
-        record["settings"]["data"] = {"folder": "/d", "identity": identity, "bad_images": "skip"}
+        record["settings"]["data"] = {"folder": "/d", "identity": identity}
     record["ranks"][0].update(rank)
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "r1.json"
     path.parent.mkdir()

@@ -7,30 +7,26 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
+import autograd.numpy as np
+from autograd import value_and_grad
 from harness.adapter import ExecutedMatmul, MatmulTrace, Numerics, Variable
+from reference import operations, optimizers, weights
 
 
 class AutogradAdapter(MatmulTrace, Numerics):
     def start(self) -> None:
-        import autograd
-        import autograd.numpy as np
-        from reference import operations, optimizers, weights
-
-        self._moments, self._running_statistics = operations.Moments, operations.running_statistics
-        self._np, self._differentiation = np, autograd.value_and_grad
-        self._optimizers, self._draw = optimizers, weights.draw
         self._definition = self.definition()
         matmul = np.matmul
         np.matmul = lambda x, y: matmul(x.astype("float32"), y.astype("float32"))
 
     def build(self, batch: dict[str, Any]) -> None:
-        self._moments.seen.clear()  # those of an earlier model in this process
+        operations.Moments.seen.clear()  # those of an earlier model in this process
         self._batch, self._hyper = batch, self.model_config["hyperparameters"]
         drawn = self._definition.parameters(self.model_config)
-        self._weights = self._draw(drawn, self.rank_context.seed)
+        self._weights = weights.draw(drawn, self.rank_context.seed)
         self._trained = [name for name, entry in drawn.items() if entry.trained]
-        self._optimizer = self._optimizers.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)
-        self._differentiate = self._differentiation(self._loss)
+        self._optimizer = optimizers.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)
+        self._differentiate = value_and_grad(self._loss)
 
     def _forward(self, weights: dict[str, Any]) -> list[Any]:
         train = self.case.mode == "train"
@@ -49,10 +45,10 @@ class AutogradAdapter(MatmulTrace, Numerics):
         loss, gradients = self._evaluate()
         if "clip_global_norm" in self._hyper:
             limit = self._hyper["clip_global_norm"]
-            gradients = self._optimizers.clip_by_global_norm(gradients, limit)
+            gradients = optimizers.clip_by_global_norm(gradients, limit)
         self._optimizer.step(self._weights, gradients)
         share = self._hyper.get("batch_norm_momentum", 0.0)
-        self._weights.update(self._running_statistics(self._weights, share))
+        self._weights.update(operations.running_statistics(self._weights, share))
         return [loss]
 
     def synchronize(self) -> None:
@@ -83,14 +79,14 @@ class AutogradAdapter(MatmulTrace, Numerics):
         return self._forward(self._weights)
 
     def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
-        matmul, products = self._np.matmul, []
+        matmul, products = np.matmul, []
 
         def watched(x: Any, y: Any) -> Any:
             result = matmul(x, y)
             products.append(ExecutedMatmul(str(result.dtype), result.size * x.shape[-1]))
             return result
 
-        self._np.matmul = watched
+        np.matmul = watched
         self.logits()
-        self._np.matmul = matmul
+        np.matmul = matmul
         return products

@@ -1,21 +1,18 @@
 """Double of a GPU for OneFlow: a device whose type is ``cuda`` and whose tensors lie on the
 processor."""
 
-import importlib
 import os
 
-from harness.measuring.loading import PACKAGE, load_adapter
+from harness.adapter import RankContext
+from harness.measuring.loading import load_environment
 
 from ..programs.prelude import ADDRESSES, FRAMEWORK, RANK
 from ..programs.small import SCRIPTS
 from .running import QUEUE
 
-load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
-rendezvous = importlib.import_module(f"{PACKAGE}.parallel.rendezvous")
-os.environ["GLOG_minloglevel"] = "3"  # noqa: SIM112
-if RANK > 0:
-    rendezvous.wait_for_listener(ADDRESSES[0])
-    rendezvous.wait_for_listener = lambda address: None  # which listens once
+environment = load_environment(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
+environment.prepare(None, RankContext(RANK, RANK, ADDRESSES, "cuda", 1, 7))
+environment.wait_for_listener = lambda address: None  # which listens once
 import oneflow  # noqa: E402
 import oneflow.sysconfig  # noqa: E402
 

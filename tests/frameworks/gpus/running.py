@@ -89,12 +89,12 @@ def measured(benchmark, model_config=None, precision="fp32", compiler="none", st
     case = Case(*what, accumulation=steps, input=source)
     workload = Workload(case, model_config or {}, parameters, 1, None, 2, data=data)
     rank_context = independent_context(CUDA) if kind.independent_ranks else CUDA
-    adapter = load_framework(kind, f"{SCRIPTS}/frameworks/{FRAMEWORK}", workload, rank_context)
-    context = Context(workload, rank_context, adapter, [], Report(".", RANK, "here"))
+    context = Context(workload, rank_context, None, [], Report(".", RANK, "here"))
+    context = load_framework(kind, f"{SCRIPTS}/frameworks/{FRAMEWORK}", context, rank_context)
     start_framework(context)
     kind.measure(context)
     kind.afterwards(context, 1.0)
     for metric in kind.metrics(workload).values():
         metric.of_rank(context.fields)
-    adapter.stop()
+    context.adapter.stop()
     return encodable(context.fields)

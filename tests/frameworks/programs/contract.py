@@ -8,15 +8,7 @@ import types
 import numpy as np
 from harness import communication
 from harness import operations as of_one
-from harness.adapter import (
-    Collectives,
-    Generation,
-    MatmulTrace,
-    Numerics,
-    RankContext,
-    StepBreakdown,
-    Unsupported,
-)
+from harness.adapter import Capability, Case, RankContext, Unsupported
 from harness.kind import Context, Workload
 from harness.kinds import peak_flops
 from harness.kinds.verification import ReferenceVerification
@@ -43,11 +35,30 @@ from .ranks import answer
 from .small import SCRIPTS, small_bert
 
 
+def capabilities_of(base=Capability):
+    """Yield the capabilities that the harness knows."""
+    for capability in base.__subclasses__():
+        if capability.__module__.startswith("harness."):
+            yield capability
+            yield from capabilities_of(capability)
+
+
 def lacking():
-    """Tell what is said of each capability that the adapter lacks, by name."""
-    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
-    capabilities = (Collectives, Generation, MatmulTrace, Numerics, StepBreakdown)
-    return {each.__name__: each.LACKING for each in capabilities if not issubclass(adapter, each)}
+    """Tell what is said of each capability that the adapter lacks, by name, and which of them it
+    implements all the same."""
+    case = Case(FRAMEWORK, "", "train", 1, 1, 2, "fp32", "none", None)
+    rank_context = RankContext(0, 0, ADDRESSES[:1], "cpu", 1, 7)
+    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}", case, {}, rank_context)
+    lacks = [each for each in capabilities_of() if not isinstance(adapter, each)]
+    own = {each: [n for n in each.__abstractmethods__ if n in vars(each)] for each in lacks}
+    return {
+        "lacking": {each.__name__: each.LACKING for each in lacks if hasattr(each, "LACKING")},
+        "undeclared": [
+            each.__name__
+            for each, names in own.items()
+            if names and all(hasattr(adapter, name) for name in names)
+        ],
+    }
 
 
 def run_out_of_memory(compiler):

@@ -13,7 +13,7 @@ from harness.adapter import Mismatch, Unsupported, zeros
 from harness.kinds import overlap, peak_flops, sharded_matmul, sustained
 from harness.loader import DeviceArray, Loaded
 from harness.measuring import window
-from harness.measuring.loading import PACKAGE, load_adapter
+from harness.measuring.loading import PACKAGE, load_environment
 from harness.measuring.verification import rounding
 from harness.operations import DEVICE_TO_HOST
 from harness.telemetry import meters
@@ -106,7 +106,7 @@ class Tensor:
 def stand_for_dali():
     """Let the framework's own loader stand for DALI.
     It hands images to the adapter as on a GPU, or as arrays of numpy without DLPACK."""
-    load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
+    load_environment(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
     own = importlib.import_module(PACKAGE + ".loader")
 
     def load(asked, accelerator):
@@ -252,9 +252,6 @@ def train_in_named_precisions(model_config):
 
 
 def refuse_cuda_graphs(model_config):
-    import torch._inductor.config as inductor
-    import torch._inductor.utils
-
     adapter = started(model_config, rank_context=CUDA)
 
     def refused(compiler, mode="train", steps=1):
@@ -266,19 +263,13 @@ def refuse_cuda_graphs(model_config):
         )
 
     modes = ("inductor", "inductor:reduce-overhead", "inductor:max-autotune")
-    torch._inductor.utils.is_big_gpu = lambda index: True
     one = [refused(mode) for mode in modes]
     several = [refused(mode, steps=2) for mode in modes]
     inference = refused(modes[1], mode="inference", steps=2)
-    inductor.triton.cudagraphs = True  # as TORCHINDUCTOR_CUDAGRAPHS does
-    by_variable = refused("inductor", steps=2)
-    torch._inductor.utils.is_big_gpu = lambda index: False
     return {
         "one": one,
         "several": several,
         "inference": inference,
-        "by_variable": by_variable,
-        "small": refused(modes[2]),
     }
 
 

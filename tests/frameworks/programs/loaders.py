@@ -19,7 +19,7 @@ def load(roots, size, batch, seed, several):
     adapter = started(model_config)
 
     def loaded(root, split, workers, name=""):
-        images = folder.scan(root, split, "refuse")
+        images = folder.scan(root, split)
         places = order.places_of(len(images.paths), split, 0, seed, 0, 1)
         loads = order.loads(images, places, split, 0, seed, batch, size, workers)
         fed = supply.checked(adapter, loads, root)
@@ -46,19 +46,13 @@ def load(roots, size, batch, seed, several):
         )
         actual[name + "-again" if name in actual else name] = tokens.checked(adapter, loads)
 
-    # what is bad: each ends a run by its name, or is left out, whatever the loader
+    # what is bad: each ends a run by its name, whatever the loader
     for name, workers in (("truncated", 0), ("text", several), ("empty", 0), ("unreadable", 0)):
         actual[name] = reason(loaded, roots[name], "train", workers)
-    images = folder.scan(roots["bad"], "train", "skip")
-    images = supply.without_broken(adapter, images, range(len(images.paths)), 2)
-    places = order.places_of(len(images.paths), "train", 0, seed, 0, 1)
-    loads = order.loads(images, places, "train", 0, seed, 2, size, 0)
-    actual["kept"] = supply.checked(adapter, loads, roots["bad"])["images"]
-    actual["skipped"] = folder.report(images)["skipped_first"]
 
     def begun(root):
         """Return a loader with one worker that has much to do."""
-        images = folder.scan(root, "train", "refuse")
+        images = folder.scan(root, "train")
         places = np.tile(order.places_of(len(images.paths), "train", 0, seed, 0, 1), 40)
         given = supply.batches(
             adapter, order.loads(images, places, "train", 0, seed, 1, size, 1), root

@@ -33,10 +33,6 @@ def reason(model_config, mode):
     return raised(Unsupported, lambda: built(model_config, **options))
 
 
-def refuse_programs():
-    return {mode: reason(small_bert(), mode) for mode in ("inference", "train")}
-
-
 def infer_in_bfloat16():
     exact = built(small_bert(), mode="inference").outputs()
     adapter = built(small_bert(), mode="inference", precision="amp", compiler="to_static")
@@ -47,7 +43,6 @@ def infer_in_bfloat16():
         "weights": sorted({str(p.dtype) for p in adapter._model.parameters()}),
         "difference": max(float(abs(a - b).max()) for a, b in zip(exact, adapter.outputs())),
         "scale": float(abs(exact[0]).max()),
-        "training": reason(small_bert(), "train"),
         "normalization": reason(small_images(), "inference"),
     }
 

@@ -63,7 +63,7 @@ def started(
     case = Case(*what, accumulation=steps, parallelism=parallelism)
     rank_context = rank_context or RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=7)
     folder = folder or f"{SCRIPTS}/frameworks/{FRAMEWORK}"
-    adapter = load_adapter(folder)(case, model_config, rank_context)
+    adapter = load_adapter(folder, case, model_config, rank_context)
     adapter.start()
     return adapter
 

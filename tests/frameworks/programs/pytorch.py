@@ -76,7 +76,7 @@ def tune():
 
     tuned = adapter.compiled()["autotuned"]
     counters["inductor"].clear()
-    return {"tuned": tuned, "changed": changed, "untuned": raised(Mismatch, adapter.compiled)}
+    return {"tuned": tuned, "changed": changed, "untuned": raised(Unsupported, adapter.compiled)}
 
 
 def use_zentorch():

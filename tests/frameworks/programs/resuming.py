@@ -4,18 +4,17 @@ import hashlib
 import os
 import signal
 
-from harness.adapter import Unsupported
 from harness.learning.checkpoints import Checkpoint
 from harness.measuring.synthetic import make_batch
 
-from .prelude import RANK, WORLD, raised, started
+from .prelude import RANK, WORLD, started
 from .ranks import answer, await_ranks
 from .small import model_config_of
 
 
-def train_and_die(compiler, folder, epochs, kept):
+def train_and_die(compiler, folder, epochs, kept, dropout):
     model_config = model_config_of("digits_resnet")
-    model_config["hyperparameters"]["dropout"] = 0.5
+    model_config["hyperparameters"]["dropout"] = dropout
     model_config["hyperparameters"]["layers"] = [
         {"op": "convolution", "name": "conv1", "channels": 4, "kernel": 3},
         {"op": "batch_norm", "name": "bn1"},
@@ -35,10 +34,7 @@ def train_and_die(compiler, folder, epochs, kept):
         return whole.hexdigest()
 
     adapter = started(model_config, compiler=compiler, batch=4)
-    refused = raised(Unsupported, adapter.require_resumable)
-    if refused:
-        model_config["hyperparameters"]["dropout"] = 0.0
-        adapter.require_resumable()
+    adapter.require_resumable()
     adapter.build(drawn(0))
     checkpoint = Checkpoint(folder, {}, RANK, WORLD)
     curve = checkpoint.load(adapter)
@@ -52,6 +48,6 @@ def train_and_die(compiler, folder, epochs, kept):
         seen.append([digest(adapter.weights()), digest(adapter.statistics())])
         if number < kept:
             checkpoint.save(adapter, curve)
-    answer(resumed=resumed, seen=seen, refused=refused)
+    answer(resumed=resumed, seen=seen)
     await_ranks()
     os.kill(os.getpid(), signal.SIGKILL)

@@ -16,7 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import AllReduce, ChainedMatmul, ExecutedMatmul, Mismatch, Unsupported
+from harness.adapter import (
+    AllReduce,
+    ChainedMatmul,
+    ExecutedMatmul,
+    Mismatch,
+    StepPart,
+    Unsupported,
+)
 from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
 from harness.measuring import synthetic
 from harness.operations import (
@@ -31,12 +38,11 @@ from harness.operations import (
     Operation,
     Transposed,
 )
-from harness.step_breakdown import StepPart
 
 from . import plain
 
-#: Processes that imported the toy, the first of which a fork has from its parent.
-_IMPORTED: list[int] = []
+#: The process that imported the toy, which is that of a fork's parent.
+_IMPORTED = os.getpid()
 
 
 def behaviour() -> dict[str, float]:
@@ -51,13 +57,9 @@ class ToyAdapter(plain.PlainToy):
     ``exact``: on a clock of its own. ``hold=N``, ``hold_inference=N``: step N waits while the file
     FRAMEBENCH_HOLD exists."""
 
-    def import_framework(self) -> None:
-        _IMPORTED.append(os.getpid())
-
     def start(self) -> None:
-        self.import_framework()
         self.does = behaviour()
-        print(f"toy in process {os.getpid()}, imported in {_IMPORTED[0]}", flush=True)
+        print(f"toy in process {os.getpid()}, imported in {_IMPORTED}", flush=True)
         self.steps = 0
         if "exact" in self.does:
             time.perf_counter = plain.DeviceClock()

@@ -17,9 +17,10 @@ from harness.adapter import (
     Numerics,
     PeakMatmul,
     StepBreakdown,
+    StepPart,
     Variable,
 )
-from harness.batch_input import LearningRateSchedule
+from harness.batch_input import BatchInput
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -52,7 +53,6 @@ from harness.operations import (
     Transfers,
     Transposed,
 )
-from harness.step_breakdown import StepPart, eager_parts
 
 from .models import toy
 from .ring import Ring
@@ -93,7 +93,7 @@ class PlainToy(
     LayerOperations,
     PairTransfers,
     Transfers,
-    LearningRateSchedule,
+    BatchInput,
 ):
     """Toy framework: a step is complete :meth:`seconds` after the one before it.
     The points of a batch are its `x` and `y`; without these the toy draws its own."""
@@ -114,7 +114,6 @@ class PlainToy(
         )
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
         self.rate = self.model_config["hyperparameters"]["learning_rate"]
-        self.note_form(batch)
         self.put(batch)
 
     def put(self, batch: dict[str, Any]) -> None:
@@ -235,12 +234,13 @@ class PlainToy(
             self.averaged_gradients()
             self.occupy(0.5 * self.seconds())
 
-        return eager_parts(
-            forward=lambda: self.occupy(0.25 * self.seconds()),
-            backward=lambda loss: self.occupy(0.5 * self.seconds()),
-            averaged=averaged if self.ring else None,
-            update=lambda: self.occupy(0.25 * self.seconds()),
-        )
+        parts = [
+            StepPart("forward", lambda: self.occupy(0.25 * self.seconds()), ends="loss"),
+            StepPart("backward", lambda: self.occupy(0.5 * self.seconds())),
+        ]
+        if self.ring:
+            parts.append(StepPart("all_reduce", averaged, ("forward", "backward")))
+        return [*parts, StepPart("optimizer", lambda: self.occupy(0.25 * self.seconds()))]
 
     def matmul(self, left: Any, right: Any) -> ChainedMatmul:
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"

@@ -13,100 +13,68 @@ import pytest
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
+    DENSE_OI,
     Mismatch,
     Unsupported,
     Variable,
-    cuda_driver,
+    devices,
     no_device,
     require_visible,
 )
 from harness.measuring import failure
 
-from ..numpy_adapter import SHAPES, Numpy
+from ..numpy_adapter import Numpy
+
+#: Shape of an array in a framework, and how it is permuted.
+OWN: dict[str, Any] = {
+    "convolution": ((4, 3, 2, 1), {"axes": CONVOLUTION_OIHW}),
+    "dense": ((5, 4), {"axes": DENSE_OI}),
+    "rows": ((24, 5), {"axes": DENSE_CHWO, "unfolded": (2, 3, 4, 5)}),
+    "columns": ((5, 24), {"axes": CONVOLUTION_OIHW, "unfolded": (5, 2, 3, 4)}),
+    "gates": ((3, 8), {"gates": (1, 2, 3, 0)}),
+    "groups": ((2, 4, 3, 1, 1), {"axes": CONVOLUTION_OIHW, "merged": (8, 3, 1, 1)}),
+    "mean": ((5,), {"trainable": False}),
+}
 
 
-def shared() -> dict[str, Any]:
-    """Return distinct values, in the layout that all frameworks share."""
-    shapes = {"conv": (2, 1, 3, 4), "dense": (4, 5), "bias": (5,), "mean": (5,)}
-    return {
-        name: np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
-        for name, shape in shapes.items()
-    }
+def permuted(name: str, own: Any) -> Any:
+    """Return an array of a framework in the layout that all frameworks share."""
+    if name == "rows":  # behind images that were flattened channels first
+        return own.reshape(2, 3, 4, 5).transpose(1, 2, 0, 3).reshape(24, 5)
+    if name == "columns":
+        return own.reshape(5, 2, 3, 4).transpose(2, 3, 1, 0).reshape(24, 5)
+    if name == "gates":
+        return own.reshape(3, 4, 2)[:, [1, 2, 3, 0]].reshape(3, 8)
+    if name == "groups":
+        return own.reshape(8, 3, 1, 1).transpose(2, 3, 1, 0)
+    return own.transpose(2, 3, 1, 0) if name == "convolution" else own.T
+
+
+class Laid(Numpy):
+    """Adapter with an array in each layout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrays = {name: np.zeros(shape, np.float32) for name, (shape, _) in OWN.items()}
+
+    def state(self) -> dict[str, Variable]:
+        return {name: Variable(self.arrays[name], **given) for name, (_, given) in OWN.items()}
 
 
 def test_weights_come_back_as_they_were_loaded() -> None:
-    adapter, weights = Numpy(), shared()
-    adapter.load_weights(weights)
-    assert {name: array.shape for name, array in adapter.arrays.items()} == SHAPES
-    assert adapter.arrays["conv"][3, 1, 0, 0] == weights["conv"][0, 0, 1, 3]
+    own = {n: np.random.RandomState(1).rand(*s).astype(np.float32) for n, (s, _) in OWN.items()}
+    shared = {name: permuted(name, array) for name, array in own.items()}
+    adapter = Laid()
+    adapter.load_weights(shared)
+    assert all(np.array_equal(adapter.arrays[name], array) for name, array in own.items())
+    trained = own.keys() - {"mean"}
     for batch in (adapter.weights(), adapter.gradients()):
-        assert set(batch) == {"conv", "dense", "bias"}, "running statistics are not trained"
-        assert all(np.array_equal(array, weights[name]) for name, array in batch.items())
+        assert set(batch) == trained, "running statistics are not trained"
+        assert all(np.array_equal(array, shared[name]) for name, array in batch.items())
         assert all(array.dtype == np.float32 for array in batch.values())
-    trained = [weights[name] for name in ("conv", "dense", "bias")]
-    assert adapter.weights_checksum() == sum(array.sum() for array in trained)
-    assert adapter.trainable_parameters() == sum(array.size for array in trained)
-
-
-CHANNELS, HEIGHT, WIDTH, FEATURES = 2, 3, 4, 5
-
-
-class Flattening(Numpy):
-    """Adapter of two dense layers after images that were flattened channels first."""
-
-    def state(self) -> dict[str, Variable]:
-        image = (CHANNELS, HEIGHT, WIDTH)
-        values = CHANNELS * HEIGHT * WIDTH
-        rows = np.zeros((values, FEATURES)), DENSE_CHWO, True, (*image, FEATURES)
-        columns = np.zeros((FEATURES, values)), CONVOLUTION_OIHW, True, (FEATURES, *image)
-        return {"rows": Variable(*rows), "columns": Variable(*columns)}
-
-
-def test_a_dense_layer_behind_images_has_their_channels_last_in_the_shared_layout() -> None:
-    adapter = Flattening()
-    image = np.random.RandomState(0).randn(HEIGHT, WIDTH, CHANNELS)
-    weights = np.random.RandomState(1).randn(image.size, FEATURES).astype(np.float32)
-    adapter.load_weights({"rows": weights, "columns": weights})
-    own = image.transpose(2, 0, 1).ravel()
-    np.testing.assert_allclose(own @ adapter.arrays["rows"], image.ravel() @ weights)
-    np.testing.assert_allclose(adapter.arrays["columns"] @ own, image.ravel() @ weights)
-    assert all(np.array_equal(array, weights) for array in adapter.gradients().values())
-    with pytest.raises(ValueError, match=r"5 outputs .*\(5, 24\)"):
-        adapter.load_weights({"rows": weights, "columns": weights.T})
-
-
-class Recurrent(Numpy):
-    """Adapter of a matrix with gates in the order output, input, forget, cell."""
-
-    def state(self) -> dict[str, Variable]:
-        return {"matrix": Variable(np.zeros((3, 8)), gates=(1, 2, 3, 0))}
-
-
-def test_gates_have_one_order_in_the_shared_layout() -> None:
-    adapter = Recurrent()
-    weights = np.arange(24, dtype=np.float32).reshape(3, 8)
-    adapter.load_weights({"matrix": weights})
-    assert adapter.arrays["matrix"][0].tolist() == [6, 7, 0, 1, 2, 3, 4, 5]
-    assert np.array_equal(adapter.gradients()["matrix"], weights)
-
-
-class Grouped(Numpy):
-    """Adapter of a kernel whose two groups have an axis of their own."""
-
-    def state(self) -> dict[str, Variable]:
-        kernel = np.zeros((2, 4, 3, 1, 1))
-        return {"kernel": Variable(kernel, CONVOLUTION_OIHW, merged=(8, 3, 1, 1))}
-
-
-def test_an_axis_of_groups_is_merged_in_the_shared_layout() -> None:
-    adapter = Grouped()
-    weights = np.arange(24, dtype=np.float32).reshape(1, 1, 3, 8)
-    adapter.load_weights({"kernel": weights})
-    assert adapter.arrays["kernel"].shape == (2, 4, 3, 1, 1)
-    assert adapter.arrays["kernel"][1, 0].ravel().tolist() == [4, 12, 20]
-    assert np.array_equal(adapter.gradients()["kernel"], weights)
-    with pytest.raises(ValueError, match=r"\(3, 8, 1, 1\)"):
-        adapter.load_weights({"kernel": weights.swapaxes(-1, -2)})
+    assert adapter.statistics().keys() == {"mean"}
+    assert adapter.weights_checksum() == pytest.approx(sum(own[name].sum() for name in trained))
+    assert adapter.trainable_parameters() == sum(own[name].size for name in trained)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +82,16 @@ def test_an_axis_of_groups_is_merged_in_the_shared_layout() -> None:
     [
         ({"extra": np.zeros(1)}, KeyError, "the model has no .'extra'."),
         ({"dense": np.zeros((5, 4))}, ValueError, r"dense is \(5, 4\), not \(4, 5\)"),
+        ({"rows": np.zeros((5, 24))}, ValueError, r"5 outputs .*\(5, 24\)"),
+        ({"groups": np.zeros((1, 1, 8, 3))}, ValueError, r"\(3, 8, 1, 1\)"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(
     change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
+    zeros = {name: permuted(name, np.zeros(shape)) for name, (shape, _) in OWN.items()}
     with pytest.raises(error, match=message):
-        Numpy().load_weights({**shared(), **change})
+        Laid().load_weights({**zeros, **change})
 
 
 class FullError(Exception):
@@ -132,7 +103,6 @@ class FullError(Exception):
     [
         (MemoryError(), True),
         (RuntimeError("CUDA Out Of Memory"), True),
-        (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling .."), True),
         (OSError("there is no room here"), True),
         (FullError("sorry"), True),
         (ValueError("shapes (2, 3) and (2, 3) not aligned"), False),
@@ -164,20 +134,17 @@ int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
     [
         (803, "cuInit: system has unsupported display driver / cuda driver combination"),
         (0, "the driver supports CUDA 12.4"),
-        (None, "absent.so: cannot open shared object file: No such file or directory"),
     ],
 )
 def test_a_gpu_that_no_framework_sees_is_explained_by_the_driver(
-    status: int | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    status: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = "absent.so"
-    if status is not None:
-        library = str(tmp_path / "driver.so")
-        text = "system has unsupported display driver / cuda driver combination"
-        code = DRIVER.replace("STATUS", str(status)).replace("WORDS", text)
-        command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
-        subprocess.run(command, input=code, text=True, check=True)
-    monkeypatch.setattr(cuda_driver, "LIBRARY", library)
+    library = str(tmp_path / "driver.so")
+    text = "system has unsupported display driver / cuda driver combination"
+    code = DRIVER.replace("STATUS", str(status)).replace("WORDS", text)
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
+    subprocess.run(command, input=code, text=True, check=True)
+    monkeypatch.setattr(devices, "DRIVER", library)
     rank_context = Numpy(accelerator="cuda").rank_context
     # A driver that works but is too old is for the framework to support; another fault is not.
     fault = Unsupported if status == 0 else Mismatch
@@ -200,9 +167,7 @@ def test_a_host_name_that_does_not_resolve_is_named_with_its_remedy(
     [
         ("no kernel for bfloat16", "unsupported"),
         ("RuntimeError: [enforce fail] DefaultCPUAllocator: out of memory", "oom"),
-        ("std::bad_alloc", "oom"),
         ("folder: no file can be written there: No space left on device", "failed"),
-        ("the C compiler 'cc' does not compile stream: /tmp: Permission denied", "failed"),
     ],
 )
 def test_a_fault_of_the_machine_is_no_property_of_a_framework(quoted: str, status: str) -> None:

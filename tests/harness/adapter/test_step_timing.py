@@ -36,7 +36,6 @@ BEFORE = ["all_reduce", "synchronize", "reset"]
     [
         (0, ["step", "synchronize", "step", "synchronize", "step", "synchronize"]),
         (1, ["step", "step", "wait 1", "step", "wait 2", "wait 3"]),
-        (2, ["step", "step", "step", "wait 1", "wait 2", "wait 3"]),
         (4, ["step", "step", "step", "wait 1", "wait 2", "wait 3"]),
     ],
 )
@@ -54,7 +53,6 @@ def test_so_many_steps_run_ahead_and_nothing_else_happens(ahead: int, expected: 
     [
         (20, 0.1, 100.0, 20),  # no more than the first timed region
         (1000, 0.1, 85.0, 150),  # 15 of 100 s
-        (5, 10.0, 60.0, 1),
         (5, 100.0, 60.0, 1),  # at least one
         (5, 0.0, 0.0, 5),  # below the resolution of the clock
     ],
@@ -133,7 +131,6 @@ def test_a_value_that_takes_long_to_read_is_no_work_under_way() -> None:
 @pytest.mark.parametrize(
     ("late", "seconds", "read_seconds", "fails"),
     [
-        (0.043, 0.2, 0.0, False),  # the longest time seen of waiting frameworks
         (0.19, 0.01, 0.0, True),
         (0.19, 0.01, 0.15, False),  # the first value took as long: the copy is cached
         (0.6, 10.0, 0.1, False),
@@ -167,7 +164,7 @@ def test_batches_follow_the_model_config(model: str) -> None:
     assert any((batch[name] != other[name]).any() for name in batch), "all ranks get one batch"
 
 
-@pytest.mark.parametrize(("length", "count"), [(1, 1), (5, 1), (128, 20), (512, 80)])
+@pytest.mark.parametrize(("length", "count"), [(5, 1), (128, 20)])
 def test_masked_positions_are_sorted_and_distinct(length: int, count: int) -> None:
     declared = {"name": "p", "shape": ["batch", "predictions"], "distribution": "positions"}
     rows = synthetic.make_batch([declared], 50, length, seed=1, rank=0)["p"]
@@ -177,32 +174,21 @@ def test_masked_positions_are_sorted_and_distinct(length: int, count: int) -> No
     assert rows.max() < length
 
 
-def test_integers_use_the_whole_vocabulary() -> None:
-    declared = {"name": "t", "shape": ["batch"], "distribution": "integers", "below": 30522}
-    drawn = synthetic.make_batch([declared], 10000, None, seed=0, rank=0)["t"]
-    assert drawn.max() > 30000, "tokens are drawn from a part of the vocabulary only"
-
-
 @pytest.mark.parametrize(
     ("precision", "products", "accepted"),
     [
         ("fp32", {"float32": 5}, True),
         ("fp32", {"float32": 5, "bfloat16": 1}, False),
         ("fp32", {}, False),
-        ("amp", {"float32": 1, "float16": 9}, True),
         ("amp", {"float32": 24, "bfloat16": 76}, True),
         ("amp", {"float32": 3, "bfloat16": 8}, False),
-        ("amp", {"float32": 161}, False),
     ],
 )
 def test_precision_is_what_was_observed(
     precision: str, products: dict[str, int], accepted: bool
 ) -> None:
-    if accepted:
+    with contextlib.nullcontext() if accepted else pytest.raises(Mismatch):
         assert checks.check_matmuls(precision, products) == products
-    else:
-        with pytest.raises(Mismatch):
-            checks.check_matmuls(precision, products)
 
 
 def ended(code: str, **state: Any) -> launch.RankProcess:
@@ -219,10 +205,7 @@ def test_the_kernels_out_of_memory_kill_is_oom(tmp_path: Path) -> None:
     judged = outcome.rank_outcome(killed, str(tmp_path), "host", False, 60.0)
     assert judged.fields["status"] == "failed"
     assert f"signal {int(signal.SIGKILL)} (SIGKILL)" in judged.fields["reason"]
-
-
-def test_a_kill_of_our_own_is_not_taken_for_the_kernels(tmp_path: Path) -> None:
-    killed = ended("import os; os.kill(os.getpid(), 9)", stopped=launch.OTHER_RANK)
+    killed = replace(killed, stopped=launch.OTHER_RANK)  # by the launcher itself
     judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
     assert judged.fields["status"] == "failed"
 
@@ -284,21 +267,8 @@ def test_failures_after_the_time_limit_of_another_rank_are_its_consequence(
     assert outcomes[peer].fields["status"] == "failed"
 
 
-def test_no_nan_reaches_the_record() -> None:
-    value = {"a": [float("nan"), {"b": float("inf")}], 3: 1.5}
-    assert report.encodable(value) == {"a": [None, {"b": None}], "3": 1.5}
-
-
-def test_bytes_that_are_no_utf8_reach_the_record_as_their_escape() -> None:
-    folder = os.fsdecode(b"/opt/caf\xe9/lib")
-    value = {"LD_LIBRARY_PATH": folder, "NCCL_\udce9": ["\ud800", "caf\u00e9"]}
-    expected = {"LD_LIBRARY_PATH": r"/opt/caf\xe9/lib", r"NCCL_\xe9": [r"\ud800", "caf\u00e9"]}
-    assert report.encodable(value) == expected
-
-
-def test_control_characters_are_shown_escaped() -> None:
-    reported = record.summary(
-        {"status": "failed", "reason": "a\x1b[2J\rb", "wall_seconds": 1.0},
-        "r1.json",
-    )
-    assert reported == r"failed: a\x1b[2J\x0db; 1.0 s in all; r1.json"
+def test_what_json_and_terminals_do_not_take_is_escaped() -> None:
+    value = {"a": [float("nan"), float("inf")], 3: 1.5, "NCCL_\udce9": os.fsdecode(b"/caf\xe9")}
+    assert report.encodable(value) == {"a": [None] * 2, "3": 1.5, r"NCCL_\xe9": r"/caf\xe9"}
+    entry = {"status": "failed", "reason": "a\x1b[2J\rb", "wall_seconds": 1.0}
+    assert record.summary(entry, "r1.json") == r"failed: a\x1b[2J\x0db; 1.0 s in all; r1.json"

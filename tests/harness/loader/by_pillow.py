@@ -13,7 +13,7 @@ SIZE, BATCH, SEED = 32, 4, 3
 
 
 def asked_of(root: str, split: str) -> Loads:
-    images = folder.scan(root, split, "refuse")
+    images = folder.scan(root, split)
     places = order.places_of(len(images.paths), split, 0, SEED, 0, 1)
     return order.loads(images, places, split, 0, SEED, BATCH, SIZE, 0)
 

@@ -13,7 +13,7 @@ from harness import loader as loading
 from harness.adapter import Mismatch
 from harness.loader import DRAWS, Loaded, Loads
 from harness.samples import folder, order, supply
-from harness.samples.folder import REFUSE, SKIP, TRAIN, VALIDATION, BadData
+from harness.samples.folder import TRAIN, VALIDATION, BadData
 from PIL import Image
 
 from . import images as made
@@ -51,8 +51,8 @@ class Plain:
         return np.asarray(image.resize((SIZE, SIZE)), np.float32) / 255
 
 
-def asked_of(root: Path, split: str = TRAIN, batch: int = 2, bad: str = REFUSE) -> Loads:
-    actual = folder.scan(str(root), split, bad)
+def asked_of(root: Path, split: str = TRAIN, batch: int = 2) -> Loads:
+    actual = folder.scan(str(root), split)
     places = order.places_of(len(actual.paths), split, 0, 3, 0, 1)
     return order.loads(actual, places, split, 0, 3, batch, SIZE, 0)
 
@@ -63,7 +63,7 @@ def asked_of(root: Path, split: str = TRAIN, batch: int = 2, bad: str = REFUSE) 
 def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
     made.folder(tmp_path)
     shutil.rmtree(tmp_path / "val" / "c0")
-    actual = folder.scan(str(tmp_path), VALIDATION, REFUSE)
+    actual = folder.scan(str(tmp_path), VALIDATION)
     assert (actual.classes, actual.labels) == (["c0", "c1"], [1, 1])
     assert actual.paths == ["val/c1/i01.JPEG", "val/c1/i03.JPEG"]
 
@@ -78,35 +78,28 @@ def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
         (lambda root: (root / "train/c9").mkdir(), "train/c9", "is a class without an image"),
     ],
 )  # fmt: skip
-def test_what_is_no_image_is_refused_by_name_or_counted(
+def test_what_is_no_image_is_refused_by_name(
     tmp_path: Path, spoil: Callable[[Path], object], path: str, reason: str
 ) -> None:
     spoil(made.folder(tmp_path))
     with pytest.raises(BadData) as error:
-        folder.scan(str(tmp_path), TRAIN, REFUSE)
+        folder.scan(str(tmp_path), TRAIN)
     assert f"{path}: {reason}" in str(error.value)
-    actual = folder.scan(str(tmp_path), TRAIN, SKIP)
-    assert folder.report(actual)["skipped_first"] == [{"path": path, "reason": reason}]
-    assert len(actual.paths) == 6
 
 
 def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
     made.folder(tmp_path)
     shutil.copytree(tmp_path / "val" / "c0", tmp_path / "val" / "new")
     with pytest.raises(BadData, match="val/new: is a class that train does not have"):
-        folder.scan(str(tmp_path), VALIDATION, REFUSE)
-    actual = folder.scan(str(tmp_path), VALIDATION, SKIP)
-    assert [entry.path for entry in actual.skipped] == ["val/new"]
-    assert len(actual.paths) == 4
+        folder.scan(str(tmp_path), VALIDATION)
 
 
-@pytest.mark.parametrize("bad", [REFUSE, SKIP])
-def test_a_folder_without_images_is_refused_whatever_was_chosen(tmp_path: Path, bad: str) -> None:
+def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="nowhere/train: No such file"):
-        folder.scan(str(tmp_path / "nowhere"), TRAIN, bad)
+        folder.scan(str(tmp_path / "nowhere"), TRAIN)
     (tmp_path / "train").mkdir()
     with pytest.raises(BadData, match="holds no image"):
-        folder.scan(str(tmp_path), TRAIN, bad)
+        folder.scan(str(tmp_path), TRAIN)
 
 
 def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
@@ -122,7 +115,7 @@ def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
 
 
 def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
-    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
+    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN)
     parts = [order.places_of(len(actual.paths), TRAIN, 0, 3, rank, 2) for rank in range(2)]
     fed = np.concatenate(parts)
     assert [len(part) for part in parts] == [3, 3], "as many on each rank"
@@ -137,7 +130,7 @@ def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
 
 
 def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
-    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN, REFUSE)
+    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN)
     chosen = [
         order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1, most=4).tolist()
         for epoch in range(3)
@@ -150,7 +143,7 @@ def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(BadData, match=r"train has 6 images for this rank, too few .* batch of 7$"):
         asked_of(root, batch=7)
-    actual = folder.scan(str(root), TRAIN, REFUSE)
+    actual = folder.scan(str(root), TRAIN)
     with pytest.raises(BadData, match=r"train has 3 images for this rank, too few .* batch of 4$"):
         order.loads(
             actual, order.places_of(len(actual.paths), TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0
@@ -260,17 +253,13 @@ def _unreadable(root: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_truncated, _text, _unreadable])
-def test_an_image_that_cannot_be_read_ends_the_run_by_name_or_is_counted(
+def test_an_image_that_cannot_be_read_ends_the_run_by_name(
     tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     spoil(made.folder(tmp_path))
     loads, root = asked_of(tmp_path), str(tmp_path)
-    with pytest.raises(BadData, match=r"^train/c0/bad.JPEG: .*; bad_images: skip leaves it out"):
+    with pytest.raises(BadData, match=r"^train/c0/bad.JPEG: .*; remove it from the data"):
         supply.checked(Plain(), loads, root)
-    actual = folder.scan(root, TRAIN, SKIP)
-    kept = supply.without_broken(Plain(), actual, range(len(actual.paths)), 2)
-    (skipped,) = kept.skipped
-    assert (skipped.path, len(kept.paths)) == ("train/c0/bad.JPEG", 6)
 
 
 def test_a_folder_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:

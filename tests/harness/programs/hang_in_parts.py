@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
-from harness.adapter import StepBreakdown
+from harness.adapter import StepBreakdown, StepPart
 from harness.measuring import after_window
 from harness.messages import report
-from harness.step_breakdown import StepPart
 
 from tests.harness.recorder import Recorder
 

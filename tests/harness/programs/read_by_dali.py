@@ -29,7 +29,7 @@ adapter.rank_context = SimpleNamespace(accelerator="cpu")
 
 
 def loaded(root: str, split: str, workers: int) -> tuple[Any, Any]:
-    images = folder.scan(root, split, "refuse")
+    images = folder.scan(root, split)
     loads = order.loads(
         images,
         order.places_of(len(images.paths), split, 0, SEED, 0, 1),
@@ -69,9 +69,6 @@ found["again"] = loaded(ROOTS["good"], "train", 2)[1]
 found["bad"] = {
     name: reason(loaded, root, "train", 0) for name, root in ROOTS.items() if name != "good"
 }
-scanned = folder.scan(ROOTS["odd"], "train", "skip")
-whole = supply.without_broken(adapter, scanned, range(len(scanned.paths)), 1)
-found["skipped"] = [skipped.path for skipped in whole.skipped]
 found["settings"] = adapter.loader_settings()
 found["tokens"] = reason(lambda: list(adapter.load_tokens(None)))
 

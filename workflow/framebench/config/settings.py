@@ -83,7 +83,6 @@ class Configuration(KeysFromTexts):
     kinds: Annotated[Path, read_as(_kinds)] | None = None
     storage: Annotated[Path, read_as(values.existing_folder)] | None = None
     data: Folder | None = None
-    bad_images: Literal["refuse", "skip"] = "refuse"
     results: Annotated[Folder, AfterValidator(_results)] = default("results")
     suite: Annotated[Suite, read_as(_suite)] = default("quick")
     records: Annotated[Path, read_as(values.record_set)] | None = None

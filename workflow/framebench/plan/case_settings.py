@@ -66,10 +66,10 @@ def variant_settings(case: Case, suite: Suite) -> dict[str, Any]:
 
 
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:
-    """Return data folder and handling of bad images of a case; {} if it reads none."""
+    """Return the data folder of a case; {} if it reads none."""
     if not case.reads_images:
         return {}
-    return {"data": settings.data and str(settings.data), "bad_images": settings.bad_images}
+    return {"data": settings.data and str(settings.data)}
 
 
 def counts_steps(case: Case, suite: Suite) -> bool:

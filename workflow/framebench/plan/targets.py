@@ -20,8 +20,6 @@ from .amounts import Wrong
 from .case_settings import software, variables, variant_settings
 from .planning import Plan
 
-#: Value of ``bad_images``: leave them out.
-SKIP = "skip"
 #: Characters that a shell expands inside the two pairs of quotes around a job's command.
 _UNQUOTABLE = '$`"\\'
 
@@ -81,10 +79,8 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
                 f"folder is named; allowed: with data=DIR, one with the files of "
                 f"{model_config['task']}"
             )
-    for case, wrong in amounts.of_cases(cases, settings, catalog).items():
-        # images that are skipped are reported after the run
-        is_skipped = case.reads_images and settings.bad_images == SKIP
-        if isinstance(wrong, Wrong) and not is_skipped:
+    for wrong in amounts.of_cases(cases, settings, catalog).values():
+        if isinstance(wrong, Wrong):
             raise ConfigError(f"{SOURCE}: data: {wrong.why}")
 
 

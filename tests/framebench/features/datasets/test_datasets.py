@@ -24,7 +24,7 @@ def test_the_same_call_makes_the_same_bytes(tmp_path: Path) -> None:
     first = contents(tmp_path / "one")
     assert (made["train"], made["val"], made["classes"]) == (11, 1, 1)
     assert made["bytes"] == sum(len(c) for name, c in first.items() if name != MANIFEST)
-    actual = folder.scan(str(tmp_path / "one"), "train", "refuse")
+    actual = folder.scan(str(tmp_path / "one"), "train")
     assert len(actual.paths) == 11, "the harness reads what is made here"
     assert make(tmp_path / "again", 12, seed=5) == made
     assert contents(tmp_path / "again") == first

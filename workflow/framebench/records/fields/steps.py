@@ -118,7 +118,7 @@ def input_pipeline_of(
         loader=_loader(record["ranks"]),
         wait=median(pipeline["wait_seconds"]),
         copy=median(pipeline["copy_seconds"]),
-        skipped=int(data_set["skipped"]) if data_set else None,
+        skipped=int(data_set.get("skipped", 0)) if data_set else None,
     )
 
 

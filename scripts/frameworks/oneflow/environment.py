@@ -1,12 +1,27 @@
-"""Before OneFlow is imported, which joins the ranks by itself."""
+"""What must be so before OneFlow is imported, which joins the ranks by itself."""
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 
+from harness.adapter import Case, RankContext
+
 #: Seconds that a rank waits for rank 0 to listen before OneFlow tries, and reports, by itself.
 _SECONDS = 120.0
+
+
+#: Its import starts threads, which forks do not have.
+CAN_BE_FORKED = False
+
+
+def prepare(case: Case, rank_context: RankContext) -> None:
+    """Set variables that OneFlow reads when it is imported; wait for the rank that it joins."""
+    os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
+    os.environ.setdefault("GLOG_minloglevel", "3")  # the build says at length: no GPU
+    if rank_context.rank > 0:
+        wait_for_listener(rank_context.addresses[0])
 
 
 def wait_for_listener(address: str) -> None:

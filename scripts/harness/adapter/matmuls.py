@@ -1,10 +1,10 @@
-"""Observe which matmuls run, and in which precision."""
+"""Matmuls: which run, in which precision, and how fast they can be."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple
 
 from harness.adapter.base import Capability
 
@@ -57,3 +57,24 @@ class Rounding(MatmulTrace):
         ``left`` and ``right``: two matrices, or images (batch, height, width, in) and a kernel
         (height, width, in, out) with stride 1 and no padding. :meth:`build` may not have been
         called."""
+
+
+class ChainedMatmul(NamedTuple):
+    """Matmul on the device. ``multiply`` enqueues it once more; ``dtype`` is that of its result."""
+
+    multiply: Callable[[], Any]
+    dtype: str
+
+
+class PeakMatmul(Capability):
+    """The framework multiplies large matrices repeatedly."""
+
+    LACKING = "offers no plain matmul, so that the peak FLOPS of a device is unknown"
+
+    @abstractmethod
+    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
+        """Prepare the matmul of two square float32 numpy arrays, copied to the device in the
+        matmuls' dtype.
+
+        :meth:`build` was not called. Each product replaces ``right`` in the next matmul, so that
+        none run concurrently, and :meth:`synchronize` waits for the last."""

@@ -1,0 +1,17 @@
+"""What must be so before Paddle is imported."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+from harness.adapter import Case, RankContext
+
+
+def prepare(case: Case, rank_context: RankContext) -> None:
+    """Set a variable that Paddle's libraries read when they are loaded."""
+    # cuBLAS and cuDNN read it when they are loaded
+    if case.precision != "tf32":
+        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
+    # a compiler cache for extensions, which none here is
+    warnings.filterwarnings("ignore", message="No ccache found")
