@@ -1,4 +1,4 @@
-"""Environments that the workflow builds: once for all nodes, or once on each."""
+"""Environments that the workflow builds, once for all nodes."""
 
 from __future__ import annotations
 
@@ -63,34 +63,6 @@ def test_on_a_shared_file_system(project: Project, offline: dict[str, str]) -> N
         assert record["environment"]["install_method"] == "venv"
 
 
-def test_on_the_disk_of_each_node(project: Project, offline: dict[str, str]) -> None:
-    local = project.folder.parent / "local"
-    project.configure(environments=str(local), node_local=True, rerun_disturbed=1)
-    dry = project.run("--cores", "all", "-n")
-    assert "rule environment" not in dry.stdout, "it would be built here, where nothing may run"
-    runs_of(project, offline)
-    (folder,) = local.glob("toy-????????")
-    assert set(project.statuses()) == {"ok"}
-    assert {record["environment"]["prefix"] for record in project.parsed()} == {str(folder)}
-    before = project.records()
-    runs_of(project, offline)
-    assert project.records() == before
-
-    built = os.stat(folder).st_ino  # changes if it is built again
-    project.configure(seed=1)
-    runs_of(project, offline)
-    assert len([name for name in project.records() if "-retry" not in name]) == 2
-    assert os.stat(folder).st_ino == built
-
-
-def test_what_cannot_be_built_on_a_node_is_said(project: Project, offline: dict[str, str]) -> None:
-    project.configure(environments=str(project.folder.parent / "local"), node_local=True)
-    ran = project.run("--cores", "all", **{**offline, "PIP_FIND_LINKS": "/nowhere"})
-    assert ran.returncode != 0
-    assert "framebench: " in ran.stdout
-    assert not project.records()
-
-
 def test_another_file_than_was_locked_is_refused_unless_hashes_are_not_required(
     project: Project, offline: dict[str, str]
 ) -> None:
@@ -110,49 +82,6 @@ def test_another_file_than_was_locked_is_refused_unless_hashes_are_not_required(
     (marker,) = project.folder.glob(".venvs/toy-????????/environment.json")
     log = project.folder / f"results/logs/environments/{marker.parent.name}.log"
     assert "toy.yaml is installed without hashes: require_hashes is false" in log.read_text()
-
-
-def test_a_command_takes_the_place_of_what_built(project: Project, offline: dict[str, str]) -> None:
-    marker = project.folder.parent / "local" / "toy-0" / "environment.json"
-    inner = ["sh", "-c", 'echo "$PPID" "$@"', "sh", "--", "x"]
-    for _ in range(2):
-        ran = subprocess.run(
-            [*ensuring(project, marker), "--", *inner],
-            env={**os.environ, **offline},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert ran.stdout.split() == [str(os.getpid()), "--", "x"]
-    python = marker.parent / "bin" / "python"
-    code = "import importlib.metadata as found; print(found.version('toy'))"
-    assert subprocess.check_output([python, "-c", code], text=True).strip() == "1.0"
-
-
-def test_all_nodes_of_a_run_build_before_it_starts(
-    project: Project, offline: dict[str, str]
-) -> None:
-    """Fail if a run starts before all nodes have built; each has its own disk, here a linked
-    folder."""
-    local = project.folder.parent / "local"
-    starter = project.folder.parent / "bin" / "srun"
-    starter.parent.mkdir()
-    starter.write_text(
-        '#!/bin/sh\nset -e\nwhile [ "${1#--}" != "$1" ]; do shift; done\nfor node in 1 2; do\n'
-        f'  mkdir -p "{local}$node"; ln -sfn "{local}$node" "{local}"; "$@"\ndone\n'
-    )
-    starter.chmod(0o755)
-    marker = local / "toy-0" / "environment.json"
-    command = [*ensuring(project, marker), "--nodes", "2", "--", "echo", "started"]
-    path = {"PATH": f"{starter.parent}{os.pathsep}{os.environ['PATH']}"}
-    settings = {"env": {**os.environ, **offline, **path}, "capture_output": True, "text": True}
-    ran = subprocess.run(command, check=True, **settings)
-    assert ran.stdout == "started\n"
-    for node in (1, 2):
-        assert (project.folder.parent / f"local{node}" / "toy-0" / "environment.json").exists()
-    starter.write_text("#!/bin/sh\necho node 2 is down >&2; exit 7\n")
-    ran = subprocess.run(command, check=False, **settings)
-    assert (ran.returncode, ran.stdout) == (7, "")
 
 
 def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[str, str]) -> None:

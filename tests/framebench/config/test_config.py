@@ -58,10 +58,6 @@ BAD_CONFIG = {
         {"interpreters": {"pytorch": "/no/python"}},
         ["interpreters.pytorch: found '/no/python'", "a Python that exists"],
     ),
-    "packages on each node": (
-        {"packages": {"pytorch": ["timm==1.0"]}, "node_local": True},
-        ["packages: found", "none with node_local"],
-    ),
     "unknown key of a cluster": (
         {"cluster": {**ON, "gpu": 8}},
         ["profiles/slurm/cluster.yaml", "unknown key cluster.gpu;", "gpus_per_node", "slurm_extra"],

@@ -80,9 +80,7 @@ def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
 
 
 def test_the_command_with_modules(tmp_path: Path) -> None:
-    made = plan(
-        tmp_path, methods=MODULES, modules={"pytorch": ["gcc/12", "pytorch"]}, node_local=False
-    )
+    made = plan(tmp_path, methods=MODULES, modules={"pytorch": ["gcc/12", "pytorch"]})
     words = commands.interpreter(made, "pytorch")
     assert words[0] == "bash"
     assert words[2:] == ["gcc/12 pytorch", "python3"]
@@ -146,25 +144,14 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     folder = str(tmp_path / "environments")
     usual = plan(tmp_path)
     shared = plan(tmp_path, environments=folder)
-    local = plan(tmp_path, environments=folder, node_local=True)
-    assert shared.folders == usual.folders == local.folders, "the same packages"
+    assert shared.folders == usual.folders, "the same packages"
     name = usual.software["pytorch"].file.name
     assert usual.software["pytorch"].marker == Path(".venvs", name, MARKER)
     marker = f"{folder}/{name}/{MARKER}"
     assert commands.to_build(shared) == {"pytorch"}
     assert str(shared.software["pytorch"].marker) == marker
-    assert commands.preparation(shared, "pytorch", ["F"], 1) == []
-    assert commands.to_build(local) == set(), "built before the jobs"
-    file = str(ROOT / "envs" / "pytorch.yaml")
-    arguments = ["F", "environment", "--file", file, "--marker", marker, "--"]
-    assert commands.preparation(local, "pytorch", ["F"], 1) == arguments
-    cluster = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 8, "memory_gib": 32}
-    on_cluster = plan(tmp_path, environments=folder, node_local=True, cluster=cluster)
-    several = commands.preparation(on_cluster, "pytorch", ["F"], 3)
-    assert several == [*arguments[:-1], "--nodes", "3", "--"]
-    for made in (shared, local):
-        assert commands.interpreter(made, "pytorch") == [f"{folder}/{name}/bin/python"]
-        assert f"--prefix {folder}/{name} " in commands.origin(made, CATALOG, "pytorch")
+    assert commands.interpreter(shared, "pytorch") == [f"{folder}/{name}/bin/python"]
+    assert f"--prefix {folder}/{name} " in commands.origin(shared, CATALOG, "pytorch")
 
 
 def test_a_folder_that_is_no_environment_is_left_as_it_is(tmp_path: Path) -> None:

@@ -107,7 +107,6 @@ class Configuration(KeysFromTexts):
     modules: dict[FrameworkName, ModulesEntry] = default({})
     packages: dict[FrameworkName, list[Pin]] = default({})
     environments: Folder = default(".venvs")
-    node_local: bool = False
     require_hashes: bool = True
     yes: bool = False
 
@@ -124,14 +123,6 @@ class Configuration(KeysFromTexts):
         if self.side_by_side and self.cluster:
             allowed = "false, because the scheduler shares devices out"
             raise NotAllowed(allowed, "True beside cluster", "side_by_side")
-        if self.node_local and self.packages:
-            raise NotAllowed("none with node_local", show(dict(self.packages)), "packages")
-        if self.node_local and not self.environments.is_absolute():
-            raise NotAllowed(
-                "with node_local, the absolute path of a folder on a disk that every node has",
-                show(str(self.environments)),
-                "environments",
-            )
         return self
 
 
@@ -140,9 +131,8 @@ class Settings(Configuration):
 
     ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
     run, ``memory_limit`` in the harness's form, None without one. ``deployment``: method of
-    ``--sdm``, "" without one. ``environments``: folder of environments, with ``node_local`` on each
-    node; ``require_hashes``: install only packages whose hashes are listed. ``measures_again``: run
-    finished runs once more.
+    ``--sdm``, "" without one. ``environments``: folder of environments; ``require_hashes``: install
+    only packages whose hashes are listed. ``measures_again``: run finished runs once more.
     """
 
     deployment: str

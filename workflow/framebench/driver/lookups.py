@@ -112,8 +112,6 @@ class Lookups:
     def texts(self, wildcards: Wildcards) -> JobTexts:
         """Return command and label, by one function: Snakemake's call of each takes a while."""
         job, plan = self.job(wildcards), self.work.plan
-        nodes = job.request.nodes if job.request and plan.settings.cluster else 1
-        before = commands.preparation(plan, job.software, self.framebench, nodes)
         start = [*commands.interpreter(plan, job.software), f"{plan.scripts}/harness"]
         arguments = job.arguments()
         if not self._call.is_dry_run:
@@ -125,7 +123,7 @@ class Lookups:
         # The harness prints a result line for those who start it by hand.
         aside = "> /dev/null " if self._call.shows_results else ""
         # Quoted here, because Snakemake takes seconds to quote 10,000 commands.
-        command = shlex.join([*caller, *before, *start, *arguments])
+        command = shlex.join([*caller, *start, *arguments])
         return JobTexts(f"{aside}{command} {self._origin(job.software)}", job.title)
 
     def priority(self, wildcards: Wildcards) -> int:

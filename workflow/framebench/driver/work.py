@@ -59,7 +59,7 @@ class Work:
             refuse(error)
         if self._lock.missing and (self.plan.pending or self.plan.unsearched):
             refuse(self._lock.missing)
-        if self.is_locked and not settings.node_local:
+        if self.is_locked:
             self._discard_damaged_environments()
         self.results = str(settings.results)
         #: Names of checks that share a process, by the path of their job.

@@ -247,7 +247,7 @@ def of_search(case: Case, settings: Settings, capacity: Capacity, catalog: Catal
 def minutes(settings: Settings) -> int:
     """Return the minutes to request for a run, which may take ``time_limit``."""
     assert settings.cluster is not None, "only a cluster is asked for something"
-    return settings.cluster.minutes(settings.time_limit + _before(settings))
+    return settings.cluster.minutes(settings.time_limit)
 
 
 def run_limit(settings: Settings) -> float:
@@ -258,10 +258,5 @@ def run_limit(settings: Settings) -> float:
     """
     if settings.cluster is None:
         return settings.time_limit
-    left = settings.cluster.run_limit(minutes(settings)) - _before(settings)
+    left = settings.cluster.run_limit(minutes(settings))
     return min(settings.time_limit, max(left, 30.0))
-
-
-def _before(settings: Settings) -> float:
-    """Return seconds before a run begins in its job: the first on a node builds the environment."""
-    return 6 * ENVIRONMENT_SECONDS * settings.node_local

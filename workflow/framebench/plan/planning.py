@@ -185,7 +185,6 @@ def make_plan(
         needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     failed = {software(run.case, settings.suite) for run in runs if run.status == "failed"}
-    failed = set() if settings.node_local else failed
     built = {name: when_built(some) for name, some in runs_in.items() if name in failed}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}

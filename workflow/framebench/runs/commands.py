@@ -30,12 +30,7 @@ VARIABLE = "--variable"
 
 
 def to_build(plan: Plan) -> set[str]:
-    """Return the names of software whose shared venv is missing or damaged.
-
-    Node-local venvs are built by the runs themselves.
-    """
-    if plan.settings.node_local:
-        return set()
+    """Return the names of software whose venv is missing or damaged."""
     markers = {name: software.marker for name, software in plan.software.items()}
     return {name for name, marker in markers.items() if marker and not is_sound(marker)}
 
@@ -50,17 +45,6 @@ def image(plan: Plan, name: str) -> str | None:
     """Return the image for ``--sdm apptainer``; None if none is needed."""
     found = plan.software[name].image
     return found.name if found else None
-
-
-def preparation(plan: Plan, name: str, framebench: list[str], nodes: int) -> list[str]:
-    """Return the command prefix that builds a run's node-local environment on its ``nodes``."""
-    software = plan.software[name]
-    if not (plan.settings.node_local and software.file and software.marker):
-        return []
-    places = ["--file", str(software.file.path), "--marker", str(software.marker)]
-    places += hashing(plan)
-    places += ["--nodes", str(nodes)] if nodes > 1 else []
-    return [*framebench, "environment", *places, "--"]
 
 
 def hashing(plan: Plan) -> list[str]:

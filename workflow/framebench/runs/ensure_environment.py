@@ -1,8 +1,4 @@
-"""``framebench environment --file F [--marker M] [-- COMMAND ..]``: build a missing or damaged
-venv, then replace this process by the command.
-
-A run thus brings its environment to its node: the first run there builds it, later ones reuse it.
-"""
+"""``framebench environment --file F [--marker M]``: build a missing or damaged venv."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ import sys
 from pathlib import Path
 
 from core import bounded
-from core.srun import srun
 
 from ..environments import soundness
 from ..files import children, locks
@@ -35,32 +30,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--without-hashes", action="store_true", help="install whatever has the pinned versions"
     )
-    parser.add_argument(
-        "--nodes",
-        type=int,
-        default=1,
-        help="of a run that has several in a SLURM job: all build it",
-    )
     parser.add_argument("--log", type=Path, help="file for the output, which is shown on failure")
-    split = arguments.index("--") if "--" in arguments else len(arguments)
-    options = parser.parse_args(arguments[:split])
-    command = arguments[split + 1 :]
+    options = parser.parse_args(arguments)
     _end_with_parent()
     shown = _divert(options.log) if options.log else None
     status = 0
     hashed = not options.without_hashes
     marker = options.marker or _usual_marker(options.file, hashed)
-    if options.nodes > 1:
-        status = _build_on_nodes(options.nodes, options.file, marker, hashed)
-    elif not soundness.is_sound(marker):
+    if not soundness.is_sound(marker):
         status = _build(options.file, marker, hashed)
     if status and shown is not None:
         os.write(shown, bounded.read_end(options.log, bounded.LARGEST_FILE).encode())
-    if status:
-        return status
-    if command:
-        os.execvp(command[0], command)
-    return 0
+    return status
 
 
 def _usual_marker(file: Path, hashed: bool) -> Path:
@@ -98,20 +79,6 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
         if str(os.getppid()) != parent:
             os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _build_on_nodes(nodes: int, file: Path, marker: Path, hashed: bool) -> int:
-    command = [*srun(nodes), sys.executable, str(Path(__file__).parents[1]), "environment"]
-    command += ["--file", str(file), "--marker", str(marker)]
-    command += [] if hashed else ["--without-hashes"]
-    # Children on other nodes have another parent.
-    variables = {name: value for name, value in os.environ.items() if name != PARENT_VARIABLE}
-    children.end_on_signals()
-    with subprocess.Popen(command, env=variables) as process:
-        try:
-            return process.wait()
-        finally:
-            process.terminate()
 
 
 def _build(file: Path, marker: Path, hashed: bool) -> int:

@@ -105,10 +105,9 @@ def _built(
             else:
                 locking.lock(path)
         result = read_environment_file(path, hashed)
-        if not settings.node_local:
-            place = software.from_file(result, settings)
-            assert place.marker is not None, "without --sdm we make it"
-            ensure_environment.ensure(path, place.marker, hashed)
+        place = software.from_file(result, settings)
+        assert place.marker is not None, "without --sdm we make it"
+        ensure_environment.ensure(path, place.marker, hashed)
     except (ConfigError, LockError) as error:
         raise Absent(" ".join(str(error).split())) from None
     except subprocess.CalledProcessError as error:
