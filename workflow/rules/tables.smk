@@ -85,7 +85,6 @@ rule tables:
             caption="../report/report.rst",
         ),
         update("<results>/report.html"),
-        "<results>/tables/fingerprint.txt",
     log:
         "<results>/logs/tables.log",
     localrule: True

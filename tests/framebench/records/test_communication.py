@@ -54,10 +54,6 @@ def test_a_record_reports_its_all_reduces(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", made)
     (actual,) = record_sets.load(tmp_path).runs
     assert actual.all_reduce_rate == all_reduce_rate(made["ranks"])
-    before = record_sets.fingerprint(record_sets.load(tmp_path))
-    made["ranks"][0]["preflight"][1]["seconds"] = [0.013]
-    save(tmp_path, "c/r1.json", made)
-    assert record_sets.fingerprint(record_sets.load(tmp_path)) != before, "tables would stay stale"
     made["ranks"][0]["preflight"][1]["second"] = []
     save(tmp_path, "c/r1.json", made)
     assert not record_sets.load(tmp_path).runs, "the schema allows no other field"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -17,10 +16,9 @@ from .. import PROJECT
 from .. import feature_registry as features
 from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
-from ..files import json_files, marked_block
+from ..files import marked_block
 from ..files.whole_files import write_together, write_whole
 from ..records import read_files, record_sets, searches, verifications
-from ..records.run import cause
 from ..records.sidecars import calls, expected, interruptions
 from ..records.sidecars.expected import ExpectedCase
 from ..terminal import screen
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from ..tables.table import Inputs, Table
 
 T = TypeVar("T")
-FINGERPRINT = "fingerprint.txt"
 #: File in ``tables``: the report for Snakemake's archive, without links to records.
 ARCHIVED = "report.html"
 
@@ -104,7 +101,7 @@ def make_report(
     source: Path, results: Path, leave: Collection[str] = (), is_before_round: bool = False
 ) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
-    Prints the summary. The fingerprint is written last: it marks the rest as complete.
+    Prints the summary.
     ``leave``: tables that rules have made already, which keep their files and ``runs.csv``.
     ``is_before_round``: leave ``runs.csv``, which the rule makes from all rounds; Snakemake would
     take it for that, and make no further runs."""
@@ -114,7 +111,6 @@ def make_report(
     from ..terminal import answer
 
     record_set = record_sets.load(source)
-    digest = fingerprint(record_set, source)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
     sidecars = load_sidecars(source)
     problems = (*record_set.problems, *sidecars.problems)
@@ -145,7 +141,6 @@ def make_report(
     text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(beside, None)]
     files[results / answer.FILE] = "\n".join([*text, ""])
     files[folder / ARCHIVED] = record_links.named(files[page])
-    files[folder / FINGERPRINT] = digest + "\n"
     if not leave and not is_before_round:
         # First: Snakemake remakes tables that are older than runs.csv.
         files = {**read_files.texts(record_set, source, results), **files}
@@ -206,24 +201,6 @@ def inputs_of(record_set: record_sets.RecordSet, sidecars: Sidecars) -> Inputs:
 def peak_flops_folder(source: Path) -> Path:
     """Return the folder of peak-FLOPS records that belongs to the records at ``source``."""
     return source.parent / "peak_flops"
-
-
-def fingerprint(record_set: record_sets.RecordSet, source: Path) -> str:
-    """Return a digest of everything that tables and report depend on."""
-    folders = [verifications.folder_for(source), peak_flops_folder(source)]
-    files = [path for folder in folders for path in sorted(json_files.below(folder)[0])]
-    digest = hashlib.sha256(record_sets.fingerprint(record_set).encode())
-    files += searches.files(source.parent / searches.FOLDER)
-    noted = [source.parent / name for name in (interruptions.FILE, calls.FILE, expected.FILE)]
-    noted += [
-        record_set.root / name for feature in features.known() for name in feature.record_files
-    ]
-    for path in [*files, *filter(Path.is_file, noted)]:
-        try:
-            digest.update(bounded.read_bytes(path))
-        except (OSError, ValueError) as error:
-            digest.update(cause(error).encode())
-    return digest.hexdigest()
 
 
 def make_verification(source: Path, results: Path) -> None:

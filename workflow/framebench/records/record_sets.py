@@ -21,8 +21,6 @@ from .run import STATUSES, Problem, RecordsError, Run, cause, order
 from .tidy_csv import read_csv, records_named
 
 CSV_NAME = "runs.csv"
-_STEPS = ("step_seconds", "waited_apart")
-_IDENTIFYING = [f.name for f in fields(Run) if f.name not in ("record", *_STEPS)]
 
 
 @dataclass(frozen=True)
@@ -106,23 +104,6 @@ def of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
             f"{', '.join(sorted(names)) or 'none'}"
         )
     return runs
-
-
-def fingerprint(record_set: RecordSet) -> str:
-    """Return a SHA-256 (hex) of everything that tables and report depend on, in any order of runs.
-
-    It covers all fields of runs but the record's path, the problems, and the superseded attempts.
-    """
-    digests = sorted(_digest(run) for run in record_set.runs)
-    rest = repr((sorted(map(repr, record_set.problems)), record_set.superseded)).encode()
-    return hashlib.sha256(b"".join([*digests, rest])).hexdigest()
-
-
-def _digest(run: Run) -> bytes:
-    values = [getattr(run, name) for name in _IDENTIFYING]
-    # Steps as bytes: as text they would take longer than all other fields.
-    steps = b"".join(array("d", getattr(run, name)).tobytes() for name in _STEPS)
-    return hashlib.sha256(repr(values).encode("utf-8", "backslashreplace") + steps).digest()
 
 
 def load_record(path: Path) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import sys
 from contextlib import redirect_stdout
 
 from core import bounded
 
-from ...commands.reporting import FINGERPRINT, make_report
+from ...commands.reporting import make_report
 from ...files import temporary
-from ...records import record_sets
+from ...records import read_files, record_sets
 from . import contents
 
 
@@ -32,9 +33,9 @@ def make_archive(
         with redirect_stdout(io.StringIO()):
             make_report(folder / "runs", folder)
         runs = record_sets.load(folder / "runs").runs
-        stated = bounded.read_text(folder / "tables" / FINGERPRINT)[:12]
+        digest = hashlib.sha256(bounded.read_bytes(folder / read_files.RUNS)).hexdigest()[:12]
         suite = handed_on.text(source.suite.stem) if handed_on else source.suite.stem
         ending = "-figures" if figures_only else "-redacted" if redacts else ""
-        target = source.results / "archives" / f"{suite}-{stated}{ending}.zip"
+        target = source.results / "archives" / f"{suite}-{digest}{ending}.zip"
         contents.pack(folder, target)
     print(f"archive: {target} ({target.stat().st_size / 1e6:.1f} MB, {len(runs)} runs)")
