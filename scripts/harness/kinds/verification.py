@@ -193,15 +193,6 @@ def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
     return [worst(errors), *([worst(tokens)] if tokens else [])]
 
 
-def compare_initial(adapter: Compared) -> List[Dict[str, Any]]:
-    """Return by how much the initial weights of several ranks differ."""
-    if adapter.case.devices == 1:
-        return []
-    checksum = adapter.weights_checksum()
-    error = abs(adapter.all_reduce(checksum) / adapter.case.devices - checksum) / checksum
-    return [measured("initial values of ranks", error)]
-
-
 def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
     """Return errors of dropout's statistics, in standard errors, and whether replicas or
     micro-steps share masks. Micro-steps show it in the spread of their mean gradients alone, which
@@ -384,17 +375,13 @@ def compare(
     micro-steps is compared with the mean over as many ranks. Training with dropout is compared by
     statistics of the outputs alone; inference of a model with dropout must have none."""
     case = adapter.case
-    differences = []
-    if case.mode == "train":
-        enter("initial values")
-        differences += compare_initial(adapter)
     enter("load weights")
     adapter.load_weights(dict(reference.arrays("weights")))
     if _drops(adapter):
         enter("dropout")
-        return [*differences, *compare_dropout(adapter, reference)]
+        return compare_dropout(adapter, reference)
     parameters = reference.expected["trainable_parameters"]
-    differences.append(counted("trainable parameters", adapter.trainable_parameters(), parameters))
+    differences = [counted("trainable parameters", adapter.trainable_parameters(), parameters)]
     matmuls = adapter.matmuls(forward_only=True)
     if case.layout.replicas == case.devices:  # else no rank computes all of a forward pass
         multiply_adds = reference.expected["multiply_adds"][case.mode]

@@ -111,14 +111,6 @@ UNDER_DRIFT: dict[str, tuple[int, ...]] = {
 }
 
 
-def drift_table() -> str:
-    """Return the table of coverage under drift in docs/methods.md."""
-    names = ["forgotten in a round", "lasting some rounds", "outlasting the session"]
-    rows = [["95 % interval of", *names], ["---"] + ["--:"] * len(DRIFTS)]
-    rows += [[name, *map(str, percent)] for name, percent in UNDER_DRIFT.items()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
 def held_under_drift(draws: int, related: float) -> dict[str, float]:
     """Return the fraction of intervals that hold the truth, by the names in UNDER_DRIFT.
     Two cases, each with its own noise of 1 %; one has 1.05 of the other's throughput."""
@@ -174,14 +166,6 @@ RESEMBLING: dict[float, tuple[int, ...]] = {
     0.5: (90, 87, 82),
     0.7: (78, 74, 68),
 }
-
-
-def resembling_table() -> str:
-    """Return the table of coverage with dependent repeats in docs/methods.md."""
-    rows = [["correlation of consecutive repeats", *(f"{n} repeats" for n in RESEMBLING_COUNTS)]]
-    rows += [["---", *["--:"] * len(RESEMBLING_COUNTS)]]
-    rows += [[str(related), *map(str, percent)] for related, percent in RESEMBLING.items()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 @cache

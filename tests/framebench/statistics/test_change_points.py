@@ -3,7 +3,6 @@ The full size is in benchmarks/promises."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from framebench.statistics import change_points
 from scipy import stats
 
-from ..settings import ROOT
 from .series import (
     CHANGING_NOISE_CALLED,
     DRIFTS_CALLED_JUMPS,
@@ -81,15 +79,6 @@ def test_as_much_is_found_as_the_document_says(related: float, part: float) -> N
     assert abs(actual - part) <= 0.02 + error(part)
 
 
-def test_the_documented_rates_are_those_of_the_simulation() -> None:
-    """Fail if the table of rates in docs/history.md has other numbers than the tests hold."""
-    page = (ROOT / "docs" / "history.md").read_text()
-    rows = re.findall(r"^\|[^|]+\| (?:changed|a jump)[^|]*\|(.+)\|$", page, re.MULTILINE)
-    shown = [[float(cell.strip(" %")) for cell in row.split("|")] for row in rows]
-    held = (STEADY_CALLED, CHANGING_NOISE_CALLED, DRIFTS_CALLED_JUMPS, FOUND)
-    assert shown == [[round(100 * part, 1) for part in rates.values()] for rates in held]
-
-
 def test_both_of_two_jumps_are_found() -> None:
     random = np.random.default_rng(0)
     values = NOISE * random.normal(0, 1, 45)
@@ -131,11 +120,3 @@ def test_too_few_points_and_equal_ones_say_nothing() -> None:
     assert change_points.changes([]) == []
     assert change_points.changes([1.0] * 4 + [9.0] * 5) == []
     assert change_points.changes([3.0] * 30) == []
-
-
-def test_the_same_series_has_the_same_changes() -> None:
-    values = np.exp(drifting(np.random.default_rng(4), 30, 0.3)).tolist()
-    actual = change_points.changes(values)
-    change_points.without_change.cache_clear()
-    assert actual
-    assert change_points.changes(values) == actual

@@ -3,8 +3,6 @@ The full size is in benchmarks/promises."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from framebench.statistics import intervals
@@ -20,15 +18,12 @@ from .distributions import (
     UNLIKE,
     UNLIKE_KEPT_ASIDE,
     Sampler,
-    drift_table,
     held_under_drift,
     median_held,
     ratio_held,
     resembling,
-    resembling_table,
 )
 
-MEASURING = Path(__file__).parents[3] / "docs" / "methods.md"
 DRAWS = 2000
 #: Three standard errors of a coverage of 95 % in DRAWS draws.
 ERROR = 3 * (0.95 * 0.05 / DRAWS) ** 0.5
@@ -75,19 +70,10 @@ def test_dependent_repeats_are_covered_as_often_as_the_documents_say(related: fl
         assert held == pytest.approx(percent / 100, abs=0.01 + ERROR)
 
 
-def test_the_documents_say_how_dependent_repeats_are_covered() -> None:
-    table = resembling_table()
-    assert table in MEASURING.read_text(), f"docs/methods.md lacks\n{table}"
-
-
 @pytest.mark.parametrize("at", range(len(DRIFTS)))
 def test_an_interval_holds_the_truth_as_often_under_drift_as_the_documents_say(at: int) -> None:
     for name, held in held_under_drift(1000, DRIFTS[at]).items():
         assert held == pytest.approx(UNDER_DRIFT[name][at] / 100, abs=0.05), name
-
-
-def test_the_documents_say_how_often_an_interval_holds_under_drift() -> None:
-    assert drift_table() in MEASURING.read_text(), f"docs/methods.md lacks\n{drift_table()}"
 
 
 def test_the_interval_of_a_ratio_is_made_of_those_of_both_medians() -> None:

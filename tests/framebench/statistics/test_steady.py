@@ -24,15 +24,7 @@ from .steps import (
 )
 
 DRAWS = 1000
-MEASURING = Path(__file__).parents[3] / "docs" / "methods.md"
 TRACES = json.loads((Path(__file__).parent / "traces.json").read_text())
-
-
-def power_table() -> str:
-    """Return the power table of docs/methods.md."""
-    rows = [("", *(f"{count} steps" for count in COUNTS)), ("---",) + ("--:",) * len(COUNTS)]
-    rows += [(name, *map(str, percent)) for name, (_, percent) in POWER.items()]
-    return "\n".join(f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows)
 
 
 def found(draw: Steps, count: int, draws: int = DRAWS) -> float:
@@ -68,10 +60,6 @@ def test_as_much_is_seen_as_the_documents_say(name: str) -> None:
         rate = found(draw, count, draws=300)
         error = max(0.01, (rate * (1 - rate) / 300) ** 0.5)
         assert rate == pytest.approx(promised / 100, abs=3 * error), f"{count} steps"
-
-
-def test_the_documents_say_how_much_is_seen() -> None:
-    assert power_table() in MEASURING.read_text(), f"docs/methods.md lacks\n{power_table()}"
 
 
 @pytest.mark.parametrize("count", [16, 30])

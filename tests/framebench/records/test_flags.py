@@ -1,4 +1,4 @@
-"""A training whose loss has vanished is flagged: its steps are not typical."""
+"""Flags of a record: a loss that has vanished, and what a compiler did."""
 
 from __future__ import annotations
 
@@ -71,3 +71,42 @@ def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
     text = in_markdown("summary", summary)
     assert "*vanished*" in text
     assert f"*vanished*: {legend.FLAGS[flags.VANISHED]}" in text
+
+
+COUNTS = {"frames": 2, "frames_compiled": 2, "graph_breaks": 0}
+
+
+def test_a_model_that_compiles_itself_is_flagged() -> None:
+    record = record_of(random.Random(1), CASE, 1)
+    record["ranks"][0]["compiled"] = {"unique_graphs": 2}
+    assert flags.flags_of(record) == (
+        (flags.SELF_COMPILED, "the model compiles itself: 2 graph(s)"),
+    )
+    record["case"]["compiler"] = "inductor"
+    assert flags.flags_of(record) == ()
+
+
+@pytest.mark.parametrize(
+    ("compiled", "found"),
+    [
+        (COUNTS, ()),
+        (
+            {**COUNTS, "recompiled_in_window": {"count": 3, "reasons": ["n == 1", "n == 2"]}},
+            ((flags.RECOMPILED, "recompiled 3 times while timed: n == 1"),),
+        ),
+        (
+            {**COUNTS, "graph_breaks": 2, "breaks": ["a.py:1: print", "a.py:2: item"]},
+            ((flags.BROKEN, "2 of them: a.py:1: print; a.py:2: item"),),
+        ),
+        (
+            {**COUNTS, "frames_compiled": 1},
+            ((flags.BROKEN, "compiled too often and left to eager mode: 1 of 2 functions"),),
+        ),
+    ],
+)
+def test_what_a_compiler_did_is_flagged(
+    compiled: dict[str, Any], found: tuple[tuple[str, str], ...]
+) -> None:
+    record = record_of(random.Random(1), {**CASE, "devices_per_node": 2}, 1)
+    record["ranks"][1]["compiled"] = compiled  # in one rank of two
+    assert flags.flags_of(record) == found
