@@ -34,6 +34,8 @@ TRAINING_AXES = tuple(axis for axis in AXES if axis != "input")
 TOPOLOGY = ("nodes", "devices_per_node")
 
 REQUIRED: Any = object()
+#: Type of a parameter that is one of some words.
+one_of = axes.choice
 
 
 class Parameter(NamedTuple):
@@ -85,17 +87,6 @@ def number(text: str, fits: Callable[[float], bool], allowed: str) -> float:
 def above_zero(text: str) -> float:
     """Convert to a number above zero. Raises ValueError."""
     return number(text, lambda value: 0 < value < math.inf, "a number above 0")
-
-
-def one_of(*names: str) -> Callable[[str], str]:
-    """Return a converter to one of ``names``."""
-
-    def read(text: str) -> str:
-        if text not in names:
-            raise ValueError(f"must be one of: {', '.join(names)}")
-        return text
-
-    return read
 
 
 class Metric(NamedTuple):

@@ -4,27 +4,29 @@ The answer is JSON on standard output, apart from all that imported modules prin
 standard error: {}, or ``{"found": what failed, and why}``.
 """
 
+import glob
 import importlib
 import json
 import os
+import runpy
 import sys
 from typing import List
 
-# As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
+# Python puts this folder on the path, where its modules would hide others.
 _HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path[:] = [os.path.dirname(_HERE)] + [
-    entry for entry in sys.path if os.path.realpath(entry) != _HERE
-]
+sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != _HERE]
+#: Module of a framework's folder with import hooks; it imports nothing of the framework.
+_HOOKS = "importing.py"
 #: Libraries of a GPU's driver, which may be missing on machines that only build environments.
 _OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
 
 
 def failures(names: List[str]) -> List[str]:
     """Return which modules cannot be imported, with the errors."""
-    from harness import hooks
-
     failed = []
-    hooks.install()
+    # Some packages cannot be imported without the hooks of their framework.
+    for path in sorted(glob.glob(os.path.join(os.path.dirname(_HERE), "frameworks", "*", _HOOKS))):
+        runpy.run_path(path)["install"]()
     for name in names:
         try:
             importlib.import_module(name)

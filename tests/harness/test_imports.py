@@ -32,7 +32,6 @@ ORDER = [
     "common_capabilities",
     "layerwise",
     "variables",
-    "hooks",
     "try_imports",
     # machine, and needs of a run's processes
     "machine",

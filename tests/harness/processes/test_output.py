@@ -78,21 +78,16 @@ def test_a_log_that_cannot_be_is_reported_before_measuring(toy: Bench) -> None:
             "--parameter split: found an unknown key; allowed: breakdown_steps",
         ),
         (
-            {"parameters": {"breakdown_steps": -1}},
-            "--parameter breakdown_steps: found '-1'; allowed: must be 0 or more",
-        ),
-        (
             {"kind": "verification"},
             "--parameter mode: found nothing; allowed: which computation",
         ),
         (
             {"kind": "verification", "parameters": {"mode": "play"}},
-            "--parameter mode: found 'play'; allowed: must be one of: train, inference",
+            "--parameter mode: found 'play'; allowed: must be one of train, inference",
         ),
         ({"timed_steps": 0}, "at least 1"),
         ({"time_limit": "nan"}, "must be a number above 0"),
         ({"pin": "torch"}, "must read NAME==VERSION"),
-        ({"framework": "nowhere"}, "framework.json"),
         ({"model": "nowhere.json"}, "nowhere.json"),
         ({"sequence_length": 128}, "toy has no --sequence-length"),
     ],

@@ -1,10 +1,17 @@
-"""Software that the user provides instead of an environment from ``envs/``: interpreter, image or
-environment modules."""
+"""Software that the user provides: interpreter, image or environment modules instead of an
+environment from ``envs/``, and a memory allocator (``scripts/allocators.json``)."""
 
 from __future__ import annotations
 
+import ctypes.util
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import AfterValidator
+
+from ..files import json_files
 from . import values
 from .keys import Keys, Text, Values, matching, read_as
 from .validation import NotAllowed
@@ -55,3 +62,31 @@ ModulesEntry = Annotated[
     read_as(lambda some: some if isinstance(some, dict) else {"load": some}, list[str] | Modules),
 ]
 Pin = Annotated[str, matching(PIN, "NAME==VERSION")]
+
+_ALLOCATORS = Path(__file__).parents[3] / "scripts" / "allocators.json"
+
+
+@cache
+def known_allocators() -> Mapping[str, Mapping[str, str]]:
+    """Return ``library`` and Debian ``package`` of each allocator, by name."""
+    results: dict[str, dict[str, str]] = json_files.read(_ALLOCATORS)
+    return results
+
+
+def _allocator(written: str) -> str:
+    if written in known_allocators() or Path(written).is_absolute():
+        return written
+    raise NotAllowed(f"{', '.join(known_allocators())}, or the absolute path of a library")
+
+
+Allocator = Annotated[str, AfterValidator(_allocator)]
+
+
+def missing_allocator(allocator: str) -> str:
+    """Return what this machine lacks for an allocator; "" if it is installed."""
+    if allocator not in known_allocators():
+        return "" if Path(allocator).is_file() else "a library that is there"
+    library = known_allocators()[allocator]
+    if ctypes.util.find_library(library["library"]):
+        return ""
+    return f"with lib{library['library']}.so, which Debian has in the package {library['package']}"

@@ -11,7 +11,6 @@ from core.batch_search import largest_possible
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from . import kinds
-from .allocators import Allocator
 from .catalog import Catalog
 from .keys import (
     Count,
@@ -30,7 +29,7 @@ from .keys import (
 )
 from .kinds import MODES, NO_FOLDERS, Folders, Measurement
 from .own_model import OwnModel, OwnModelKey
-from .provided import Interpreter
+from .provided import Allocator, Interpreter
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
 from .suite_axes import Axes, AxesKeys, MatrixKeys, MeasurementKeys
 from .tuned import FileName, Tuned, load_tuned

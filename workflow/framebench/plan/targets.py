@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from core import precisions
 
-from ..config import allocators
+from ..config import provided
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.settings import SOURCE, Settings
@@ -107,7 +107,7 @@ def check_allocators(plan: Plan) -> None:
         preload = variant_settings(case, settings.suite).get("preload")
         if not preload or settings.cluster or plan.software[software(case, settings.suite)].image:
             continue
-        if allowed := allocators.missing(preload):
+        if allowed := provided.missing_allocator(preload):
             raise ConfigError(
                 f"{settings.suite.path}: variants.{case.variant}.preload: found {preload}, which "
                 f"is not on this machine; allowed: {allowed}"
