@@ -74,14 +74,13 @@ def test_what_disturbs_is_said(seen: dict[str, Any], why: str) -> None:
     assert ";" not in disturbed({"watch": seen}), "one cause was told twice"
 
 
-@pytest.mark.parametrize("number", [1, 2, 128])
-def test_of_many_disturbed_nodes_some_are_reported_of(number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "more"), [(1, ""), (128, "; 127 further nodes, see the record")]
+)
+def test_of_many_disturbed_nodes_the_first_is_named(number: int, more: str) -> None:
     nodes = [{"node": f"n{n}", "watch": watch(throttle_events=n % 2)} for n in range(2 * number)]
-    actual = disturbed({"nodes": nodes}).split("; ")
     heat = "the processor was throttled for its heat (1 events)"
-    assert actual[0] == f"node n1: {heat}"
-    assert len(actual) == min(number, 3)
-    assert number < 3 or actual[2] == "126 further nodes, see the record"
+    assert disturbed({"nodes": nodes}) == f"node n1: {heat}{more}"
 
 
 def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:

@@ -34,9 +34,6 @@ MEMORY = 0.02
 #: Largest swap traffic in bytes per second; an idle program that wakes up causes less.
 SWAP_RATE = 2**20
 
-#: Most nodes that a message names; the record has all.
-NODES_NAMED = 2
-
 #: Abnormal reasons for which a GPU lowers its clocks. The software power cap (sw_power_cap) is
 #: normal at full load, and fixed clocks (applications_clocks_setting) are a setting. Both are
 #: recorded and are no disturbance.
@@ -59,9 +56,8 @@ def disturbed(record: Mapping[str, Any]) -> str:
         why = "; ".join((*_load(watch, _quiet(record)), *_host(watch), *_gpus(watch)))
         if why:
             reasons.append(f"node {node}: {why}" if node else why)
-    more = len(reasons) - NODES_NAMED
-    further = [f"{more} further nodes, see the record"] if more > 0 else []
-    return "; ".join([*reasons[:NODES_NAMED], *further])
+    more = f"; {len(reasons) - 1} further nodes, see the record" if len(reasons) > 1 else ""
+    return "".join(reasons[:1]) + more
 
 
 def _quiet(record: Mapping[str, Any]) -> tuple[str, ...]:
