@@ -17,10 +17,13 @@ from ..config.validation import ConfigError
 from ..config.values import bytes_of
 from ..machine.local import Machine
 from . import matrix
-from .memory import why_too_large
 
 #: Value of the key ``emulated``: emulated precisions are measured.
 MEASURE = "measure"
+
+
+#: Arrays of the size of the weights that an optimizer keeps.
+_MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
 
 
 class LeftOut(NamedTuple):
@@ -181,7 +184,7 @@ def fit(
     for case in cases:
         reason = (
             _misfit(case, capacity)
-            or why_too_large(
+            or _too_large(
                 case, capacity.memory, "a node, a run may hold", catalog, case.devices_per_node
             )
             or _misfit_on_processor(case, capacity, catalog)
@@ -192,6 +195,37 @@ def fit(
         else:
             kept.append(case)
     return kept, left
+
+
+def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: int = 1) -> str:
+    """Return why the weights of a case and what trains them do not fit, with the arithmetic; "" if
+    they may fit.
+
+    Activations and the framework come on top; a run would end as ``oom`` minutes later. Gradients
+    count where they are clipped, which needs the norm of all at once.
+    ``there``: bytes for so many ``devices``, 0 if unknown; ``holder``: says whose they are.
+    """
+    model_config = catalog.models.get(case.model, {})
+    parameters = model_config.get("trainable_parameters")
+    precision = precisions.known().get(case.precision)
+    if not there or not case.is_step or not parameters or precision is None:
+        return ""
+    hyper, what, arrays = model_config.get("hyperparameters", {}), "weights", 1
+    if case.mode == "train":
+        clips = "clip_global_norm" in hyper
+        what = "weights, moments, gradients" if clips else "weights, moments"
+        arrays += _MOMENTS.get(hyper.get("optimizer"), 0) + clips
+    each = precisions.BYTES.get(precision.storage, 0)
+    shards = case.devices // parallelism.layout_of(case.parallelism, case.devices).data
+    needed = parameters * each * arrays / shards * devices
+    if there >= needed:
+        return ""
+    ways = f" / {shards} devices" if shards > 1 else ""
+    several = f" x {devices} devices" if devices > 1 else ""
+    return (
+        f"{parameters:,} parameters x {each} bytes x {arrays} ({what}){ways}{several} take "
+        f"{needed / 2**30:.1f} GiB of {holder} {there / 2**30:.1f} GiB"
+    )
 
 
 def _misfit_on_processor(case: Case, capacity: Capacity, catalog: Catalog) -> str:
@@ -221,7 +255,7 @@ def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
     there, name = min(
         ((gpu.memory_bytes, gpu.name) for gpu in gpus if gpu.memory_bytes), default=(0, "")
     )
-    return why_too_large(case, there, f"a GPU, {name} has", catalog)
+    return _too_large(case, there, f"a GPU, {name} has", catalog)
 
 
 def _misfit(case: Case, capacity: Capacity) -> str:
