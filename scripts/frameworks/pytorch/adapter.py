@@ -130,15 +130,13 @@ class PyTorchAdapter(
             self._sharding.prepare(self._micro_batches, self._loss_of, self._autocast)
 
     def put(self, batch: Dict[str, Any]) -> None:
-        parts = micro_batches(batch, self.case.accumulation)
-        self._micro_batches = [self._moved(part) for part in parts]
-
-    def _moved(self, batch: Dict[str, Any]) -> MicroBatch:
-        tensors = self._copies(batch)
-        inputs = self._definition.inputs(tensors)
-        if not self._amp and self._dtype != torch.float32:
-            inputs = devices.narrow_inputs(inputs, self._dtype)
-        return MicroBatch(tensors, inputs)
+        self._micro_batches = []
+        for part in micro_batches(batch, self.case.accumulation):
+            tensors = self._copies(part)
+            inputs = self._definition.inputs(tensors)
+            if not self._amp and self._dtype != torch.float32:
+                inputs = devices.narrow_inputs(inputs, self._dtype)
+            self._micro_batches.append(MicroBatch(tensors, inputs))
 
     def _loss_of(self, outputs: Outputs, batch: MicroBatch) -> Any:
         return self._definition.loss(self._checked(outputs), batch.tensors, self.model_config)
@@ -197,11 +195,6 @@ class PyTorchAdapter(
             if logits.dtype != self._dtype:
                 raise Mismatch(f"the model's outputs are {logits.dtype}, not {self._dtype}")
         return outputs
-
-    @property
-    def _eager(self) -> Any:
-        """The model without a compiler, which only ``Module.forward`` is."""
-        return (self._sharding or self._model).forward
 
     def _autocast(self) -> Any:
         """Return the context of a forward pass, which decides in what precision it computes."""
@@ -292,8 +285,9 @@ class PyTorchAdapter(
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
     def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        # the dispatcher sees single matmuls
-        return matmuls.watch(self._model, lambda: self._forward(self._eager), self._device)
+        # of the model without a compiler, which only `forward` is: single matmuls
+        eager = (self._sharding or self._model).forward
+        return matmuls.watch(self._model, lambda: self._forward(eager), self._device)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[PyTorchAdapter]:

@@ -230,14 +230,12 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     def raw_gradients(self) -> Dict[str, Any]:
         names = map(self._name, self._model.trainable_variables)
         gradients = self._training.gradients(self._step_batch)
-        while self.loss_scale() > 1 and not all(map(self._is_finite, gradients)):
+        finite = tf.math.is_finite
+        while self.loss_scale() > 1 and not all(finite(g).numpy().all() for g in gradients):
             # as the optimizer does after a step of which it has made nothing
             self._optimizer.dynamic_scale.assign(self.loss_scale() / 2)
             gradients = self._training.gradients(self._step_batch)
         return dict(zip(names, gradients))
-
-    def _is_finite(self, tensor: Any) -> bool:
-        return bool(tf.reduce_all(tf.math.is_finite(tensor)).numpy())
 
     def loss_scale(self) -> float:
         scaled = self._policy == "mixed_float16"

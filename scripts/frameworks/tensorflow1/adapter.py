@@ -157,14 +157,11 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def to_numpy(self, tensor: Any) -> Any:
         return tensor  # a session returns numpy arrays
 
-    def weights(self) -> Dict[str, Any]:
+    def _copied(self, trainable: bool) -> Dict[str, Any]:
         # all in one run: for each set of them, the session optimizes the graph anew
-        arrays, state = self._run.run(variables.trainable(self._model)), self.state()
-        return {name: in_shared_layout(array, state[name]) for name, array in arrays.items()}
-
-    def statistics(self) -> Dict[str, Any]:
-        model = self._model
-        return self._run.run({name: v for name, v in model.items() if not v.trainable})
+        chosen = {n: entry for n, entry in self.state().items() if entry.trainable == trainable}
+        arrays = self._run.run({name: entry.tensor for name, entry in chosen.items()})
+        return {name: in_shared_layout(arrays[name], entry) for name, entry in chosen.items()}
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         variables.load(self._model, arrays, self._run)

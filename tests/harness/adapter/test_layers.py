@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch
 from harness.measuring.micro import attentions, convolutions, samples
-from harness.operations import AttentionShape, ConvolutionShape
+from harness.operations import AttentionShape
 from harness.request.declaration import read_model
 
 from ...bench import ROOT, Bench, Finished
-from ...frameworks.toy import layers
 from ..bare import QUICK, TICKS
 from ..validity import assert_valid
 
@@ -104,35 +103,6 @@ def test_a_wrong_result_or_gradient_of_a_convolution_is_found(toy: Bench, number
 def test_a_model_without_either_is_unsupported(toy: Bench, kind: str, reason: str) -> None:
     record = convolved(toy, kind=kind, model=ROOT / "tests/models/toy.json").record
     assert (record["status"], record["reason"]) == ("unsupported", reason)
-
-
-SHAPES = [
-    ConvolutionShape(2, 7, 6, 3, 4, (3, 3), 1, (1, 1), 1),
-    ConvolutionShape(2, 9, 8, 4, 6, (5, 3), 2, (2, 1), 2),
-    ConvolutionShape(1, 8, 8, 4, 8, (1, 1), 2, (0, 0), 1),
-    ConvolutionShape(2, 6, 5, 6, 6, (3, 3), 1, (1, 1), 6),
-]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_elements_in_float64_are_those_of_whole_arrays(shape: ConvolutionShape) -> None:
-    random = np.random.RandomState(1)
-    arrays = convolutions.operands(shape, random)
-    actual = layers.convolution(shape, *arrays)
-    assert convolutions.check(shape, arrays, actual, "float32", random) < 1e-6
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("key_value_heads", [2, 6])
-def test_a_head_in_float64_is_that_of_whole_arrays(causal: bool, key_value_heads: int) -> None:
-    random = np.random.RandomState(2)
-    shape = AttentionShape(2, 6, key_value_heads, 20, 8, causal)
-    arrays = attentions.operands(shape, random)
-    actual = layers.attention(shape, *arrays)
-    assert attentions.check(shape, arrays, actual, "float32", random) < 1e-5
-    other = layers.attention(shape._replace(causal=not causal), *arrays)
-    with pytest.raises(Mismatch, match="off those in float64"):
-        attentions.check(shape, arrays, other, "float32", random)
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(4), np.full(4, np.nan), np.array([1.0, 1, 1, 1.1])])
