@@ -45,7 +45,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             devices.allow_tf32(self._gpu)
         self._dtype = devices.matmul_dtype(self.case.precision, self._gpu)
         self._compiled = self.case.compiler != "none"
-        compiler.require(self.case.compiler)
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
         self._definition: Any = self.definition()
@@ -63,7 +62,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         self._network.train() if self.trains else self._network.eval()
         paddle.seed(self.rank_context.dropout_seed)
         if self._compiled:
-            compiler.compile_model(self._network, self.case.compiler, self._inputs, self._amp)
+            compiler.compile_model(self._network, self._inputs, self._amp)
         if not self.trains:
             return
         self._wrapped = self._network
@@ -193,7 +192,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return self._compiled  # else those of a trace, which is not what runs
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof(self._network, self.case.compiler)
+        return compiler.proof(self._network)
 
     def gradient_messages(self) -> List[int]:
         return data_parallel.group_bytes(self._wrapped)

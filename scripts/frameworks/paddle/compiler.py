@@ -1,4 +1,4 @@
-"""``to_static``: a whole model as one program, run by Paddle's executor or compiled by CINN.
+"""``to_static``: a whole model as one program, run by Paddle's executor.
 
 ``FLAGS_use_onednn``, which Paddle's guide to flags offers for Intel CPUs, stays off: with it 3.3.1
 ends in a segmentation fault in these models' programs, and the dynamic graph ignores it.
@@ -14,21 +14,11 @@ from harness.adapter import Mismatch, Unsupported
 from paddle import Tensor, nn
 
 
-def require(compiler: str) -> None:
-    """Raise :class:`Unsupported` where ``compiler`` is not in this build of Paddle, which would
-    leave CINN's work to the executor and say nothing."""
-    if compiler == "cinn" and not paddle.is_compiled_with_cinn():
-        raise Unsupported(
-            f"PaddlePaddle {paddle.__version__} is a build without CINN: "
-            "paddle.is_compiled_with_cinn() is False"
-        )
-
-
-def compile_model(model: nn.Layer, compiler: str, inputs: Tuple[Tensor, ...], amp: bool) -> None:
+def compile_model(model: nn.Layer, inputs: Tuple[Tensor, ...], amp: bool) -> None:
     """Turn ``model.forward`` into a program, in place and now. Raises :class:`Unsupported` where
     an operator does not take what auto_cast gives it."""
     # full_graph: a graph break would leave a part of the model to the dynamic graph
-    paddle.jit.to_static(model, full_graph=True, backend="CINN" if compiler == "cinn" else None)
+    paddle.jit.to_static(model, full_graph=True, backend=None)
     try:
         trace(model, inputs)
     except TypeError as error:
@@ -49,9 +39,9 @@ def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:
     return concrete.main_program
 
 
-def proof(model: nn.Layer, compiler: str) -> Dict[str, Any]:
+def proof(model: nn.Layer) -> Dict[str, Any]:
     """Return counts of what was compiled and run. Raises :class:`Mismatch` where no program ran,
-    e.g. after ``paddle.jit.enable_to_static(False)``, or CINN made no kernel."""
+    e.g. after ``paddle.jit.enable_to_static(False)``."""
     function = model.forward
     _, (_, layer) = function.program_cache.last()
     if not layer._scope_cache:  # each run of the program has its variables in a scope
@@ -59,16 +49,7 @@ def proof(model: nn.Layer, compiler: str) -> Dict[str, Any]:
     programs = {"forward": layer.program.forward_program}
     if model.training:
         programs["backward"] = layer.program.backward_program
-    names = {
-        part: [operation.name() for operation in program.global_block().ops]
-        for part, program in programs.items()
+    counts = {
+        f"{part}_operations": len(program.global_block().ops) for part, program in programs.items()
     }
-    counts: Dict[str, Any] = {f"{part}_operations": len(ops) for part, ops in names.items()}
-    counts["programs"] = function.get_traced_count()
-    if compiler == "cinn":
-        counts["kernels"] = sum(
-            name.startswith("cinn_runtime.") for ops in names.values() for name in ops
-        )
-        if not counts["kernels"]:
-            raise Mismatch(f"CINN compiled nothing: {counts}")
-    return counts
+    return {**counts, "programs": function.get_traced_count()}
