@@ -45,17 +45,14 @@ MISTAKES = {
     ADDED_UP: {
         "jax": ("array / count", "array"),
         "tensorflow": ("gradient / count for", "gradient for"),
-        "mindspore": ("1.0 / len(batches)", "1.0"),
     },
     ONE_ALONE: {
         "jax": (SCAN, "scan(add, carried, {n: a[:1] for n, a in batch.items()})"),
         "tensorflow": ("maximum_iterations=count", "maximum_iterations=1"),
-        "mindspore": ("batches[1:]", "batches[:0]"),
     },
     FIRST_AGAIN: {
         "jax": (SCAN, "scan(add, carried, {n: a[:1].repeat(2, 0) for n, a in batch.items()})"),
         "tensorflow": ("array[number]", "array[0]"),
-        "mindspore": ("batches[1:]", "batches[:1] * (len(batches) - 1)"),
     },
 }
 

@@ -7,7 +7,7 @@ from harness.adapter import EagerTraining
 from harness.kinds.verification import ReferenceFolder, compare
 from harness.measuring.verification.errors import compare_arrays
 
-from .prelude import RANK, batch_of, load_model_config, module_of, started
+from .prelude import FRAMEWORK, RANK, batch_of, load_model_config, module_of, started
 from .small import small_bert
 
 
@@ -39,6 +39,19 @@ def spoil(adapter, about):
         adapter.backward = every_other
 
 
+def spoil_gradients(programs, about):
+    """Plant a mistake in the micro-steps of MindSpore's ``programs``."""
+    right = programs.differentiate
+
+    def wrong(batches):
+        if about == "gradients added up":
+            loss, gradients = right(batches)
+            return loss, [gradient * len(batches) for gradient in gradients]
+        return right(batches[:1] * (2 if about == "one batch twice" else 1))
+
+    programs.differentiate = wrong
+
+
 def compare_mean(folder, compilers):
     """Compare the mean over two micro-steps with the reference's, by compiler."""
     reference, errors = ReferenceFolder(folder), {}
@@ -57,6 +70,9 @@ def find_mistakes(folder, compiler, mistakes):
         if isinstance(adapter, EagerTraining):
             spoil(adapter, about)
             adapter.build(reference.prepare(adapter))
+        elif FRAMEWORK == "mindspore":
+            adapter.build(reference.prepare(adapter))
+            spoil_gradients(adapter._programs, about)
         else:
             steps = module_of("steps")
             name = "_accumulated" if hasattr(steps, "_accumulated") else "accumulated"

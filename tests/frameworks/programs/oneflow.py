@@ -85,7 +85,7 @@ def normalise():
     images = flow.randn(4, 3, 8, 8) + RANK
     (alone,) = Model().train()(images)
     model = ranks.replicate(Model().train(), adapter._device)
-    graph = graphs.Forward(Definition, model, {}, None)
+    graph = graphs.Forward(graphs.Source(Definition, model, {}, None))
     (together,) = graph(ranks.join({"images": images}, adapter._device))
     answers = {
         "alone": alone.numpy().ravel().tolist(),
