@@ -73,7 +73,6 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     axes = {**ONE_RUN["axes"], "batch_per_device": [1, "max"]}
     bounds = {"multiple_of": 2, "at_most": 4}
     project.write_suite({**ONE_RUN, "axes": axes, "largest_batch": bounds})
-    project.configure(rerun_disturbed=1)
     leak = host / "leak" / "leaked-1.dist-info"
     leak.mkdir(parents=True)
     (leak / "METADATA").write_text("Name: leaked\nVersion: 1\n")

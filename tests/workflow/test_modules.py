@@ -57,7 +57,6 @@ def write(path: Path, *lines: str) -> None:
 
 
 def test_the_modules_measure(project: Project, modules: Path, environment_modules: None) -> None:
-    project.configure(rerun_disturbed=1)
     ran = project.run(*RUNS_ALONE, MODULEPATH=str(modules))
     assert ran.returncode == 0, ran.stdout
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
@@ -74,7 +73,7 @@ def test_the_modules_measure(project: Project, modules: Path, environment_module
     assert project.run(*RUNS_ALONE, MODULEPATH=str(modules)).returncode == 0
     assert project.records() == before, "what is measured is measured again"
 
-    project.configure(modules={"toy": ["base", "toy/2.0"]}, rerun_disturbed=0)
+    project.configure(modules={"toy": ["base", "toy/2.0"]})
     assert project.run(*RUNS_ALONE, MODULEPATH=str(modules)).returncode == 0
     versions = [record["environment"]["packages"]["brought"] for record in project.parsed()]
     assert versions.count("2.0") == 1, "those with the other version were taken for them"

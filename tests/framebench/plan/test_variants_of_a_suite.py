@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes.util
 from pathlib import Path
 from typing import Any
 
 import pytest
 from framebench.cases import conditions
 from framebench.config.validation import ConfigError
-from framebench.plan import targets
 from framebench.plan.planning import Plan
 from framebench.records import record_sets
 from framebench.runs import commands, verify
@@ -62,22 +60,6 @@ def test_what_there_is_not_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         with_variant(tmp_path, **variant)
-
-
-def test_one_that_is_not_installed_starts_nothing_and_names_its_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
-    with pytest.raises(ConfigError) as error:
-        targets.check_allocators(with_variant(tmp_path, preload="tcmalloc"))
-    assert "variants.other.preload: found tcmalloc" in str(error.value)
-    assert "which Debian has in the package libtcmalloc-minimal4" in str(error.value)
-    monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.4")
-    targets.check_allocators(with_variant(tmp_path, preload="tcmalloc"))
-    with pytest.raises(ConfigError, match=r"allowed: a library that is there"):
-        targets.check_allocators(with_variant(tmp_path, preload=str(tmp_path / "gone.so")))
-    targets.check_allocators(with_variant(tmp_path, preload=__file__))
-    targets.check_allocators(with_variant(tmp_path))
 
 
 def test_they_are_conditions_that_tables_show() -> None:

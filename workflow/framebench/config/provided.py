@@ -3,7 +3,6 @@ environment from ``envs/``, and a memory allocator (``scripts/allocators.json``)
 
 from __future__ import annotations
 
-import ctypes.util
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -80,13 +79,3 @@ def _allocator(written: str) -> str:
 
 
 Allocator = Annotated[str, AfterValidator(_allocator)]
-
-
-def missing_allocator(allocator: str) -> str:
-    """Return what this machine lacks for an allocator; "" if it is installed."""
-    if allocator not in known_allocators():
-        return "" if Path(allocator).is_file() else "a library that is there"
-    library = known_allocators()[allocator]
-    if ctypes.util.find_library(library["library"]):
-        return ""
-    return f"with lib{library['library']}.so, which Debian has in the package {library['package']}"

@@ -22,7 +22,7 @@ from ..environments.software import Software
 from ..environments.venvs import EnvironmentFile
 from ..plan import case_settings
 from ..plan.job import Job
-from ..runs import commands, jobs, private_variables, verify
+from ..runs import commands, private_variables, verify
 from .call import SnakemakeCall, Wildcards, refuse
 from .work import Work
 
@@ -102,12 +102,8 @@ class Lookups:
         work, job = self.work, self.job(wildcards)
         if work.is_measured(job):
             return []
-        named = [each for each in job.parts or [job] if each.kind == "verification"]
-        folders = {
-            jobs.reference_folder(work.plan, work.catalog, work.verification(each))
-            for each in named
-        }
-        return work.inputs(sorted(filter(None, folders)))
+        folders = {part.reference for part in job.parts or [job]} - {""}
+        return work.inputs(sorted(folders))
 
     def texts(self, wildcards: Wildcards) -> JobTexts:
         """Return command and label, by one function: Snakemake's call of each takes a while."""

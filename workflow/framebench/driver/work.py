@@ -29,7 +29,6 @@ from ..records import record_sets
 from ..records.record_sets import RecordsError, RecordSet
 from ..records.spending import Spending
 from ..runs import commands, forecast, jobs, peak_flops, slurm, verify
-from ..runs.verify import Verification
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 
 
@@ -89,7 +88,6 @@ class Work:
         plan = self.plan
         checked(targets.check_measurement, plan, target)
         checked(targets.check_arithmetic, plan, os.environ)
-        checked(targets.check_allocators, plan)
         checked(targets.check_data, plan, self.catalog)
         checked(targets.check_own_model, plan)
         self.check_interpreters(plan.needed)
@@ -135,9 +133,6 @@ class Work:
             self._marked.update(dict.fromkeys(checks, marker))
             if self.is_locked:  # its marker is of an earlier call
                 Path(marker).unlink(missing_ok=True)
-
-    def verification(self, job: Job) -> Verification:
-        return self._verifications[job.path]
 
     def inputs(self, paths: list[str]) -> list[str]:
         """Return files for a rule. Snakemake would add a module's prefix, which they have."""

@@ -12,12 +12,10 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-from core import programs
 
 from ..config.validation import ConfigError, did_you_mean, show
 from ..config.yaml_files import read_mapping
@@ -232,34 +230,23 @@ def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) 
 
 
 def find_python(version: str, keep: Sequence[int] = ()) -> str:
-    """Return an interpreter of this major.minor version.
-    Candidates: this one, those on the PATH, pyenv's, and one that uv downloads."""
-    for candidate in _candidates(version):
-        if _reports(candidate) == version:
-            return str(candidate)
-    tool = uv.executable()
-    variables = uv.variables()
-    fetched = children.run([tool, "python", "install", version], variables, keep, capture=True)
-    process = children.run([tool, "python", "find", version], variables, keep, capture=True)
-    if process.returncode == 0:
-        return process.stdout.strip()
+    """Return an interpreter of this major.minor version: this one, one on the PATH or of pyenv, or
+    one that uv downloads."""
+    if f"{sys.version_info.major}.{sys.version_info.minor}" == version:
+        return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    others = sorted(map(str, pyenv.glob(f"{version}.*/bin")), reverse=True)
+    variables = {**uv.variables(), "PATH": os.pathsep.join([*os.get_exec_path(), *others])}
+    find = [uv.executable(), "python", "find", "--no-project", "--system", version]
+    found, why = children.run(find, variables, keep, capture=True), ""
+    if found.returncode:
+        install = [uv.executable(), "python", "install", version]
+        why = children.run(install, variables, keep, capture=True).stderr
+        found = children.run(find, variables, keep, capture=True)
+    if found.returncode == 0:
+        return found.stdout.strip()
     raise ConfigError(
         f"Python {version} is wanted and was found neither on the PATH nor in pyenv's versions, "
-        f"and uv could not fetch it: {' '.join(fetched.stderr.split())}\n"
+        f"and uv could not fetch it: {' '.join(why.split())}\n"
         f"Install Python {version}, or set interpreters in config/config.yaml."
     )
-
-
-def _candidates(version: str) -> Iterator[Path]:
-    yield Path(sys.executable)
-    for name in (f"python{version}", "python3"):
-        if path := shutil.which(name):
-            yield Path(path)
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    yield from sorted(pyenv.glob(f"{version}.*/bin/python"), reverse=True)
-
-
-def _reports(python: Path) -> str:
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    answer = programs.run([str(python), "-c", code])
-    return answer.stdout.strip() if answer.returncode == 0 else ""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -84,10 +84,9 @@ class Costs(NamedTuple):
     """Expected seconds of all cases, and those left of the time budget.
 
     ``stages``: stage of each case; ``seconds``: expected of a repeat of each case, before any was
-    measured; ``checks``: of the verification that a first repeat brings along; ``left``: of the
-    budget, without what closing takes; ``around``: around a run; ``starts``: what the first run of
-    a framework brings along, and its first in a precision, by :func:`starts_of`; ``larger``: cases
-    that check another batch, with the case that they check.
+    measured; ``checks``: of what a first repeat brings along; ``left``: of the budget, without what
+    closing takes; ``around``: around a run; ``larger``: cases that check another batch, with the
+    case that they check.
     """
 
     stages: Mapping[Case, int]
@@ -95,17 +94,7 @@ class Costs(NamedTuple):
     checks: Mapping[Case, float]
     left: float
     around: float = 0.0
-    starts: Mapping[tuple[str, str], float] = MappingProxyType({})
     larger: Mapping[Case, Case] = MappingProxyType({})
-
-    def brought(self, case: Case, begun: Collection[tuple[str, str]]) -> float:
-        """Return the seconds of what starts with a case."""
-        return sum(self.starts.get(key, 0.0) for key in starts_of(case) if key not in begun)
-
-
-def starts_of(case: Case) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return the keys of what may start with a case: its framework, and this in its precision."""
-    return (case.framework, ""), (case.framework, case.precision)
 
 
 class Spent(NamedTuple):
@@ -128,12 +117,10 @@ def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> di
     ``runs``: repeats of each case so far. ``at_most``: most repeats of a case.
     """
     expected, correction = _corrected(runs, costs.seconds)
-    begun = {key for case, some in runs.items() if some for key in starts_of(case)}
     known = [
         MeasuredCase(
-            case, stage, expected[case] + costs.around,
-            (costs.checks[case] + costs.brought(case, begun)) * correction, runs.get(case, ()),
-            case in costs.larger,
+            case, stage, expected[case] + costs.around, costs.checks[case] * correction,
+            runs.get(case, ()), case in costs.larger,
         )
         for case, stage in costs.stages.items()
     ]  # fmt: skip
@@ -183,9 +170,9 @@ def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) ->
 def least(costs: Costs) -> float:
     """Return the seconds that must be left for a first repeat of the shortest case."""
     return min(
-        next(_at_most([MeasuredCase(case, stage, costs.seconds[case] + costs.around, checks)], 0))
+        next(_at_most([MeasuredCase(case, stage, seconds, costs.checks[case])], 0))
         for case, stage in costs.stages.items()
-        for checks in [costs.checks[case] + costs.brought(case, ())]
+        for seconds in [costs.seconds[case] + costs.around]
     )
 
 
@@ -252,7 +239,7 @@ def answers(costs: Costs, repeats: Mapping[Case, int]) -> list[Answer]:
     from ..statistics.repeated_intervals import FIRST_LOOK  # imports numpy
 
     result: list[Answer] = []
-    spent, begun = 0.0, {key for case, count in repeats.items() if count for key in starts_of(case)}
+    spent = 0.0
     for stage in sorted({*costs.stages.values()}):
         settings: dict[Case, list[Case]] = defaultdict(list)
         for case, number in costs.stages.items():
@@ -265,8 +252,6 @@ def answers(costs: Costs, repeats: Mapping[Case, int]) -> list[Answer]:
             new = [case for case in cases if not repeats.get(case)]
             for case in new:
                 spent += costs.seconds[case] + costs.around + costs.checks[case]
-                spent += costs.brought(case, begun)
-                begun.update(starts_of(case))
             most = sorted((max(1, repeats.get(case, 0)) for case in cases), reverse=True)[:2]
             missing = sum(max(0, FIRST_LOOK - count) for count in most)
             mean = statistics.mean(costs.seconds[case] + costs.around for case in cases)

@@ -118,16 +118,14 @@ def start_of(
     return (begun + traced + part * seconds["compile"] * is_compiled) * slowness(capacity)
 
 
-def of_checks(case: Case, capacity: Capacity, in_baseline: bool) -> float:
-    """Return the seconds of the verification of a case. On one device a process that has imported
-    the framework makes all of them.
-
-    ``in_baseline``: it is also verified in the baseline of its precision."""
+def of_checks(case: Case, capacity: Capacity) -> float:
+    """Return the seconds of the verifications of a case: in its precision, and in the baseline of
+    that. On one device a process that has imported the framework makes all of them."""
     is_text = case.sequence_length is not None
     start = start_of(case.framework, case.mode, case.compiler, capacity, True, is_text)
     if case.devices == 1:
         start -= _imported(case.framework, capacity)
-    return (VERIFYING_SECONDS + start) * (1 + in_baseline)
+    return (VERIFYING_SECONDS + start) * (1 + (precisions.baseline(case.precision) is not None))
 
 
 def of_peak(framework: str, capacity: Capacity) -> float:

@@ -52,7 +52,8 @@ class Job(NamedTuple):
     repeats of a case; ``seconds``: expected. ``record``: file whose status is the job's, ""
     without one; ``log``: its log, "" without one.
     ``software``: name of what it runs in. ``request``: asked of a cluster, None for a job that is
-    never submitted. ``arguments``: returns those of the harness. ``parts``: checks that the job
+    never submitted. ``arguments``: returns those of the harness.
+    ``reference``: folder that a verification compares with. ``parts``: checks that the job
     makes, each with its own record; its own ``record`` is then a marker.
     """
 
@@ -66,6 +67,7 @@ class Job(NamedTuple):
     software: str = ""
     request: JobRequest | None = None
     arguments: Callable[[], list[str]] = list
+    reference: str = ""
     parts: tuple[Job, ...] = ()
 
     @property

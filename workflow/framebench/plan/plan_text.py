@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
 
 from core.case import Case
 from core.text import counted, duration, minutes
@@ -53,7 +52,6 @@ def describe(plan: Plan, description: str = "") -> str:
     lines += [
         "",
         f"To do: {counted(len(plan.pending), 'run')}, about {duration(remaining(plan))} ({known})",
-        *_over_limit(plan),
         *(_answered(plan) if plan.settings.budget else _at_most(plan)),
     ]
     missing = unbuilt(plan.needed.values())
@@ -115,7 +113,7 @@ def left_as_they_are(plan: Plan) -> list[str]:
     """Return lines on runs that are done but may succeed with a higher limit or another attempt."""
     ended = Counter(run.status for run in plan.runs)
     next_words = {
-        "timeout": ("timed out", _time_limits(plan)),
+        "timeout": ("timed out", f" (time_limit is {estimates.run_limit(plan.settings):g} s now)"),
         "oom": (
             "ran out of memory",
             f" (memory_limit is {plan.settings.memory_limit or 'auto'} now)",
@@ -129,34 +127,6 @@ def left_as_they_are(plan: Plan) -> list[str]:
         for status, (what, limit) in next_words.items()
         if ended[status]
     ]
-
-
-def _time_limits(plan: Plan) -> str:
-    """Return the past and present time limits of runs that timed out."""
-    stopped = [run for run in plan.runs if run.status == "timeout"]
-    then = _range({run.limit for run in stopped if run.limit})
-    now = f"{estimates.run_limit(plan.settings):g} s"
-    return f" (time_limit was {then} and is {now} now)" if then else f" (time_limit is {now} now)"
-
-
-def _over_limit(plan: Plan) -> list[str]:
-    """Return a line on pending runs that are expected to be ended by their time limit."""
-    limit = estimates.run_limit(plan.settings)
-    long = [run.seconds for run in plan.pending if run.seconds > limit]
-    if not long:
-        return []
-    return [
-        f"{len(long)} of them may take longer than time_limit, up to {max(long):.0f} s by these "
-        "estimates: --config time_limit=.. allows it"
-    ]
-
-
-def _range(seconds: Collection[float]) -> str:
-    """Format a range of seconds, like ``30 to 1800 s``; "" without values."""
-    if not seconds:
-        return ""
-    low, high = f"{min(seconds):g}", f"{max(seconds):g}"
-    return f"{low} s" if low == high else f"{low} to {high} s"
 
 
 def of_other_machines(plan: Plan) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +41,7 @@ class PlannedRun(NamedTuple):
 
     ``name``: path of the record below ``results/runs``, without ``.json``; ``status``: of that
     record, "" while the run is pending; ``seconds``: expected wall time; ``position``: in the
-    order of all runs; ``limit``: time limit in the record.
+    order of all runs.
     """
 
     case: Case
@@ -50,7 +50,6 @@ class PlannedRun(NamedTuple):
     status: str
     seconds: float
     position: int
-    limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,6 @@ class Plan:
     """Software of the cases by name, see :func:`case_settings.software`."""
     cached: int
     """Number of cached records behind the estimates."""
-    places: int
-    """Number of positions in the order of all runs, including cases with a pending batch search."""
     searches: list[tuple[BatchSearch, float]]
     """Searches for the largest batch, each with its expected seconds."""
     here: Identity
@@ -198,16 +195,14 @@ def make_plan(
         folder = folders[case]
         since = built.get(software(case, settings.suite))
         name, status = _record_of(folder, repeat, present[folder], latest, settings, since)
-        record = latest.get(f"{name}.json")
-        limit = record.time_limit if record else None
-        run = PlannedRun(case, repeat, name, status, expected[case], number, limit)
+        run = PlannedRun(case, repeat, name, status, expected[case], number)
         if repeat <= needed[case]:
             planned[case, repeat] = run
         elif case not in once or repeat == 1:
             reserve[case, repeat] = run
     return Plan(
         settings, capacity, folders, list(planned.values()), list(reserve.values()), left_out,
-        runs_in, len(latest), most * len(cases),
+        runs_in, len(latest),
         [(search, estimates.of_search(search.case, settings, capacity, catalog))
          for search in needs.values()],
         machine.identity, elsewhere,
@@ -367,35 +362,24 @@ def _costs(
 ) -> Costs:
     if settings.budget is None:  # nothing is divided
         return Costs(stages, seconds, {}, 0.0)
-    checks = {
-        case: 0.0  # verified with the other batch
-        if case in larger
-        else estimates.of_checks(case, capacity, _lacks_baseline(case, stages))
-        for case in stages
-    }
-    starts: dict[tuple[str, str], float] = {}
-    for case in stages:
-        first, first_in_precision = budget.starts_of(case)
-        starts[first] = estimates.of_first_start(case.framework, capacity)
+    # Cases share the first start of their framework, and on GPUs its peak in their precision.
+    own = [case for case in stages if case not in larger]  # others have the checks of these
+    cases = Counter(case.framework for case in own)
+    in_precision = Counter((case.framework, case.precision) for case in own)
+    checks = dict.fromkeys(stages, 0.0)
+    for case in own:
+        checks[case] = estimates.of_checks(case, capacity)
+        checks[case] += estimates.of_first_start(case.framework, capacity) / cases[case.framework]
         if capacity.accelerator != "cpu":
-            starts[first_in_precision] = estimates.of_peak(case.framework, capacity)
+            peak = estimates.of_peak(case.framework, capacity)
+            checks[case] += peak / in_precision[case.framework, case.precision]
     left = settings.budget - spent.seconds
     if settings.cluster:  # node time, without what happens between the jobs
-        return Costs(stages, seconds, checks, left, 0.0, starts, larger)
+        return Costs(stages, seconds, checks, left, 0.0, larger)
     slowness = estimates.slowness(capacity)
     around = AROUND * slowness if spent.around is None else spent.around
     page = PAGE_SECONDS * slowness if spent.page is None else spent.page
-    return Costs(stages, seconds, checks, left - CLOSING * page, around, starts, larger)
-
-
-def _lacks_baseline(case: Case, stages: Mapping[Case, int]) -> bool:
-    """Return whether no case up to the stage of this one has the baseline of its precision, in
-    which it is verified, too."""
-    baseline = precisions.baseline(case.precision)
-    if baseline is None:
-        return False
-    stage = stages[case]
-    return stages.get(case._replace(precision=baseline), stage + 1) > stage
+    return Costs(stages, seconds, checks, left - CLOSING * page, around, larger)
 
 
 def _needed(

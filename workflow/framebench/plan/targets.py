@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from core import precisions
 
-from ..config import provided
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.settings import SOURCE, Settings
@@ -17,7 +16,7 @@ from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
 from . import amounts, budget, planning
 from .amounts import Wrong
-from .case_settings import software, variables, variant_settings
+from .case_settings import variables
 from .planning import Plan
 
 #: Characters that a shell expands inside the two pairs of quotes around a job's command.
@@ -95,23 +94,6 @@ def _check_folder(settings: Settings) -> None:
             f"{SOURCE}: data: found '{settings.data}', which is no folder; allowed: one with "
             "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG, or with train.bin and val.bin"
         )
-
-
-def check_allocators(plan: Plan) -> None:
-    """Raise :class:`ConfigError` if this machine lacks the allocator of a variant.
-
-    Only runs outside containers and without a scheduler are checked.
-    """
-    settings = plan.settings
-    for case in dict.fromkeys(run.case for run in plan.pending):
-        preload = variant_settings(case, settings.suite).get("preload")
-        if not preload or settings.cluster or plan.software[software(case, settings.suite)].image:
-            continue
-        if allowed := provided.missing_allocator(preload):
-            raise ConfigError(
-                f"{settings.suite.path}: variants.{case.variant}.preload: found {preload}, which "
-                f"is not on this machine; allowed: {allowed}"
-            )
 
 
 def check_own_model(plan: Plan) -> None:

@@ -234,7 +234,6 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         all_reduce_rate=all_reduce_rate(ok_ranks) if by_data else None,
         gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
         started=_moment(record["started"]),
-        time_limit=record["settings"].get("time_limit"),
         crowded_out=record["status"] == "oom" and nodes.crowded_out(record),
         machine=machine_of(record),
         matmul_dtypes=_matmul_dtypes(record["ranks"]),

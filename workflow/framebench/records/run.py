@@ -83,7 +83,6 @@ class Run:
     curve : what a training learned by epoch, also without convergence.
     largest : whether the batch is the largest that fits, found by a search.
     started : seconds since the epoch; None if unknown.
-    time_limit : seconds after which the run was to end.
     crowded_out : whether it ran out of memory because others held it.
     sample_work : of a user's own model; None of others.
     command : command line of the run, quoted for a shell; "" if imported.
@@ -124,7 +123,6 @@ class Run:
     last_cache: int | None = None
     input_pipeline: InputPipeline | None = None
     curve: LearningCurve | None = None
-    time_limit: float | None = None
     crowded_out: bool = False
     sample_work: SampleWork | None = None
     command: str = ""

@@ -67,7 +67,7 @@ def of_verification(plan: Plan, name: str, verification: Verification, reference
         f"verification of {verification}",
         verification.software, usual(plan, devices=verification.case.devices),
         partial(verify.arguments, plan, verification, reference),
-    )  # fmt: skip
+    )._replace(reference=reference)  # fmt: skip
 
 
 def of_peak_flops(plan: Plan, name: str, benchmark: PeakFlopsBenchmark) -> Job:
