@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import importlib
 from abc import abstractmethod
-from typing import Any, ClassVar, Dict, Sequence
+from typing import Any, ClassVar, Dict, List, Sequence
 
 from harness.adapter import Capability
 from harness.loader import Loading
@@ -84,3 +84,22 @@ class Checkpointing(BatchInput):
     def _checkpoints(self) -> Any:
         package = type(self).__module__.rpartition(".")[0]
         return importlib.import_module(f"{package}.checkpoints")
+
+
+def save_arrays(path: str, arrays: Sequence[Any]) -> None:
+    """Write numpy arrays to a file."""
+    import numpy as np
+
+    with open(path, "wb") as file:  # a name would get a suffix
+        np.savez(file, *arrays)
+
+
+def load_arrays(path: str, count: int) -> List[Any]:
+    """Return the arrays of :func:`save_arrays`. Raises ValueError where they are not ``count``, as
+    in the file of another training."""
+    import numpy as np
+
+    with np.load(path) as kept:
+        if len(kept.files) != count:
+            raise ValueError(f"{path} has {len(kept.files)} arrays, the training {count}")
+        return [kept[f"arr_{number}"] for number in range(count)]

@@ -269,10 +269,6 @@ def _write(
             for some, changed in ((batches[:1], hyper), (batches, averaged))
         },
         "clip_averaged": averaged.get("clip_global_norm"),
-        "multiply_adds": {
-            mode: count_multiply_adds(model, exact, batches[0], hyper, mode == "train")
-            for mode in ("train", "inference")
-        },
         "trainable_parameters": _count_trained(parameters),
     }
     if model_config["hyperparameters"].get("dropout"):

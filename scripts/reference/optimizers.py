@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Dict
 
 import numpy as np
-from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
+from harness.optimizers import update_rules
 
 Arrays = Dict[str, Any]
 
@@ -33,13 +32,6 @@ def update(weights: Arrays, gradients: Arrays, optimizer: Any, hyper: dict[str, 
     )
 
 
-def decays_of(hyper: dict[str, Any], names: Iterable[str]) -> dict[str, float]:
-    """Return the weight decay of each parameter."""
-    every = list(names)
-    undecayed = left_out(hyper, NO_DECAY, every)
-    return {name: 0.0 if name in undecayed else hyper["weight_decay"] for name in every}
-
-
 class SGD:
     def __init__(self, hyper: dict[str, Any]) -> None:
         self.rate, self.momentum = hyper["learning_rate"], hyper["momentum"]
@@ -47,9 +39,9 @@ class SGD:
         self.velocity: Arrays = {}
 
     def step(self, weights: Arrays, gradients: Arrays) -> None:
-        decays = decays_of(self.hyper, gradients)
+        rules = update_rules(gradients, self.hyper)
         for name, gradient in gradients.items():
-            force = gradient + decays[name] * weights[name]
+            force = gradient + rules[name].weight_decay * weights[name]
             velocity = self.momentum * self.velocity.get(name, 0.0) + force
             self.velocity[name] = velocity
             weights[name] = weights[name] - self.rate * velocity
@@ -65,9 +57,9 @@ class AdamW:
 
     def step(self, weights: Arrays, gradients: Arrays) -> None:
         self.steps += 1
-        decays = decays_of(self.hyper, gradients)
+        rules = update_rules(gradients, self.hyper)
         for name, gradient in gradients.items():
-            change = self.change(name, gradient) + decays[name] * weights[name]
+            change = self.change(name, gradient) + rules[name].weight_decay * weights[name]
             weights[name] = weights[name] - self.rate * self._part(name) * change
 
     def change(self, name: str, gradient: Any) -> Any:
@@ -98,11 +90,10 @@ class LAMB(AdamW):
 
     def step(self, weights: Arrays, gradients: Arrays) -> None:
         self.steps += 1
-        decays = decays_of(self.hyper, gradients)
-        unscaled = left_out(self.hyper, NO_TRUST_RATIO, gradients)
+        rules = update_rules(gradients, self.hyper)
         for name, gradient in gradients.items():
-            change = self.change(name, gradient) + decays[name] * weights[name]
-            ratio = 1.0 if name in unscaled else trust_ratio(weights[name], change)
+            change = self.change(name, gradient) + rules[name].weight_decay * weights[name]
+            ratio = trust_ratio(weights[name], change) if rules[name].trust_ratio else 1.0
             weights[name] = weights[name] - self.rate * ratio * change
 
 

@@ -17,8 +17,6 @@ from harness.processes.launch import common_environment, free_addresses, rank_va
 from ..conftest import build_environment
 
 SERVER = Path(__file__).parent / "programs" / "server.py"
-#: Variables of the test that programs take.
-PASSED = ("FRAMEBENCH_GPU_LINES",)
 SECONDS = 600  # time limit of a program
 
 #: Modules that a framework's server imports before it forks. OneFlow joins the ranks when imported.
@@ -98,14 +96,15 @@ class ForkServer:
         addresses = [free_address for host in hosts for free_address in free_addresses(1, host)]
         addresses = addresses or free_addresses(ranks)
         local_ranks = [0] * len(hosts) or range(ranks)
-        names = {name: os.environ[name] for name in PASSED if name in os.environ}
-        names["FRAMEWORK"] = self.framework
         request = {
             "before": self.before,
             "program": program,
             "arguments": arguments,
             "places": [
-                {**names, **rank_variables(rank, local_rank, addresses, run="test", cores=())}
+                {
+                    "FRAMEWORK": self.framework,
+                    **rank_variables(rank, local_rank, addresses, run="test", cores=()),
+                }
                 for rank, local_rank in enumerate(local_ranks)
             ],
             "seconds": SECONDS,

@@ -19,6 +19,7 @@ from .models import BERT, SEQUENCE, definition_of, small
 HYPER: dict[str, dict[str, Any]] = {
     "sgd": {"momentum": 0.8, "learning_rate": 0.02, "clip_global_norm": None},
     "adamw": {},
+    "layerwise_adamw": {"optimizer": "adamw", "layer_decay": 0.6},
     "lamb": {"no_trust_ratio": [], "learning_rate": 0.01, "epsilon": 0.05},
 }
 #: Parameter that is zero in LAMB's first step, and one that has no change then: all of its gradient
@@ -34,9 +35,9 @@ BRANCHES = {optimizer: f"{optimizer}, every branch" for optimizer in HYPER}
 
 def config_with(optimizer: str) -> dict[str, Any]:
     """Return the config of BERT without encoder layers with the ``optimizer``."""
-    hyper = HYPER[optimizer]
+    hyper = {"optimizer": optimizer, **HYPER[optimizer]}
     left_out = {"no_weight_decay": ["bias", "norm"], "dropout": 0.0}
-    model_config = small(BERT, layers=0, optimizer=optimizer, **left_out, **hyper)
+    model_config = small(BERT, layers=0, **left_out, **hyper)
     model_config["verification"]["hyperparameters"].update(hyper)
     model_config.update(name=BRANCHES[optimizer], definition=definition_of(BERT))
     return model_config

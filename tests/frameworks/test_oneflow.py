@@ -50,9 +50,8 @@ def test_eager_mode_and_graph_count_the_same_products(
     run: ForkServer, model_config: dict[str, Any], mode: str, eager: int, graph: int
 ) -> None:
     (actual,) = run("oneflow.trace", model_config=model_config, mode=mode)
-    assert actual["eager"][0] == {"float32": eager}
-    assert actual["graph"][0] == {"float32": graph}
-    assert actual["eager"][1] == actual["graph"][1] > 0
+    assert actual["eager"] == {"float32": eager}
+    assert actual["graph"] == {"float32": graph}
     assert actual["kept"], "looking at the products changed the model"
     assert actual["random"], "looking at the products drew random numbers"
 

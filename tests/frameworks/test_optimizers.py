@@ -1,26 +1,51 @@
-"""Verification passes in every branch of the optimizers' formulas."""
+"""Optimizers of each framework: every branch of their formulas, and what they refuse."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from harness.request.declaration import read_framework
 
 from ..conftest import ROOT
-from .comparing import beyond, compared
+from .comparing import Mistake, beyond, compared
 from .fork_server import ForkServer, served
+from .models import model_config_of, small
 from .optimizers import BRANCHES, UNCHANGED, ZERO
 
 ADAPTERS = ROOT / "scripts" / "frameworks"
+#: ELECTRA without layers, which LAMB pre-trains, with a limit that clips, an epsilon of the
+#: gradients' size and a large decay.
+ELECTRA: dict[str, Any] = small(
+    "electra_base", layers=0, dropout=0.0, clip_global_norm=0.1, epsilon=0.01, weight_decay=0.2
+)
+#: Hyper-parameters with which the update of each optimizer's reference is wrong.
+WRONG: dict[str, dict[str, Any]] = {
+    "sgd": {"no_weight_decay": ["norm"]},
+    "adamw": {"no_weight_decay": ["norm"]},
+    "lamb": {"clip_global_norm": None},
+    "layerwise_adamw": {"layer_decay": 1.0},
+}
 
 run = served(*sorted(path.parent.name for path in ADAPTERS.glob("*/framework.json")))
+pytorch, paddle, oneflow = served("pytorch"), served("paddle"), served("oneflow")
 
 
-def test_what_is_right_passes_in_every_branch(run: ForkServer, branch_references: Path) -> None:
-    declared = read_framework(str(ADAPTERS / run.framework))
-    folders = [branch_references / BRANCHES[optimizer] for optimizer in declared.optimizers]
-    assert not beyond(compared(run, folders, modes=("train",)))
+def test_every_branch_is_the_references_and_a_wrong_one_is_found(
+    run: ForkServer, branch_references: Path
+) -> None:
+    declared = read_framework(str(ADAPTERS / run.framework))["optimizers"]
+    folders = {optimizer: branch_references / BRANCHES[optimizer] for optimizer in declared}
+    wrong = [
+        Mistake(f"wrong {optimizer}", folder, hyperparameters=WRONG[optimizer])
+        for optimizer, folder in folders.items()
+    ]
+    found = beyond(compared(run, [*folders.values()], modes=("train",), mistakes=wrong))
+    assert {computation.rpartition(", ")[2] for computation, *_ in found} == {
+        mistake.about for mistake in wrong
+    }
 
 
 def test_norms_of_lamb_are_zero_in_the_first_step_alone(branch_references: Path) -> None:
@@ -32,3 +57,37 @@ def test_norms_of_lamb_are_zero_in_the_first_step_alone(branch_references: Path)
         name: [array[name].any() for array in (start, first, both)] for name in (ZERO, UNCHANGED)
     }
     assert taken == {ZERO: [False, True, True], UNCHANGED: [True, False, True]}
+
+
+def test_the_whole_gradient_is_clipped_over_ranks_and_micro_steps(pytorch: ForkServer) -> None:
+    """Fail if clipping is per rank or micro-step instead of on the whole gradient."""
+    answers = pytorch("updates.clip_over_ranks", ranks=2, model_config=ELECTRA)
+    wrong = {"of ranks", "of micro-steps", "of none"}
+    for answer in answers:
+        assert {computation for computation, *_ in beyond(answer["errors"])} == wrong
+    assert len({answer["checksum"] for answer in answers}) == 1
+
+
+def test_what_paddles_kernel_cannot_leave_out_is_unsupported(paddle: ForkServer) -> None:
+    lists = {"no_weight_decay": ["norm"], "no_trust_ratio": ["bias"]}
+    (actual,) = paddle("updates.refuse", model_config=ELECTRA, **lists)
+    assert actual["reason"] == (
+        "PaddlePaddle's Lamb applies trust ratios to what decays or to everything"
+    )
+
+
+def test_lamb_with_shared_parameters_is_unsupported(pytorch: ForkServer) -> None:
+    for answer in pytorch("updates.refuse", ranks=2, model_config=ELECTRA, parallelism="fsdp"):
+        assert answer["reason"] == "LAMB's ratio of norms wants whole parameters, not parts"
+
+
+def test_a_graph_that_clips_each_part_by_itself_is_unsupported(oneflow: ForkServer) -> None:
+    hyper = {"no_weight_decay": ["norm"], "clip_global_norm": 1.0}
+    encoder = small("span_encoder", layers=1, dropout=0.0)
+    (actual,) = oneflow("updates.refuse", model_config=encoder, compiler="graph", **hyper)
+    assert actual["reason"] == "nn.Graph clips parameters with and without weight decay separately"
+
+
+@pytest.mark.parametrize("model", ["bert_base_squad", "electra_base_squad"])
+def test_models_that_are_fine_tuned_leave_out_what_their_authors_do(model: str) -> None:
+    assert model_config_of(model)["hyperparameters"]["no_weight_decay"] == ["bias", "norm"]

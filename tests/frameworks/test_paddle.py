@@ -27,10 +27,6 @@ def test_counting_products_changes_nothing(
     assert actual["random"], "looking at the products drew random numbers"
     assert actual["gradients"] == 0
     assert math.isfinite(actual["first"])
-    if products == BERT_PRODUCTS:  # batch 2, sequence 16, 2 predictions; attention included
-        layer = 16 * (4 * 32 * 32 + 2 * 32 * 64) + 2 * 16 * 16 * 32
-        heads = 2 * (32 * 32 + 32 * 50) + 32 * 32 + 32 * 2
-        assert actual["multiply_adds"] == 2 * (2 * layer + heads)
 
 
 def test_amp_without_effect_is_unsupported_in_paddles_words(run: ForkServer) -> None:

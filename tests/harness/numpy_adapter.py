@@ -12,7 +12,6 @@ from harness.adapter import (
     AllReduce,
     Case,
     Collectives,
-    ExecutedMatmul,
     MatmulTrace,
     Numerics,
     RankContext,
@@ -61,9 +60,8 @@ class Numpy(MatmulTrace, Numerics, Collectives):
     def logits(self) -> list[Any]:
         return [self.arrays["dense"]]
 
-    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
-        forward = [ExecutedMatmul("float32", 6), ExecutedMatmul("bfloat16", 1)]
-        return forward if forward_only else [*forward, ExecutedMatmul("float32")]
+    def matmul_dtypes(self) -> dict[str, int]:
+        return {"float32": 2, "bfloat16": 1}
 
     def prepare_all_reduce(self, array: Any) -> AllReduce:
         def run() -> None:

@@ -30,7 +30,6 @@ ORDER = [
     "batch_input",
     "primitives",
     "common_capabilities",
-    "layerwise",
     "variables",
     "try_imports",
     # machine, and needs of a run's processes
@@ -76,7 +75,6 @@ OF_ADAPTERS = {
         "batch_input",
         "primitives",
         "common_capabilities",
-        "layerwise",
     ),
     *("machine.interfaces", "processes.parent_death"),
 }

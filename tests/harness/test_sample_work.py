@@ -6,16 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from harness.adapter import ExecutedMatmul, Variable
+from harness.adapter import Variable
 from harness.measuring.model import sample_work
 
 
 def test_a_table_with_a_row_for_each_token_is_not_read_whole() -> None:
     shapes = {"tokens": (50, 8), "hidden": (8, 32), "head": (8, 50), "filter": (3, 3, 4, 64)}
     state = {name: Variable(np.zeros(shape)) for name, shape in shapes.items()}
-    adapter: Any = SimpleNamespace(
-        state=lambda: state, matmuls=lambda forward_only: [ExecutedMatmul("float32", 40)]
-    )
+    adapter: Any = SimpleNamespace(state=lambda: state, multiply_adds=lambda: 40)
     tokens, labels = np.array([[0, 49, 2], [1, 3, 5]]), np.array([60, 1])
     work = sample_work(adapter, [tokens, labels], 2)
     assert work["multiply_adds"] == 20
@@ -27,8 +25,5 @@ def test_a_table_with_a_row_for_each_token_is_not_read_whole() -> None:
 
 
 def test_products_that_cannot_be_counted_leave_the_work_unknown() -> None:
-    def matmuls(forward_only: bool) -> Any:
-        raise ValueError("no formula")
-
-    adapter: Any = SimpleNamespace(state=dict, matmuls=matmuls)
+    adapter: Any = SimpleNamespace(state=dict, multiply_adds=lambda: None)
     assert sample_work(adapter, [np.zeros((2, 3))], 2)["multiply_adds"] is None

@@ -13,7 +13,6 @@ import numpy as np
 from core.parallelism import DATA
 from harness.adapter import (
     Accumulation,
-    ExecutedMatmul,
     Generation,
     OwnModels,
     StepPart,
@@ -226,10 +225,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             self._compiled_logits = compiled
         return tuple((self._compiled_logits or self._logits)(*arguments))
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        function = self._logits if forward_only else self._observed
-        matmuls = list(programs.matmuls(function, self._local_arguments()))
-        return self._sharding.of_replica(matmuls) if self._sharding else matmuls
+    def matmul_dtypes(self) -> Dict[str, int]:
+        return programs.operations(self._observed, self._local_arguments()).matmuls
 
     def held_parameters(self) -> int:
         return sum(part.size for part in data_parallel.local(self._shared.parameters).values())
@@ -250,7 +247,10 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return dict(programs.result_dtypes(self._logits, self._local_arguments()))
+        return programs.operations(self._logits, self._local_arguments()).results
+
+    def multiply_adds(self) -> int:
+        return programs.operations(self._logits, self._local_arguments()).multiply_adds
 
     def compiled(self) -> Dict[str, Any]:
         return dict(programs.proof(self._proved))

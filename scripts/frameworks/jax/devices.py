@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from importlib.metadata import entry_points
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -61,13 +62,19 @@ def _plugin_errors(rank_context: RankContext) -> str:
     return "".join(reasons) or f"; {driver_reason()}"
 
 
-#: Forms of matmul that models have.
-FORMS = (MATMUL, ATTENTION, WEIGHT_GRADIENT, CONVOLUTION) = (
-    "matmul",
-    "attention",
-    "weight gradient",
-    "convolution",
-)
+def _convolve(images: jax.Array, kernel: jax.Array) -> jax.Array:
+    layout = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=layout)
+
+
+_MATRIX, _HEADS = (256, 256), (8, 128, 4, 64)
+#: Forms of matmul that models have: a function with the shapes of its operands.
+FORMS: Dict[str, Any] = {
+    "matmul": (jnp.matmul, _MATRIX, _MATRIX),
+    "attention": (functools.partial(jnp.einsum, "bqhd,bkhd->bhqk"), _HEADS, _HEADS),
+    "weight gradient": (functools.partial(jnp.einsum, "ni,no->io"), _MATRIX, _MATRIX),
+    "convolution": (_convolve, (8, 16, 16, 64), (3, 3, 64, 64)),
+}
 #: In which matmuls are computed.
 DTYPES = {
     "fp32": jnp.float32,
@@ -79,23 +86,24 @@ DTYPES = {
 }
 
 
-def forms_of(case: Case, own_model: bool) -> Tuple[str, ...]:
+def forms_of(case: Case, own_model: bool) -> Sequence[str]:
     """Return the forms of matmul in :func:`probe` that a case may have: all for a user's model."""
     if own_model:
-        return FORMS
-    transformer = (CONVOLUTION,) if case.sequence_length is None else (ATTENTION,)
-    return (MATMUL, *transformer, *[WEIGHT_GRADIENT] * (case.mode == "train"))
+        return tuple(FORMS)
+    forms = ["matmul", "convolution" if case.sequence_length is None else "attention"]
+    return [*forms, *["weight gradient"] * (case.mode == "train")]
 
 
-def compute_dtype(precision: str, device: jax.Device, forms: Sequence[str] = FORMS) -> Any:
+def compute_dtype(precision: str, device: jax.Device, forms: Sequence[str] = tuple(FORMS)) -> Any:
     """Return the dtype of matmul operands under ``precision``. Raises :class:`Unsupported` where
     the device has no TF32, and for a half precision where XLA replaces matmuls of these ``forms``
     by matmuls in float32, as it does for CPUs."""
     dtype = DTYPES[precision]
-    if precision == "tf32":
-        gpu = device.platform == "gpu"
-        version = [int(part) for part in device.compute_capability.split(".")] if gpu else None
-        require_tf32(version, device.device_kind if gpu else "a CPU")
+    if precision == "tf32" and device.platform == "gpu":
+        capability = [int(part) for part in device.compute_capability.split(".")]
+        require_tf32(capability, device.device_kind)
+    elif precision == "tf32":
+        require_tf32()
     if dtype == jnp.float32:
         return dtype
     executed = probe(dtype)
@@ -116,31 +124,13 @@ def probe(dtype: Any) -> Dict[str, Any]:
     them. XLA for CPUs chooses by the order of axes: with AVX512-BF16 it multiplies two matrices
     in bfloat16, but heads of attention and gradients of weights in float32; with AMX it also
     multiplies heads in bfloat16."""
-
-    def scores(queries: jax.Array, keys: jax.Array) -> jax.Array:
-        return jnp.einsum("bqhd,bkhd->bhqk", queries, keys)
-
-    def weight_gradient(values: jax.Array, gradient: jax.Array) -> jax.Array:
-        return jnp.einsum("ni,no->io", values, gradient)
-
-    def convolve(images: jax.Array, kernel: jax.Array) -> jax.Array:
-        layout = ("NHWC", "HWIO", "NHWC")
-        return jax.lax.conv_general_dilated(
-            images, kernel, (1, 1), "SAME", dimension_numbers=layout
-        )
-
-    matrix, heads = (256, 256), (8, 128, 4, 64)
-    forms: Dict[str, Any] = {
-        MATMUL: (jnp.matmul, matrix, matrix),
-        ATTENTION: (scores, heads, heads),
-        WEIGHT_GRADIENT: (weight_gradient, matrix, matrix),
-        CONVOLUTION: (convolve, (8, 16, 16, 64), (3, 3, 64, 64)),
-    }
     dtypes = {}
-    for name, (function, *shapes) in forms.items():
+    for name, (function, *shapes) in FORMS.items():
         operands = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
-        dtypes[name] = sorted(executed_dtypes(jax.jit(function).lower(*operands).compile()))
-    return {name: executed for name, executed in dtypes.items() if executed}
+        executed = executed_dtypes(jax.jit(function).lower(*operands).compile())
+        if executed:
+            dtypes[name] = sorted(executed)
+    return dtypes
 
 
 def settings(device: jax.Device) -> Dict[str, Any]:

@@ -11,9 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from harness import layerwise
 from harness.adapter import Unsupported
-from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
+from harness.optimizers import LAYER_DECAY, NO_DECAY, UpdateRule, update_rules
 
 
 class Rate(NamedTuple):
@@ -45,65 +44,46 @@ def from_model_config(model_config: Dict[str, Any]) -> optax.GradientTransformat
     """Return the optimizer that the model's hyper-parameters name; gradients are clipped before
     it."""
     hyper = model_config["hyperparameters"]
-    parts = [{"sgd": _sgd, "adamw": _adamw, "lamb": _lamb}[hyper["optimizer"]](hyper)]
+    name = hyper["optimizer"]
+    decay = optax.add_decayed_weights(hyper["weight_decay"])
+    if NO_DECAY in hyper:
+        decay = _masked(decay, hyper, lambda rule: rule.weight_decay != 0.0)
+    if name == "sgd":  # before the momentum: the weight decay is part of the gradient
+        parts = [decay, optax.trace(hyper["momentum"])]
+    else:
+        parts = [optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"]), decay]
+    if name == "lamb":
+        ratio = optax.scale_by_trust_ratio()
+        parts.append(_masked(ratio, hyper, lambda rule: rule.trust_ratio))
     if hyper.get("clip_global_norm") is not None:
         parts.insert(0, optax.clip_by_global_norm(hyper["clip_global_norm"]))
-    return optax.chain(*parts)
+    return optax.chain(*parts, _scale_by_rate(hyper))
 
 
-def _sgd(hyper: Dict[str, Any]) -> optax.GradientTransformation:
-    # before the momentum: the weight decay is part of the gradient
-    decay = _decay(hyper)
-    momentum = optax.trace(hyper["momentum"])
-    return optax.chain(decay, momentum, _scale_by_rate(hyper["learning_rate"]))
-
-
-def _adamw(hyper: Dict[str, Any]) -> optax.GradientTransformation:
-    moments = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"])
-    decay = _decay(hyper)
-    own = hyper if layerwise.DECAY in hyper else None
-    return optax.chain(moments, decay, _scale_by_rate(hyper["learning_rate"], own))
-
-
-def _lamb(hyper: Dict[str, Any]) -> optax.GradientTransformation:
-    """Return ``optax.lamb`` with some parameters left out of its ratio of norms."""
-    return optax.chain(
-        optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"]),
-        _decay(hyper),
-        optax.masked(optax.scale_by_trust_ratio(), _others(hyper, NO_TRUST_RATIO)),
-        _scale_by_rate(hyper["learning_rate"]),
-    )
-
-
-def _decay(hyper: Dict[str, Any]) -> optax.GradientTransformation:
-    mask = _others(hyper, NO_DECAY) if NO_DECAY in hyper else None
-    return optax.add_decayed_weights(hyper["weight_decay"], mask)
-
-
-def _others(hyper: Dict[str, Any], key: str) -> Callable[[Dict[str, Any]], Dict[str, bool]]:
-    """Return a function that gives a mask of parameters: False for those that ``key`` leaves
-    out."""
-
-    def chosen(parameters: Dict[str, Any]) -> Dict[str, bool]:
-        without = left_out(hyper, key, parameters)
-        return {name: name not in without for name in parameters}
-
-    return chosen
-
-
-def _scale_by_rate(
-    rate: float, by_layer: Optional[Dict[str, Any]] = None
+def _masked(
+    transformation: optax.GradientTransformation,
+    hyper: Dict[str, Any],
+    is_in: Callable[[UpdateRule], bool],
 ) -> optax.GradientTransformation:
+    """Return ``transformation`` of the parameters whose rule ``is_in`` accepts."""
+
+    def mask(parameters: Dict[str, Any]) -> Dict[str, bool]:
+        return {name: is_in(rule) for name, rule in update_rules(parameters, hyper).items()}
+
+    return optax.masked(transformation, mask)
+
+
+def _scale_by_rate(hyper: Dict[str, Any]) -> optax.GradientTransformation:
     """Return a transformation that scales updates by the negative rate of its state, in their
-    dtype. ``by_layer``: hyper-parameters by which layers have parts of the rate."""
+    dtype, and where layers have rates of their own by their factors."""
 
     def init(parameters: Any) -> Rate:
-        return Rate(jnp.float32(rate))
+        return Rate(jnp.float32(hyper["learning_rate"]))
 
     def update(updates: Any, state: Rate, parameters: Optional[Any] = None) -> Tuple[Any, Rate]:
-        if by_layer is not None:
-            parts = {name: layerwise.factor(name, by_layer) for name in updates}
-            updates = {name: update * parts[name] for name, update in updates.items()}
+        if LAYER_DECAY in hyper:
+            rules = update_rules(updates, hyper)
+            updates = {name: change * rules[name].rate_factor for name, change in updates.items()}
         return jax.tree.map(lambda leaf: -state.value.astype(leaf.dtype) * leaf, updates), state
 
     return optax.GradientTransformation(init, update)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set, Tuple
 
 import jax
-from harness.adapter import ExecutedMatmul, Mismatch
+from harness.adapter import Mismatch
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 # XLA's names for what executes a matmul; cuBLAS and cuDNN are called by custom-call
@@ -91,26 +91,29 @@ def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
                     yield from _equations(inner, times * steps)
 
 
-def matmuls(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Iterator[ExecutedMatmul]:
-    """Yield the matmuls and convolutions of ``function``, which is not run; those in a loop as one.
-    Multiply-adds are from the shapes; a convolution's taps in the padding count, as in all such
-    counts."""
+class Operations(NamedTuple):
+    """Counts of what a function computes. ``matmuls`` and ``results`` (operations that return
+    floating-point numbers): by dtype, those in a loop as one; ``multiply_adds``: of all iterations,
+    from the shapes. A convolution's taps in the padding count, as in all such counts."""
+
+    matmuls: Dict[str, int]
+    results: Dict[str, int]
+    multiply_adds: int
+
+
+def operations(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Operations:
+    """Return the operations of ``function``, which is traced and not run."""
+    matmuls: Dict[str, int] = Counter()
+    results: Dict[str, int] = Counter()
+    multiply_adds = 0
     for equation, times in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
         if equation.primitive.name in ("dot_general", "conv_general_dilated"):
-            yield ExecutedMatmul(_dtype(equation), times * _multiply_adds(equation))
-
-
-def result_dtypes(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Dict[str, int]:
-    """Count the operations of ``function`` that return floating-point numbers, by dtype.
-
-    The function is traced, not run."""
-    counts: Dict[str, int] = {}
-    for equation, _ in _equations(jax.jit(function).trace(*arguments).jaxpr.jaxpr):
+            matmuls[_dtype(equation)] += 1
+            multiply_adds += times * _multiply_adds(equation)
         for result in equation.outvars:
             if jax.numpy.issubdtype(result.aval.dtype, jax.numpy.floating):
-                name = str(result.aval.dtype)
-                counts[name] = counts.get(name, 0) + 1
-    return counts
+                results[str(result.aval.dtype)] += 1
+    return Operations(dict(matmuls), dict(results), multiply_adds)
 
 
 def _dtype(matmul: JaxprEqn) -> str:

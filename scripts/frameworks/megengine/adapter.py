@@ -4,12 +4,11 @@ its own."""
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import megengine
 from harness.adapter import (
     EagerTraining,
-    ExecutedMatmul,
     MatmulTrace,
     Unsupported,
     Variable,
@@ -122,7 +121,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, MicroOperations, Checkpointin
     def logits(self) -> Sequence[Any]:
         return self._forward()
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
+    def matmul_dtypes(self) -> Dict[str, int]:
         return matmuls.watched(self._model, self._forward)
 
     def primitives(self) -> Primitives:

@@ -3,10 +3,10 @@ of SGD is part of the gradient, that of AdamW is not; epsilon is added after the
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+from collections import defaultdict
+from typing import Any, Dict, List, Mapping
 
-from harness import layerwise
-from harness.optimizers import NO_DECAY, left_out
+from harness.optimizers import update_rules
 from megengine import Parameter, optimizer
 
 
@@ -14,15 +14,11 @@ def from_model_config(
     parameters: Mapping[str, Parameter], model_config: Dict[str, Any]
 ) -> optimizer.Optimizer:
     """Return the optimizer that the model's hyper-parameters name, for all ``parameters``."""
-    layerwise.refuse(model_config)
     hyper = model_config["hyperparameters"]
-    undecayed = left_out(hyper, NO_DECAY, parameters)
-    groups = [
-        {"params": [p for name, p in parameters.items() if (name in undecayed) == without],
-         "weight_decay": 0.0 if without else hyper["weight_decay"]}
-        for without in (False, True)
-    ]  # fmt: skip
-    groups = [group for group in groups if group["params"]]
+    by_decay: Dict[float, List[Parameter]] = defaultdict(list)
+    for name, rule in update_rules(parameters, hyper).items():
+        by_decay[rule.weight_decay].append(parameters[name])
+    groups = [{"params": group, "weight_decay": decay} for decay, group in by_decay.items()]
     rate = hyper["learning_rate"]
     if hyper["optimizer"] == "sgd":
         return optimizer.SGD(groups, rate, momentum=hyper["momentum"])

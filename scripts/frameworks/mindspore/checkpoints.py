@@ -1,27 +1,23 @@
-"""A training on disk: the parameters of model and optimizer, as ``npz``."""
+"""A training on disk: the parameters of model and optimizer, as numpy arrays."""
 
 from __future__ import annotations
 
 from typing import List
 
-import numpy as np
+from harness.batch_input import load_arrays, save_arrays
 from mindspore import Parameter, Tensor, nn, ops
 
 from .optimizers import Optimizer
 
 
 def save(path: str, network: nn.Cell, optimizer: Optimizer) -> None:
-    arrays = {
-        str(n): parameter.asnumpy() for n, parameter in enumerate(_parameters(network, optimizer))
-    }
-    with open(path, "wb") as file:  # a name would get an ending
-        np.savez(file, **arrays)
+    save_arrays(path, [each.asnumpy() for each in _parameters(network, optimizer)])
 
 
 def load(path: str, network: nn.Cell, optimizer: Optimizer) -> None:
-    with np.load(path) as kept:
-        for number, parameter in enumerate(_parameters(network, optimizer)):
-            ops.assign(parameter, Tensor(kept[str(number)]))
+    parameters = _parameters(network, optimizer)
+    for parameter, array in zip(parameters, load_arrays(path, len(parameters))):
+        ops.assign(parameter, Tensor(array))
 
 
 def _parameters(network: nn.Cell, optimizer: Optimizer) -> List[Parameter]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, Iterator, Sequence
 
 import numpy as np
-from harness.adapter import ExecutedMatmul, Unsupported
+from harness.adapter import Unsupported
 from mindspore import MsDispatchMode, Tensor, bfloat16, nn, ops
 
 #: Operators of the forward pass that multiply.
@@ -33,60 +33,41 @@ def refuse_halves() -> None:
 
 
 class Watch(MsDispatchMode):
-    """Record of the operators that multiply matrices in its context."""
+    """Counts of the operators that PyNative dispatches in its context. ``matmuls``: by the dtype of
+    their operands; ``results``: those that return floating-point numbers, by dtype."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: List[ExecutedMatmul] = []
+        self.matmuls: Dict[str, int] = Counter()
+        self.results: Dict[str, int] = Counter()
+        self.multiply_adds = 0
+        self.has_lstm = False
 
     def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        for entry in result if isinstance(result, (tuple, list)) else [result]:
+            if isinstance(entry, Tensor) and entry.is_floating_point():
+                self.results[str(entry.dtype).lower()] += 1
         if func.name in OPERATORS:
             # an operator that is an object comes before its own name and the operands
             operands = args[2] if len(args) == 3 and isinstance(args[1], str) else args
-            self.found.append(_matmul(func.name, operands, result))
+            self.matmuls[str(operands[0].dtype).lower()] += 1
+            self.multiply_adds += _multiply_adds(func.name, operands, result)
+            self.has_lstm |= func.name == "LSTM"
         return result
 
 
-def watched(network: nn.Cell, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Return the matmuls of one ``forward()``. Running statistics are left as they were."""
-    with _kept_statistics(network), Watch() as watch:
-        forward()
-    return watch.found
-
-
-@contextlib.contextmanager
-def _kept_statistics(network: nn.Cell) -> Iterator[None]:
+def watched(network: nn.Cell, forward: Callable[[], Any]) -> Watch:
+    """Watch one ``forward()``. Running statistics are left as they were."""
     statistics = [
         parameter for parameter in network.get_parameters() if not parameter.requires_grad
     ]
     before = [statistic.asnumpy().copy() for statistic in statistics]
-    yield
+    with Watch() as watch:
+        forward()
     for statistic, array in zip(statistics, before):
         ops.assign(statistic, Tensor(array))
-
-
-def result_dtypes(network: nn.Cell, forward: Callable[[], Any]) -> Dict[str, int]:
-    """Return how many operations of one ``forward()`` have floating-point results, by dtype.
-
-    Raises :class:`Unsupported` for an LSTM, whose gradients in float64 are not those in float32."""
-    counts: Dict[str, int] = Counter()
-
-    class Results(MsDispatchMode):
-        def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
-            result = func(*args, **(kwargs or {}))
-            for entry in result if isinstance(result, (tuple, list)) else [result]:
-                if isinstance(entry, Tensor) and entry.is_floating_point():
-                    counts[str(entry.dtype).lower()] += 1
-            if func.name == "LSTM":
-                raise Unsupported(
-                    "no float64 run to compare with: gradients of LSTM are wrong in it"
-                )
-            return result
-
-    with _kept_statistics(network), Results():
-        forward()
-    return dict(counts)
+    return watch
 
 
 @contextlib.contextmanager
@@ -101,12 +82,11 @@ def refusing_float64() -> Iterator[None]:
         raise Unsupported(f"{_NO_FLOAT64}: {text}") from error
 
 
-def _matmul(name: str, operands: Sequence[Any], result: Any) -> ExecutedMatmul:
+def _multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
     left, right = operands[:2]
-    output = result[0] if isinstance(result, (tuple, list)) else result
     if name in TRANSPOSED_CONVOLUTIONS:
-        multiply_adds = math.prod(left.shape) * math.prod(right.shape[1:])
-        return ExecutedMatmul(str(left.dtype).lower(), multiply_adds)
+        return math.prod(left.shape) * math.prod(right.shape[1:])
+    output = result[0] if isinstance(result, (tuple, list)) else result
     if name in ("Conv2D", "Conv3D"):
         summands = math.prod(right.shape[1:])
     elif name == "LSTM":  # four gates of what enters and of the step before, all steps in one
@@ -114,4 +94,4 @@ def _matmul(name: str, operands: Sequence[Any], result: Any) -> ExecutedMatmul:
     else:
         is_transposed = name != "Dense" and len(operands) > 2 and operands[2] is True
         summands = left.shape[-2 if is_transposed else -1]
-    return ExecutedMatmul(str(left.dtype).lower(), math.prod(output.shape) * summands)
+    return math.prod(output.shape) * summands

@@ -4,32 +4,24 @@ ratio of norms (You et al. 2019, arXiv:1904.00962)."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from harness import layerwise
-from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
+from harness.optimizers import UpdateRule, update_rules
 from mindspore import Parameter, Tensor, nn, ops
 
 Parameters = Mapping[str, Parameter]
+Rules = Mapping[str, UpdateRule]
 
 
 class AdamW:
     """AdamW by MindSpore's fused kernel, which does not correct biases: its rate, epsilon and decay
     carry the correction (Kingma and Ba, arXiv:1412.6980, end of section 2)."""
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        decays: Mapping[str, float],
-        hyper: Dict[str, Any],
-    ) -> None:
+    def __init__(self, parameters: Parameters, rules: Rules, hyper: Dict[str, Any]) -> None:
         self.learning_rate = hyper["learning_rate"]
         self._betas, self._epsilon = (hyper["beta1"], hyper["beta2"]), hyper["epsilon"]
-        self._factors = {
-            name: layerwise.factor(name, hyper) if layerwise.DECAY in hyper else 1.0
-            for name in parameters
-        }
-        self._decays = decays
+        self._rules = rules
         self._steps = Parameter(Tensor(0), name="steps")
         self._held = {
             name: (
@@ -50,8 +42,8 @@ class AdamW:
     def _update(self, name: str, gradient: Tensor, scale: float, epsilon: float) -> None:
         """Update a parameter by mean / (sqrt(square) + ``epsilon``), times ``scale``, and by its
         decay."""
-        rate = self.learning_rate * self._factors[name] * scale
-        decay = self._decays[name] / scale
+        rate = self.learning_rate * self._rules[name].rate_factor * scale
+        decay = self._rules[name].weight_decay / scale
         self._kernel(*self._held[name], rate, *self._betas, epsilon, decay, gradient)
 
     def get_parameters(self) -> Iterator[Parameter]:
@@ -64,24 +56,15 @@ class AdamW:
 class LAMB(AdamW):
     """LAMB, written out: MindSpore's own is an "Unsupported op [Lamb] on CPU", and scales all."""
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        decays: Mapping[str, float],
-        hyper: Dict[str, Any],
-    ) -> None:
-        super().__init__(parameters, decays, hyper)
-        self._unscaled = left_out(hyper, NO_TRUST_RATIO, parameters)
-
     def _update(self, name: str, gradient: Tensor, scale: float, epsilon: float) -> None:
         parameter, mean, square = self._held[name]
-        beta1, beta2 = self._betas
+        rule, (beta1, beta2) = self._rules[name], self._betas
         ops.assign(mean, mean * beta1 + gradient * (1 - beta1))
         ops.assign(square, square * beta2 + gradient * gradient * (1 - beta2))
         change = mean * scale / (ops.sqrt(square) + epsilon)
-        if self._decays[name]:
-            change = change + parameter * self._decays[name]
-        ratio = 1.0 if name in self._unscaled else _ratio(parameter, change)
+        if rule.weight_decay:
+            change = change + parameter * rule.weight_decay
+        ratio = _ratio(parameter, change) if rule.trust_ratio else 1.0
         ops.assign_sub(parameter, change * (ratio * self.learning_rate))
 
 
@@ -89,17 +72,13 @@ class Optimizer:
     """Optimizer of all ``parameters`` by name, in the order in which gradients come."""
 
     def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
-        names = list(parameters)
-        undecayed = left_out(hyper, NO_DECAY, names)
-        decays = {name: 0.0 if name in undecayed else hyper["weight_decay"] for name in names}
-        self._order = sorted(range(len(names)), key=lambda at: decays[names[at]] == 0.0)
-        ordered = {names[at]: parameters[names[at]] for at in self._order}
+        rules = update_rules(parameters, hyper)
         self._limit = hyper.get("clip_global_norm")
-        self._made: Any = OPTIMIZERS[hyper["optimizer"]](ordered, decays, hyper)
+        self._made: Any = OPTIMIZERS[hyper["optimizer"]](parameters, rules, hyper)
 
     def update(self, gradients: Sequence[Tensor]) -> None:
         """Update the parameters by their ``gradients``, which are clipped first."""
-        given = tuple(gradients[at] for at in self._order)
+        given = tuple(gradients)
         if self._limit is not None:
             given = ops.clip_by_global_norm(given, self._limit)
         self._made(given)
@@ -115,19 +94,15 @@ class Optimizer:
             ops.assign(self._made.learning_rate, Tensor(rate))
 
 
-def _momentum(
-    parameters: Parameters, decays: Mapping[str, float], hyper: Dict[str, Any]
-) -> nn.Momentum:
-    """Return an SGD with a group for each decay."""
+def _momentum(parameters: Parameters, rules: Rules, hyper: Dict[str, Any]) -> nn.Momentum:
+    """Return an SGD with a group for each decay, and all parameters in their own order."""
+    by_decay: Dict[float, List[Parameter]] = defaultdict(list)
+    for name, parameter in parameters.items():
+        by_decay[rules[name].weight_decay].append(parameter)
     groups: List[Dict[str, Any]] = [
-        {
-            "params": [
-                parameter for name, parameter in parameters.items() if decays[name] == decay
-            ],
-            "weight_decay": decay,
-        }
-        for decay in dict.fromkeys(decays[name] for name in parameters)
+        {"params": group, "weight_decay": decay} for decay, group in by_decay.items()
     ]
+    groups.append({"order_params": [*parameters.values()]})
     return nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections import Counter
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
@@ -13,7 +14,6 @@ from harness.adapter import (
     CONVOLUTION_OIHW,
     Accumulation,
     EagerTraining,
-    ExecutedMatmul,
     Variable,
     is_mixed,
     micro_batches,
@@ -21,7 +21,7 @@ from harness.adapter import (
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
-from harness.optimizers import NO_DECAY, left_out
+from harness.optimizers import update_rules
 from harness.primitives import Primitives
 
 from . import devices, matmuls, micro, optimizers
@@ -73,8 +73,9 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
                 parameter.grad_req = "add"
         self._gradients = [parameter.grad() for parameter in self._trained]
         named = {name: parameter for parameter, (name, *_) in self._named().items()}
-        for name in left_out(self.model_config["hyperparameters"], NO_DECAY, named):
-            named[name].wd_mult = 0.0
+        rules = update_rules(named, self.model_config["hyperparameters"])
+        for name, parameter in named.items():
+            parameter.wd_mult = float(rules[name].weight_decay != 0.0)
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
             self._model.collect_params(),
@@ -222,9 +223,16 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         with mx.autograd.record():
             return self.infer()
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
+    def _matmuls(self) -> matmuls.Observed:
         observe = matmuls.imperative if self.case.compiler == "none" else matmuls.compiled
         return observe(self._model, self._inputs, self.trains, self._operators)
+
+    def matmul_dtypes(self) -> Dict[str, int]:
+        return dict(Counter(dtype for _, dtype in self._matmuls()))
+
+    def lacking_matmuls(self) -> Dict[str, int]:
+        reasons = (self._operators[operator] for operator, _ in self._matmuls())
+        return dict(Counter(reason for reason in reasons if reason))
 
     def compiled(self) -> Dict[str, Any]:
         return matmuls.proof(self._model)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Dict, Sequence, Tuple
 
 import mxnet as mx
 import numpy as np
-from harness.adapter import RankContext, Unsupported, mixed_dtype, require_visible
+from harness.adapter import RankContext, Unsupported, mixed_dtype, takes_gpu
 from mxnet.contrib import amp
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
@@ -31,12 +32,9 @@ def put_messages_first() -> None:
 
 def take(rank_context: RankContext) -> mx.Context:
     """Return the device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
-    if rank_context.accelerator == "cpu":
-        return mx.cpu()
-    if not mx.runtime.Features().is_enabled("CUDA"):
-        raise Unsupported(f"MXNet {mx.__version__} is a build without CUDA")
-    require_visible("MXNet", mx.context.num_gpus(), rank_context)
-    return mx.gpu(rank_context.local_rank)
+    name, has_cuda = f"MXNet {mx.__version__}", mx.runtime.Features().is_enabled("CUDA")
+    is_gpu = takes_gpu(rank_context, name, has_cuda, mx.context.num_gpus)
+    return mx.gpu(rank_context.local_rank) if is_gpu else mx.cpu()
 
 
 def staged(values: Any, device: mx.Context) -> Any:
@@ -88,6 +86,7 @@ def set_precision(
     return dtype, {name: reason and f"{name}: {reason}" for name, reason in reasons.items()}
 
 
+@functools.lru_cache(maxsize=None)  # AMP, once on, would cast the operands of a second trial
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     """Return why MXNet cannot compute the matmul ``operator`` in ``dtype`` on ``device``, in its
     own words, by trying; "" where it can."""
@@ -137,11 +136,4 @@ def settings() -> Dict[str, Any]:
         "engine_threads": int(os.environ.get("MXNET_CPU_WORKER_NTHREADS", "1")),
         "onednn": features.is_enabled("MKLDNN"),
         "cudnn": features.is_enabled("CUDNN"),
-        # that its own code was compiled for; its libraries choose theirs when they start
-        "compiled_for": [
-            name for name in sorted(features) if name[:4] == "CPU_" and features.is_enabled(name)
-        ],
-        "blas": next(
-            (name for name in ("BLAS_MKL", "BLAS_OPEN") if features.is_enabled(name)), None
-        ),
     }

@@ -1,24 +1,19 @@
-"""Dtypes and sizes of the matmuls and convolutions of a forward pass.
+"""Dtypes of the matmuls and convolutions of a forward pass.
 
 They are observed in imperative mode, and read from the graph that MXNet runs where the model is
-compiled. ``operators``: names of the model's matmuls, each with the reason why mixed precision
-leaves it out, or ""."""
+compiled. ``operators``: names of the model's matmuls."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
-from harness.adapter import ExecutedMatmul, Mismatch
+from harness.adapter import Mismatch
 from mxnet import autograd
 
 from .devices import name_of
-
-Shape = Tuple[int, ...]
-
-GATES = 4  # of an LSTM
 
 # what oneDNN's fusion makes of a matmul and the operators behind it
 FUSED = {
@@ -26,48 +21,21 @@ FUSED = {
     "_sg_mkldnn_fully_connected": "FullyConnected",
 }
 
-
-def telling(operator: str) -> int:
-    """Return the index of the operand that gives the size of a matmul.
-
-    It is the weight, for recurrent layers one vector of all weights, or the first of two
-    matrices."""
-    return 0 if operator == "batch_dot" else 1
-
-
-def multiply_adds(
-    operator: str, operand: Shape, result: Shape, attributes: Mapping[str, Any]
-) -> int:
-    """Return the multiply-adds of one matmul.
-
-    ``operand``: shape of the operand that gives the size; ``attributes``: the operator's, as
-    values or as text."""
-    if operator == "RNN":
-        length, rows, hidden = result
-        biases = 2 * GATES * hidden * int(attributes["num_layers"])
-        return length * rows * (operand[0] - biases)
-    size = 1
-    for extent in result:
-        size *= extent
-    if operator == "batch_dot":
-        return size * operand[-2 if str(attributes.get("transpose_a")) in ("True", "1") else -1]
-    for extent in operand[1:]:  # the first axis of a weight is that of the outputs
-        size *= extent
-    return size
+#: Name of an operator, and the dtype of its result.
+Observed = List[Tuple[str, str]]
 
 
 @contextlib.contextmanager
-def _watched(operators: Mapping[str, str], matmuls: List[ExecutedMatmul]) -> Iterator[None]:
-    """Note each call of ``operators`` in imperative mode in ``matmuls``, until the context ends."""
+def _watched(operators: Collection[str]) -> Iterator[Observed]:
+    """Yield a list in which each call of ``operators`` in imperative mode is noted."""
     originals = {name: getattr(mx.nd, name) for name in operators}
+    matmuls: Observed = []
 
     def watching(name: str) -> Any:
         def call(*arguments: Any, **options: Any) -> Any:
             result = originals[name](*arguments, **options)
-            operand = arguments[telling(name)]
             output = result[0] if name == "RNN" else result  # with its states behind it
-            size = multiply_adds(name, operand.shape, output.shape, options)
-            matmuls.append(ExecutedMatmul(name_of(output.dtype), size, operators[name]))
+            matmuls.append((name, name_of(output.dtype)))
             return result
 
         return call
@@ -75,7 +43,7 @@ def _watched(operators: Mapping[str, str], matmuls: List[ExecutedMatmul]) -> Ite
     for name in operators:
         setattr(mx.nd, name, watching(name))
     try:
-        yield
+        yield matmuls
     finally:
         for name, original in originals.items():
             setattr(mx.nd, name, original)
@@ -86,16 +54,15 @@ def _mode(train: bool) -> Any:
 
 
 def imperative(
-    model: Any, inputs: Sequence[Any], train: bool, operators: Mapping[str, str]
-) -> List[ExecutedMatmul]:
+    model: Any, inputs: Sequence[Any], train: bool, operators: Collection[str]
+) -> Observed:
     """Return the matmuls of one forward pass, which leaves the running statistics unchanged.
 
     ``train``: run in training mode, as for a training step; inference would lay out the weights
     anew."""
-    matmuls: List[ExecutedMatmul] = []
     statistics = [p for p in model.collect_params().values() if p.grad_req == "null"]
     kept = [parameter.data().copy() for parameter in statistics]
-    with _mode(train), _watched(operators, matmuls):
+    with _mode(train), _watched(operators) as matmuls:
         model(*inputs)
     for parameter, before in zip(statistics, kept):
         parameter.set_data(before)
@@ -103,10 +70,10 @@ def imperative(
 
 
 def compiled(
-    model: Any, inputs: Sequence[Any], train: bool, operators: Mapping[str, str]
-) -> List[ExecutedMatmul]:
+    model: Any, inputs: Sequence[Any], train: bool, operators: Collection[str]
+) -> Observed:
     """Return the matmuls in the graph that a hybridized model runs, by MXNet's own inference of
-    types and shapes."""
+    types."""
     if model._cached_op is None:
         # as the first call of the model does; a model may have more layers in training
         with _mode(train):
@@ -114,32 +81,16 @@ def compiled(
     data, graph = model._cached_graph
     known = {p.name: p.data() for p in model.collect_params().values()}
     known.update({symbol.name: array for symbol, array in zip(data, inputs)})
-    known = {name: known[name] for name in graph.list_inputs()}
     internals = graph.get_internals()
-    names = internals.list_outputs()
-    shapes = dict(zip(names, internals.infer_shape(**{n: a.shape for n, a in known.items()})[1]))
-    dtypes = dict(zip(names, internals.infer_type(**{n: a.dtype for n, a in known.items()})[1]))
+    inferred = internals.infer_type(**{name: known[name].dtype for name in graph.list_inputs()})
+    dtypes = dict(zip(internals.list_outputs(), inferred[1]))
     nodes = json.loads(internals.tojson(remove_amp_cast=False))["nodes"]
-    matmuls = []
-    for node in nodes:
-        operator = FUSED.get(node["op"], node["op"])
-        if operator not in operators:
-            continue
-        operand = nodes[node["inputs"][telling(operator)][0]]
-        size = multiply_adds(
-            operator,
-            shapes[_output(operand)],
-            shapes[_output(node)],
-            node.get("attrs", {}),
-        )
-        dtype = name_of(dtypes[_output(node)])
-        matmuls.append(ExecutedMatmul(dtype, size, operators[operator]))
-    return matmuls
-
-
-def _output(node: Dict[str, Any]) -> str:
-    """Return the name of the first output of a graph's node."""
-    return str(node["name"]) if node["op"] == "null" else f"{node['name']}_output"
+    named = [(FUSED.get(node["op"], node["op"]), node["name"]) for node in nodes]
+    return [
+        (operator, name_of(dtypes[f"{name}_output"]))
+        for operator, name in named
+        if operator in operators
+    ]
 
 
 def proof(model: Any) -> Dict[str, Any]:

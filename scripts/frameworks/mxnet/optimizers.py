@@ -8,7 +8,6 @@ import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
-from harness import layerwise
 
 # How many parameters one kernel updates: MXNet's own default for SGD, of which the documentation
 # of its environment variables tells
@@ -85,7 +84,6 @@ class AdamW(mx.optimizer.Optimizer):
 
 def from_model_config(model_config: Dict[str, Any]) -> mx.optimizer.Optimizer:
     """Return the optimizer that the model's hyper-parameters name."""
-    layerwise.refuse(model_config)
     hyper = model_config["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "wd": hyper["weight_decay"]}
     if hyper["optimizer"] == "sgd":  # its decay is part of the gradient, as PyTorch's

@@ -11,7 +11,6 @@ from harness.adapter import (
     CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
     EagerTraining,
-    ExecutedMatmul,
     StepPart,
     Unsupported,
     Variable,
@@ -217,10 +216,9 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         with oneflow.no_grad():
             return self._forward(self._model)
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
+    def matmul_dtypes(self) -> Dict[str, int]:
         if self._graph_mode:
-            graph = self._compiled(compiler.Forward) if forward_only else self._graph
-            return matmuls.compiled(graph, self.rank_context.world_size)
+            return matmuls.compiled(self._graph)
         forward = self._model.forward  # without the hooks of DistributedDataParallel
         return matmuls.watched(self._model, lambda: self._forward(forward))
 

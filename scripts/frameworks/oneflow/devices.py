@@ -8,7 +8,7 @@ import warnings
 from typing import Any, Tuple
 
 import oneflow
-from harness.adapter import RankContext, Unsupported, mixed_dtype, require_visible
+from harness.adapter import RankContext, Unsupported, mixed_dtype, takes_gpu
 from oneflow import Tensor, nn, sysconfig
 
 from . import matmuls
@@ -27,17 +27,15 @@ def take(rank_context: RankContext) -> oneflow.device:
     """Return the device of ``rank_context``. Raises :class:`Unsupported` where it is not there, or
     newer than OneFlow's kernels."""
     oneflow.set_num_threads(rank_context.threads)
-    if rank_context.accelerator == "cpu":
+    name = f"OneFlow {oneflow.__version__}"
+    if not takes_gpu(rank_context, name, sysconfig.with_cuda(), oneflow.cuda.device_count):
         return oneflow.device("cpu")
-    if not sysconfig.with_cuda():
-        raise Unsupported(f"OneFlow {oneflow.__version__} is a build without CUDA")
-    require_visible("OneFlow", oneflow.cuda.device_count(), rank_context)
     oneflow.cuda.set_device(rank_context.local_rank)
     device = oneflow.device("cuda", rank_context.local_rank)
     major, minor = oneflow.cuda.get_device_capability(device)
     if major > BUILT_UP_TO and oneflow.__version__.startswith("0."):
         raise Unsupported(
-            f"OneFlow {oneflow.__version__} has kernels for compute capability 6.0 to 8.6; the "
+            f"{name} has kernels for compute capability 6.0 to 8.6; the "
             f"device is {oneflow.cuda.get_device_name(device)}, compute capability {major}.{minor}"
         )
     return device
@@ -99,5 +97,5 @@ def _enable_amp(device: oneflow.device, dtype: oneflow.dtype) -> str:
     """Return the dtype of a matmul in a graph."""
     graph = _Matmul(dtype)
     graph(*_operands(device))
-    (matmul,) = matmuls.compiled(graph, ranks=1)
-    return matmul.dtype
+    (dtype,) = matmuls.compiled(graph)
+    return dtype

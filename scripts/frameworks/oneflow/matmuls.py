@@ -1,4 +1,4 @@
-"""Matmuls and convolutions: in which dtype they run, and how many multiply-adds they are.
+"""Matmuls and convolutions: in which dtype they run.
 
 In eager mode they are watched as they happen, in their modules; in a graph they are read
 from the job that OneFlow compiled. (``oneflow.profiler`` shows no dtype, and on a machine without
@@ -8,11 +8,10 @@ a GPU it ends the process.)
 from __future__ import annotations
 
 import functools
-import math
-from typing import Any, Callable, List
+from collections import Counter
+from typing import Any, Callable, Dict
 
 import oneflow
-from harness.adapter import ExecutedMatmul
 from oneflow import Tensor, nn
 from oneflow.core.common import data_type_pb2
 
@@ -36,24 +35,15 @@ class Multiplication(nn.Module):
         return oneflow._C.matmul(a, b, transpose_b=self.transpose_b)
 
 
-def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul]:
-    """Return the matmuls of one ``forward()`` in eager mode, by what their modules put out. Buffers
-    of ``model`` (running statistics) and the random state are left as they were."""
-    matmuls: List[ExecutedMatmul] = []
+def watched(model: nn.Module, forward: Callable[[], Any]) -> Dict[str, int]:
+    """Count the matmuls of one ``forward()`` in eager mode by the dtype that their modules put out.
+    Buffers of ``model`` (running statistics) and the random state are left as they were."""
+    counts: Dict[str, int] = Counter()
 
-    def note(module: nn.Module, original: Callable[..., Any], *inputs: Tensor) -> Any:
+    def note(original: Callable[..., Any], *inputs: Tensor) -> Any:
         result = original(*inputs)
-        output = result[0] if isinstance(module, nn.LSTM) else result
-        if isinstance(module, nn.Conv2d):
-            summands = module.weight.numel() // module.weight.shape[0]
-        elif isinstance(module, nn.LSTM):
-            # of all layers: every row of every step by every matrix, whose gates stand side by side
-            matrices = sum(array.numel() for array in module.parameters() if array.dim() == 2)
-            summands = matrices // output.shape[-1]
-        else:
-            summands = inputs[0].shape[-1]
-        dtype = str(output.dtype).replace("oneflow.", "")
-        matmuls.append(ExecutedMatmul(dtype, output.numel() * summands))
+        output = result[0] if isinstance(result, tuple) else result  # an LSTM's, with its states
+        counts[str(output.dtype).replace("oneflow.", "")] += 1
         return result
 
     kinds = (nn.Conv2d, nn.Linear, nn.LSTM, Multiplication)
@@ -61,7 +51,7 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul
     kept = [buffer.clone() for buffer in model.buffers()]
     state = oneflow.get_rng_state()
     for module in noted:  # no hooks: OneFlow 0.9.0 cannot remove them again
-        module.forward = functools.partial(note, module, module.forward)  # type: ignore[method-assign]
+        module.forward = functools.partial(note, module.forward)  # type: ignore[method-assign]
     try:
         with oneflow.no_grad():
             forward()
@@ -71,34 +61,17 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> List[ExecutedMatmul
         for module in noted:
             del module.forward
     oneflow.set_rng_state(state)
-    return matmuls
+    return dict(counts)
 
 
-def compiled(graph: nn.Graph, ranks: int) -> List[ExecutedMatmul]:
-    """Return the matmuls in the job that OneFlow compiled from ``graph``.
-
-    A job has the tensors of all ``ranks`` in one, split along the batch; multiply-adds
-    are those of one rank, and hold for a graph without a backward pass."""
+def compiled(graph: nn.Graph) -> Dict[str, int]:
+    """Count the matmuls in the job that OneFlow compiled from ``graph``, by dtype."""
     job = graph._compiled_graph_proto
-    matmuls: List[ExecutedMatmul] = []
+    counts: Dict[str, int] = Counter()
     for operator in (entry.user_conf for entry in job.net.op):
-        if operator.op_type_name not in OPERATORS:
-            continue
-        operands = {name: _tensor(job, names.s[0]) for name, names in operator.input.items()}
-        (out,) = (_tensor(job, names.s[0]) for names in operator.output.values())
-        rows, *others = out.shape.dim
-        if operator.op_type_name == "conv2d":
-            summands = math.prod(operands["weight"].shape.dim) // operands["weight"].shape.dim[0]
-        elif "a" in operands:
-            transposed = operator.attr["transpose_a"].at_bool
-            summands = operands["a"].shape.dim[-2 if transposed else -1]
-        else:
-            summands = 0  # of a convolution's backward pass
-        dtype = data_type_pb2.DataType.Name(out.data_type)
-        values = rows // ranks * math.prod(others)
-        matmuls.append(ExecutedMatmul(DTYPES.get(dtype, dtype), values * summands))
-    return matmuls
-
-
-def _tensor(job: Any, name: str) -> Any:
-    return job.helper.lbn2logical_blob_desc[name]
+        if operator.op_type_name in OPERATORS:
+            (names,) = operator.output.values()
+            out = job.helper.lbn2logical_blob_desc[names.s[0]]
+            dtype = data_type_pb2.DataType.Name(out.data_type)
+            counts[DTYPES.get(dtype, dtype)] += 1
+    return dict(counts)

@@ -3,12 +3,12 @@ of SGD is part of the gradient, that of AdamW is not; epsilon is added after the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any, Dict, List
 
 import oneflow
-from harness import layerwise
 from harness.adapter import Unsupported
-from harness.optimizers import NO_DECAY, left_out
+from harness.optimizers import update_rules
 from oneflow import Tensor, nn, optim
 
 
@@ -20,28 +20,24 @@ def from_model_config(
     ``fused``: one kernel for many parameters, which OneFlow recommends and has for GPUs alone;
     ``clips``: it clips the gradients itself, as it does in a graph. Raises :class:`Unsupported`
     where it would not by the norm of all."""
-    layerwise.refuse(model_config)
     hyper = model_config["hyperparameters"]
-    groups = _groups(model, hyper)
+    named = dict(model.named_parameters())
+    by_decay: Dict[float, List[Tensor]] = defaultdict(list)
+    for name, rule in update_rules(named, hyper).items():
+        by_decay[rule.weight_decay].append(named[name])
+    groups: List[Dict[str, Any]] = [
+        {"params": group, "weight_decay": decay} for decay, group in by_decay.items()
+    ]
     limit = hyper.get("clip_global_norm")
     if clips and limit is not None:
         if len(groups) > 1:
             raise Unsupported("nn.Graph clips parameters with and without weight decay separately")
         groups[0].update(clip_grad_max_norm=limit, clip_grad_norm_type=2.0)
-    common = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": fused}
+    common = {"lr": hyper["learning_rate"], "fused": fused}
     if hyper["optimizer"] == "sgd":
         return optim.SGD(groups, momentum=hyper["momentum"], **common)
     betas = (hyper["beta1"], hyper["beta2"])
     return optim.AdamW(groups, betas=betas, eps=hyper["epsilon"], **common)
-
-
-def _groups(model: nn.Module, hyper: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Return the parameter groups with weight decay and, if there are any, without."""
-    named = dict(model.named_parameters())
-    undecayed = left_out(hyper, NO_DECAY, named)
-    others = [parameter for name, parameter in named.items() if name not in undecayed]
-    without = [named[name] for name in undecayed]
-    return [{"params": others}, *([{"params": without, "weight_decay": 0.0}] if without else [])]
 
 
 def clip_global_norm(gradients: List[Tensor], limit: float) -> None:

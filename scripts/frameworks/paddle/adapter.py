@@ -14,11 +14,11 @@ from harness.adapter import (
     SAME,
     Accumulation,
     EagerTraining,
-    ExecutedMatmul,
     Generation,
     MicroBatch,
     Variable,
     is_mixed,
+    matmul_dtype,
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
@@ -43,7 +43,9 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         self._amp = is_mixed(self.case.precision)
         if self.case.precision == "tf32":
             devices.allow_tf32(self._gpu)
-        self._dtype = devices.matmul_dtype(self.case.precision, self._gpu)
+        has_bfloat16 = not self._gpu or paddle.amp.is_bfloat16_supported()
+        where = "PaddlePaddle on this GPU"
+        self._dtype = matmul_dtype(self.case.precision, has_bfloat16, where)
         self._compiled = self.case.compiler != "none"
         if self._amp and not self._compiled:
             devices.require_amp(self._dtype)
@@ -182,14 +184,10 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         with paddle.set_grad_enabled(self.trains):
             return self._forward()
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        if self._compiled or forward_only:  # what runs in the dynamic graph is seen without sizes
-            program = compiler.trace(self._network, self._inputs)
-            return matmuls.in_program(program)
-        return matmuls.watch(self._model, lambda: self._forward())
-
-    def forward_dtypes_run(self) -> bool:
-        return self._compiled  # else those of a trace, which is not what runs
+    def matmul_dtypes(self) -> Dict[str, int]:
+        if self._compiled:
+            return matmuls.in_program(compiler.trace(self._network, self._inputs))
+        return matmuls.watch(self._model, self._forward)
 
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof(self._network)

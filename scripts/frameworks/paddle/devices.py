@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Dict, Tuple
 
 import paddle
-from harness.adapter import RankContext, Unsupported, mixed_dtype, require_tf32, require_visible
+from harness.adapter import RankContext, Unsupported, require_tf32, takes_gpu
 from paddle import Tensor, nn
 from paddle.amp.amp_lists import WHITE_LIST
 
@@ -17,15 +17,12 @@ def take(rank_context: RankContext) -> bool:
     :class:`Unsupported` where it is not there."""
     # the environment's OMP_NUM_THREADS and FLAGS_paddle_num_threads leave MKL with one thread
     paddle.base.core.set_num_threads(rank_context.threads)
-    if rank_context.accelerator == "cpu":
+    name, has_cuda = f"PaddlePaddle {paddle.__version__}", paddle.is_compiled_with_cuda()
+    if not takes_gpu(rank_context, name, has_cuda, paddle.device.cuda.device_count):
         paddle.set_device("cpu")
         return False
-    if not paddle.is_compiled_with_cuda():
-        raise Unsupported(f"PaddlePaddle {paddle.__version__} is a build without CUDA")
-    require_visible("PaddlePaddle", paddle.device.cuda.device_count(), rank_context)
-    os.environ.update(
-        FLAGS_selected_gpus=str(rank_context.local_rank)
-    )  # the process group reads it
+    # the process group reads it
+    os.environ.update(FLAGS_selected_gpus=str(rank_context.local_rank))
     paddle.set_device(f"gpu:{rank_context.local_rank}")
     return True
 
@@ -40,20 +37,9 @@ def allow_tf32(gpu: bool) -> None:
     """Allow TF32 for matmuls and convolutions. Raise :class:`Unsupported` where the device has
     none."""
     cuda = paddle.device.cuda
-    version = cuda.get_device_capability() if gpu else None
-    require_tf32(version, cuda.get_device_name() if gpu else "a CPU")
+    require_tf32(*((cuda.get_device_capability(), cuda.get_device_name()) if gpu else ()))
     paddle.base.core.set_cublas_switch(True)
     paddle.base.core.set_cudnn_switch(True)
-
-
-def matmul_dtype(precision: str, gpu: bool) -> str:
-    """Return the dtype that matmuls shall have: under ``amp`` bfloat16 wherever the device has it.
-    Raises :class:`Unsupported` where it lacks the requested dtype."""
-    if precision in ("fp32", "tf32"):
-        return "float32"
-    wide = not gpu or paddle.amp.is_bfloat16_supported()
-    available = ("bfloat16", "float16") if wide else ("float16",)
-    return mixed_dtype(precision, available, "PaddlePaddle on this GPU")
 
 
 def require_amp(dtype: str) -> None:
@@ -98,10 +84,6 @@ class Network(nn.Layer):
 def settings(rank_context: RankContext, gpu: bool) -> Dict[str, Any]:
     """Return the settings that act on the device: JSON values."""
     settings: Dict[str, Any] = {"threads": rank_context.threads, "data_format": data_format()}
-    if not gpu:
-        core = paddle.base.core
-        settings["compiled_with_onednn"] = core.is_compiled_with_onednn()
-        settings["compiled_with_avx"] = core.is_compiled_with_avx()
     if gpu:
         settings["tf32_override"] = os.environ.get("NVIDIA_TF32_OVERRIDE")
         settings["cuda"] = paddle.version.cuda()

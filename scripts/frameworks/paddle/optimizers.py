@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import paddle
-from harness import layerwise
 from harness.adapter import Unsupported
-from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
+from harness.optimizers import update_rules
 from paddle import nn
 
 
@@ -15,13 +14,14 @@ def from_model_config(
     model: nn.Layer, model_config: Dict[str, Any], names: Dict[str, str]
 ) -> paddle.optimizer.Optimizer:
     """Return the optimizer that the model's hyper-parameters name. ``names``: Paddle's names of
-    trained parameters, by the names that frameworks share."""
+    trained parameters, by the names that frameworks share. Raises :class:`Unsupported` where LAMB's
+    kernel cannot tell parameters with weight decay from those with a trust ratio."""
     hyper = model_config["hyperparameters"]
+    rules = {names[name]: rule for name, rule in update_rules(names, hyper).items()}
     common = {"learning_rate": hyper["learning_rate"], "parameters": model.parameters()}
-    undecayed = {names[name] for name in left_out(hyper, NO_DECAY, names)}
     if hyper["optimizer"] == "sgd":
         for parameter in model.parameters():
-            if parameter.name in undecayed:
+            if parameter.name in rules and not rules[parameter.name].weight_decay:
                 parameter.regularizer = paddle.regularizer.L2Decay(0.0)
         return paddle.optimizer.Momentum(
             momentum=hyper["momentum"],
@@ -30,37 +30,26 @@ def from_model_config(
             use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
             **common,
         )
-    if layerwise.decays(model_config):  # not by AdamW's lr_ratio, which is of GPUs alone
-        for name, parameter in model.named_parameters():
-            parameter.optimize_attr["learning_rate"] = layerwise.factor(name, hyper)
     limit = hyper.get("clip_global_norm")
     common.update(beta1=hyper["beta1"], beta2=hyper["beta2"], epsilon=hyper["epsilon"])
     common.update(grad_clip=None if limit is None else nn.ClipGradByGlobalNorm(limit))
     if hyper["optimizer"] == "lamb":
-        return _lamb(hyper, names, common)
+        all_scaled = all(rule.trust_ratio for rule in rules.values())
+        if not all_scaled and any(bool(r.weight_decay) != r.trust_ratio for r in rules.values()):
+            raise Unsupported(
+                "PaddlePaddle's Lamb applies trust ratios to what decays or to everything"
+            )
+        return paddle.optimizer.Lamb(
+            lamb_weight_decay=hyper["weight_decay"],
+            exclude_from_weight_decay_fn=lambda weight: not rules[weight.name].weight_decay,
+            always_adapt=all_scaled,
+            **common,
+        )
+    for parameter in model.parameters():  # not by AdamW's lr_ratio, which is of GPUs alone
+        if parameter.name in rules:
+            parameter.optimize_attr["learning_rate"] = rules[parameter.name].rate_factor
     return paddle.optimizer.AdamW(
         weight_decay=hyper["weight_decay"],
-        apply_decay_param_fun=lambda name: name not in undecayed,
-        **common,
-    )
-
-
-def _lamb(
-    hyper: Dict[str, Any], names: Dict[str, str], common: Dict[str, Any]
-) -> paddle.optimizer.Lamb:
-    """Return LAMB. Raises :class:`Unsupported` where some parameters have only one of weight decay
-    and ratio of norms: Paddle's kernel scales those that decay, or all."""
-    undecayed = left_out(hyper, NO_DECAY, names) if hyper["weight_decay"] else frozenset(names)
-    unscaled = left_out(hyper, NO_TRUST_RATIO, names)
-    if unscaled and unscaled != undecayed:
-        raise Unsupported(
-            "PaddlePaddle's Lamb applies trust ratios to what decays or to everything: not "
-            f"{NO_TRUST_RATIO} {hyper[NO_TRUST_RATIO]} with {NO_DECAY} {hyper[NO_DECAY]}"
-        )
-    without = {names[name] for name in undecayed}
-    return paddle.optimizer.Lamb(
-        lamb_weight_decay=hyper["weight_decay"],
-        exclude_from_weight_decay_fn=lambda parameter: parameter.name in without,
-        always_adapt=not unscaled,
+        apply_decay_param_fun=lambda name: bool(rules[name].weight_decay),
         **common,
     )

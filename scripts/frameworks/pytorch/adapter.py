@@ -12,7 +12,6 @@ from harness.adapter import (
     FLOAT64,
     Accumulation,
     EagerTraining,
-    ExecutedMatmul,
     Generation,
     MicroBatch,
     Mismatch,
@@ -120,7 +119,9 @@ class PyTorchAdapter(
         if "own" in self.model_config:
             self._optimizer = definition.optimizer(self._model)
         else:
-            self._optimizer = optimizers.of_model(self._model, self._sharding, self.model_config)
+            self._optimizer = optimizers.from_model_config(
+                self._model, self._sharding, self.model_config
+            )
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
         scaled = self._amp and self._dtype == torch.float16
@@ -284,10 +285,16 @@ class PyTorchAdapter(
         with torch.set_grad_enabled(self.trains):  # what the step compiled
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
+    def _watch(self) -> matmuls.Watch:
         # of the model without a compiler, which only `forward` is: single matmuls
         eager = (self._sharding or self._model).forward
         return matmuls.watch(self._model, lambda: self._forward(eager), self._device)
+
+    def matmul_dtypes(self) -> Dict[str, int]:
+        return self._watch().matmuls
+
+    def multiply_adds(self) -> Optional[int]:
+        return self._watch().multiply_adds
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[PyTorchAdapter]:
@@ -297,7 +304,7 @@ class PyTorchAdapter(
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return matmuls.result_dtypes(self._model, lambda: self._forward(self._model), self._device)
+        return self._watch().results
 
     def held_parameters(self) -> int:
         return self._sharding.held()

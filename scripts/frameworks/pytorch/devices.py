@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Dict, Mapping, Optional
 
 import torch
 from harness.adapter import (
     RankContext,
-    Unsupported,
     is_mixed,
-    mixed_dtype,
+    matmul_dtype,
     no_device,
     require_tf32,
-    require_visible,
+    takes_gpu,
 )
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -24,26 +22,15 @@ WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 def take(rank_context: RankContext) -> torch.device:
     """Make the device of this rank current and return it. Raises :class:`Unsupported` if absent."""
-    if rank_context.accelerator == "cpu":
+    name, has_cuda = f"PyTorch {torch.__version__}", torch.version.cuda is not None
+    if not takes_gpu(rank_context, name, has_cuda, torch.cuda.device_count):
         return torch.device("cpu")
-    if torch.version.cuda is None:
-        raise Unsupported(f"PyTorch {torch.__version__} is a build without CUDA")
-    count, device = torch.cuda.device_count(), torch.device("cuda", rank_context.local_rank)
-    require_visible("PyTorch", count, rank_context)
     try:
         torch.cuda.init()
     except RuntimeError as error:  # too old a driver, for example
-        raise no_device(f"PyTorch {torch.__version__}: {error}") from error
-    try:
-        torch.cuda.set_device(device)
-    except RuntimeError as error:
-        if "invalid device ordinal" not in str(error):
-            raise
-        # NVML counts GPUs; CUDA shows one instance of those that MIG divides.
-        raise no_device(
-            f"PyTorch counts {count} GPUs by NVML, but number {rank_context.local_rank} is an "
-            "invalid device ordinal; name instances of MIG in CUDA_VISIBLE_DEVICES"
-        ) from error
+        raise no_device(f"{name}: {error}") from error
+    device = torch.device("cuda", rank_context.local_rank)
+    torch.cuda.set_device(device)
     torch.backends.cudnn.benchmark = True  # shapes never change: the search pays off
     return device
 
@@ -51,11 +38,12 @@ def take(rank_context: RankContext) -> torch.device:
 def set_precision(precision: str, device: torch.device) -> torch.dtype:
     """Switch TF32 off, or on where it is the ``precision``, and return the dtype of what matmuls
     take. Raises :class:`Unsupported` where the device has no TF32, or no bfloat16."""
-    tf32 = precision == "tf32"
-    if tf32:
-        gpu = device.type == "cuda"
-        capability = torch.cuda.get_device_capability(device) if gpu else None
-        require_tf32(capability, torch.cuda.get_device_name(device) if gpu else "a CPU")
+    tf32, gpu = precision == "tf32", device.type == "cuda"
+    if tf32 and gpu:
+        capability = torch.cuda.get_device_capability(device)
+        require_tf32(capability, torch.cuda.get_device_name(device))
+    elif tf32:
+        require_tf32()
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
@@ -66,11 +54,9 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
     torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
     if precision in WHOLE:
         return WHOLE[precision]
-    wide = device.type == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False)
-    available = ("bfloat16", "float16") if wide else ("float16",)
-    where = "PyTorch on this GPU"
-    half = mixed_dtype(precision, available, where) if is_mixed(precision) else available[0]
-    dtype: torch.dtype = getattr(torch, half)
+    has_bfloat16 = not gpu or torch.cuda.is_bf16_supported(including_emulation=False)
+    mixed = precision if is_mixed(precision) else "amp"  # float8 is within it
+    dtype: torch.dtype = getattr(torch, matmul_dtype(mixed, has_bfloat16, "PyTorch on this GPU"))
     return dtype
 
 
@@ -175,16 +161,4 @@ def settings(device: torch.device) -> Dict[str, Any]:
             "cudnn": torch.backends.cudnn.version(),
             "cuda": torch.version.cuda,
         }
-    return {
-        **common,
-        "parallel": _first(r"ATen parallel backend: (\S+)", torch.__config__.parallel_info()),
-        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "blas": _first(r"BLAS_INFO=(\w+)", torch.__config__.show()),
-        "mkl": _first(r"Math Kernel Library Version (\S+)", torch.__config__.show()),
-        "mkldnn": _first(r"MKL-DNN v(\S+)", torch.__config__.show()),
-    }
-
-
-def _first(pattern: str, text: str) -> Optional[str]:
-    match = re.search(pattern, text)
-    return match.group(1) if match else None
+    return {**common, "cpu_capability": torch.backends.cpu.get_cpu_capability()}

@@ -13,8 +13,7 @@ from torch import Tensor
 
 class Lamb(torch.optim.Optimizer):
     """``trust_ratio`` of a group: whether its updates are scaled by the norm of the parameter over
-    their own. A parameter that is a ``DTensor`` is updated part by part, its norms are those of
-    the whole; those of a group have one mesh."""
+    their own. Parameters are whole."""
 
     def __init__(
         self, groups: Sequence[Dict[str, Any]], lr: float, betas: Tuple[float, float], eps: float
@@ -34,8 +33,7 @@ class Lamb(torch.optim.Optimizer):
     def _update(self, group: Dict[str, Any], parameters: Sequence[Tensor]) -> None:
         group["steps"] += 1
         beta1, beta2 = group["betas"]
-        weights = [_local(parameter) for parameter in parameters]
-        gradients = [_local(parameter.grad) for parameter in parameters]
+        gradients = [parameter.grad for parameter in parameters]
         means, squares = self._moments("mean", parameters), self._moments("square", parameters)
         torch._foreach_lerp_(means, gradients, 1 - beta1)
         torch._foreach_mul_(squares, beta2)
@@ -47,54 +45,24 @@ class Lamb(torch.optim.Optimizer):
         torch._foreach_mul_(changes, means)
         torch._foreach_div_(changes, 1 - beta1 ** group["steps"])
         if group["weight_decay"]:
-            torch._foreach_add_(changes, weights, alpha=group["weight_decay"])
+            torch._foreach_add_(changes, parameters, alpha=group["weight_decay"])
         if group["trust_ratio"]:
-            ratios = _ratios(parameters, weights, changes)
-            torch._foreach_mul_(changes, list(ratios.unbind()))
-        torch._foreach_add_(weights, changes, alpha=-group["lr"])
+            torch._foreach_mul_(changes, list(_ratios(parameters, changes).unbind()))
+        torch._foreach_add_(parameters, changes, alpha=-group["lr"])
 
     def _moments(self, name: str, parameters: Sequence[Tensor]) -> List[Tensor]:
         for parameter in parameters:
             if name not in self.state[parameter]:
-                self.state[parameter][name] = torch.zeros_like(_local(parameter))
+                self.state[parameter][name] = torch.zeros_like(parameter)
         return [self.state[parameter][name] for parameter in parameters]
 
 
-def _ratios(
-    parameters: Sequence[Tensor], weights: Sequence[Tensor], changes: Sequence[Tensor]
-) -> Tensor:
-    """Return the norms of ``weights`` over those of ``changes``, of all parts of the
-    ``parameters``; 1 where either is zero. They stay on the device, and are float32 at least."""
+def _ratios(weights: Sequence[Tensor], changes: Sequence[Tensor]) -> Tensor:
+    """Return the norms of ``weights`` over those of ``changes``; 1 where either is zero. They stay
+    on the device, and are float32 at least."""
     dtype = torch.promote_types(weights[0].dtype, torch.float32)
-    norms = torch.stack(
-        [torch.stack(torch._foreach_norm(some, 2, dtype=dtype)) for some in (weights, changes)]
+    of_weights, of_changes = (
+        torch.stack(torch._foreach_norm(some, 2, dtype=dtype)) for some in (weights, changes)
     )
-    of_weights, of_changes = _of_all_parts(parameters, norms)
     scalable = (of_weights > 0) & (of_changes > 0)
     return torch.where(scalable, of_weights / of_changes, 1.0)
-
-
-def _of_all_parts(parameters: Sequence[Tensor], norms: Tensor) -> Tensor:
-    """Return the norms of the whole parameters, (.., parameters), from ``norms`` of this rank's
-    parts."""
-    mesh = getattr(parameters[0], "device_mesh", None)
-    if mesh is None:
-        return norms
-    squares = norms.square()
-    for axis in range(mesh.ndim):
-        cut = [
-            n
-            for n, parameter in enumerate(parameters)
-            if not parameter.placements[axis].is_replicate()
-        ]
-        if cut:
-            sums = squares[:, cut]
-            torch.distributed.all_reduce(sums, group=mesh.get_group(axis))
-            squares[:, cut] = sums
-    return squares.sqrt()
-
-
-def _local(tensor: Tensor) -> Tensor:
-    """Return this rank's part; the whole of anything but a ``DTensor``, whose import would take a
-    second."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor

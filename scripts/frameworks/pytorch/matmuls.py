@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from collections import Counter
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
-from harness.adapter import ExecutedMatmul
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -30,39 +29,29 @@ def _attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: A
     return int(sdpa_flop_count(query.shape, key.shape, value.shape))
 
 
-def _recurrent_flops(x: Tensor, *arguments: Any, **_: Any) -> int:
-    """Return the operations of recurrent layers in one kernel: every row of every step times every
-    matrix.
-
-    Gates stand side by side in a matrix. Of several layers, all but the first take the output of
-    the previous one."""
-    several = isinstance(arguments[0], list)
-    weights: Sequence[Tensor] = arguments[0] if several else arguments[:2]
-    return 2 * (x.numel() // x.shape[-1]) * sum(w.numel() for w in weights if w.dim() == 2)
-
-
 def _grouped_flops(x: Tensor, matrices: Tensor, *_: Any, **__: Any) -> int:
     return 2 * x.numel() * matrices.shape[-1]
 
 
-# those that PyTorch's counter has no formula for
-FORMULAS = {
+#: PyTorch's formulas for floating-point operations, two for each multiply-add, and missing ones.
+FORMULAS: Dict[Any, Callable[..., int]] = {
     **flop_registry,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
-    torch.ops.aten.mkldnn_rnn_layer: _recurrent_flops,
-    torch.ops.aten._cudnn_rnn: _recurrent_flops,
     torch.ops.aten._grouped_mm: _grouped_flops,
 }
 
 
-class MatmulWatch(TorchDispatchMode):
-    """Record of the matmuls that reach the kernels below it, by the dtype of their operands and by
-    PyTorch's own formulas for floating-point operations, two for each multiply-add. Matmuls without
-    a formula are not counted, which the comparison with the reference shows."""
+class Watch(TorchDispatchMode):
+    """Counts of the operations that reach the kernels below it.
+
+    ``matmuls``: by the dtype of their operands; ``results``: operations that return floating-point
+    numbers, by dtype; ``multiply_adds``: None where a matmul has no formula."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.matmuls: List[ExecutedMatmul] = []
+        self.matmuls: Dict[str, int] = Counter()
+        self.results: Dict[str, int] = Counter()
+        self.multiply_adds: Optional[int] = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -80,20 +69,26 @@ class MatmulWatch(TorchDispatchMode):
         if any(kind.__name__ in WRAPPERS for kind in types):
             return NotImplemented
         result = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, Tensor) and leaf.is_floating_point():
+                self.results[_name(leaf.dtype)] += 1
         kernel = func.overloadpacket
         name = kernel.__name__
         count = 1 if name in ONE_MATMUL else 2 if name.startswith(TWO_MATMULS) else 0
-        if count and any(_has_shape_alone(argument) for argument in args):
-            count = 0
-        if count:
+        if count and not any(map(_has_shape_alone, args)):
             # the first tensor stands for all: these kernels refuse operands of different dtypes
             operand = next(argument for argument in args if isinstance(argument, Tensor))
-            dtype = str(operand.dtype.to_real()).removeprefix("torch.")
-            formula = FORMULAS.get(kernel)
-            operations = formula(*args, **(kwargs or {}), out_val=result) if formula else 0
-            operations *= 4 if operand.is_complex() else 1
-            self.matmuls += count * [ExecutedMatmul(dtype, operations // 2 // count)]
+            self.matmuls[_name(operand.dtype.to_real())] += count
+            if kernel not in FORMULAS:
+                self.multiply_adds = None
+            elif self.multiply_adds is not None:
+                flops = FORMULAS[kernel](*args, **(kwargs or {}), out_val=result)
+                self.multiply_adds += flops // 2 * (4 if operand.is_complex() else 1)
         return result
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _has_shape_alone(argument: Any) -> bool:
@@ -105,58 +100,18 @@ def _has_shape_alone(argument: Any) -> bool:
     )
 
 
-class ResultWatch(TorchDispatchMode):
-    """Counts the operations whose results are floating-point numbers, by their dtype."""
+def watch(model: nn.Module, forward: Callable[[], Any], device: torch.device) -> Watch:
+    """Watch one ``forward()``, and restore the buffers of ``model`` (running statistics) and the
+    random state.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.dtypes: Dict[str, int] = {}
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: Tuple[Any, ...] = (),
-        kwargs: Dict[str, Any] | None = None,
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, Tensor) and leaf.is_floating_point():
-                dtype = str(leaf.dtype).removeprefix("torch.")
-                self.dtypes[dtype] = self.dtypes.get(dtype, 0) + 1
-        return result
-
-
-@contextlib.contextmanager
-def _unchanged(model: nn.Module, device: torch.device) -> Iterator[None]:
-    """Restore the buffers of ``model`` (running statistics) and the random state when the context
-    ends."""
+    It runs in the mode ``model`` is in: with dropout, attention may take another kernel than
+    without. Without gradients, but not in inference mode, whose dispatch shows the composite
+    operators and not what they become."""
     kept = [buffer.clone() for buffer in model.buffers()]
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        yield
+    generators = torch.random.fork_rng([device] if device.type == "cuda" else [])
+    with generators, torch.no_grad(), Watch() as watching:
+        forward()
     with torch.no_grad():
         for buffer, before in zip(model.buffers(), kept, strict=True):
             buffer.copy_(before)
-
-
-def watch(
-    model: nn.Module, forward: Callable[[], Any], device: torch.device
-) -> List[ExecutedMatmul]:
-    """Return the matmuls of one ``forward()``.
-
-    ``forward`` runs in the mode ``model`` is in: with dropout, attention may take another kernel
-    than without. Without gradients, but not in inference mode, whose dispatch shows the composite
-    operators and not what they become.
-    """
-    with _unchanged(model, device), torch.no_grad(), MatmulWatch() as watching:
-        forward()
-    return watching.matmuls
-
-
-def result_dtypes(
-    model: nn.Module, forward: Callable[[], Any], device: torch.device
-) -> Dict[str, int]:
-    """Count the operations of one ``forward()`` that return floating-point numbers, by dtype."""
-    with _unchanged(model, device), torch.no_grad(), ResultWatch() as watching:
-        forward()
-    return watching.dtypes
+    return watching

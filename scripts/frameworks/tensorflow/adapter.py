@@ -21,7 +21,6 @@ import tensorflow as tf
 from harness.adapter import (
     FLOAT64,
     Accumulation,
-    ExecutedMatmul,
     Generation,
     Mismatch,
     OwnModels,
@@ -131,8 +130,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
             optimizer = self._definition.optimizer()
         else:
             optimizer = optimizers.from_model_config(self.model_config, self._name)
-            variables = self._model.trainable_variables
-            optimizers.leave_out(optimizer, self.model_config, variables, self._name)
         self._inner_optimizer = optimizer
         if self._policy == "mixed_float16":  # bfloat16 has the range of float32
             optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
@@ -244,10 +241,8 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     def logits(self) -> Sequence[Any]:
         return tf.nest.flatten(self._forward(self._batch))
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        if forward_only:
-            return matmuls.sized_matmuls(self._forward.get_concrete_function(self._batch))
-        return matmuls.matmuls(self._step)
+    def matmul_dtypes(self) -> Dict[str, int]:
+        return matmuls.matmul_dtypes(self._step)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
@@ -257,6 +252,9 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
     def result_dtypes(self) -> Dict[str, int]:
         return matmuls.result_dtypes(self._forward.get_concrete_function(self._batch))
+
+    def multiply_adds(self) -> Optional[int]:
+        return matmuls.multiply_adds(self._forward.get_concrete_function(self._batch))
 
     def compiled(self) -> Dict[str, Any]:
         functions = matmuls.xla_functions(self._proved)

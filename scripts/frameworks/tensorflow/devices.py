@@ -9,7 +9,14 @@ import re
 from typing import Any, List, Optional, Tuple
 
 import tensorflow as tf
-from harness.adapter import RankContext, Unsupported, mixed_dtype, require_tf32, require_visible
+from harness.adapter import (
+    RankContext,
+    Unsupported,
+    is_mixed,
+    matmul_dtype,
+    require_tf32,
+    takes_gpu,
+)
 from harness.loader import DeviceArray
 
 MACHINE_CODE, PTX = "machine code", "PTX, compiled by the driver at first use"
@@ -19,12 +26,10 @@ def take(rank_context: RankContext) -> Optional[tf.config.PhysicalDevice]:
     """Return the rank's GPU, the only one that TensorFlow will see; None on the CPU. Raises
     :class:`Unsupported` where it is not there, or newer than what TensorFlow was built for."""
     gpus = tf.config.list_physical_devices("GPU")
-    if rank_context.accelerator == "cpu":
+    name, has_cuda = f"TensorFlow {tf.__version__}", tf.test.is_built_with_cuda()
+    if not takes_gpu(rank_context, name, has_cuda, lambda: len(gpus)):
         tf.config.set_visible_devices([], "GPU")
         return None
-    if not tf.test.is_built_with_cuda():
-        raise Unsupported(f"TensorFlow {tf.__version__} is a build without CUDA")
-    require_visible("TensorFlow", len(gpus), rank_context)
     gpu = gpus[rank_context.local_rank]
     kernels(gpu)
     tf.config.set_visible_devices(gpu, "GPU")
@@ -79,8 +84,7 @@ def capsule(array: DeviceArray) -> Any:
 def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:
     """Raise :class:`harness.adapter.Unsupported` where the device has none to enable."""
     if enabled:
-        version, name = capability_and_name(gpu) if gpu else (None, "a CPU")
-        require_tf32(version, name)
+        require_tf32(*(capability_and_name(gpu) if gpu else ()))
     tf.config.experimental.enable_tensor_float_32_execution(enabled)
 
 
@@ -102,11 +106,9 @@ def has_gradient_of_groups() -> bool:
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     """Return Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it. Raises
     :class:`Unsupported` where it lacks the requested dtype."""
-    if precision in ("fp32", "tf32"):
-        return "float32"
-    wide = gpu is None or capability_and_name(gpu)[0] >= (8, 0)
-    available = ("bfloat16", "float16") if wide else ("float16",)
-    return f"mixed_{mixed_dtype(precision, available, 'TensorFlow on this GPU')}"
+    has_bfloat16 = gpu is None or capability_and_name(gpu)[0] >= (8, 0)
+    dtype = matmul_dtype(precision, has_bfloat16, "TensorFlow on this GPU")
+    return f"mixed_{dtype}" if is_mixed(precision) else dtype
 
 
 def collective(rank_context: RankContext) -> tf.distribute.experimental.CommunicationImplementation:

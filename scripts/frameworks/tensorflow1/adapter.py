@@ -8,7 +8,6 @@ from typing import Any, Callable, Dict, List, Sequence
 
 import tensorflow as tf
 from harness.adapter import (
-    ExecutedMatmul,
     StepPart,
     Unsupported,
     Variable,
@@ -91,7 +90,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         self.put(batch)
         self._step: Any = self._first_step
         if is_mixed(self.case.precision):
-            devices.require_halves(self.matmuls(forward_only=False))
+            devices.require_halves(self.matmul_dtypes())
 
     def put(self, batch: Dict[str, Any]) -> None:
         # copies: a session gives a variable the memory that it is fed, where that is aligned
@@ -178,9 +177,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         """Return logits and gradients together: XLA would compile anew for each alone."""
         return self._run.run((self._logits, self._training.gradients))
 
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        if forward_only:
-            return matmuls.sized_matmuls(self._logits)
+    def matmul_dtypes(self) -> Dict[str, int]:
         # All matmuls of a step, and nothing that it changes.
         tensors = self._training.gradients.values() if self.trains else self._logits
         operations = [tensor.op for tensor in tensors]
@@ -188,10 +185,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             _, nodes = matmuls.run_and_observe(self._run, operations)
         else:
             nodes = matmuls.optimized(self._config, operations)
-        return matmuls.matmuls(nodes)
-
-    def forward_dtypes_run(self) -> bool:
-        return not is_mixed(self.case.precision)  # which is a rewriting of the graph
+        return matmuls.matmul_dtypes(nodes)
 
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof(self._executed)

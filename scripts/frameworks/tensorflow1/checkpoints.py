@@ -3,23 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Sequence
 
-import numpy as np
 import tensorflow as tf
+from harness.batch_input import load_arrays, save_arrays
 
 
 def save(path: str, variables: Sequence[tf.Variable], session: tf.Session) -> None:
-    with open(path, "wb") as file:  # a name would get a suffix
-        np.savez(file, *session.run(list(variables)))
+    save_arrays(path, session.run(list(variables)))
 
 
 def load(path: str, variables: Sequence[tf.Variable], session: tf.Session) -> None:
-    """Load the ``variables`` of a training from the file ``path``. Raises ValueError for a file of
-    another training."""
-    with np.load(path) as kept:
-        arrays: Any = [kept[f"arr_{number}"] for number in range(len(kept.files))]
-    if len(arrays) != len(variables):
-        raise ValueError(f"{path} has {len(arrays)} arrays, the training {len(variables)}")
-    for variable, array in zip(variables, arrays):
+    for variable, array in zip(variables, load_arrays(path, len(variables))):
         variable.load(array, session)

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, Iterable, List, Optional
+from typing import Callable, Container, List, Optional
 
 import tensorflow as tf
-from harness.adapter import (
-    ExecutedMatmul,
-    RankContext,
-    Unsupported,
-    is_mixed,
-    require_visible,
-)
+from harness.adapter import RankContext, Unsupported, is_mixed, takes_gpu
 from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
@@ -27,13 +21,11 @@ def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
     config.intra_op_parallelism_threads = rank_context.threads
     # Operations that run side by side, each with the threads above, would oversubscribe.
     config.inter_op_parallelism_threads = 1
-    if rank_context.accelerator == "cpu":
+    name, has_cuda = f"TensorFlow {tf.__version__}", tf.test.is_built_with_cuda()
+    physical = tf.config.experimental.list_physical_devices
+    if not takes_gpu(rank_context, name, has_cuda, lambda: len(physical("GPU"))):
         config.device_count["GPU"] = 0
         return
-    if not tf.test.is_built_with_cuda():
-        raise Unsupported(f"TensorFlow {tf.__version__} is a build without CUDA")
-    gpus = tf.config.experimental.list_physical_devices("GPU")
-    require_visible("TensorFlow", len(gpus), rank_context)
     config.gpu_options.visible_device_list = str(rank_context.local_rank)
     # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
     config.gpu_options.allow_growth = True
@@ -121,9 +113,9 @@ def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
     return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
 
 
-def require_halves(matmuls: Iterable[ExecutedMatmul]) -> None:
-    """Raise :class:`Unsupported` where the rewrite left all ``matmuls`` as they were."""
-    if not any(matmul.dtype == "float16" for matmul in matmuls):
+def require_halves(matmul_dtypes: Container[str]) -> None:
+    """Raise :class:`Unsupported` where the rewrite left all matmuls as they were."""
+    if "float16" not in matmul_dtypes:
         raise Unsupported(
             "TensorFlow's graph rewrite left all products in float32: 'No (suitable) GPUs "
             "detected, skipping auto_mixed_precision graph optimizer' (it wants Tensor Cores)"

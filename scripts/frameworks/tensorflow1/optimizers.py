@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet
 
 import tensorflow as tf
-from harness import layerwise
-from harness.optimizers import NO_DECAY, left_out
+from harness.optimizers import update_rules
 
 
 def from_model_config(
@@ -22,9 +21,9 @@ def from_model_config(
     """Return the optimizer that the model's hyper-parameters name, with this learning ``rate``, a
     scalar; it does not clip. ``names``: TensorFlow's names of trained parameters, by the names that
     frameworks share."""
-    layerwise.refuse(model_config)
     hyper = model_config["hyperparameters"]
-    undecayed = frozenset(names[name] for name in left_out(hyper, NO_DECAY, names))
+    rules = update_rules(names, hyper)
+    undecayed = frozenset(names[n] for n, rule in rules.items() if not rule.weight_decay)
     return {"sgd": CoupledMomentum, "adamw": AdamW}[hyper["optimizer"]](hyper, rate, undecayed)
 
 

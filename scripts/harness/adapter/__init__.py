@@ -53,10 +53,11 @@ from harness.adapter.devices import (
     Collectives,
     driver_reason,
     is_mixed,
+    matmul_dtype,
     mixed_dtype,
     no_device,
     require_tf32,
-    require_visible,
+    takes_gpu,
     zeros,
 )
 from harness.adapter.generation import Generation
@@ -75,7 +76,6 @@ from harness.adapter.layout import (
 )
 from harness.adapter.matmuls import (
     ChainedMatmul,
-    ExecutedMatmul,
     MatmulTrace,
     PeakMatmul,
     Rounding,

@@ -76,7 +76,37 @@ class Collectives(Capability):
         return float(array_sum.result()[0])
 
 
-def require_tf32(capability: Optional[Sequence[int]], device: str) -> None:
+def takes_gpu(
+    rank_context: RankContext, framework: str, has_cuda: bool, count: Callable[[], int]
+) -> bool:
+    """Return whether this rank computes on a GPU.
+
+    ``framework``: its name and version; ``has_cuda``: whether its build has; ``count``: returns how
+    many GPUs it sees. Raises :class:`Unsupported` for a build without CUDA, and the error of
+    :func:`no_device` where it sees too few, with the driver's reason where it sees none."""
+    if rank_context.accelerator == "cpu":
+        return False
+    if not has_cuda:
+        raise Unsupported(f"{framework} is a build without CUDA")
+    seen = count()
+    if rank_context.local_rank >= seen:
+        why = "" if seen else f": {driver_reason()}"
+        raise no_device(
+            f"{framework} sees {seen} CUDA devices, too few for local rank "
+            f"{rank_context.local_rank}{why}"
+        )
+    return True
+
+
+def no_device(reason: str) -> Exception:
+    """Return the error of a rank that cannot have its device: :class:`Unsupported` where the
+    framework needs a newer driver, else :class:`Mismatch`, because the machine is at fault."""
+    if _OLD_DRIVER.search(reason):
+        return Unsupported(reason)
+    return Mismatch("; ".join(filter(None, [surroundings.unresolved_host(), reason])))
+
+
+def require_tf32(capability: Optional[Sequence[int]] = None, device: str = "a CPU") -> None:
     """Raise :class:`Unsupported` where the ``device`` has no TF32.
 
     ``capability``: compute capability of an NVIDIA GPU, (major, minor); None for other devices."""
@@ -92,6 +122,15 @@ def is_mixed(precision: str) -> bool:
     """Return whether matmuls are in a half precision and parameters in float32."""
     known = precisions.known().get(precision)
     return bool(known and known.storage == "float32" and {*known.dtypes} <= HALVES)
+
+
+def matmul_dtype(precision: str, has_bfloat16: bool, where: str) -> str:
+    """Return the dtype of matmuls in ``precision``: in mixed precision bfloat16, which needs no
+    loss scale, wherever the device has it. Raises :class:`Unsupported` where it lacks the requested
+    dtype."""
+    if precision in ("fp32", "tf32"):
+        return "float32"
+    return mixed_dtype(precision, ("bfloat16", "float16") if has_bfloat16 else ("float16",), where)
 
 
 def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
@@ -122,23 +161,6 @@ def driver_reason() -> str:
     version = ctypes.c_int()
     driver.cuDriverGetVersion(ctypes.byref(version))
     return f"the driver supports CUDA {version.value // 1000}.{version.value % 1000 // 10}"
-
-
-def require_visible(framework: str, devices: int, rank_context: RankContext) -> None:
-    """Raise the error of :func:`no_device` where the framework sees too few ``devices`` for this
-    rank, with the driver's reason where it sees none."""
-    if rank_context.local_rank >= devices:
-        seen = f"{framework} sees {devices} {rank_context.accelerator.upper()} devices"
-        why = "" if devices else f": {driver_reason()}"
-        raise no_device(f"{seen}, too few for local rank {rank_context.local_rank}{why}")
-
-
-def no_device(reason: str) -> Exception:
-    """Return the error of a rank that cannot have its device: :class:`Unsupported` where the
-    framework needs a newer driver, else :class:`Mismatch`, because the machine is at fault."""
-    if _OLD_DRIVER.search(reason):
-        return Unsupported(reason)
-    return Mismatch("; ".join(filter(None, [surroundings.unresolved_host(), reason])))
 
 
 def zeros(size: int) -> Any:

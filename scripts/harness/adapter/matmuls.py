@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, NamedTuple
 
 from harness.adapter.base import Capability
-
-
-class ExecutedMatmul(NamedTuple):
-    """Matmul or convolution that a model executes.
-
-    ``dtype``: of its operands, as numpy names it (``float32``, ``bfloat16``, ``float16``).
-    :class:`Rounding` shows what float32 is rounded to. ``lacking``: why mixed precision leaves it
-    in float32, in the framework's words; "" where it must not."""
-
-    dtype: str
-    multiply_adds: int = 0
-    lacking: str = ""
 
 
 class MatmulTrace(Capability):
@@ -26,22 +13,18 @@ class MatmulTrace(Capability):
 
     LACKING = "does not report its matmuls: their precision cannot be verified"
 
-    def forward_dtypes_run(self) -> bool:
-        """Return whether matmuls of ``forward_only`` have the dtypes that run, and not those before
-        a rewriting of the graph."""
-        return True
-
     @abstractmethod
-    def matmuls(self, forward_only: bool) -> List[ExecutedMatmul]:
-        """Return all matmuls and convolutions of one forward pass over this rank's batch.
-
-        Multiply-adds are counted by the framework or from its graph, not from the model config.
-        Unless ``forward_only``, dtypes are those that run, multiply-adds may be missing, and
-        matmuls of the backward pass are included where the framework shows them."""
-
     def matmul_dtypes(self) -> Dict[str, int]:
-        """Return the number of matmuls by dtype."""
-        return dict(Counter(product.dtype for product in self.matmuls(forward_only=False)))
+        """Return the number of matmuls and convolutions that a step over this rank's batch runs, by
+        the dtype of their operands as numpy names it (``float32``, ``bfloat16``, ``float16``).
+
+        Those of the backward pass are included where the framework shows them. :class:`Rounding`
+        shows what float32 is rounded to."""
+
+    def lacking_matmuls(self) -> Dict[str, int]:
+        """Return how many of them mixed precision must leave in float32, by the framework's
+        reason."""
+        return {}
 
 
 class Rounding(MatmulTrace):

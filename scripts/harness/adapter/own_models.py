@@ -9,7 +9,7 @@ import os
 import sys
 import types
 from abc import abstractmethod
-from typing import Any, Callable, ContextManager, Dict, Sequence, Tuple, TypeVar
+from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, TypeVar
 
 from harness.adapter.base import Mismatch
 from harness.adapter.numerics import Numerics
@@ -41,6 +41,11 @@ class OwnModels(Numerics):
     def result_dtypes(self) -> Dict[str, int]:
         """Return the number of operations of a forward pass with floating-point results, by
         dtype."""
+
+    @abstractmethod
+    def multiply_adds(self) -> Optional[int]:
+        """Return the multiply-adds of a forward pass over this rank's batch, counted by the
+        framework or from its graph; None where they are not known."""
 
     def alone_in_float64(self: OwnModelsAdapter) -> OwnModelsAdapter:
         """Return a copy of this adapter with a definition of its own, for float64 without a

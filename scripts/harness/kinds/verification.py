@@ -7,13 +7,13 @@ own float64 run. Standard library and numpy.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
 
 from core import axes, bounded, precisions
 
 from harness.adapter import (
     Case,
-    ExecutedMatmul,
     Generation,
     MatmulTrace,
     Numerics,
@@ -44,8 +44,7 @@ UPDATES = ("first update", "two updates")
 #: Name of the losses behind optimizer steps.
 LOSSES = "losses"
 
-#: Share of the multiply-adds in other dtypes than those of a mixed precision. Their number says
-#: little: a few large matmuls have most of the multiply-adds.
+#: Share of the matmuls in other dtypes than those of a mixed precision.
 OTHER_DTYPES = "other dtypes"
 
 #: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
@@ -167,15 +166,14 @@ def _drops(adapter: Compared) -> bool:
     )
 
 
-def other_dtypes(precision: str, matmuls: Sequence[ExecutedMatmul]) -> Dict[str, Any]:
-    """Return the share of a forward pass's multiply-adds that run in other dtypes than those of
-    the precision, without those that the framework lacks in them."""
-    judged = [matmul for matmul in matmuls if not matmul.lacking]
-    total = sum(matmul.multiply_adds for matmul in judged)
-    wanted = precisions.known()[precision].dtypes
-    others = sum(matmul.multiply_adds for matmul in judged if matmul.dtype not in wanted)
-    lacking = sorted({matmul.lacking for matmul in matmuls if matmul.lacking})
-    return measured(OTHER_DTYPES, others / total if total else 1.0, "; ".join(lacking))
+def other_dtypes(adapter: MatmulTrace) -> Dict[str, Any]:
+    """Return the share of the matmuls that run in other dtypes than those of the precision, without
+    those that the framework lacks in them."""
+    counts, lacking = Counter(adapter.matmul_dtypes()), adapter.lacking_matmuls()
+    counts["float32"] -= sum(lacking.values())
+    wanted, total = precisions.known()[adapter.case.precision].dtypes, sum(counts.values())
+    others = sum(count for dtype, count in counts.items() if dtype not in wanted)
+    return measured(OTHER_DTYPES, others / total if total else 1.0, "; ".join(sorted(lacking)))
 
 
 def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
@@ -382,13 +380,8 @@ def compare(
         return compare_dropout(adapter, reference)
     parameters = reference.expected["trainable_parameters"]
     differences = [counted("trainable parameters", adapter.trainable_parameters(), parameters)]
-    matmuls = adapter.matmuls(forward_only=True)
-    if case.layout.replicas == case.devices:  # else no rank computes all of a forward pass
-        multiply_adds = reference.expected["multiply_adds"][case.mode]
-        total = sum(matmul.multiply_adds for matmul in matmuls)
-        differences.append(counted("multiply-adds", total, multiply_adds))
-    if OTHER_DTYPES in precisions.known()[case.precision].bounds and adapter.forward_dtypes_run():
-        differences.append(other_dtypes(case.precision, matmuls))
+    if OTHER_DTYPES in precisions.known()[case.precision].bounds:
+        differences.append(other_dtypes(adapter))
     enter("outputs")
     differences += compare_outputs(adapter, reference)
     if case.mode == "train":

@@ -83,10 +83,7 @@ def sample_work(adapter: Any, arrays: Sequence[Any], batch: int) -> Dict[str, An
 
     A sample is a sequence of tokens where the first integers of the batch have two axes. Of tables
     with a row for each token a pass may read a few rows, so that they do not count."""
-    try:
-        multiply_adds = sum(matmul.multiply_adds for matmul in adapter.matmuls(forward_only=True))
-    except ValueError:  # a loop of unknown length, a product without a formula
-        multiply_adds = 0
+    multiply_adds = adapter.multiply_adds()
     whole = [array for array in arrays if array.dtype.kind in "iu"]
     is_sequence = bool(whole) and whole[0].ndim == 2
     rows = int(whole[0].max()) + 1 if is_sequence else math.inf

@@ -195,7 +195,7 @@ def unsupported(
     if model_config and not _has_module(models, definition_of(model_config)):
         source = f" by {model_config['source']}" if "source" in model_config else ""
         return f"{framework['name']} has no definition of the model {case.model}{source}"
-    optimizer = model_config.get("hyperparameters", {}).get("optimizer")
+    optimizer = optimizers.declared_name(model_config.get("hyperparameters", {}))
     if case.mode == "train" and optimizer and optimizer not in framework["optimizers"]:
         known = ", ".join(framework["optimizers"])
         return f"{framework['name']} has no optimizer {optimizer!r} here (it has: {known})"

@@ -222,7 +222,7 @@ def test_work_in_another_precision_has_a_flag_of_its_own(tmp_path: Path) -> None
     run = run_in(tmp_path, amp)
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, amp, error=0.33, quantity="other dtypes")
-    share = "33 % of the multiply-adds ran in another precision (allowed 1 %)"
+    share = "33 % of the work ran in another precision (allowed 1 %)"
     assert flag_of(tmp_path, run) == ("partly_fp32", share)
     verification_in(tmp_path, amp, error=0.5, started="2031-01-01")
     assert (flag_of(tmp_path, run) or ("",))[0] == "incorrect"

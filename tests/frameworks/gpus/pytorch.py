@@ -12,7 +12,7 @@ import torch
 
 from .running import QUEUE
 
-CAPABILITY, NAME, DRIVERS_COUNT = (8, 0), "NVIDIA A100", 2
+CAPABILITY, NAME = (8, 0), "NVIDIA A100"
 waits, peaks = [], []
 _FIND, _DEVICE = importlib.util.find_spec, torch.device
 _AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
@@ -132,8 +132,6 @@ def _scaler(kind, enabled):
 
 def _set_device(device):
     assert device.index == int(os.environ["LOCAL_RANK"])
-    if device.index >= DRIVERS_COUNT:
-        raise RuntimeError("CUDA error: invalid device ordinal\nCompile with `TORCH_USE_CUDA_DSA`")
 
 
 current = [Stream()]

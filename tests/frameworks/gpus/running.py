@@ -1,9 +1,6 @@
 """Runs benchmarks on a double of a GPU as a rank does, from ``start`` to what it leaves for the
 record."""
 
-import os
-import sys
-import threading
 import time
 
 from core.inputs import SYNTHETIC
@@ -13,31 +10,8 @@ from harness.kind import Context, Workload
 from harness.messages.report import Report, encodable
 from harness.rank import independent_context, load_framework, start_framework
 
-from ..programs import ranks
 from ..programs.prelude import ADDRESSES, FRAMEWORK, LOCAL_RANK, RANK, SEQUENCE, WORLD
 from ..programs.small import SCRIPTS
-
-
-def note_lines(folder):
-    """Write each line of the adapter that is executed to ``folder``, when the program answers."""
-    root, lines, reply = f"{SCRIPTS}/frameworks/", set(), ranks.answer
-
-    def trace(frame, event, argument):
-        name = frame.f_code.co_filename
-        if not name.startswith(root):
-            return None
-        lines.add(f"{name[len(root) :]}:{frame.f_lineno}\n")
-        return trace
-
-    def answer_and_write(**values):
-        sys.settrace(None)
-        with open(f"{folder}/{FRAMEWORK}-{os.getpid()}-{time.time_ns()}", "w") as file:
-            file.writelines(lines)
-        reply(**values)
-
-    threading.settrace(trace)
-    sys.settrace(trace)
-    return answer_and_write
 
 
 class Queue:
@@ -69,8 +43,6 @@ class Queue:
 
 
 QUEUE = Queue()
-if os.environ.get("FRAMEBENCH_GPU_LINES"):
-    ranks.answer = note_lines(os.environ["FRAMEBENCH_GPU_LINES"])
 CUDA = RankContext(RANK, LOCAL_RANK, ADDRESSES, "cuda", 1, seed=7)
 
 

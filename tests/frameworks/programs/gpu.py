@@ -36,11 +36,9 @@ def start_on_gpu():
     )
 
 
-def measure(benchmark, capability=None, tf32=False, **parameters):
+def measure(benchmark, tf32=False, **parameters):
     """Run a benchmark; tell the entry in the record and what the double saw.
     ``tf32``: stands for a GPU that rounds float32 to TF32, which a processor cannot."""
-    if capability:
-        double.CAPABILITY = tuple(capability)
     if tf32:
         rounding.observe = lambda adapter: {"matrix product": 11, "convolution": 11}
     # blocks of this size are too short to tell whether both together take longer than one
@@ -194,13 +192,6 @@ def keep_images():
     return {"kept": [tensor() is not None for tensor in fed]}
 
 
-def join_micro_batches():
-    started(small_images(), rank_context=CUDA)
-    part = {"images": double.jax.numpy.ones((2, 3))}
-    joined = module_of("parallel.data_parallel").side_by_side([part, part])["images"]
-    return {"shape": joined.shape, "there": isinstance(joined, double.jax.Array)}
-
-
 def refuse_images(pictures):
     options = {"source": "dali_gpu", "data": pictures}
     return {"refused": raised(Unsupported, lambda: measured("train", small_images(), **options))}
@@ -247,6 +238,7 @@ def train_in_named_precisions(model_config):
     return {
         "float16": float16,
         "bfloat16": bfloat16,
+        "default": trained("amp"),
         "refused": raised(Unsupported, lambda: trained("amp_bf16")),
     }
 
@@ -316,20 +308,6 @@ def keep_random_state(model_config):
     return {"restored": restored}
 
 
-def name_instances(model_config):
-    double.DRIVERS_COUNT = 0  # NVML counts two
-    reason = raised(Mismatch, lambda: started(model_config, rank_context=CUDA))
-
-    def broken(device):
-        raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
-
-    double.torch.cuda.set_device = broken
-    return {
-        "reason": reason,
-        "other": raised(RuntimeError, lambda: started(model_config, rank_context=CUDA)),
-    }
-
-
 def break_driver(model_config):
     def old():
         raise RuntimeError("The NVIDIA driver on your system is too old (found version 12040).")
@@ -367,14 +345,11 @@ def lack_kernels(model_config):
 
 def count_linear(model_config):
     def counted():
-        adapter = built(model_config, mode="inference", rank_context=CUDA)
-        return adapter.matmul_dtypes(), sum(
-            matmul.multiply_adds for matmul in adapter.matmuls(True)
-        )
+        return built(model_config, mode="inference", rank_context=CUDA).matmul_dtypes()
 
-    linear, multiply_adds = counted()
+    linear = counted()
     double.paddle.set_flags({"FLAGS_use_legacy_linear": True})
-    return {"linear": [linear, multiply_adds], "legacy": counted(), "observed": observed()}
+    return {"linear": linear, "legacy": counted(), "observed": observed()}
 
 
 def attend():

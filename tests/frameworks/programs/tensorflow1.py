@@ -1,7 +1,7 @@
 """Programs of TensorFlow 1's tests."""
 
 import numpy as np
-from harness.adapter import ExecutedMatmul, Mismatch, Unsupported
+from harness.adapter import Mismatch, Unsupported
 
 from .common import flat
 from .prelude import batch_of, built, judged, library, module_of, raised, started
@@ -44,7 +44,7 @@ def trace(model_config):
 def infer():
     adapter = built(small_bert(), mode="inference")
     adapter.step()
-    executed = module_of("matmuls").matmuls(adapter._executed)
+    executed = module_of("matmuls").matmul_dtypes(adapter._executed)
     first, fetched = adapter.outputs(), adapter._step()
     bias = {"pooler.bias": adapter._model["pooler.bias"]}
     module_of("variables").load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
@@ -52,7 +52,7 @@ def infer():
     after = adapter.read(adapter.step())
     expected = adapter._run.run(adapter._logits)
     return {
-        "executed": len(executed),
+        "executed": sum(executed.values()),
         "fetched": str(fetched),
         "before": before,
         "after": after,
@@ -64,7 +64,7 @@ def infer():
 def refuse_amp(mode):
     adapter = started(small_bert(layers=0), mode=mode, precision="amp")
     reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.model_config)))
-    matmuls = [ExecutedMatmul("float16"), ExecutedMatmul("float32")]
+    matmuls = {"float16": 1, "float32": 1}
     require = module_of("devices").require_halves
     return {"reason": reason, "rewritten": raised(Unsupported, lambda: require(matmuls))}
 

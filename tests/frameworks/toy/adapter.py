@@ -16,14 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import (
-    AllReduce,
-    ChainedMatmul,
-    ExecutedMatmul,
-    Mismatch,
-    StepPart,
-    Unsupported,
-)
+from harness.adapter import AllReduce, ChainedMatmul, Mismatch, StepPart, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
 from harness.measuring import synthetic
 from harness.operations import (
@@ -188,10 +181,8 @@ class ToyAdapter(plain.PlainToy):
     def trainable_parameters(self) -> int:
         return 3 if "wrong_parameters" in self.does else super().trainable_parameters()
 
-    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
-        if "fp32_amp" in self.does:
-            return 161 * [ExecutedMatmul("float32")]
-        return super().matmuls(forward_only)
+    def matmul_dtypes(self) -> dict[str, int]:
+        return {"float32": 161} if "fp32_amp" in self.does else super().matmul_dtypes()
 
     def compiled(self) -> dict[str, Any]:
         if self.case.compiler == "fallback":

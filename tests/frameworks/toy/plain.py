@@ -12,7 +12,6 @@ from harness.adapter import (
     Accumulation,
     AllReduce,
     ChainedMatmul,
-    ExecutedMatmul,
     MatmulTrace,
     Numerics,
     PeakMatmul,
@@ -184,10 +183,8 @@ class PlainToy(
     def trainable_parameters(self) -> int:
         return len(self.line.weights)
 
-    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
-        if self.case.precision == "amp":
-            return [ExecutedMatmul("float32"), *20 * [ExecutedMatmul("bfloat16")]]
-        return 161 * [ExecutedMatmul("float32")]
+    def matmul_dtypes(self) -> dict[str, int]:
+        return {"float32": 1, "bfloat16": 20} if self.case.precision == "amp" else {"float32": 161}
 
     def all_reduce(self, value: float) -> float:
         return self.ring.all_reduce([value])[0] if self.ring else value

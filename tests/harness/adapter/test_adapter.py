@@ -19,7 +19,7 @@ from harness.adapter import (
     Variable,
     devices,
     no_device,
-    require_visible,
+    takes_gpu,
 )
 from harness.measuring import failure
 
@@ -116,9 +116,9 @@ def test_memory_that_ran_out_is_distinguished_from_other_errors(
 
 def test_a_device_that_a_framework_does_not_see_is_a_fault_of_the_machine() -> None:
     rank_context = Numpy(accelerator="cuda").rank_context
-    require_visible("Numpy", 4, rank_context)
+    assert takes_gpu(rank_context, "Numpy", True, lambda: 4)
     with pytest.raises(Mismatch, match="Numpy sees 3 CUDA devices, too few for local rank 3"):
-        require_visible("Numpy", 3, rank_context)
+        takes_gpu(rank_context, "Numpy", True, lambda: 3)
 
 
 DRIVER = """
@@ -149,7 +149,7 @@ def test_a_gpu_that_no_framework_sees_is_explained_by_the_driver(
     # A driver that works but is too old is for the framework to support; another fault is not.
     fault = Unsupported if status == 0 else Mismatch
     with pytest.raises(fault, match=f"sees 0 CUDA devices.*: {re.escape(reason)}$"):
-        require_visible("Numpy", 0, rank_context)
+        takes_gpu(rank_context, "Numpy", True, lambda: 0)
 
 
 def test_a_host_name_that_does_not_resolve_is_named_with_its_remedy(

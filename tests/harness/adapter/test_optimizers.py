@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.kind import Workload
-from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, left_out
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, update_rules
 from harness.request.command_line import parse
 from harness.request.declaration import of_length, read_model
 from reference.optimizers import LAMB
@@ -27,6 +27,7 @@ def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
     model_config["hyperparameters"] = {
         key: value for key, value in hyper.items() if value is not None
     }
+    folder.mkdir(exist_ok=True)
     path = folder / "model.json"
     path.write_text(json.dumps(model_config))
     return str(path)
@@ -53,11 +54,12 @@ def test_configs_that_make_no_optimizer_are_refused(
 
 
 def test_parts_of_names_say_what_is_left_out() -> None:
-    hyper = {NO_DECAY: ["norm", "bias"], NO_TRUST_RATIO: []}
-    assert left_out(hyper, NO_DECAY, NAMES) == {*NAMES[1:]}
-    assert left_out(hyper, NO_TRUST_RATIO, NAMES) == set()
+    hyper = {"weight_decay": 0.1, NO_DECAY: ["norm", "bias"], NO_TRUST_RATIO: []}
+    rules = update_rules(NAMES, hyper)
+    assert [rules[name].weight_decay for name in NAMES] == [0.1, 0.0, 0.0]
+    assert all(rule.trust_ratio and rule.rate_factor == 1.0 for rule in rules.values())
     with pytest.raises(ValueError, match="no_weight_decay: no parameter of the model has 'nrom'"):
-        left_out({NO_DECAY: ["nrom"]}, NO_DECAY, NAMES)
+        update_rules(NAMES, {NO_DECAY: ["nrom"]})
 
 
 def test_the_phases_of_electra_have_their_rates() -> None:
@@ -106,12 +108,15 @@ def test_a_framework_without_the_optimizer_is_unsupported(tmp_path: Path) -> Non
     bert = ROOT / "scripts/models/bert_base.json"
     named = {NO_DECAY: ["bias"], NO_TRUST_RATIO: ["bias"]}
     model = written(tmp_path, bert, optimizer="lamb", **named)
+    layerwise = written(tmp_path / "layerwise", bert, optimizer="adamw", layer_decay=0.8)
     for framework in ("mxnet", "oneflow", "tensorflow1"):
         reason = f"{framework} has no optimizer 'lamb' here (it has: sgd, adamw)"
         assert asked(framework, model, 16).unsupported == reason
         assert asked(framework, model, 16, "inference").unsupported is None
+        reason = f"{framework} has no optimizer 'layerwise_adamw' here (it has: sgd, adamw)"
+        assert asked(framework, layerwise, 16).unsupported == reason
     for framework in ("pytorch", "jax", "tensorflow", "paddle"):
         assert asked(framework, model, 16).unsupported is None
     unknown = written(tmp_path, bert, optimizer="lion")
-    reason = "pytorch has no optimizer 'lion' here (it has: sgd, adamw, lamb)"
+    reason = "pytorch has no optimizer 'lion' here (it has: sgd, adamw, lamb, layerwise_adamw)"
     assert asked("pytorch", unknown, 16).unsupported == reason

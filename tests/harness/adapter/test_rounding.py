@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import (
-    ExecutedMatmul,
     Mismatch,
     RankContext,
     Rounding,
@@ -46,8 +45,8 @@ def half(array: Any) -> Any:
 class Multiplying(Recorder, Rounding):
     """Framework whose float32 matmuls and convolutions first round their operands."""
 
-    def matmuls(self, forward_only: bool) -> list[ExecutedMatmul]:
-        return [ExecutedMatmul("float32")]
+    def matmul_dtypes(self) -> dict[str, int]:
+        return {"float32": 1}
 
     def __init__(self, matrix: Round, convolution: Round, precision: str = "fp32") -> None:
         super().__init__()

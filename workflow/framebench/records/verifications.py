@@ -36,8 +36,8 @@ HARD, SOFT = "hard", "soft"
 #: averaged in it. Ranks start with the same values, whose sums float32 rounds. Statistics of
 #: dropout lie within so many standard errors: right code is beyond them in less than one of a
 #: million verifications. Gradients spread twice as much where two parts share their masks. A
-#: model's own float64 run has no half-precision operation. ``initial values`` and ``dropout of
-#: ranks`` are in older records only.
+#: model's own float64 run has no half-precision operation. ``initial values``, ``dropout of
+#: ranks`` and ``multiply-adds`` are in older records only.
 EVERYWHERE = {
     "trainable parameters": 0.0,
     "generated tokens": 0.0,
@@ -54,8 +54,8 @@ EVERYWHERE = {
 }
 
 
-#: Quantities of how much of the work ran in another dtype than the precision has, in words.
-IN_OTHER_DTYPES = {"matmul_dtypes": "matmuls", "other dtypes": "multiply-adds"}
+#: Quantities of how much of the work ran in another dtype than the precision has.
+IN_OTHER_DTYPES = ("matmul_dtypes", "other dtypes")
 #: Outcomes of a verification. NOT_MADE: it ended before it could compare, for a reason that is not
 #: the framework's; PARTLY: nothing differs, but part of the work ran in another precision.
 PASSED, DIFFERS, PARTLY, UNSUPPORTED, NOT_MADE = (
@@ -127,8 +127,8 @@ class VerificationResult:
         if (worst := self._worst) is None:
             return ""
         limit = bound(self.case.precision, worst.quantity)
-        if what := IN_OTHER_DTYPES.get(worst.quantity):
-            share = f"{100 * worst.error:.3g} % of the {what} ran in another precision"
+        if worst.quantity in IN_OTHER_DTYPES:
+            share = f"{100 * worst.error:.3g} % of the work ran in another precision"
             return f"{share} (allowed {100 * limit:.3g} %)"
         name = worst.quantity.partition(",")[0].partition(" of ")[0].partition(" in ")[0]
         verb = "differ" if name.endswith("s") and not name.endswith("ss") else "differs"

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import numpy as np
 from core.parallelism import DATA, FSDP, TENSOR, Layout
-from harness.adapter import ExecutedMatmul, Unsupported
+from harness.adapter import Unsupported
 from harness.sharded import heads_by_rank
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -233,13 +233,6 @@ class Sharding(Arrangement):
         """Return parameters, or their gradients, by their names."""
         orders = self._orders
         return {name: Whole(array, self._join, orders.get(name)) for name, array in arrays.items()}
-
-    def of_replica(self, matmuls: Sequence[ExecutedMatmul]) -> List[ExecutedMatmul]:
-        """Return the matmuls of one replica out of those that all ranks compute together."""
-        replicas = self._layout.replicas
-        return [
-            ExecutedMatmul(matmul.dtype, matmul.multiply_adds // replicas) for matmul in matmuls
-        ]
 
 
 def require_multiples(

@@ -31,7 +31,7 @@ _SUBJECT = (
 )
 #: Columns that identify a verification.
 _KEYS = (*_SUBJECT, "suite_variant", "variables", "scale")
-SHOWN = ("outputs", "loss", "gradients", "losses", "dropout", "multiply-adds")
+SHOWN = ("outputs", "loss", "gradients", "losses", "dropout")
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
