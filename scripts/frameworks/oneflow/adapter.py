@@ -166,7 +166,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def mark(self, handle: Any) -> Any:
         # One number, computed behind all that is enqueued on the device, and on its way to the host
         # before the next step is.
-        return handle[0].flatten()[:1].clone().to("cpu")
+        return handle[0].reshape(-1)[:1].clone().to("cpu")
 
     def wait(self, mark: Any) -> None:
         mark.numpy()
