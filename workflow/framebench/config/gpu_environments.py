@@ -76,29 +76,23 @@ class GpuEnvironment(NamedTuple):
         if not (self.machine_code or self.ptx):
             newest = max(map(version, wanted), default=_NEWEST)
             return newest <= _NEWEST or version(self.cuda) >= _BLACKWELL
-        return all(_newest((*self.machine_code, *self.ptx), item, 1) for item in wanted)
+        return all(_newest((*self.machine_code, *self.ptx), item) for item in wanted)
 
     def machine_code_for(self, capability: str) -> str:
         """Return the newest machine code that a GPU of this compute capability runs; "" if none."""
-        return _newest(self.machine_code, capability, 1)
-
-    def ptx_for(self, capability: str) -> str:
-        """Return the newest PTX that the driver compiles for such a GPU; "" if none."""
-        return _newest(self.ptx, capability, 0)
+        return _newest(self.machine_code, capability)
 
 
 def _major(gpu: Gpu) -> int:
     return version(gpu.driver)[0]
 
 
-def _newest(codes: Iterable[str], capability: str, digits: int) -> str:
-    """Return the newest of these compute capabilities that is not newer than ``capability`` and
-    equals it in the first ``digits`` numbers; "" if there is none."""
+def _newest(codes: Iterable[str], capability: str) -> str:
+    """Return the newest of these compute capabilities of the same generation as ``capability`` that
+    is not newer; "" if there is none."""
     wanted = version(capability)
     older = (code for code in codes if version(code) <= wanted)
-    return max(
-        (c for c in older if version(c)[:digits] == wanted[:digits]), key=version, default=""
-    )
+    return max((code for code in older if version(code)[0] == wanted[0]), key=version, default="")
 
 
 @lru_cache
