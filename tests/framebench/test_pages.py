@@ -16,6 +16,7 @@ import pytest
 import snakemake.cli
 from framebench import cli, feature_registry
 from framebench.config.settings import load_settings
+from framebench.files import children
 from framebench.runs import ensure_environment
 from framebench.tables import registry
 
@@ -121,7 +122,7 @@ def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) ->
         for name, program in feature.programs.items()
     }
     if words[0] == "environment":
-        monkeypatch.setattr(ensure_environment.children, "end_on_signals", lambda: None)
+        monkeypatch.setattr(children, "end_on_signals", lambda: None)
         monkeypatch.setattr(ensure_environment, "ensure", lambda *given: None)
         assert ensure_environment.main(words[1:]) == 0
         return
