@@ -7,7 +7,6 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 import copy
-import importlib
 from abc import abstractmethod
 from typing import Any, ClassVar, Dict, List, Sequence
 
@@ -59,31 +58,20 @@ class Checkpointing(BatchInput):
     def require_resumable(self) -> None:
         """Raise :class:`harness.adapter.Unsupported` for a case that cannot be continued."""
 
-    def training_parts(self) -> Sequence[Any]:
-        """Return what ``save`` and ``load`` of the module ``checkpoints`` take after the path.
-
-        The module lies in the framework's folder."""
-        raise NotImplementedError
-
+    @abstractmethod
     def save_training(self, path: str) -> None:
         """Write all that decides the next steps to ``path``, a file or folder that does not exist
         yet.
 
         It has weights and running statistics, the optimizer's state, the loss scale and, where the
         framework tells it, the state of random numbers, which dropout uses."""
-        self._checkpoints.save(path, *self.training_parts())
 
+    @abstractmethod
     def load_training(self, path: str) -> None:
         """Restore the state after :meth:`build` of the same case.
 
         But for dropout masks, the next step is, bit by bit, the one that would have followed
         :meth:`save_training`."""
-        self._checkpoints.load(path, *self.training_parts())
-
-    @property
-    def _checkpoints(self) -> Any:
-        package = type(self).__module__.rpartition(".")[0]
-        return importlib.import_module(f"{package}.checkpoints")
 
 
 def save_arrays(path: str, arrays: Sequence[Any]) -> None:

@@ -23,12 +23,13 @@ from harness.adapter import (
     program_parts,
     zeros,
 )
+from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 from harness.sharded import Sharded
 
-from . import checkpoints, devices, generation, micro, optimizers, programs, steps
+from . import devices, generation, micro, optimizers, programs, steps
 from .parallel import data_parallel
 
 
@@ -126,10 +127,13 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._shared = self._shared._replace(moments=moments)
 
     def save_training(self, path: str) -> None:
-        checkpoints.save(path, (self._shared, self._own))
+        state = data_parallel.local((self._shared, self._own))  # each rank keeps its own part
+        save_arrays(path, [np.asarray(leaf) for leaf in jax.tree.leaves(state)])
 
     def load_training(self, path: str) -> None:
-        self._shared, self._own = checkpoints.load(path, (self._shared, self._own))
+        leaves, tree = jax.tree.flatten((self._shared, self._own))
+        restored = map(data_parallel.like, leaves, load_arrays(path, len(leaves)))
+        self._shared, self._own = jax.tree.unflatten(tree, restored)
 
     def _stored(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         """Convert parameters to the dtype in which the precision stores them."""

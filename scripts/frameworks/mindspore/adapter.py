@@ -24,6 +24,7 @@ from harness.adapter import (
     program_parts,
     variable_of,
 )
+from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
@@ -221,8 +222,18 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
             parts["all_reduce"] = self._average
         return program_parts(parts, self.step)
 
-    def training_parts(self) -> Sequence[Any]:
-        return self._network, self._optimizer
+    def save_training(self, path: str) -> None:
+        save_arrays(path, [parameter.asnumpy() for parameter in self._lasting()])
+
+    def load_training(self, path: str) -> None:
+        parameters = self._lasting()
+        for parameter, array in zip(parameters, load_arrays(path, len(parameters))):
+            ops.assign(parameter, mindspore.Tensor(array))
+
+    def _lasting(self) -> List[Any]:
+        """Return each parameter once: the optimizer may have those of the model, too."""
+        every = [*self._network.get_parameters(), *self._optimizer.get_parameters()]
+        return list({id(parameter): parameter for parameter in every}.values())
 
     def gradient_messages(self) -> List[int]:
         return [4 * int(gradient.size) for gradient in self._gradients]

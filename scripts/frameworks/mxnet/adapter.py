@@ -4,6 +4,7 @@ is requested, its AMP, fused optimizer kernels, the parameter server between ran
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
@@ -28,6 +29,8 @@ from . import devices, matmuls, micro, optimizers
 from .parallel import data_parallel
 
 Outputs = Tuple[Any, ...]
+
+LOSS_SCALE = "loss scale"  # in a checkpoint
 
 ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the shared names
 RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
@@ -108,11 +111,23 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
     def set_learning_rate(self, rate: float) -> None:
         optimizers.set_rate(self._trainer, rate)
 
-    def training_parts(self) -> Sequence[Any]:
-        return {n: v.tensor for n, v in self.state().items()}, self._trainer
+    def save_training(self, path: str) -> None:
+        os.makedirs(path)
+        arrays = {name: variable.tensor for name, variable in self.state().items()}
+        scaler = getattr(self._trainer, "_amp_loss_scaler", None)
+        if scaler:  # the scale, and the steps since it changed
+            arrays[LOSS_SCALE] = mx.nd.array([scaler.loss_scale, scaler._unskipped])
+        mx.nd.save(os.path.join(path, "model"), arrays)
+        self._trainer.save_states(os.path.join(path, "trainer"))
 
     def load_training(self, path: str) -> None:
-        super().load_training(path)
+        kept = mx.nd.load(os.path.join(path, "model"))
+        for name, variable in self.state().items():
+            kept[name].copyto(variable.tensor)
+        self._trainer.load_states(os.path.join(path, "trainer"))
+        if LOSS_SCALE in kept:
+            scaler = self._trainer._amp_loss_scaler
+            scaler.loss_scale, scaler._unskipped = kept[LOSS_SCALE].asnumpy().tolist()
         self._forget_fused_weights()
 
     def clear_gradients(self) -> None:

@@ -78,8 +78,18 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         for group in groups:
             group["lr"] = rate
 
-    def training_parts(self) -> Sequence[Any]:
-        return self._model, self._optimizer
+    # OneFlow 0.9 has functions for the state of random numbers, which do not bring it back.
+    def save_training(self, path: str) -> None:
+        parts = {"model": self._model, "optimizer": self._optimizer}
+        oneflow.save({name: part.state_dict() for name, part in parts.items()}, path)
+
+    def load_training(self, path: str) -> None:
+        kept = oneflow.load(path)
+        # not load_state_dict, which does not find layers with dots in their names
+        with oneflow.no_grad():
+            for name, tensor in self._model.state_dict().items():
+                tensor.copy_(kept["model"][name])
+        self._optimizer.load_state_dict(kept["optimizer"])
 
     def require_resumable(self) -> None:
         if self._graph_mode:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
 
 import paddle
 from harness.adapter import (
@@ -88,8 +88,18 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def set_learning_rate(self, rate: float) -> None:
         self._optimizer.set_lr(rate)
 
-    def training_parts(self) -> Sequence[Any]:
-        return self._model, self._optimizer, self._scaler
+    # The states of an optimizer are named by parameters, whose names count on with each model of a
+    # process: a training that goes on has built the same models before.
+    def save_training(self, path: str) -> None:
+        parts = {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
+        paddle.save({name: part.state_dict() for name, part in parts.items()}, path)
+
+    def load_training(self, path: str) -> None:
+        kept = paddle.load(path)
+        self._model.set_state_dict(kept["model"])
+        self._optimizer.set_state_dict(kept["optimizer"])
+        if kept["scaler"]:
+            self._scaler.load_state_dict(kept["scaler"])
 
     def clear_gradients(self) -> None:
         self._optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds

@@ -207,9 +207,24 @@ class PyTorchAdapter(
     def set_learning_rate(self, rate: float) -> None:
         optimizers.set_rate(self._optimizer, rate)
 
-    def training_parts(self) -> Sequence[Any]:
-        parts = {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
-        return parts, self._device
+    def _lasting(self) -> Dict[str, Any]:
+        """Return the parts of a training whose states it goes on from."""
+        return {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
+
+    def save_training(self, path: str) -> None:
+        kept = {name: part.state_dict() for name, part in self._lasting().items()}
+        kept["random"] = torch.get_rng_state()
+        if self._cuda:
+            kept["random_cuda"] = torch.cuda.get_rng_state(self._device)
+        torch.save(kept, path)
+
+    def load_training(self, path: str) -> None:
+        kept = torch.load(path, map_location=self._device, weights_only=True)
+        for name, part in self._lasting().items():
+            part.load_state_dict(kept[name])
+        torch.set_rng_state(kept["random"].cpu())
+        if self._cuda:
+            torch.cuda.set_rng_state(kept["random_cuda"].cpu(), self._device)
 
     def read(self, handle: Outputs) -> float:
         # summed in float64 without a copy in it, which would count as the step's memory

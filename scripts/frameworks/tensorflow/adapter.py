@@ -122,8 +122,16 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         # a variable, which the traced step reads; what scales the loss has none of its own
         self._inner_optimizer.learning_rate = rate
 
-    def training_parts(self) -> Sequence[Any]:
-        return self._model, self._optimizer
+    def _checkpoint(self) -> Any:
+        # with the states of dropout's random numbers
+        variables = [*self._model.variables, *self._optimizer.variables]
+        return tf.train.Checkpoint(variables=[variable.value for variable in variables])
+
+    def save_training(self, path: str) -> None:
+        self._checkpoint().write(os.path.join(path, "training"))
+
+    def load_training(self, path: str) -> None:
+        self._checkpoint().read(os.path.join(path, "training")).assert_consumed()
 
     def _make_optimizer(self) -> Any:
         if "own" in self.model_config:

@@ -16,6 +16,7 @@ from harness.adapter import (
     program_parts,
     zeros,
 )
+from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
@@ -100,8 +101,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def set_learning_rate(self, rate: float) -> None:
         self._rate.load(rate, self._run)
 
-    def training_parts(self) -> Sequence[Any]:
-        return self._lasting, self._run
+    # Not by tf.train.Saver, which would make the graph of a step larger by its own operations.
+    def save_training(self, path: str) -> None:
+        save_arrays(path, self._run.run(self._lasting))
+
+    def load_training(self, path: str) -> None:
+        for variable, array in zip(self._lasting, load_arrays(path, len(self._lasting))):
+            variable.load(array, self._run)
 
     def inference_adapter(self) -> Any:
         if self._server:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import labels
-from framebench.plan.estimates import ENVIRONMENT_SECONDS
+from framebench.plan import estimates, labels
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.runs import forecast, jobs, peak_flops, verify
@@ -77,12 +76,12 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
     (peak,), verifications = peak_flops.names(plan).values(), small_of(plan).values()
-    rest = peak_flops.seconds_of(plan, peak)
+    rest = estimates.of_peak(peak.framework, plan.capacity)
     rest += sum(verify.seconds_of(plan, verification) for verification in verifications)
     rest += verify.reference_seconds(plan) + jobs.TABLES_SECONDS
     actual = left_of(plan)
     # The environment is still to be built.
-    assert actual == pytest.approx(runs + rest + ENVIRONMENT_SECONDS)
+    assert actual == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
     (line,) = forecast.lines(plan, actual)
     assert line.startswith("In all about ")
 

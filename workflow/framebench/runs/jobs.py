@@ -73,7 +73,8 @@ def of_verification(plan: Plan, name: str, verification: Verification, reference
 def of_peak_flops(plan: Plan, name: str, benchmark: PeakFlopsBenchmark) -> Job:
     """Return the job of a peak-FLOPS benchmark; ``name``: of its record."""
     return _job(
-        plan, "peak_flops", name, peak_flops.seconds_of(plan, benchmark), f"peak of {benchmark}",
+        plan, "peak_flops", name, estimates.of_peak(benchmark.framework, plan.capacity),
+        f"peak of {benchmark}",
         benchmark.framework, usual(plan, devices=benchmark.devices),
         partial(peak_flops.arguments, plan, benchmark),
     )  # fmt: skip

@@ -17,9 +17,6 @@ from ..records.device_peaks import KIND
 from .commands import common, model_of, words
 from .verify import free_name
 
-#: Seconds of a benchmark after the start of its framework, without building a model.
-_MEASURING = 3.0
-
 
 class PeakFlopsBenchmark(NamedTuple):
     """Matmuls of one framework in one precision, on ``devices`` of a node at once.
@@ -77,15 +74,8 @@ def describe(plan: Plan, benchmarks: Mapping[str, PeakFlopsBenchmark]) -> str:
     to_do = [benchmarks[name] for name in missing(plan.settings.results, benchmarks)]
     if not to_do:
         return ""
-    seconds = duration(sum(seconds_of(plan, benchmark) for benchmark in to_do))
+    seconds = duration(sum(estimates.of_peak(one.framework, plan.capacity) for one in to_do))
     return f"\nPeak-FLOPS benchmarks to run, roughly {seconds}: {len(to_do)}"
-
-
-def seconds_of(plan: Plan, benchmark: PeakFlopsBenchmark) -> float:
-    """Return the expected seconds of a benchmark.
-
-    The framework starts twice: the second time, its library says what it is."""
-    return 2 * estimates.start_of(benchmark.framework, "", "", plan.capacity) + _MEASURING
 
 
 def arguments(plan: Plan, benchmark: PeakFlopsBenchmark) -> list[str]:

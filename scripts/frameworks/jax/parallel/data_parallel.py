@@ -41,6 +41,16 @@ def local(tree: Any) -> Any:
     return jax.tree.map(lambda array: array.addressable_data(0), tree)
 
 
+def like(leaf: jax.Array, array: np.ndarray) -> jax.Array:
+    """Return ``leaf`` with a copy of ``array`` as this rank's part."""
+    own = local(leaf)
+    if array.dtype.kind == "V":  # numpy writes bfloat16 as bytes
+        array = array.view(own.dtype)
+    # own memory: that of the file's array would be given away with the state
+    part = jax.device_put(jnp.array(array), own.sharding)
+    return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, [part])
+
+
 class Ranks:
     """The collectives over all ranks, on arrays of which each rank holds its own."""
 
