@@ -53,6 +53,7 @@ def describe(plan: Plan, description: str = "") -> str:
         "",
         f"To do: {counted(len(plan.pending), 'run')}, about {duration(remaining(plan))} ({known})",
         *(_answered(plan) if plan.settings.budget else _at_most(plan)),
+        *_over_limit(plan),
     ]
     missing = unbuilt(plan.needed.values())
     files = [
@@ -182,6 +183,18 @@ def most_pairs(plan: Plan) -> list[str]:
     first = {run.case: run for run in plan.runs}
     most = duration(repeats.at_most * seconds_for(plan, first.values()))
     return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
+
+
+def _over_limit(plan: Plan) -> list[str]:
+    """Return a line on pending runs that are expected to be ended by their time limit."""
+    limit = estimates.run_limit(plan.settings)
+    long = [run.seconds for run in plan.pending if run.seconds > limit]
+    if not long:
+        return []
+    return [
+        f"{len(long)} of them may take longer than time_limit, up to {max(long):.0f} s by these "
+        "estimates: --config time_limit=.. allows it"
+    ]
 
 
 def _at_most(plan: Plan) -> list[str]:
