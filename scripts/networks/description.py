@@ -50,10 +50,9 @@ def forward_multiply_adds(network: LayerGraph, training: bool) -> int:
 
 def _multiply_adds(layer: Layer) -> int:
     if layer.op == "linear":
-        return layer.in_shape.channels * layer.shape.channels
+        return layer.in_channels * layer.channels
     if layer.op != "convolution":
         return 0
-    rows, columns = layer.attributes["kernel"]
-    inputs: int = layer.in_shape.channels // layer.attributes["groups"]
-    matmuls: int = rows * columns * inputs  # that go into one value
-    return layer.shape.height * layer.shape.width * layer.shape.channels * matmuls
+    rows, columns = layer.kernel
+    matmuls: int = rows * columns * layer.in_channels // layer.groups  # that go into one value
+    return layer.shape.height * layer.shape.width * layer.channels * matmuls

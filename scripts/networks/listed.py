@@ -9,8 +9,7 @@ def listed(add: Layers) -> str:
     """Add the layers that a model config lists. ``layers``: each a mapping with ``op`` (a method of
     :class:`Layers`), ``name`` and what the method takes; ``inputs``, a list of names, or else the
     layer before. The last one's output are the logits. ``head_begins``, on the last layer of an
-    auxiliary head: the name of its first; the hyper-parameter ``auxiliary_weight`` is that of each
-    head in the loss."""
+    auxiliary head: the name of its first."""
     x, begins = IMAGES, {}
     for entry in add.hyper["layers"]:
         attributes = dict(entry)
@@ -20,5 +19,5 @@ def listed(add: Layers) -> str:
         several = op in ("add", "concatenate")
         x = getattr(add, op)(inputs if several else inputs[0], name, **attributes)
         if head is not None:
-            add.head(x, add.hyper["auxiliary_weight"], begins[head])
+            add.head(x, begins[head])
     return x

@@ -82,8 +82,5 @@ def connections(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     return {*pairs, *outputs, ("outputs", len(network.outputs))}
 
 
-def write_small_references(folder: Path, every: bool) -> None:
-    """Write the reference of the made-up network; ``every``: also of each kind of small network."""
+def write_connected_reference(folder: Path) -> None:
     compute.write(connected_config(), None, 0, folder / CONNECTED)
-    for model in KINDS if every else ():
-        compute.write(compute.reduced(CNNS[model]), None, 0, folder / model)

@@ -16,21 +16,19 @@ DROPOUT = "model_config-dropout"
 
 class Mistake(NamedTuple):
     """Mistake planted in the model of a ``folder``, which is then compared.
-    ``code``: texts of the framework's definition with their replacements; ``layers``: attributes of
-    layers by name, None to remove one; ``hyperparameters``: changed ones of the model."""
+    ``code``: texts of the framework's definition with their replacements; ``hyperparameters``:
+    changed ones of the model."""
 
     about: str
     folder: Path
     code: tuple[tuple[str, str], ...] = ()
-    layers: Mapping[str, Mapping[str, Any]] = {}
     hyperparameters: Mapping[str, Any] = {}
 
     @property
     def given(self) -> dict[str, Any]:
         """Return the mistake in the notation of the program."""
-        actual = {"code": self.code, "hyperparameters": self.hyperparameters}
         about = f", {self.about}"
-        return {**actual, "about": about, **({"layers": self.layers} if self.layers else {})}
+        return {"code": self.code, "hyperparameters": self.hyperparameters, "about": about}
 
 
 #: Errors by computation: its precision, and the findings.

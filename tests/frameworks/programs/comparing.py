@@ -40,13 +40,6 @@ def compare_all(computations):
         model_config = load_model_config(folder, name)
         hyper = model_config["hyperparameters"]
         hyper.update(wrong.get("hyperparameters", {}))
-        if "layers" in wrong:
-            changed = [
-                {**layer, **wrong["layers"].get(layer["name"], {})} for layer in hyper["layers"]
-            ]
-            hyper["layers"] = [
-                {k: v for k, v in entry.items() if v is not None} for entry in changed
-            ]
         reference = ReferenceFolder(folder)
         adapter = started(model_config, mode, precision)
         with planted(adapter._definition, *wrong.get("code", ())):

@@ -6,11 +6,13 @@ Statistics, softmax and loss are computed in float32, as in jmp's policy
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
+from networks import Weight
 
 Arrays = Dict[str, Array]  # by the names that all frameworks share
 
@@ -22,6 +24,25 @@ def hyperparameters(model_config: Dict[str, Any]) -> Dict[str, Any]:
     """Return the settings of a model, which its functions take."""
     hyper: Dict[str, Any] = model_config["hyperparameters"]
     return hyper
+
+
+def drawn(
+    weights: Mapping[str, Weight],
+    random: Optional[np.random.Generator] = None,
+    trained: bool = True,
+) -> Dict[str, np.ndarray]:
+    """Return the initial parameters, or if not ``trained`` the running statistics, by name. The
+    latter need no ``random`` numbers."""
+    return {name: _drawn(w, random) for name, w in weights.items() if w.trained == trained}
+
+
+def _drawn(weight: Weight, random: Any) -> np.ndarray:
+    distribution, value = weight.initial
+    if distribution == "normal":
+        return random.standard_normal(weight.shape, np.float32) * np.float32(value)
+    if distribution == "uniform":
+        return random.uniform(-value, value, weight.shape).astype(np.float32)
+    return np.full(weight.shape, value, np.float32)
 
 
 def dense(parameters: Arrays, name: str, x: Array) -> Array:

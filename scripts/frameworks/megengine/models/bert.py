@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -14,10 +11,11 @@ import megengine.module as M
 import numpy as np
 from harness.adapter import inputs as inputs
 from megengine import Tensor
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 
 from ..matmuls import Multiplication
-
-MASKED_SCORE = -10000.0  # the authors' value
+from .layers import initialized
 
 
 class Embeddings(M.Module):
@@ -142,13 +140,7 @@ def _at_positions(x: Tensor, positions: Tensor) -> Tensor:
 
 def build(model_config: Dict[str, Any]) -> M.Module:
     hyper = model_config["hyperparameters"]
-    model = Bert(hyper)
-    for module in model.modules():
-        if isinstance(module, (M.Linear, M.Embedding)):
-            M.init.normal_(module.weight, 0.0, hyper["initializer_range"])
-        if isinstance(module, M.Linear):
-            M.init.zeros_(module.bias)
-    return model
+    return initialized(Bert(hyper), transformers.bert(hyper))
 
 
 def losses(

@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -11,17 +8,12 @@ from typing import Any, Dict, Tuple
 import oneflow
 import oneflow.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
-
-MASKED_SCORE = -10000.0  # the authors' value; it fits float16
-
-
-def dropout(rate: float) -> nn.Dropout:
-    # Left to itself every nn.Dropout makes a generator of its own, all with one fixed seed: all
-    # layers of a shape, in all ranks and runs, would drop the same positions.
-    return nn.Dropout(rate, generator=oneflow.default_generator)
+from .layers import dropout, initialized
 
 
 class Embeddings(nn.Module):
@@ -137,13 +129,7 @@ class Bert(nn.Module):
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    model = Bert(hyper)
-    for module in model.modules():
-        if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=hyper["initializer_range"])
-        if isinstance(module, nn.Linear):
-            nn.init.zeros_(module.bias)
-    return model
+    return initialized(Bert(hyper), transformers.bert(hyper))
 
 
 def losses(

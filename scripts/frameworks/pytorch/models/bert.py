@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -11,7 +8,10 @@ from typing import Any, Dict, List, Tuple
 import torch
 import torch.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
 from torch import Tensor, nn
+
+from .layers import initialized
 
 MEMORY_FORMAT = torch.contiguous_format
 
@@ -168,19 +168,9 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
     return x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
 
 
-def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
-    """Return the model with weights as the authors draw them."""
-    for module in model.modules():
-        if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=hyper["initializer_range"])
-        if isinstance(module, nn.Linear):
-            nn.init.zeros_(module.bias)
-    return model
-
-
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    return drawn(Bert(hyper), hyper)
+    return initialized(Bert(hyper), transformers.bert(hyper))
 
 
 def loss(

@@ -1,9 +1,5 @@
-"""BERT's pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence. One
-with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
-begins and ends, without a pooler, as in the authors' code for SQuAD.
-
-The vocabulary is projected at the masked positions alone, as in the authors' own code. Each layer
-with weights has a name, by which ``adapter.py`` knows them."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py. Each layer with weights has a name, by which ``adapter.py`` knows it."""
 
 from __future__ import annotations
 
@@ -12,8 +8,9 @@ from typing import Any, Dict, List
 import keras
 import tensorflow as tf
 from keras import layers
+from networks.transformers import MASKED_SCORE
 
-from .transformers import MASKED_SCORE, initializer, tied_logits
+from .transformers import initializer, tied_logits
 
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 

@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -10,50 +7,16 @@ import math
 from typing import Any, Dict, List, Tuple
 
 import tensorflow as tf
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 
 from ..compiler import Scope
-from ..variables import Variables, constant, normal
+from ..variables import Variables
 from . import layers
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """Return all weights by the names that the frameworks share."""
-    hyper = model_config["hyperparameters"]
-    hidden, deviation = hyper["hidden"], hyper["initializer_range"]
-    created: Variables = {}
-
-    def dense(name: str, inner: int, outer: int) -> None:
-        created[f"{name}.weight"] = normal((inner, outer), deviation)
-        created[f"{name}.bias"] = constant((outer,), 0.0)
-
-    def norm(name: str) -> None:
-        created[f"{name}.weight"] = constant((hidden,), 1.0)
-        created[f"{name}.bias"] = constant((hidden,), 0.0)
-
-    tables = {"token": "vocabulary", "position": "positions", "segment": "segments"}
-    for name, rows in tables.items():
-        created[f"embeddings.{name}.weight"] = normal((hyper[rows], hidden), deviation)
-    norm("embeddings.norm")
-    for layer in (f"layers.{number}" for number in range(hyper["layers"])):
-        for name in ("query", "key", "value", "output"):
-            dense(f"{layer}.attention.{name}", hidden, hidden)
-        norm(f"{layer}.attention_norm")
-        dense(f"{layer}.intermediate", hidden, hyper["intermediate"])
-        dense(f"{layer}.output", hyper["intermediate"], hidden)
-        norm(f"{layer}.output_norm")
-    if hyper.get("head") == "span":
-        dense("span", hidden, 2)
-        return created
-    dense("pooler", hidden, hidden)
-    if "classes" in hyper:
-        dense("classifier", hidden, hyper["classes"])
-        return created
-    dense("transform", hidden, hidden)
-    norm("transform_norm")
-    # The decoder's weight is the token embedding, its bias is its own.
-    created["decoder_bias"] = constant((hyper["vocabulary"],), 0.0)
-    dense("next_sentence", hidden, 2)
-    return created
+    return layers.drawn(transformers.bert(model_config["hyperparameters"]))
 
 
 def forward(
@@ -96,7 +59,7 @@ def forward(
 
     tokens = variables["embeddings.token.weight"]
     with scope():
-        ignored = tf.cast(1 - batch["attention_mask"], tf.float32) * layers.MASKED_SCORE
+        ignored = tf.cast(1 - batch["attention_mask"], tf.float32) * MASKED_SCORE
         ignored = ignored[:, None, None, :]
         x = tf.gather(tokens, batch["token_ids"])
         x += tf.gather(variables["embeddings.segment.weight"], batch["segment_ids"])

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Dict, Tuple
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 import tensorflow as tf
+from networks import Weight
 
-from ..variables import Variables
+from ..variables import Variables, constant, normal, uniform
 
-MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits float16
+#: Functions from a shape and a deviation or bound to a parameter.
+DISTRIBUTIONS: Dict[str, Callable[..., Any]] = {"normal": normal, "uniform": uniform}
+
+
+def drawn(weights: Mapping[str, Weight]) -> Variables:
+    """Return a variable with its initial values for each of the ``weights``."""
+    return {name: _drawn(weight) for name, weight in weights.items()}
+
+
+def _drawn(weight: Weight) -> tf.Variable:
+    distribution, value = weight.initial
+    if distribution == "constant":
+        return constant(weight.shape, value, weight.trained)
+    return DISTRIBUTIONS[distribution](weight.shape, value)
 
 
 def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
