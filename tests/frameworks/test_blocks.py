@@ -8,7 +8,7 @@ from pathlib import Path
 from ..conftest import ROOT
 from .blocks import BLOCKS, block_config, properties, properties_of_all
 from .cnns import connected_config
-from .comparing import Mistake, beyond, compared
+from .comparing import MISTAKEN, Mistake, beyond, compared
 from .fork_server import ForkServer, served
 from .models import BLOCKS as ALL_BLOCKS
 from .models import model_config_of
@@ -53,11 +53,11 @@ run = served(*FRAMEWORKS, before=["blocks.leave_out_steps"])
 def test_blocks_compute_what_the_reference_does(run: ForkServer, block_references: Path) -> None:
     """Fail if a block differs from the reference, or a planted mistake is missed."""
     block, right, wrong = MISTAKES[run.framework]
-    mistake = Mistake("code", block_references / block, code=((right, wrong),))
+    mistake = Mistake(block_references / block, right, wrong)
     modes = ("train",) if run.framework in SLOW else ("train", "inference")
-    errors = compared(run, [block_references / name for name in BLOCKS], mistakes=[mistake],
+    errors = compared(run, [block_references / name for name in BLOCKS], mistake=mistake,
                       modes=modes)  # fmt: skip
-    mistaken = {name: error for name, error in errors.items() if name.endswith(", code")}
+    mistaken = {name: error for name, error in errors.items() if name.endswith(MISTAKEN)}
     blocks = {name: error for name, error in errors.items() if name not in mistaken}
     assert not beyond(blocks), beyond(blocks)
     assert beyond(mistaken)

@@ -53,24 +53,18 @@ def dense(parameters: Arrays, name: str, x: Array) -> Array:
 
 
 def convolution(
-    parameters: Arrays,
-    name: str,
-    x: Array,
-    stride: int,
-    padding: Optional[Tuple[int, int]] = None,
-    groups: int = 1,
+    parameters: Arrays, name: str, x: Array, stride: int, padding: Tuple[int, int], groups: int
 ) -> Array:
-    """Map (batch, h, w, in) to (batch, h / stride, w / stride, out), padded on both sides alike: by
-    half of the kernel, or by ``padding`` (rows, columns).
+    """Map (batch, h, w, in) to (batch, h / stride, w / stride, out), padded by ``padding`` (rows,
+    columns) on both sides alike.
 
     Channels last, as in Flax: the layout of tensor cores, and XLA's choice for CPUs."""
     weight = parameters[f"{name}.weight"].astype(x.dtype)
-    sides = [size // 2 for size in weight.shape[:2]] if padding is None else padding
     return lax.conv_general_dilated(
         x,
         weight,
         (stride, stride),
-        [(size, size) for size in sides],
+        [(size, size) for size in padding],
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
         feature_group_count=groups,
     )
