@@ -26,7 +26,7 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     actual = [code.computation_digest(str(tmp_path / "pytorch"), model_config)]
     for name in (
         *("pytorch/steps.py", "pytorch/inner/new.py"),
-        *("harness/measuring/window.py", "networks/resnet.py"),
+        *("harness/measuring/window.py", "networks/residual.py"),
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
