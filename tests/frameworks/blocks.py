@@ -18,7 +18,7 @@ from networks import IMAGES, Layer, LayerGraph
 from networks.layers import Layers
 from reference import compute
 
-from .cnns import CNNS, KINDS, connections, counted
+from .cnns import CNNS, connections, counted
 
 
 class Block(NamedTuple):
@@ -147,7 +147,7 @@ def properties_of_all() -> set[tuple[Any, ...]]:
     """Return the kinds of layers of all networks, and the connections of all small ones."""
     return set[tuple[Any, ...]]().union(
         *(kinds(networks.describe(model_config)) for model_config in CNNS.values()),
-        *(connections(networks.describe(compute.reduced(CNNS[name]))) for name in KINDS),
+        *(connections(networks.describe(compute.reduced(config))) for config in CNNS.values()),
     )
 
 
