@@ -31,9 +31,9 @@ MISTAKES = {
     ),
     "paddle": ("inception E", '"exclusive": False', '"exclusive": True'),
     "pytorch": (
-        "Inception's auxiliary head",
-        'weight = model_config["hyperparameters"]["auxiliary_weight"]',
-        "weight = 1.0",
+        "inception E",
+        "nn.AvgPool2d(*layer.window)",
+        "nn.AvgPool2d(*layer.window, count_include_pad=False)",
     ),
     # pads only below and on the right if the edge is even
     "tensorflow": (

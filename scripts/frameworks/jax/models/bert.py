@@ -14,7 +14,6 @@ from networks import transformers
 from .layers import (
     Arrays,
     attention,
-    cross_entropy,
     cut,
     dense,
     drawn,
@@ -24,6 +23,7 @@ from .layers import (
     keys,
     layer_norm,
 )
+from .layers import loss as loss
 
 model = hyperparameters  # which the functions below take
 
@@ -146,14 +146,3 @@ def forward(
         return (dense(parameters, "classifier", pooled),), statistics
     logits = vocabulary_logits(parameters, x, batch["masked_positions"], hyper)
     return (logits, dense(parameters, "next_sentence", pooled)), statistics
-
-
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Return the mean cross entropy over the masked positions plus that over the sequences."""
-    if "classes" in hyper:
-        return cross_entropy(outputs[0], batch["labels"])
-    if hyper.get("head") == "span":  # the classes are the tokens
-        return cross_entropy(outputs[0].swapaxes(1, 2), batch["spans"])
-    logits, next_sentence = outputs
-    masked = cross_entropy(logits, batch["masked_labels"])
-    return masked + cross_entropy(next_sentence, batch["next_sentence_labels"])

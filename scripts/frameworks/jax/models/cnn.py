@@ -12,21 +12,22 @@ from jax import Array, lax
 from networks import Layer
 from networks.schedule import Schedule, schedule
 
-from .layers import Arrays, batch_norm, convolution, cross_entropy, dense, drawn, dropout, relu
+from .layers import Arrays, batch_norm, convolution, dense, drawn, dropout, relu
+from .layers import loss as total_loss
 
 
 class Model(NamedTuple):
-    """Schedules of a network's layers, in training (True) and inference (False).
-    ``auxiliary_weight``: weight in the loss of each output but the first."""
+    """Schedules of a network's layers, in training (True) and inference (False), and its
+    hyper-parameters."""
 
     schedules: Dict[bool, Schedule]
-    auxiliary_weight: float
+    hyper: Dict[str, Any]
 
 
 def model(model_config: Dict[str, Any]) -> Model:
     network = networks.describe(model_config)
     schedules = {train: schedule(network, train) for train in (True, False)}
-    return Model(schedules, model_config["hyperparameters"].get("auxiliary_weight", 0.0))
+    return Model(schedules, model_config["hyperparameters"])
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
@@ -134,10 +135,4 @@ OPERATIONS = {
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, model: Model) -> Array:
-    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary
-    heads."""
-    logits, *heads = outputs
-    total = cross_entropy(logits, batch["labels"])
-    for head in heads:
-        total = total + model.auxiliary_weight * cross_entropy(head, batch["labels"])
-    return total
+    return total_loss(outputs, batch, model.hyper)

@@ -15,7 +15,6 @@ from .layers import (
     SHARING,
     Arrays,
     attention,
-    cross_entropy,
     cut,
     dense,
     drawn,
@@ -26,6 +25,7 @@ from .layers import (
     layer_norm,
     rms_norm,
 )
+from .layers import loss as loss
 
 model = hyperparameters  # which the functions below take
 
@@ -217,9 +217,3 @@ def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
         tokens = parameters["embeddings.token.weight"].astype(x.dtype)
         return jnp.einsum("bsh,vh->bsv", x, tokens)
     return dense(parameters, "head", x)
-
-
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Return the mean cross entropy over all positions, of classes over the last alone."""
-    logits = outputs[0][:, -1] if "classes" in hyper else outputs[0]
-    return cross_entropy(logits, batch["labels"])

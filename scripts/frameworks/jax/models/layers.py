@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from networks import Weight
+from networks.losses import total_loss
 
 Arrays = Dict[str, Array]  # by the names that all frameworks share
 
@@ -163,6 +164,10 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
         return -(labels * jax.nn.log_softmax(logits)).sum(axis=-1).mean()
     picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
+
+
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
+    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.swapaxes(1, 2))
 
 
 def cut(x: Array, hyper: Dict[str, Any]) -> Array:

@@ -12,7 +12,8 @@ from jax import Array, lax
 from networks import transformers
 from networks.transformers import GATES
 
-from .layers import Arrays, cross_entropy, dense, drawn, hyperparameters
+from .layers import Arrays, dense, drawn, hyperparameters
+from .layers import loss as loss
 
 model = hyperparameters  # which the functions below take
 
@@ -58,9 +59,3 @@ def forward(
     for layer in range(hyper["layers"]):
         x = _layer(parameters, layer, x)
     return (dense(parameters, "classifier", x[-1]),), statistics
-
-
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Return the mean cross entropy over the batch."""
-    (logits,) = outputs
-    return cross_entropy(logits, batch["labels"])

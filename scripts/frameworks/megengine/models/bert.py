@@ -16,6 +16,7 @@ from networks.transformers import MASKED_SCORE
 
 from ..matmuls import Multiplication
 from .layers import initialized
+from .layers import losses as losses
 
 
 class Embeddings(M.Module):
@@ -141,24 +142,3 @@ def _at_positions(x: Tensor, positions: Tensor) -> Tensor:
 def build(model_config: Dict[str, Any]) -> M.Module:
     hyper = model_config["hyperparameters"]
     return initialized(Bert(hyper), transformers.bert(hyper))
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return vectors of losses, whose means add up to the loss.
-
-    They are (batch x predictions,) and (batch,) in pre-training, (batch,) of a classifier, and
-    (batch x 2,) of a model that finds spans."""
-    if "spans" in batch:  # the classes are the tokens
-        scores = F.flatten(outputs[0].transpose(0, 2, 1), 0, 1)
-        pairs = [(scores, batch["spans"])]
-    elif "labels" in batch:
-        pairs = [(outputs[0], batch["labels"])]
-    else:
-        labels = (batch["masked_labels"], batch["next_sentence_labels"])
-        pairs = list(zip((F.flatten(outputs[0], 0, 1), outputs[1]), labels))
-    return tuple(
-        F.loss.cross_entropy(logits, F.flatten(labels), reduction="none")
-        for logits, labels in pairs
-    )

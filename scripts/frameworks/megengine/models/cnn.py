@@ -13,6 +13,7 @@ from networks import Layer, LayerGraph
 from networks.schedule import BY_VALUE, Call, flattened, schedule
 
 from .layers import initialized
+from .layers import losses as losses
 
 Operation = Callable[..., Tensor]
 
@@ -145,19 +146,3 @@ def _with_repeated(network: LayerGraph) -> LayerGraph:
 def build(model_config: Dict[str, Any]) -> M.Module:
     network = _with_repeated(networks.describe(model_config))
     return initialized(CNN(network), networks.weights(network))
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return the cross-entropies of the logits, (batch,), and those of each auxiliary head, times
-    its weight; the loss is the sum of their means."""
-    logits, *heads = (_cross_entropies(output, batch["labels"]) for output in outputs)
-    return (logits, *(model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads))
-
-
-def _cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return a vector, (batch,). ``labels``: classes, or probabilities (batch, classes)."""
-    if labels.ndim > 1:
-        return -(labels * F.logsoftmax(logits, 1)).sum(1)
-    return F.loss.cross_entropy(logits, labels, reduction="none")

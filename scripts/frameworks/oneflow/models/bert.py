@@ -14,6 +14,7 @@ from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
 from .layers import dropout, initialized
+from .layers import losses as losses
 
 
 class Embeddings(nn.Module):
@@ -130,22 +131,3 @@ class Bert(nn.Module):
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
     return initialized(Bert(hyper), transformers.bert(hyper))
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return vectors of losses, whose means add up to the loss.
-
-    They are (batch x predictions,) and (batch,) in pre-training, (batch,) of a classifier, and
-    (batch x 2,) of a model that finds spans."""
-    if "classes" in model_config["hyperparameters"]:
-        return (F.cross_entropy(outputs[0].float(), batch["labels"], reduction="none"),)
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = outputs[0].float().transpose(1, 2).flatten(0, 1)
-        return (F.cross_entropy(scores, batch["spans"].flatten(), reduction="none"),)
-    tokens, next_sentence = (logits.float() for logits in outputs)
-    return (
-        F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten(), reduction="none"),
-        F.cross_entropy(next_sentence, batch["next_sentence_labels"], reduction="none"),
-    )

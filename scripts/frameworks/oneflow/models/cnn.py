@@ -16,6 +16,7 @@ from oneflow import Tensor, nn
 
 from ..devices import channels_last
 from .layers import initialized
+from .layers import losses as losses
 
 Operation = Callable[..., Tensor]
 
@@ -149,20 +150,3 @@ def build(model_config: Dict[str, Any]) -> nn.Module:
     # one kernel, which GPUs alone have
     model = CNN(fused(network) if channels_last() else network)
     return initialized(model, networks.weights(network))
-
-
-def _cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy of each sample, (batch,), from logits (batch, classes). ``labels``:
-    class indices, or probabilities of all classes, (batch, classes)."""
-    if labels.ndim > 1:
-        return -(labels * F.log_softmax(logits, dim=-1)).sum(dim=-1)
-    return F.cross_entropy(logits, labels, reduction="none")
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return the cross-entropies of the logits, (batch,), and those of each auxiliary head, times
-    its weight; the loss is the sum of their means."""
-    logits, *heads = (_cross_entropies(output.float(), batch["labels"]) for output in outputs)
-    return (logits, *(model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads))

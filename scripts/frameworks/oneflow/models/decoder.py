@@ -15,6 +15,7 @@ from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
 from .layers import dropout, initialized
+from .layers import losses as losses
 
 
 class RMSNorm(nn.Module):
@@ -179,14 +180,3 @@ class LanguageModel(nn.Module):
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
     return initialized(LanguageModel(hyper), transformers.decoder(hyper))
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return a vector (batch x sequence,), of classes (batch,); the loss is its mean."""
-    logits = outputs[0].float()
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1:]
-    logits = logits.flatten(0, 1)
-    return (F.cross_entropy(logits, batch["labels"].flatten(), reduction="none"),)

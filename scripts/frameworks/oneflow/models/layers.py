@@ -1,11 +1,13 @@
-"""Initial values, and layers that several models have."""
+"""Initial values, dropout and losses of the models."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import networks
 import oneflow
+import oneflow.nn.functional as F
+from networks.losses import loss_parts
 from oneflow import Tensor, nn
 
 INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {
@@ -24,3 +26,21 @@ def dropout(rate: float) -> nn.Dropout:
     # Left to itself every nn.Dropout makes a generator of its own, all with one fixed seed: all
     # layers of a shape, in all ranks and runs, would drop the same positions.
     return nn.Dropout(rate, generator=oneflow.default_generator)
+
+
+def cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the cross-entropy of each label, a vector."""
+    logits = logits.float()
+    if labels.ndim == logits.ndim:  # probabilities
+        return -(labels * F.log_softmax(logits, dim=-1)).sum(dim=-1)
+    if logits.ndim > 2:
+        logits, labels = logits.flatten(0, 1), labels.flatten()
+    return F.cross_entropy(logits, labels, reduction="none")
+
+
+def losses(
+    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
+) -> List[Tensor]:
+    """Return vectors of losses, whose means add up to the loss."""
+    hyper = model_config["hyperparameters"]
+    return loss_parts(outputs, batch, hyper, cross_entropies, lambda x: x.transpose(1, 2))

@@ -13,6 +13,7 @@ from networks.transformers import MASKED_SCORE
 from paddle import Tensor, nn
 
 from .layers import initialized
+from .layers import loss as loss
 
 FLASH = (8, 0)  # the first compute capability with flash attention
 
@@ -169,16 +170,3 @@ def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
 def build(model_config: Dict[str, Any]) -> nn.Layer:
     hyper = model_config["hyperparameters"]
     return initialized(Bert(hyper), transformers.bert(hyper))
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    if "classes" in model_config["hyperparameters"]:
-        return F.cross_entropy(outputs[0].astype("float32"), batch["labels"])
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = outputs[0].astype("float32").transpose([0, 2, 1])
-        return F.cross_entropy(scores.flatten(0, 1), batch["spans"].flatten())
-    tokens, next_sentence = (logits.astype("float32") for logits in outputs)
-    masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
-    return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])

@@ -14,6 +14,7 @@ from paddle import Tensor, nn
 
 from ..devices import data_format
 from .layers import initialized
+from .layers import loss as loss
 
 Operation = Callable[..., Tensor]
 
@@ -130,16 +131,3 @@ def build(model_config: Dict[str, Any]) -> nn.Layer:
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     images = batch["images"]
     return (images.transpose([0, 3, 1, 2]) if data_format() == "NCHW" else images,)
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits, *heads = (output.astype("float32") for output in outputs)
-    labels = batch["labels"]  # classes, or probabilities of all of them
-    soft = labels.ndim > 1
-    value = F.cross_entropy(logits, labels, soft_label=soft)
-    for auxiliary in heads:
-        weight = model_config["hyperparameters"]["auxiliary_weight"]
-        value = value + weight * F.cross_entropy(auxiliary, labels, soft_label=soft)
-    return value

@@ -12,6 +12,7 @@ from networks import transformers
 from paddle import Tensor, nn
 
 from .layers import initialized
+from .layers import loss as loss
 
 Rotation = Tuple[Tensor, Tensor]
 
@@ -242,12 +243,3 @@ class Generator:
 def build(model_config: Dict[str, Any]) -> nn.Layer:
     hyper = model_config["hyperparameters"]
     return initialized(LanguageModel(hyper), transformers.decoder(hyper))
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits = outputs[0].astype("float32")
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1:]
-    return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())

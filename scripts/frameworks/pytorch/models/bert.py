@@ -12,6 +12,7 @@ from networks import transformers
 from torch import Tensor, nn
 
 from .layers import initialized
+from .layers import loss as loss
 
 MEMORY_FORMAT = torch.contiguous_format
 
@@ -171,15 +172,3 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
     return initialized(Bert(hyper), transformers.bert(hyper))
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    if "classes" in model_config["hyperparameters"]:
-        return F.cross_entropy(outputs[0].float(), batch["labels"])
-    if model_config["hyperparameters"].get("head") == "span":
-        return F.cross_entropy(outputs[0].float(), batch["spans"])  # the classes are the tokens
-    tokens, next_sentence = (logits.float() for logits in outputs)
-    masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
-    return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])

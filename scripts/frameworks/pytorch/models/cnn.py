@@ -13,6 +13,7 @@ from networks.schedule import Call, Schedule, flattened, schedule
 from torch import Tensor, nn
 
 from .layers import initialized
+from .layers import loss as loss
 
 MEMORY_FORMAT = torch.channels_last
 
@@ -144,14 +145,3 @@ def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     # (batch, height, width, channels) seen as (batch, channels, height, width) is channels_last
     # already: no copy
     return (batch["images"].permute(0, 3, 1, 2),)
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits, *heads = outputs
-    total = F.cross_entropy(logits.float(), batch["labels"])
-    for head in heads:
-        weight = model_config["hyperparameters"]["auxiliary_weight"]
-        total = total + weight * F.cross_entropy(head.float(), batch["labels"])
-    return total

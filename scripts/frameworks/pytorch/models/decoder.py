@@ -12,6 +12,7 @@ from networks import transformers
 from torch import Tensor, nn
 
 from .layers import initialized
+from .layers import loss as loss
 
 MEMORY_FORMAT = torch.contiguous_format
 
@@ -266,12 +267,3 @@ def tied(model: LanguageModel) -> List[str]:
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
     return initialized(LanguageModel(hyper), transformers.decoder(hyper))
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits = outputs[0].float()
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1:]
-    return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())

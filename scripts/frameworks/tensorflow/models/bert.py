@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras import layers
 from networks.transformers import MASKED_SCORE
 
+from .losses import loss as loss
 from .transformers import initializer, tied_logits
 
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
@@ -64,19 +65,6 @@ def masked_words(
 
 def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
     return {name: batch[name] for name in INPUTS if name in batch}
-
-
-def loss(outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
-    """Return the mean cross entropy over the masked positions plus that over the sequences."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in model_config["hyperparameters"]:
-        return tf.reduce_mean(entropy(batch["labels"], outputs))
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        return tf.reduce_mean(entropy(batch["spans"], tf.transpose(outputs, (0, 2, 1))))
-    logits, next_sentence = outputs
-    return tf.reduce_mean(entropy(batch["masked_labels"], logits)) + tf.reduce_mean(
-        entropy(batch["next_sentence_labels"], next_sentence)
-    )
 
 
 class Embeddings(layers.Layer):

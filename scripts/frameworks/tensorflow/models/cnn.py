@@ -17,6 +17,7 @@ from networks.schedule import schedule
 from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..devices import has_gradient_of_groups
+from .losses import loss as loss
 
 Tensors = List[tf.Tensor]
 
@@ -99,23 +100,6 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
 
 def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["images"]
-
-
-def loss(
-    outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
-    Labels are class indices, or probabilities of all classes."""
-    sparse = batch["labels"].dtype.is_integer
-    entropy = (
-        tf.nn.sparse_softmax_cross_entropy_with_logits
-        if sparse
-        else tf.nn.softmax_cross_entropy_with_logits
-    )
-    logits, *heads = (tf.reduce_mean(entropy(batch["labels"], output)) for output in outputs)
-    return logits + sum(
-        model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads
-    )
 
 
 def _initializer(initial: networks.initials.Initial) -> keras.initializers.Initializer:

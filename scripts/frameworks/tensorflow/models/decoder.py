@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras import layers
 from networks.transformers import MASKED_SCORE, added_share
 
+from .losses import loss as loss
 from .transformers import attended, initializer, tied_logits
 
 #: Puts keys and values in a cache, and gives those that are seen.
@@ -37,14 +38,6 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
 
 def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["token_ids"]
-
-
-def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
-    """Return the mean cross entropy over all positions, of classes over the last alone."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1]
-    return tf.reduce_mean(entropy(batch["labels"], logits))
 
 
 class Cache:

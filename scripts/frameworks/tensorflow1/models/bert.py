@@ -13,6 +13,7 @@ from networks.transformers import MASKED_SCORE
 from ..compiler import Scope
 from ..variables import Variables
 from . import layers
+from .layers import loss as loss
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
@@ -85,22 +86,6 @@ def forward(
         logits = tf.reshape(logits, (rows, -1, hyper["vocabulary"]))
         next_sentence = dense(pooled, "next_sentence")
     return [logits, next_sentence], {}
-
-
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the masked positions plus that over the sequences."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in model_config["hyperparameters"]:
-        return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = tf.transpose(outputs[0], (0, 2, 1))
-        return tf.reduce_mean(entropy(labels=batch["spans"], logits=scores))
-    logits, next_sentence = outputs
-    return tf.reduce_mean(entropy(labels=batch["masked_labels"], logits=logits)) + tf.reduce_mean(
-        entropy(labels=batch["next_sentence_labels"], logits=next_sentence)
-    )
 
 
 def _gelu(x: tf.Tensor) -> tf.Tensor:

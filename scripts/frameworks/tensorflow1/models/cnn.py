@@ -12,6 +12,7 @@ from networks.tensorflow_layers import OPERATIONS, padded
 from ..compiler import Scope
 from ..variables import Variables
 from . import layers
+from .layers import loss as loss
 
 #: Convolutions that XLA compiles together: as many as a bottleneck has.
 COMPILED_TOGETHER = 3
@@ -55,25 +56,6 @@ def forward(
                     y = OPERATIONS[layer.op](layer, *inputs)
                 values[layer.name] = y
     return [values[name] for name in network.outputs if name not in left_out], statistics
-
-
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
-    Labels are class indices, or probabilities of all classes."""
-    sparse = batch["labels"].dtype.is_integer
-    entropy = (
-        tf.nn.sparse_softmax_cross_entropy_with_logits
-        if sparse
-        else tf.nn.softmax_cross_entropy_with_logits_v2
-    )
-    logits, *heads = (
-        tf.reduce_mean(entropy(labels=batch["labels"], logits=output)) for output in outputs
-    )
-    for head in heads:
-        logits += model_config["hyperparameters"]["auxiliary_weight"] * head
-    return logits
 
 
 def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:

@@ -13,6 +13,7 @@ from networks.transformers import MASKED_SCORE
 from ..compiler import Scope
 from ..variables import Variables
 from . import layers
+from .layers import loss as loss
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
@@ -92,15 +93,6 @@ def forward(
         logits = tf.matmul(x, tokens, transpose_b=True) if hyper["tied"] else dense(x, "head")
         logits = tf.reshape(logits, (rows, length, -1))
     return [logits], {}
-
-
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over all positions, of classes over the last alone."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    logits = outputs[0][:, -1] if "classes" in model_config["hyperparameters"] else outputs[0]
-    return tf.reduce_mean(entropy(labels=batch["labels"], logits=logits))
 
 
 def _angles(positions: tf.Tensor, size: int, base: float) -> Tuple[tf.Tensor, tf.Tensor]:

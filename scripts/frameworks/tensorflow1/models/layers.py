@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import tensorflow as tf
 from networks import Weight
+from networks.losses import total_loss
 
 from ..variables import Variables, constant, normal, uniform
 
@@ -67,3 +68,21 @@ def rms_norm(x: tf.Tensor, variables: Variables, name: str, epsilon: float) -> t
 
 def dropout(x: tf.Tensor, rate: float, training: bool) -> tf.Tensor:
     return tf.nn.dropout(x, rate=rate) if training else x
+
+
+def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Return the mean. Labels are class indices, or probabilities of all classes."""
+    sparse = labels.dtype.is_integer
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if sparse
+        else tf.nn.softmax_cross_entropy_with_logits_v2
+    )
+    return tf.reduce_mean(entropy(labels=labels, logits=logits))
+
+
+def loss(
+    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
+) -> tf.Tensor:
+    hyper = model_config["hyperparameters"]
+    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: tf.transpose(x, (0, 2, 1)))

@@ -14,7 +14,7 @@ from networks import transformers
 from ..compiler import Scope
 from ..variables import Variables
 from . import layers
-from .cnn import loss as loss
+from .layers import loss as loss
 
 #: Which gates of the operator those of the reference are.
 GATES = (0, 2, 1, 3)
