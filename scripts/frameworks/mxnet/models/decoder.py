@@ -10,6 +10,8 @@ import numpy as np
 from mxnet.gluon import nn
 from networks.transformers import MASKED_SCORE, added_share
 
+from .bert import labels as labels
+
 LAYOUTS: Dict[str, str] = {}
 MATMULS = ("FullyConnected", "batch_dot")
 
@@ -209,11 +211,6 @@ def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Return the batch's numpy arrays that the model takes."""
     positions = np.arange(batch["token_ids"].shape[1], dtype=np.int32)
     return batch["token_ids"].astype(np.int32), positions[np.newaxis]
-
-
-def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that :func:`loss` takes."""
-    return (batch["labels"].reshape(-1).astype(np.int32),)
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
