@@ -98,8 +98,8 @@ def forward(
     dropout: Dropout | None = None,
 ) -> list[Array]:
     """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); or those of the classes alone; or of each token how well an answer begins
-    and ends with it (batch, sequence, 2). ``dropout``: None for no dropout."""
+    sentence (batch, 2); or of the classes (batch, classes); or of each token how well an answer
+    begins and ends with it (batch, sequence, 2). ``dropout``: None for no dropout."""
     drop = dropping(training, dropout, hyper)
     x = embedded(batch["token_ids"], weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop)

@@ -132,9 +132,7 @@ def forward(
     dtype: Any,
     train: bool,
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2), or those of the classes alone, or of each token how well an answer begins
-    and ends with it (batch, sequence, 2), in ``dtype``. Dropout in training, with masks drawn from
+    """Return the outputs of the reference in ``dtype``. Dropout in training, with masks drawn from
     ``key``."""
     dropouts = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
     x = embedded(parameters, batch["token_ids"], batch, hyper, dtype, next(dropouts))

@@ -94,12 +94,9 @@ class Layer(nn.HybridBlock):
 
 
 class Bert(nn.HybridBlock):
-    """Encoder with the head that the hyper-parameters name.
-
-    Token and segment ids (batch, sequence), position ids (1, sequence), a mask (batch, sequence)
-    and in pre-training the numbers of masked rows (batch, predictions) -> logits of these
-    positions (batch, predictions, vocabulary) and of the next sentence (batch, 2); of the classes
-    (batch, classes); or of both ends of an answer (batch, sequence, 2)."""
+    """Encoder and head: token and segment ids (batch, sequence), position ids (1, sequence), a mask
+    (batch, sequence) and in pre-training the numbers of masked rows (batch, predictions) -> the
+    outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

@@ -17,9 +17,7 @@ INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 
 
 def build(model_config: Dict[str, Any]) -> keras.Model:
-    """Return a dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
-    vocabulary), and of the next sentence (batch, 2); or those of the classes alone, or of each
-    token how well an answer begins and ends with it (batch, sequence, 2)."""
+    """Map a dictionary of the INPUTS to the outputs of the reference in float32."""
     hyperparameters = model_config["hyperparameters"]
     classes = hyperparameters.get("classes")
     spans = hyperparameters.get("head") == "span"

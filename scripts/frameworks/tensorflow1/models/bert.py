@@ -27,9 +27,7 @@ def forward(
     training: bool,
     scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2), or those of the classes alone, or of each token how well an answer begins
-    and ends with it (batch, sequence, 2); there are no running statistics. Every ``scope()`` holds
+    """Return the outputs of the reference; there are no running statistics. Every ``scope()`` holds
     a part that is to be compiled by itself."""
     hyper = model_config["hyperparameters"]
     hidden, heads = hyper["hidden"], hyper["heads"]
