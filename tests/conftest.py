@@ -60,14 +60,6 @@ COMPILING = {
 }
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--all-networks",
-        action="store_true",
-        help="compare every model in every framework, not each layer and connection once",
-    )
-
-
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Return the start of a long text: some values of parameters are whole files."""
     return f"{val[:40]}.." if isinstance(val, str) and len(val) > 80 else None
@@ -116,11 +108,6 @@ def build_environment(framework: str) -> str:
     # Built once, though tests run in several processes.
     subprocess.run([*command, "--file", str(file.path)], check=True)
     return str(marker.parent / "bin" / "python")
-
-
-@pytest.fixture(scope="session")
-def all_networks(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--all-networks"))
 
 
 @pytest.fixture(scope="session")

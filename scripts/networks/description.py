@@ -4,22 +4,41 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping
 
-from networks import densenet, inception, listed, mobile, resnet, shufflenet, vgg
-from networks.layers import Layer, LayerGraph, Layers, SampleShape
+from networks import inception, mobile, residual, vgg
+from networks.layers import IMAGES, Layer, LayerGraph, Layers, SampleShape
 
 #: Function that adds a family's layers and returns the name of the layer with the logits.
 Family = Callable[[Layers], str]
 
+
+def listed(add: Layers) -> str:
+    """Add the layers that a model config lists. ``layers``: each a mapping with ``op`` (a method of
+    :class:`Layers`), ``name`` and what the method takes; ``inputs``, a list of names, or else the
+    layer before. The last one's output are the logits. ``head_begins``, on the last layer of an
+    auxiliary head: the name of its first."""
+    x, begins = IMAGES, {}
+    for entry in add.hyper["layers"]:
+        attributes = dict(entry)
+        op, name = attributes.pop("op"), attributes.pop("name")
+        inputs, head = attributes.pop("inputs", [x]), attributes.pop("head_begins", None)
+        begins[name] = len(add)
+        several = op in ("add", "concatenate")
+        x = getattr(add, op)(inputs if several else inputs[0], name, **attributes)
+        if head is not None:
+            add.head(x, begins[head])
+    return x
+
+
 FAMILIES: Dict[str, Family] = {
     "alexnet": vgg.alexnet,
-    "densenet": densenet.densenet,
+    "densenet": residual.densenet,
     "googlenet": inception.googlenet,
     "inception_v3": inception.inception_v3,
-    "layers": listed.listed,
+    "layers": listed,
     "mnasnet": mobile.mnasnet,
     "mobilenet_v2": mobile.mobilenet_v2,
-    "resnet": resnet.resnet,
-    "shufflenet_v2": shufflenet.shufflenet_v2,
+    "resnet": residual.resnet,
+    "shufflenet_v2": residual.shufflenet_v2,
     "squeezenet": vgg.squeezenet,
     "vgg": vgg.vgg,
 }
@@ -50,10 +69,9 @@ def forward_multiply_adds(network: LayerGraph, training: bool) -> int:
 
 def _multiply_adds(layer: Layer) -> int:
     if layer.op == "linear":
-        return layer.in_shape.channels * layer.shape.channels
+        return layer.in_channels * layer.channels
     if layer.op != "convolution":
         return 0
-    rows, columns = layer.attributes["kernel"]
-    inputs: int = layer.in_shape.channels // layer.attributes["groups"]
-    matmuls: int = rows * columns * inputs  # that go into one value
-    return layer.shape.height * layer.shape.width * layer.shape.channels * matmuls
+    rows, columns = layer.kernel
+    matmuls: int = rows * columns * layer.in_channels // layer.groups  # that go into one value
+    return layer.shape.height * layer.shape.width * layer.channels * matmuls

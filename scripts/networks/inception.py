@@ -46,9 +46,7 @@ def _wide(add: Layers, channels: int) -> int:
 
 
 def googlenet(add: Layers) -> str:
-    """Add GoogLeNet; return the name of its last layer.
-
-    ``auxiliary_weight``: weight of each of the two heads in the loss."""
+    """Add GoogLeNet; return the name of its last layer."""
     hyper = add.hyper
     add.initials = Initials(convolution=normal(0.01), linear=normal(0.01))
     x = _layer(add, IMAGES, "conv1", 64, 7, 2)
@@ -89,13 +87,11 @@ def _googlenet_head(add: Layers, x: str, name: str) -> None:
     x = add.relu(add.linear(x, f"{name}.fc1", _wide(add, 1024)), f"{name}.relu")
     x = add.dropout(x, f"{name}.dropout", "auxiliary_dropout")
     x = add.linear(x, f"{name}.fc2", add.hyper["classes"])
-    add.head(x, add.hyper["auxiliary_weight"], first)
+    add.head(x, first)
 
 
 def inception_v3(add: Layers) -> str:
-    """Add Inception v3; return the name of its last layer.
-
-    ``auxiliary_weight``: weight of the auxiliary head in the loss."""
+    """Add Inception v3; return the name of its last layer."""
     add.initials = Initials(convolution=normal(0.1), linear=normal(0.1))
     x = _layer(add, IMAGES, "Conv2d_1a_3x3", 32, 3, 2, 0)
     x = _layer(add, x, "Conv2d_2a_3x3", 32, 3, 1, 0)
@@ -124,7 +120,7 @@ def _inception_head(add: Layers, x: str, name: str) -> None:
     x = _layer(add, x, f"{name}.conv1", 768, 5, 1, 0)
     x = add.global_average_pool(x, f"{name}.avgpool")
     x = add.linear(x, f"{name}.fc", add.hyper["classes"], normal(0.001))
-    add.head(x, add.hyper["auxiliary_weight"], first)
+    add.head(x, first)
 
 
 def _pooled(add: Layers, x: str, name: str, channels: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from networks.initials import Initials, Rule
+from networks.initials import Initial, Initials, Rule
 
 #: The name that layers have as their input which read the images themselves.
 IMAGES = "images"
@@ -25,23 +25,20 @@ class Layer(NamedTuple):
     """One operation. Its arrays are named ``NAME.weight``, ``NAME.bias``, ``NAME.running_mean`` and
     ``NAME.running_var``.
 
-    ``op`` and its ``attributes``:
+    The values of ``op``, and which further fields they have:
 
     - ``convolution``: ``kernel`` and ``padding`` (rows, columns; the padding on either side),
-      ``stride``, ``groups``, ``channels``, ``bias``;
+      ``stride``, ``groups``, ``bias``, ``initial``, ``initial_bias``;
     - ``batch_norm``: ``epsilon``, ``momentum`` (the share of the new statistics);
     - ``relu``, ``relu6``, ``add``, ``concatenate`` (channels), ``flatten`` (rows, columns,
-      channels), ``global_average_pool``;
+      channels), ``global_average_pool``: none;
     - ``max_pool``: ``kernel``, ``stride``, ``padding``, ``ceil`` (whether a last window may reach
       over the end), ``extra`` (rows and columns that it reaches over, beyond the padding);
     - ``average_pool``: ``kernel``, ``stride``, ``padding``, which counts in the mean;
     - ``adaptive_average_pool``: ``size``; the window of place i of n begins at
       floor(i * extent / n) and ends before ceil((i + 1) * extent / n);
-    - ``linear``: ``features``, ``bias``; ``dropout``: ``rate``;
+    - ``linear``: ``bias``, ``initial``, ``initial_bias``; ``dropout``: ``rate``;
     - ``channels``: ``begin``, ``end``; ``shuffle``: ``groups``, whose first channels come first.
-
-    Of convolutions and linear layers also how :func:`networks.weights` says that their arrays are
-    initialized: ``initial`` and ``initial_bias``.
     """
 
     name: str
@@ -49,19 +46,47 @@ class Layer(NamedTuple):
     inputs: Tuple[str, ...]
     shape: SampleShape
     in_shape: SampleShape
-    attributes: Mapping[str, Any]
+    kernel: Any = None
+    stride: int = 1
+    padding: Any = 0
+    ceil: bool = False
+    extra: Tuple[int, int] = (0, 0)
+    groups: int = 1
+    bias: bool = False
+    initial: Initial = ("constant", 0.0)
+    initial_bias: Initial = ("constant", 0.0)
+    epsilon: float = 0.0
+    momentum: float = 0.0
+    size: int = 0
+    rate: float = 0.0
+    begin: int = 0
+    end: int = 0
+
+    @property
+    def channels(self) -> int:
+        """Number of channels of the output; of a linear layer, its features."""
+        return self.shape.channels
+
+    @property
+    def in_channels(self) -> int:
+        """Number of channels of the first input."""
+        return self.in_shape.channels
+
+    @property
+    def window(self) -> Tuple[Any, int, Any]:
+        """Kernel, stride and padding, in the order in which most frameworks take them."""
+        return self.kernel, self.stride, self.padding
 
 
 class LayerGraph(NamedTuple):
     """Layers of a network, in an order in which each follows its inputs.
 
     ``outputs``: the layer with the logits, then those of auxiliary heads, which exist only in
-    training; ``output_weights``: of their cross-entropies in the loss. ``auxiliary``: the layers
-    that only training computes; their weights exist in inference too."""
+    training. ``auxiliary``: the layers that only training computes; their weights exist in
+    inference too."""
 
     layers: Tuple[Layer, ...]
     outputs: Tuple[str, ...]
-    output_weights: Tuple[float, ...]
     auxiliary: FrozenSet[str]
 
 
@@ -74,23 +99,17 @@ class Layers:
         self.initials = Initials()
         self._layers: List[Layer] = []
         self._shapes: Dict[str, SampleShape] = {IMAGES: images}
-        self._heads: List[Tuple[str, float]] = []
+        self._heads: List[str] = []
         self._auxiliary: List[str] = []
 
     def network(self, logits: str) -> LayerGraph:
         """Return the network of all layers; ``logits``: the last."""
-        names = [name for name, _ in self._heads]
-        return LayerGraph(
-            tuple(self._layers),
-            (logits, *names),
-            (1.0, *(weight for _, weight in self._heads)),
-            frozenset(self._auxiliary),
-        )
+        return LayerGraph(tuple(self._layers), (logits, *self._heads), frozenset(self._auxiliary))
 
-    def head(self, logits: str, weight: float, first: int) -> None:
-        """Mark the layers from number ``first`` on as an auxiliary head with the output
-        ``logits``."""
-        self._heads.append((logits, weight))
+    def head(self, logits: str, first: int) -> None:
+        """Mark the layers from number ``first`` on as an auxiliary head with the output ``logits``,
+        whose weight in the loss is the hyper-parameter ``auxiliary_weight``."""
+        self._heads.append(logits)
         self._auxiliary += [layer.name for layer in self._layers[first:]]
 
     def __len__(self) -> int:
@@ -126,7 +145,7 @@ class Layers:
         fans = rows * columns * before.channels // groups, rows * columns * channels
         return self._add(
             name, "convolution", [x], shape, kernel=kernel, stride=stride, padding=padding,
-            groups=groups, channels=channels, bias=bias, initial=rule(*fans),
+            groups=groups, bias=bias, initial=rule(*fans),
             initial_bias=self.initials.convolution_bias(*fans),
         )  # fmt: skip
 
@@ -191,7 +210,7 @@ class Layers:
     def linear(self, x: str, name: str, features: int, initial: Optional[Rule] = None) -> str:
         fans = self.shape(x).channels, features
         return self._add(
-            name, "linear", [x], SampleShape(1, 1, features), features=features, bias=True,
+            name, "linear", [x], SampleShape(1, 1, features), bias=True,
             initial=(initial or self.initials.linear)(*fans),
             initial_bias=self.initials.linear_bias(*fans),
         )  # fmt: skip
@@ -225,7 +244,7 @@ class Layers:
             raise ValueError(f"{name}: the images are too small, nothing is left: {tuple(shape)}")
         before = self.shape(inputs[0])
         self._shapes[name] = shape
-        self._layers.append(Layer(name, op, tuple(inputs), shape, before, attributes))
+        self._layers.append(Layer(name, op, tuple(inputs), shape, before, **attributes))
         return name
 
 

@@ -20,19 +20,17 @@ def padded(
 
 
 def _max_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    attributes = layer.attributes
-    x = padded(x, (attributes["padding"],) * 2, attributes["extra"], x.dtype.min)
-    return tf.nn.max_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
+    x = padded(x, (layer.padding,) * 2, layer.extra, x.dtype.min)
+    return tf.nn.max_pool2d(x, layer.kernel, layer.stride, "VALID")
 
 
 def _average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    attributes = layer.attributes
-    x = padded(x, (attributes["padding"],) * 2)
-    return tf.nn.avg_pool2d(x, attributes["kernel"], attributes["stride"], "VALID")
+    x = padded(x, (layer.padding,) * 2)
+    return tf.nn.avg_pool2d(x, layer.kernel, layer.stride, "VALID")
 
 
 def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    size = layer.attributes["size"]
+    size = layer.size
     for axis in (1, 2):
         extent = layer.in_shape[axis - 1]
         ends = [(i * extent // size, -((i + 1) * extent // -size)) for i in range(size)]
@@ -42,7 +40,7 @@ def _adaptive_average_pool(layer: Layer, x: tf.Tensor) -> tf.Tensor:
 
 
 def _shuffle(layer: Layer, x: tf.Tensor) -> tf.Tensor:
-    (height, width, channels), groups = layer.shape, layer.attributes["groups"]
+    (height, width, channels), groups = layer.shape, layer.groups
     split = tf.reshape(x, (-1, height, width, groups, channels // groups))
     return tf.reshape(tf.transpose(split, (0, 1, 2, 4, 3)), (-1, height, width, channels))
 
@@ -55,9 +53,9 @@ OPERATIONS: Dict[str, Callable[..., tf.Tensor]] = {
     "average_pool": _average_pool,
     "adaptive_average_pool": _adaptive_average_pool,
     "global_average_pool": lambda layer, x: tf.reduce_mean(x, axis=(1, 2)),
-    "flatten": lambda layer, x: tf.reshape(x, (-1, layer.shape.channels)),
+    "flatten": lambda layer, x: tf.reshape(x, (-1, layer.channels)),
     "add": lambda layer, x, y: x + y,
     "concatenate": lambda layer, *parts: tf.concat(parts, -1),
-    "channels": lambda layer, x: x[..., layer.attributes["begin"] : layer.attributes["end"]],
+    "channels": lambda layer, x: x[..., layer.begin : layer.end],
     "shuffle": _shuffle,
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Tuple
 
 from networks.initials import Initial
 from networks.layers import Layer, LayerGraph
+
+ZERO: Initial = ("constant", 0.0)
+ONE: Initial = ("constant", 1.0)
 
 
 class Weight(NamedTuple):
@@ -13,50 +16,45 @@ class Weight(NamedTuple):
     parameter, not a running statistic."""
 
     shape: Tuple[int, ...]
-    trained: bool
     initial: Initial
+    trained: bool = True
 
 
 def weights(network: LayerGraph) -> Dict[str, Weight]:
     """Return every parameter and running statistic by name, in the order of the layers."""
-    held: Dict[str, Weight] = {}
-    for layer in network.layers:
-        if layer.op in HOLDERS:
-            for ending, weight in HOLDERS[layer.op](layer).items():
-                held[f"{layer.name}.{ending}"] = weight
-    return held
-
-
-def _convolution(layer: Layer) -> Dict[str, Weight]:
-    attributes = layer.attributes
-    inputs = layer.in_shape.channels // attributes["groups"]
-    return _matmul(layer, (*attributes["kernel"], inputs, attributes["channels"]))
-
-
-def _linear(layer: Layer) -> Dict[str, Weight]:
-    return _matmul(layer, (layer.in_shape.channels, layer.attributes["features"]))
-
-
-def _matmul(layer: Layer, shape: Tuple[int, ...]) -> Dict[str, Weight]:
-    attributes = layer.attributes
-    held = {"weight": Weight(shape, True, attributes["initial"])}
-    if attributes["bias"]:
-        held["bias"] = Weight(shape[-1:], True, attributes["initial_bias"])
-    return held
-
-
-def _batch_norm(layer: Layer) -> Dict[str, Weight]:
-    shape = (layer.shape.channels,)
     return {
-        "weight": Weight(shape, True, ("constant", 1.0)),
-        "bias": Weight(shape, True, ("constant", 0.0)),
-        "running_mean": Weight(shape, False, ("constant", 0.0)),
-        "running_var": Weight(shape, False, ("constant", 1.0)),
+        f"{layer.name}.{ending}": weight
+        for layer in network.layers
+        for ending, weight in _held(layer).items()
     }
 
 
-HOLDERS: Dict[str, Callable[[Layer], Dict[str, Weight]]] = {
-    "convolution": _convolution,
-    "linear": _linear,
-    "batch_norm": _batch_norm,
-}
+def _held(layer: Layer) -> Dict[str, Weight]:
+    """Return the arrays of a layer, by the endings of their names."""
+    channels = (layer.channels,)
+    if layer.op == "batch_norm":
+        return {
+            "weight": Weight(channels, ONE),
+            "bias": Weight(channels, ZERO),
+            "running_mean": Weight(channels, ZERO, trained=False),
+            "running_var": Weight(channels, ONE, trained=False),
+        }
+    if layer.op not in ("convolution", "linear"):
+        return {}
+    window = layer.kernel if layer.op == "convolution" else ()
+    shape = (*window, layer.in_channels // layer.groups, layer.channels)
+    held = {"weight": Weight(shape, layer.initial)}
+    return {**held, "bias": Weight(channels, layer.initial_bias)} if layer.bias else held
+
+
+def initialize(
+    parameters: Iterable[Tuple[str, Any]],
+    weights: Mapping[str, Weight],
+    initializers: Mapping[str, Callable[[Any, float], Any]],
+) -> None:
+    """Draw the named parameters of a model anew. ``initializers``: by distribution, functions that
+    fill a tensor of the framework; they take its deviation, bound or value."""
+    for name, parameter in parameters:
+        if name in weights:
+            distribution, value = weights[name].initial
+            initializers[distribution](parameter, value)

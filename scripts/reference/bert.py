@@ -1,73 +1,30 @@
 """BERT in float64 (Devlin et al. 2018, arXiv:1810.04805): exact GELU, normalisation after each
 residual.
 
-By default its pre-training: masked language model and next sentence, with tied embeddings. With
-``classes`` in the model config, SuperBench's linear head on the pooled output. Where ``head`` is
-``span``, a linear layer on each token finds where an answer begins and ends, without a pooler."""
+By default its pre-training: masked language model and next sentence, with tied embeddings. The
+masked-LM head sees the masked positions alone, as in the authors' code. With ``classes`` in the
+model config, SuperBench's linear head on the pooled output. Where ``head`` is ``span``, a linear
+layer on each token finds where an answer begins and ends, without a pooler."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import autograd.numpy as np
+from networks import transformers
 
 from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, matmul
 from reference.transformers import Drop, Dropout, attention, chained, dropping
-from reference.weights import Drawn, trainable
+from reference.weights import Drawn, drawn
 
-
-def linear(name: str, cin: int, cout: int, size: float = 1.0) -> dict[str, Drawn]:
-    weight = trainable((cin, cout), size * cin**-0.5)
-    return {f"{name}.weight": weight, f"{name}.bias": trainable((cout,), 0.1)}
-
-
-def norm(name: str, size: int, mean: float = 1.0) -> dict[str, Drawn]:
-    weight = trainable((size,), 0.1 * mean, mean)
-    return {f"{name}.weight": weight, f"{name}.bias": trainable((size,), 0.1)}
-
-
-def embeddings(hyper: dict[str, Any]) -> dict[str, Drawn]:
-    """Return the embeddings, small, so that the epsilon of the normalisation after them matters."""
-    tables = (("token", "vocabulary"), ("position", "positions"), ("segment", "segments"))
-    parameters = {
-        f"embeddings.{kind}.weight": trainable((hyper[rows], hyper["hidden"]), 0.05)
-        for kind, rows in tables
-    }
-    return {**parameters, **norm("embeddings.norm", hyper["hidden"])}
-
-
-def layers(hyper: dict[str, Any], prefix: str = "") -> dict[str, Drawn]:
-    hidden, inner = hyper["hidden"], hyper["intermediate"]
-    parameters: dict[str, Drawn] = {}
-    for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
-        # Attention that is sharp and adds little: what it mixes must not become the same for all
-        # positions, or the gradients of queries and keys would vanish.
-        for projection, size in (("query", 1.5), ("key", 1.5), ("value", 1.0), ("output", 0.4)):
-            parameters.update(linear(f"{name}.attention.{projection}", hidden, hidden, size))
-        parameters.update(norm(f"{name}.attention_norm", hidden))
-        parameters.update(linear(f"{name}.intermediate", hidden, inner))
-        parameters.update(linear(f"{name}.output", inner, hidden))
-        parameters.update(norm(f"{name}.output_norm", hidden))
-    return parameters
+#: Factors of weights: attention that is sharp and adds little. What it mixes must not become the
+#: same for all positions, or the gradients of queries and keys would vanish.
+FACTORS = {"attention.query": 1.5, "attention.key": 1.5, "attention.output": 0.4}
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter, and how its value for the comparison is drawn."""
-    hyper = model_config["hyperparameters"]
-    hidden = hyper["hidden"]
-    encoder = {**embeddings(hyper), **layers(hyper)}
-    if hyper.get("head") == "span":
-        return {**encoder, **linear("span", hidden, 2)}
-    body = {**encoder, **linear("pooler", hidden, hidden)}
-    if "classes" in hyper:
-        return {**body, **linear("classifier", hidden, hyper["classes"])}
-    return {
-        **body,
-        **linear("transform", hidden, hidden),
-        **norm("transform_norm", hidden),
-        "decoder_bias": trainable((hyper["vocabulary"],), 0.1),
-        **linear("next_sentence", hidden, 2),
-    }
+    return drawn(transformers.bert(model_config["hyperparameters"]), FACTORS)
 
 
 def embedded(
@@ -141,8 +98,8 @@ def forward(
     dropout: Dropout | None = None,
 ) -> list[Array]:
     """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); or those of the classes alone; or of each token how well an answer begins
-    and ends with it (batch, sequence, 2). ``dropout``: None for no dropout."""
+    sentence (batch, 2); or of the classes (batch, classes); or of each token how well an answer
+    begins and ends with it (batch, sequence, 2). ``dropout``: None for no dropout."""
     drop = dropping(training, dropout, hyper)
     x = embedded(batch["token_ids"], weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop)

@@ -200,11 +200,9 @@ def forward(
 
 
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
-    """Return the weighted sum over all heads."""
-    shares = _network(batch, hyper).output_weights
-    return sum(
-        share * cross_entropy(logits, batch["labels"]) for share, logits in zip(shares, outputs)
-    )
+    """Return the mean cross-entropy, plus the weighted ones of the auxiliary heads."""
+    logits, *heads = (cross_entropy(output, batch["labels"]) for output in outputs)
+    return sum((hyper["auxiliary_weight"] * head for head in heads), logits)
 
 
 def _network(batch: dict[str, Any], hyper: dict[str, Any]) -> LayerGraph:
@@ -237,52 +235,37 @@ def _computed(
     dropout: Dropout | None,
 ) -> Array:
     """Return the output of a layer."""
-    x, attributes, name = inputs[0], layer.attributes, layer.name
+    x, name = inputs[0], layer.name
     if layer.op == "convolution":
-        y = convolution(
-            x,
-            weights[f"{name}.weight"],
-            attributes["stride"],
-            attributes["padding"],
-            attributes["groups"],
-        )
-        return y + weights[f"{name}.bias"] if attributes["bias"] else y
+        y = convolution(x, weights[f"{name}.weight"], layer.stride, layer.padding, layer.groups)
+        return y + weights[f"{name}.bias"] if layer.bias else y
     if layer.op == "batch_norm":
-        return batch_norm(x, weights, name, attributes["epsilon"], training)
+        return batch_norm(x, weights, name, layer.epsilon, training)
     if layer.op == "linear":
         return dense(x, weights, name)
-    if layer.op == "max_pool":
-        return maximum_pool(
-            x,
-            attributes["kernel"],
-            attributes["stride"],
-            attributes["padding"],
-            attributes["extra"],
-        )
-    if layer.op == "average_pool":
-        return average_pool(x, attributes["kernel"], attributes["stride"], attributes["padding"])
     if layer.op == "dropout":
-        drops = training and dropout is not None and attributes["rate"]
-        return x * dropout(x.shape, attributes["rate"]) if drops and dropout else x
+        drops = training and dropout is not None and layer.rate
+        return x * dropout(x.shape, layer.rate) if drops and dropout else x
     if layer.op == "add":
         return inputs[0] + inputs[1]
     if layer.op == "concatenate":
         return np.concatenate(inputs, axis=3)
-    if layer.op == "channels":
-        return x[..., attributes["begin"] : attributes["end"]]
-    return PLAIN[layer.op](x, attributes)
+    return PLAIN[layer.op](x, layer)
 
 
-def _shuffle(x: Array, attributes: Any) -> Array:
-    split = np.reshape(x, (*x.shape[:3], attributes["groups"], -1))
+def _shuffle(x: Array, layer: Layer) -> Array:
+    split = np.reshape(x, (*x.shape[:3], layer.groups, -1))
     return np.reshape(np.transpose(split, (0, 1, 2, 4, 3)), x.shape)
 
 
-PLAIN: dict[str, Callable[[Array, Any], Array]] = {
-    "relu": lambda x, attributes: relu(x),
-    "relu6": lambda x, attributes: relu6(x),
-    "adaptive_average_pool": lambda x, attributes: adaptive_average_pool(x, attributes["size"]),
-    "global_average_pool": lambda x, attributes: np.mean(x, axis=(1, 2)),
-    "flatten": lambda x, attributes: np.reshape(x, (len(x), -1)),
+PLAIN: dict[str, Callable[[Array, Layer], Array]] = {
+    "relu": lambda x, layer: relu(x),
+    "relu6": lambda x, layer: relu6(x),
+    "max_pool": lambda x, layer: maximum_pool(x, *layer.window, layer.extra),
+    "average_pool": lambda x, layer: average_pool(x, *layer.window),
+    "adaptive_average_pool": lambda x, layer: adaptive_average_pool(x, layer.size),
+    "global_average_pool": lambda x, layer: np.mean(x, axis=(1, 2)),
+    "flatten": lambda x, layer: np.reshape(x, (len(x), -1)),
+    "channels": lambda x, layer: x[..., layer.begin : layer.end],
     "shuffle": _shuffle,
 }

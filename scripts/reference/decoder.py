@@ -11,6 +11,7 @@ from typing import Any
 
 import autograd.numpy as np
 import numpy
+from networks import transformers
 
 from reference.operations import (
     Array,
@@ -23,48 +24,18 @@ from reference.operations import (
     silu,
 )
 from reference.transformers import Dropout, attention, chained, dropping
-from reference.weights import Drawn, trainable
+from reference.weights import Drawn, drawn
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
-    hidden, inner = hyper["hidden"], hyper["intermediate"]
-    size = hidden // hyper["heads"]
-    drawn: dict[str, Drawn] = {}
-
-    def linear(name: str, cin: int, cout: int, share: float = 1.0) -> None:
-        drawn[f"{name}.weight"] = trainable((cin, cout), share * cin**-0.5)
-        if hyper["bias"]:
-            drawn[f"{name}.bias"] = trainable((cout,), 0.1)
-
-    def norm(name: str) -> None:
-        drawn[f"{name}.weight"] = trainable((hidden,), 0.1, 1.0)
-        if hyper["norm"] == "layer":
-            drawn[f"{name}.bias"] = trainable((hidden,), 0.1)
-
-    # small, so that the epsilon of the first normalisation matters
-    drawn["embeddings.token.weight"] = trainable((hyper["vocabulary"], hidden), 0.05)
-    if hyper["position"] == "learned":
-        drawn["embeddings.position.weight"] = trainable((hyper["positions"], hidden), 0.05)
-    for layer in range(hyper["layers"]):
-        name = f"layers.{layer}"
-        norm(f"{name}.attention_norm")
-        # queries, keys and values in one matmul: sharp attention that adds little
-        columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * size
-        linear(f"{name}.attention.query_key_value", hidden, columns, 1.5)
-        linear(f"{name}.attention.output", hidden, hidden, 0.4)
-        norm(f"{name}.feed_forward_norm")
-        if hyper["activation"] == "swiglu":
-            linear(f"{name}.feed_forward.gate", hidden, inner)
-        linear(f"{name}.feed_forward.up", hidden, inner)
-        linear(f"{name}.feed_forward.down", inner, hidden)
-    norm("norm")
-    if not hyper["tied"]:
-        # of classes small: the gradient of a single position is large
-        share = 0.2 if "classes" in hyper else 1.0
-        linear("head", hidden, hyper.get("classes", hyper["vocabulary"]), share)
-    return drawn
+    # sharp attention that adds little; a head of classes is small: the gradient of a single
+    # position is large
+    factors = {"query_key_value": 1.5, "attention.output": 0.4, "head": 0.2}
+    return drawn(
+        transformers.decoder(hyper), factors if "classes" in hyper else {**factors, "head": 1.0}
+    )
 
 
 def forward(

@@ -1,6 +1,7 @@
 """ELECTRA's pre-training in float64 (Clark et al. 2020, arXiv:2003.10555), in NVIDIA's shape: a
 narrow generator, as deep as the discriminator, which detects the tokens that the generator
-replaced. Both see the same embeddings, the generator through a projection to its width.
+replaced. The generator's head sees the masked positions alone, as in the authors' code. Both see
+the same embeddings, the generator through a projection to its width.
 
 Nothing is random: which masked positions keep their token and what is sampled from the generator
 follow from draws in the batch (``mask_draws``, ``sampling_draws``). The sampled token is the one
@@ -12,53 +13,36 @@ from typing import Any
 
 import autograd.numpy as np
 import numpy
+from networks import transformers
+from networks.transformers import DRAWS, MASK, MIXER, WORD
 
-from reference.bert import embedded, embeddings, encoded, layers, linear, norm, vocabulary_logits
+from reference.bert import FACTORS, embedded, encoded, vocabulary_logits
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, dropping
-from reference.weights import Drawn, trainable
-
-#: Number of values of a word's noise: the midpoints between them are exact in float32.
-DRAWS = 2**20
-#: Multipliers of the hash of a word (Knuth 1998, 6.4), and of the mixing of its 32 bits, twice.
-WORD, MIXER = 0x9E3779B1, 0x45D9F3B
-_MASK = 2**32 - 1
+from reference.weights import Drawn, drawn, trainable
 
 #: No other token comes nearer to the sampled one in the comparison: more than a half precision
 #: rounds, less than the logits differ by.
 LEAD = 1.0
 
 
-def _generator(hyper: dict[str, Any]) -> dict[str, Any]:
-    return {**hyper, **hyper["generator"]}
-
-
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
-    hidden, generator_hyper = hyper["hidden"], _generator(hyper)
+    weights = drawn(transformers.electra(hyper), FACTORS)
     # logits with a deviation of about 2: else the noise alone would decide what is sampled
-    large = 2.0 / (0.05 * hidden**0.5)
-    return {
-        **embeddings(hyper),
-        **linear("generator.project", hidden, generator_hyper["hidden"]),
-        **layers(generator_hyper, "generator."),
-        **linear("generator.transform", generator_hyper["hidden"], hidden),
-        **norm("generator.transform_norm", hidden, large),
-        "generator.decoder_bias": trainable((hyper["vocabulary"],), 0.1),
-        **layers(hyper, "discriminator."),
-        **linear("discriminator.transform", hidden, hidden),
-        **linear("discriminator.score", hidden, 1),
-    }
+    large = 2.0 / (0.05 * hyper["hidden"] ** 0.5)
+    norm = {"generator.transform_norm.weight": trainable((hyper["hidden"],), 0.1 * large, large)}
+    return {**weights, **norm}
 
 
 def noise(draws: Array, vocabulary: int) -> Array:
     """Return the Gumbel noise of each word (batch, predictions, vocabulary), of one draw of 31 bits
     for each prediction (batch, predictions): a number for each word would be 2.4 MB a sequence. The
     draw and the word are mixed to 32 bits, of which the upper 20 are a uniform number."""
-    mixed = draws[..., None] ^ (numpy.arange(vocabulary) * WORD & _MASK)
+    mixed = draws[..., None] ^ (numpy.arange(vocabulary) * WORD & MASK)
     for _ in range(2):
-        mixed = (mixed ^ mixed >> 16) * MIXER & _MASK
+        mixed = (mixed ^ mixed >> 16) * MIXER & MASK
     uniform = (mixed ^ mixed >> 16) >> 12
     return -numpy.log(-numpy.log((uniform + 0.5) / DRAWS))
 
@@ -92,7 +76,7 @@ def forward(
     shown = replaced(tokens, positions, numpy.where(masked, hyper["mask_token"], originals(batch)))
     x = embedded(shown, weights, batch, hyper, drop)
     x = dense(x, weights, "generator.project")
-    x = encoded(x, weights, batch, _generator(hyper), drop, "generator.")
+    x = encoded(x, weights, batch, transformers.generator(hyper), drop, "generator.")
     logits = vocabulary_logits(x, weights, hyper, positions, "generator.")
     corrupted = replaced(tokens, positions, _sampled(logits, batch))
     x = embedded(corrupted, weights, batch, hyper, drop)

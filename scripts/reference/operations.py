@@ -93,18 +93,12 @@ def _windows(
 
 
 def convolution(
-    x: Array,
-    weight: Array,
-    stride: int = 1,
-    padding: tuple[int, int] | None = None,
-    groups: int = 1,
+    x: Array, weight: Array, stride: int, padding: tuple[int, int], groups: int
 ) -> Array:
     """Return the convolution with ``weight`` (rows, columns, in / groups, out). Images are padded
-    by half of the kernel on every side, or by ``padding`` (rows, columns). It is the sum over the
-    kernel's places of one matmul each, for each group."""
-    kernel = weight.shape[:2]
-    half = (kernel[0] // 2, kernel[1] // 2)
-    places = _windows(x, kernel, stride, half if padding is None else padding)
+    by ``padding`` (rows, columns) on every side. It is the sum over the kernel's places of one
+    matmul each, for each group."""
+    places = _windows(x, weight.shape[:2], stride, padding)
     batch, height, width, channels = places[0].shape
     columns = places[0] if len(places) == 1 else np.concatenate(places, axis=3)
     if groups == 1:
@@ -120,7 +114,7 @@ def convolution(
 
 
 def maximum_pool(
-    x: Array, kernel: int = 3, stride: int = 2, padding: int = 1, extra: tuple[int, int] = (0, 0)
+    x: Array, kernel: int, stride: int, padding: int, extra: tuple[int, int] = (0, 0)
 ) -> Array:
     """Return the maximum of each window of kernel x kernel."""
     both = (padding, padding)

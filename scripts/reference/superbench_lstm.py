@@ -8,28 +8,24 @@ from typing import Any
 
 import autograd.numpy as np
 import numpy
+from networks import transformers
+from networks.transformers import GATES
 
 from reference.operations import Array, cross_entropy, dense, matmul
 from reference.weights import Drawn, trainable
-
-GATES = 4
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter, by PyTorch's names, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
-    inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
-    drawn: dict[str, Drawn] = {}
-    for layer in range(hyper["layers"]):
+    weights = {}
+    for name, weight in transformers.lstm(hyper).items():
         # gates far apart from one another, or to exchange two of them would change little
-        drawn[f"lstm.weight_ih_l{layer}"] = trainable((inputs, GATES * hidden), 1.5 * inputs**-0.5)
-        drawn[f"lstm.weight_hh_l{layer}"] = trainable((hidden, GATES * hidden), hidden**-0.5)
-        drawn[f"lstm.bias_ih_l{layer}"] = trainable((GATES * hidden,), 0.3)
-        drawn[f"lstm.bias_hh_l{layer}"] = trainable((GATES * hidden,), 0.3)
-        inputs = hidden
-    drawn["classifier.weight"] = trainable((hidden, classes), 2 * hidden**-0.5)
-    drawn["classifier.bias"] = trainable((classes,), 0.1)
-    return drawn
+        factor = 1.5 if "weight_ih" in name else 2.0 if "classifier" in name else 1.0
+        bias = 0.1 if "classifier" in name else 0.3
+        spread = bias if len(weight.shape) == 1 else factor * weight.shape[0] ** -0.5
+        weights[name] = trainable(weight.shape, spread)
+    return weights
 
 
 def forward(

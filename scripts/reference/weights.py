@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from networks import Weight
+from networks.weights import ONE
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,23 @@ def trainable(
 
 def state(shape: tuple[int, ...], spread: float, mean: float = 0.0) -> Drawn:
     return Drawn(shape, spread, mean, False)
+
+
+def drawn(weights: Mapping[str, Weight], factors: Mapping[str, float]) -> dict[str, Drawn]:
+    """Return how the parameters of a transformer are drawn. ``factors``: of the deviation of
+    weights, by the end of their layer's name. Embeddings are small, so that the epsilon of the
+    normalisation after them matters."""
+    parameters = {}
+    for name, weight in weights.items():
+        layer, shape = name.rpartition(".")[0], weight.shape
+        if len(shape) == 1:
+            parameters[name] = trainable(shape, 0.1, 1.0 if weight.initial == ONE else 0.0)
+        elif layer.startswith("embeddings."):
+            parameters[name] = trainable(shape, 0.05)
+        else:
+            factor = next((factors[end] for end in factors if layer.endswith(end)), 1.0)
+            parameters[name] = trainable(shape, factor * shape[0] ** -0.5)
+    return parameters
 
 
 def draw(parameters: dict[str, Drawn], seed: int) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Blocks of the described networks, each as a small network.
+"""Blocks of the described networks, each as a small network: those with what the two made-up
+networks that every framework compares (``all_blocks``, ``connections``) lack.
 
 A block is cut out of a network's description and made small. Each of its inputs gets a preceding
 layer (convolution, batch normalisation, ReLU), which shows the gradients that the block hands back;
@@ -17,9 +18,7 @@ from networks import IMAGES, Layer, LayerGraph
 from networks.layers import Layers
 from reference import compute
 
-from .cnns import CNNS, KINDS, connected_config, connections, counted
-from .models import BLOCKS as ALL_BLOCKS
-from .models import model_config_of
+from .cnns import CNNS, connections, counted
 
 
 class Block(NamedTuple):
@@ -41,48 +40,33 @@ WIDE = {"width": 0.0625}
 #: MnasNet with a kernel of 5 in each of its blocks.
 FIVES = {"stages": [[5, 2, 3, 2, 16]]}
 
+#: What a listed layer says besides its name and inputs.
+TAKES = (
+    *("kernel", "stride", "padding", "ceil", "groups", "bias", "channels", "features", "size"),
+    *("begin", "end"),
+)
 #: ResNets of two stages, wider than the small ones.
 STAGES = {"blocks": [1, 2], "width": 16}
 
 BLOCKS = {
     "ResNet's first layers": Block(
         "resnet50", "conv1|bn1|relu|maxpool", (23, 20), STAGES, rate=2e-4),
-    "basic residual": Block("resnet18", r"layer2\.1\..*", hyperparameters=STAGES),
-    "basic residual, halving": Block(
-        "resnet18", r"layer2\.0\..*", hyperparameters=STAGES, rate=1e-3),
-    "bottleneck, halving": Block("resnet50", r"layer2\.0\..*", hyperparameters=STAGES),
-    "grouped bottleneck": Block("resnext50_32x4d", r"layer2\.1\..*", hyperparameters=STAGES),
     "grouped bottleneck, halving": Block(
         "resnext50_32x4d", r"layer2\.0\..*", hyperparameters=STAGES),
-    "dense layer": Block("densenet121", r"features\.denseblock1\.denselayer2\..*"),
     "transition between dense blocks": Block("densenet121", r"features\.transition1\..*"),
-    "inverted residual": Block("mobilenet_v2", r"features\.3\.conv\..*", hyperparameters={
-        "stages": [[1, 8, 1, 1], [6, 16, 2, 2]]}),
-    "inverted residual, halving": Block("mobilenet_v2", r"features\.2\.conv\..*"),
     "inverted residual of 5x5": Block("mnasnet0_5", r"layers\.8\.1\..*", hyperparameters=FIVES),
     "inverted residual of 5x5, halving": Block(
         "mnasnet0_5", r"layers\.8\.0\..*", hyperparameters=FIVES),
     "shuffle": Block("shufflenet_v2_x0_5", r"stage2\.1\..*"),
-    "shuffle, halving": Block("shufflenet_v2_x0_5", r"stage2\.0\..*"),
     "SqueezeNet's first layers": Block("squeezenet1_0", r"features\.[012]", (21, 22)),
-    "fire": Block("squeezenet1_0", r"features\.3\..*"),
     "SqueezeNet's classifier": Block("squeezenet1_0", r"classifier\..*"),
-    "GoogLeNet's inception": Block(
-        "googlenet", r"inception3a\..*", hyperparameters={"width": 0.125}),
     "GoogLeNet's pool": Block("googlenet", "maxpool4"),
-    "GoogLeNet's auxiliary head": Block("googlenet", r"aux1\..*"),
     "Inception's first layers": Block(
         "inception_v3", r"Conv2d_2[ab]_3x3\..*|maxpool1", (11, 8), WIDE),
-    "inception A": Block("inception_v3", r"Mixed_5b\..*", hyperparameters=WIDE),
     "inception B": Block("inception_v3", r"Mixed_6a\..*", hyperparameters=WIDE),
-    "inception C": Block("inception_v3", r"Mixed_6b\..*", hyperparameters=WIDE),
-    "inception D": Block("inception_v3", r"Mixed_7a\..*", hyperparameters=WIDE),
     "inception E": Block("inception_v3", r"Mixed_7b\..*", hyperparameters=WIDE),
     "Inception's auxiliary head": Block("inception_v3", r"AuxLogits\..*", (20, 17), WIDE),
     "AlexNet's first layers": Block("alexnet", r"features\.[012]", (35, 31)),
-    "AlexNet's classifier": Block(
-        "alexnet", r"avgpool|flatten|classifier\..*", (10, 7), {"features": 128}),
-    "VGG's layers": Block("vgg11_bn", r"features\.[0-6]"),
 }  # fmt: skip
 
 
@@ -131,11 +115,11 @@ def _alone(network: LayerGraph, block: Block) -> Iterator[dict[str, Any]]:
 
 def _listed(layer: Layer, network: LayerGraph) -> dict[str, Any]:
     """Return a layer in the notation of the family ``layers``."""
-    takes = set(inspect.signature(getattr(Layers, layer.op)).parameters) - {"initial"}
-    actual = {key: value for key, value in layer.attributes.items() if key in takes}
+    takes = set(inspect.signature(getattr(Layers, layer.op)).parameters) & set(TAKES)
+    given = {key: layer.channels if key == "features" else getattr(layer, key) for key in takes}
     if layer.op == "dropout":
-        actual["key"] = "auxiliary_dropout" if layer.name in network.auxiliary else "dropout"
-    return {"op": layer.op, "name": layer.name, **actual}
+        given["key"] = "auxiliary_dropout" if layer.name in network.auxiliary else "dropout"
+    return {"op": layer.op, "name": layer.name, **given}
 
 
 def kinds(network: LayerGraph) -> set[tuple[Any, ...]]:
@@ -145,28 +129,12 @@ def kinds(network: LayerGraph) -> set[tuple[Any, ...]]:
 
 def kinds_of_layer(layer: Layer) -> Iterator[tuple[Any, ...]]:
     """Yield the properties that distinguish a layer, except widths, for an interpreter."""
-    given = layer.attributes
-    told = ("kernel", "stride", "padding", "ceil")
-    yield (layer.op, *((name, given[name]) for name in told if name in given))
+    yield layer.op, *layer.window, layer.ceil
     if layer.op == "convolution":
-        groups, inputs = given["groups"], layer.in_shape.channels
-        grouping = "whole" if groups == 1 else "depthwise" if groups == inputs else "grouped"
-        yield ("convolution", grouping, given["stride"], given["kernel"] if groups > 1 else None)
-        yield ("convolution", "bias" if given["bias"] else "no bias")
-
-
-def covering() -> list[str]:
-    """Return a greedy choice of blocks that covers all layers and connections of any network.
-    Those of :func:`compared_whole` count as covered."""
-    needed = properties_of_all() - compared_whole()
-    left = {name: properties(block_config(name)) & needed for name in BLOCKS}
-    sizes = {name: len(block_config(name)["hyperparameters"]["layers"]) for name in BLOCKS}
-    chosen = []
-    while any(left.values()):
-        best = max(left, key=lambda name: len(left[name]) / sizes[name])
-        chosen.append(best)
-        left = {name: entry - left[best] for name, entry in left.items()}
-    return chosen
+        depthwise = layer.groups == layer.in_channels
+        grouping = "whole" if layer.groups == 1 else "depthwise" if depthwise else "grouped"
+        yield grouping, layer.stride, layer.kernel if layer.groups > 1 else None
+        yield ("convolution", "bias" if layer.bias else "no bias")
 
 
 def properties(model_config: Mapping[str, Any]) -> set[tuple[Any, ...]]:
@@ -179,7 +147,7 @@ def properties_of_all() -> set[tuple[Any, ...]]:
     """Return the kinds of layers of all networks, and the connections of all small ones."""
     return set[tuple[Any, ...]]().union(
         *(kinds(networks.describe(model_config)) for model_config in CNNS.values()),
-        *(connections(networks.describe(compute.reduced(CNNS[name]))) for name in KINDS),
+        *(connections(networks.describe(compute.reduced(config))) for config in CNNS.values()),
     )
 
 
@@ -189,12 +157,6 @@ def smallest(names: Iterable[str]) -> list[str]:
     by_size = sorted(names, key=lambda name: -int(CNNS[name]["trainable_parameters"]))
     last = {frozenset(properties(compute.reduced(CNNS[name]))): name for name in by_size}
     return sorted(last.values())
-
-
-def compared_whole() -> set[tuple[Any, ...]]:
-    """Return the properties of the two made-up networks that every framework compares.
-    They are ``all_blocks`` in ``test_contract.py`` and ``connections`` in ``test_cnn.py``."""
-    return properties(model_config_of(ALL_BLOCKS)) | properties(connected_config())
 
 
 def write_block_references(folder: Path) -> None:

@@ -1,5 +1,4 @@
-"""Small versions of the described convolutional networks, one of each kind.
-A made-up network has every connection of theirs."""
+"""The described convolutional networks, and a made-up one with every connection of theirs."""
 
 from __future__ import annotations
 
@@ -26,23 +25,6 @@ CNNS = {
 TORCHVISION = sorted(
     name for name, model_config in CNNS.items() if "task" not in model_config and name != RESNET
 )
-
-
-def _alike() -> dict[str, str]:
-    """Return for each network the first by name that is identical when small.
-    Small networks lose their depths, and the widths of a multiplier."""
-    first: dict[str, str] = {}
-    actual = {}
-    for name, model_config in CNNS.items():
-        small = compute.reduced(model_config)
-        described = repr((networks.describe(small), small["inputs"]))
-        actual[name] = first.setdefault(described, name)
-    return actual
-
-
-ALIKE = _alike()
-#: One small network of each kind; results of it hold for all others of its kind.
-KINDS = tuple(sorted(set(ALIKE.values())))
 
 
 #: Name of the made-up network.
@@ -82,8 +64,5 @@ def connections(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     return {*pairs, *outputs, ("outputs", len(network.outputs))}
 
 
-def write_small_references(folder: Path, every: bool) -> None:
-    """Write the reference of the made-up network; ``every``: also of each kind of small network."""
+def write_connected_reference(folder: Path) -> None:
     compute.write(connected_config(), None, 0, folder / CONNECTED)
-    for model in KINDS if every else ():
-        compute.write(compute.reduced(CNNS[model]), None, 0, folder / model)

@@ -12,25 +12,17 @@ from .fork_server import ForkServer
 
 #: Model config with the model's own dropout.
 DROPOUT = "model_config-dropout"
+#: End of the name of a comparison with a planted mistake.
+MISTAKEN = ", mistaken"
 
 
 class Mistake(NamedTuple):
-    """Mistake planted in the model of a ``folder``, which is then compared.
-    ``code``: texts of the framework's definition with their replacements; ``layers``: attributes of
-    layers by name, None to remove one; ``hyperparameters``: changed ones of the model."""
+    """Mistake planted in the framework's definition of the model of a ``folder``, which is then
+    compared: a text, and its replacement."""
 
-    about: str
     folder: Path
-    code: tuple[tuple[str, str], ...] = ()
-    layers: Mapping[str, Mapping[str, Any]] = {}
-    hyperparameters: Mapping[str, Any] = {}
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Return the mistake in the notation of the program."""
-        actual = {"code": self.code, "hyperparameters": self.hyperparameters}
-        about = f", {self.about}"
-        return {**actual, "about": about, **({"layers": self.layers} if self.layers else {})}
+    right: str
+    wrong: str
 
 
 #: Errors by computation: its precision, and the findings.
@@ -41,24 +33,22 @@ def compared(
     run: ForkServer,
     folders: Sequence[Path],
     precisions: Sequence[str] = ("fp32",),
-    mistakes: Sequence[Mistake] = (),
+    mistake: Mistake | None = None,
     modes: Sequence[str] = ("train", "inference"),
     training_only: Collection[Path] = (),
 ) -> Errors:
     """Compare training and inference of the model in each folder, with dropout if it has some.
     ``modes``: which of both; ``training_only``: folders compared only in training without dropout.
-    Then training with each of the ``mistakes`` is compared, whose subject ends the name."""
-    computations = [
-        (str(folder), name, mode, precision, {})
+    Then training with the ``mistake`` is compared, whose name ends with :data:`MISTAKEN`."""
+    computations: list[tuple[Any, ...]] = [
+        (str(folder), name, mode, precision, None)
         for folder in folders
         for name, mode in _compared(folder, modes, folder in training_only)
         for precision in precisions
     ]
-    computations += [
-        (str(mistake.folder), "model_config", "train", precision, mistake.given)
-        for mistake in mistakes
-        for precision in precisions
-    ]
+    if mistake:
+        code = (mistake.right, mistake.wrong)
+        computations.append((str(mistake.folder), "model_config", "train", precisions[0], code))
     (actual,) = run("comparing.compare_all", computations=computations)
     errors: Errors = actual["errors"]
     assert len(errors) == len(computations)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from .blocks import write_block_references
-from .cnns import write_small_references
+from .cnns import CONNECTED, write_connected_reference
 from .fork_server import ForkServers
 from .models import references_in, write_references
 from .optimizers import write_branch_references
@@ -32,10 +31,10 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def small_references(tmp_path_factory: pytest.TempPathFactory, all_networks: bool) -> Path:
-    """Return the folder with the references of the small CNNs."""
-    write = functools.partial(write_small_references, every=all_networks)
-    return written_once(tmp_path_factory, "small-references", write)
+def connected_reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the reference of the made-up network with all connections."""
+    folder = written_once(tmp_path_factory, "connected-reference", write_connected_reference)
+    return folder / CONNECTED
 
 
 @pytest.fixture(scope="session")

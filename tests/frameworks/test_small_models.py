@@ -33,7 +33,7 @@ def layers_by_stage(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     readers = Counter(name for layer in network.layers for name in layer.inputs)
     actual = set()
     for layer in network.layers:
-        strides = layer.attributes.get("stride", 1) > 1
+        strides = layer.stride > 1
         stages[layer.name] = max(stages[name] for name in layer.inputs) + strides
         operations[layer.name] = layer.op
         read = [(operations[name], readers[name] == 1) for name in layer.inputs]

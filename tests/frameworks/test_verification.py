@@ -142,7 +142,7 @@ def test_finds_amp_without_effect(compare: Compare) -> None:
 
 
 def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
-    wrong = compare(RESNET, ("models/cnn.py", 'attributes["epsilon"]', "1e-5"))
+    wrong = compare(RESNET, ("models/cnn.py", "layer.epsilon", "1e-5"))
     timed = run(
         framework=wrong.case.framework,
         framework_version=wrong.case.framework_version,

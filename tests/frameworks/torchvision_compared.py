@@ -1,23 +1,19 @@
 """Compare our networks with torchvision's, with the same weights and images, in float64.
 
-``python torchvision_compared.py NAME.. --operations NAME..`` in PyTorch's environment prints JSON.
-The networks after --operations are not computed: only their weights and the operations of
-inference are compared."""
+``python torchvision_compared.py NAME.. --weights NAME..`` in PyTorch's environment prints JSON. Of
+the networks after --weights only the weights, initial values and rates of dropout are compared."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -70,69 +66,18 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
-    """Return the largest difference of an array, relative to its norm or a hundredth of all's.
-    It is 0 for arrays without values."""
+    """Return the largest difference of an array, relative to its norm or a hundredth of all's."""
     norms = torch.stack([tensor.detach().norm() for tensor in expected])
     differences = torch.stack(
         [(a - b).detach().norm() for a, b in zip(found, expected, strict=True)]
     )
-    largest = (differences / norms.clamp(min=0.01 * norms.norm())).max()
-    return 0.0 if largest.is_meta else float(largest)
+    return float((differences / norms.clamp(min=0.01 * norms.norm())).max())
 
 
 def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> list[torch.Tensor]:
     outputs = model.train(training)(images)
     is_ours = isinstance(model, cnn.ConvolutionalNetwork)
     return list(outputs if is_ours else torchvision_cnn.logits_of(outputs))
-
-
-class Observed(TorchDispatchMode):
-    """Observed operations.
-    ``bytes``: outputs in new memory; ``operations``: number of calls of each operation, also in
-    place, by operand shapes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = 0
-        self.operations: Counter[str] = Counter()
-
-    def __torch_dispatch__(
-        self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        if operation is NORMALISATION and args[0].is_meta:  # 200 times faster than its own
-            results: Any = (torch.empty_like(args[0]), torch.empty(0), torch.empty(0))
-        else:
-            results = operation(*args, **(kwargs or {}))
-        held = {tensor.untyped_storage()._cdata for tensor in _tensors((args, kwargs))}
-        own = [
-            tensor for tensor in _tensors(results) if tensor.untyped_storage()._cdata not in held
-        ]
-        self.bytes += sum(entry.untyped_storage().nbytes() for entry in own)
-        name = str(operation).split(".")[1]
-        if own or (name.endswith("_") and name != "as_strided_"):
-            shapes = [tuple(tensor.shape) for tensor in _tensors(args)]
-            self.operations[f"{name} {shapes}"] += 1
-        return results
-
-
-NORMALISATION = torch.ops.aten.native_batch_norm.default
-
-
-def _tensors(values: Any) -> list[torch.Tensor]:
-    return [tree_leaf for tree_leaf in tree_leaves(values) if isinstance(tree_leaf, torch.Tensor)]
-
-
-def observed(seen: Observed, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call ``function`` and add its operations to ``seen``; return its result."""
-    with seen:
-        return function(*arguments)
-
-
-def differing(ours: Observed, theirs: Observed) -> dict[str, Any]:
-    """Return the bytes of each, and the operations that only one has, or has more often."""
-    more = (ours.operations - theirs.operations, theirs.operations - ours.operations)
-    names = [sorted({text.split()[0] for text in counted}) for counted in more]
-    return {"bytes": [ours.bytes, theirs.bytes], "more": names}
 
 
 #: Distribution by the arguments of the methods that fill a tensor, see
@@ -187,13 +132,8 @@ def other_initials(
     ]
 
 
-def images_of(size: int, device: str) -> torch.Tensor:
-    return torch.randn(BATCH, 3, size, size, dtype=torch.float64, device=device)
-
-
 def compared(name: str, device: str) -> dict[str, Any]:
-    """Compare one network; ``device``: "cpu", or "meta", where nothing is computed.
-    On "meta" the operations of inference are compared, not those of training."""
+    """Compare one network; ``device``: "cpu", or "meta", where nothing is computed."""
     model_config = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size, in_training = SIZES.get(name, SIZE)
     with torch.device("meta"), noted() as drawn:
@@ -212,21 +152,14 @@ def compared(name: str, device: str) -> dict[str, Any]:
     own.load_state_dict(state, assign=True)
     actual: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}
     actual["initials"] = initials
-    images = images_of(size, device)
-    both = (without_dropout(own), without_dropout(theirs))
-    seen = Observed(), Observed()
-    with torch.no_grad():
-        outputs = [
-            observed(layer, computed, model, images, False)
-            for layer, model in zip(seen, both, strict=True)
-        ]
-    actual["inference"], actual["operations"] = distance(*outputs), differing(*seen)
     if device == "meta":
         return actual
-    images, seen = images_of(in_training, device), (Observed(), Observed())
-    outputs = [
-        observed(one, computed, model, images, True) for one, model in zip(seen, both, strict=True)
-    ]
+    both = (without_dropout(own), without_dropout(theirs))
+    images = torch.randn(BATCH, 3, size, size, dtype=torch.float64)
+    with torch.no_grad():
+        actual["inference"] = distance(*(computed(model, images, False) for model in both))
+    images = torch.randn(BATCH, 3, in_training, in_training, dtype=torch.float64)
+    outputs = [computed(model, images, True) for model in both]
     actual["train"], actual["heads"] = distance(*outputs), len(outputs[0])
     statistics = [dict(model.named_buffers()) for model in both]
     actual["statistics"] = distance(
@@ -236,12 +169,10 @@ def compared(name: str, device: str) -> dict[str, Any]:
         )
     )
     if name.startswith(WITHOUT_GRADIENTS):
-        actual["training_operations"] = differing(*seen)
         return actual
     shares = [torch.randn_like(output) for output in outputs[1]]
-    for one, logits in zip(seen, outputs, strict=True):
-        observed(one, torch.autograd.backward, logits, shares)
-    actual["training_operations"] = differing(*seen)
+    for logits in outputs:
+        torch.autograd.backward(logits, shares)
     gradients = [dict(model.named_parameters()) for model in both]
     actual["gradients"] = distance(
         *([gradient[key].grad for key in sorted(gradients[1])] for gradient in gradients)
@@ -252,6 +183,6 @@ def compared(name: str, device: str) -> dict[str, Any]:
 if __name__ == "__main__":
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    computed_ones, others = (part.split() for part in " ".join(sys.argv[1:]).split("--operations"))
+    computed_ones, others = (part.split() for part in " ".join(sys.argv[1:]).split("--weights"))
     devices = {**dict.fromkeys(others, "meta"), **dict.fromkeys(computed_ones, "cpu")}
     print(json.dumps({name: compared(name, device) for name, device in devices.items()}))

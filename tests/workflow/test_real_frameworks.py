@@ -73,7 +73,7 @@ def test_verification(project: Project) -> None:
 
     model = folder / "scripts" / "frameworks" / "paddle" / "models" / "cnn.py"
     right = model.read_text()
-    epsilon = 'layer.attributes["epsilon"]'
+    epsilon = "layer.epsilon"
     assert epsilon in right, "the mistake cannot be planted"
     model.write_text(right.replace(epsilon, "1e-5"))
     ran = project.medians()
@@ -110,7 +110,7 @@ def test_a_mistake_below_the_bounds_of_mixed_precision_flags_its_figure(
     axes = {"framework": "pytorch", "model": RESNET, "batch_per_device": [2], "precision": "amp"}
     project.write_suite({"steps": {"warmup": 1, "timed": 2}, "repeats": 1, "axes": axes})
     model = folder / "scripts" / "frameworks" / "pytorch" / "models" / "cnn.py"
-    right, epsilon = model.read_text(), 'attributes["epsilon"]'
+    right, epsilon = model.read_text(), "layer.epsilon"
     assert epsilon in right, "the mistake cannot be planted"
     model.write_text(right.replace(epsilon, "1e-5"))
     for ran in (project.medians("emulated=measure"), project.report("emulated=measure")):

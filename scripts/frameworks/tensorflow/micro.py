@@ -18,8 +18,9 @@ from harness.primitives import (
     LayerFunction,
     Repeated,
 )
+from networks.transformers import MASKED_SCORE
 
-from .models.transformers import MASKED_SCORE, attended
+from .models.transformers import attended
 from .steps import traced
 
 

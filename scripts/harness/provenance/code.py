@@ -89,14 +89,13 @@ def computation_digest(framework: str, model_config: Mapping[str, Any]) -> str:
     """Return the SHA-256 (hex) of all that computes a figure.
 
     It covers the adapter's folder, the model config, a rank's view of all precisions, because those
-    of one framework run the same code, ``scripts/core``, ``scripts/harness``, and
-    ``scripts/networks`` for models described as networks.
+    of one framework run the same code, ``scripts/core``, ``scripts/harness`` and
+    ``scripts/networks``.
     ``model_config``: of timing or of verification, which gives the same."""
     about = [_compared(model_config), precisions.of_ranks()]
     sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    is_described = str(model_config.get("definition")).endswith("cnn")
-    rooms = ("core", "harness", "networks") if is_described else ("core", "harness")
-    for folder in (framework, *(os.path.join(SCRIPTS, room) for room in rooms)):
+    rooms = (os.path.join(SCRIPTS, room) for room in ("core", "harness", "networks"))
+    for folder in (framework, *rooms):
         _update(sha256, folder)
     return sha256.hexdigest()
 

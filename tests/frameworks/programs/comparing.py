@@ -36,22 +36,14 @@ def started(model_config, mode="train", precision="fp32", **options):
 def compare_all(computations):
     """Compare each of several small models, right or with a planted mistake."""
     errors = {}
-    for folder, name, mode, precision, wrong in computations:
+    for folder, name, mode, precision, code in computations:
         model_config = load_model_config(folder, name)
-        hyper = model_config["hyperparameters"]
-        hyper.update(wrong.get("hyperparameters", {}))
-        if "layers" in wrong:
-            changed = [
-                {**layer, **wrong["layers"].get(layer["name"], {})} for layer in hyper["layers"]
-            ]
-            hyper["layers"] = [
-                {k: v for k, v in entry.items() if v is not None} for entry in changed
-            ]
         reference = ReferenceFolder(folder)
         adapter = started(model_config, mode, precision)
-        with planted(adapter._definition, *wrong.get("code", ())):
+        with planted(adapter._definition, *([code] if code else ())):
             adapter.build(reference.prepare(adapter))
-            key = f"{model_config['name']}, {name}, {mode}, {precision}{wrong.get('about', '')}"
+            mistaken = ", mistaken" if code else ""
+            key = f"{model_config['name']}, {name}, {mode}, {precision}{mistaken}"
             errors[key] = [precision, compare(adapter, reference, print)]
         adapter.stop()
     return {"errors": errors}

@@ -12,7 +12,7 @@ IMAGE, VECTOR = SampleShape(2, 2, 3), SampleShape(1, 1, 12)
 
 def layer(name: str, op: str, *inputs: str, shape: SampleShape = IMAGE, **attributes: Any) -> Layer:
     in_shape = VECTOR if op == "linear" else IMAGE
-    return Layer(name, op, inputs, shape, in_shape, attributes)
+    return Layer(name, op, inputs, shape, in_shape, **attributes)
 
 
 #: A residual, two heads, the second only in training, and a sum of the rest after them.
@@ -33,7 +33,6 @@ NETWORK = LayerGraph(
         layer("logits", "linear", "hidden", shape=VECTOR),
     ),
     outputs=("logits", "auxiliary"),
-    output_weights=(1.0, 0.3),
     auxiliary=frozenset(("side", "auxiliary")),
 )
 

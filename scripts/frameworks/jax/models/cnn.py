@@ -12,46 +12,31 @@ from jax import Array, lax
 from networks import Layer
 from networks.schedule import Schedule, schedule
 
-from .layers import Arrays, batch_norm, convolution, cross_entropy, dense, dropout, relu
+from .layers import Arrays, batch_norm, convolution, dense, drawn, dropout, relu
+from .layers import loss as total_loss
 
 
 class Model(NamedTuple):
-    """Schedules of a network's layers, in training (True) and inference (False).
-    ``auxiliary_weight``: weight in the loss of each output but the first."""
+    """Schedules of a network's layers, in training (True) and inference (False), and its
+    hyper-parameters."""
 
     schedules: Dict[bool, Schedule]
-    auxiliary_weight: float
+    hyper: Dict[str, Any]
 
 
 def model(model_config: Dict[str, Any]) -> Model:
     network = networks.describe(model_config)
     schedules = {train: schedule(network, train) for train in (True, False)}
-    return Model(schedules, model_config["hyperparameters"].get("auxiliary_weight", 0.0))
+    return Model(schedules, model_config["hyperparameters"])
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Return parameters drawn as the network's description says."""
-    held = networks.weights(networks.describe(model_config))
-    return {name: _drawn(weight, random) for name, weight in held.items() if weight.trained}
+    return drawn(networks.weights(networks.describe(model_config)), random)
 
 
 def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """Return the running mean and variance of every batch normalisation at the start."""
-    held = networks.weights(networks.describe(model_config))
-    return {
-        name: np.full(weight.shape, weight.initial[1], np.float32)
-        for name, weight in held.items()
-        if not weight.trained
-    }
-
-
-def _drawn(weight: networks.Weight, random: np.random.Generator) -> np.ndarray:
-    distribution, value = weight.initial
-    if distribution == "normal":
-        return random.standard_normal(weight.shape, np.float32) * np.float32(value)
-    if distribution == "uniform":
-        return random.uniform(-value, value, weight.shape).astype(np.float32)
-    return np.full(weight.shape, value, np.float32)
+    return drawn(networks.weights(networks.describe(model_config)), trained=False)
 
 
 def forward(
@@ -70,27 +55,20 @@ def forward(
     values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
     for number, call in enumerate(plan.calls):
         layer, inputs = call.layer, [values[name] for name in call.inputs]
-        x, attributes = inputs[0], layer.attributes
+        x = inputs[0]
         if layer.op == "convolution":
-            y = convolution(
-                parameters,
-                layer.name,
-                x,
-                attributes["stride"],
-                attributes["padding"],
-                attributes["groups"],
-            )
-            if attributes["bias"]:
+            y = convolution(parameters, layer.name, x, layer.stride, layer.padding, layer.groups)
+            if layer.bias:
                 y = y + parameters[f"{layer.name}.bias"].astype(dtype)
         elif layer.op == "batch_norm":
-            epsilon, momentum = attributes["epsilon"], attributes["momentum"]
+            epsilon, momentum = layer.epsilon, layer.momentum
             y, mixed = batch_norm(parameters, statistics, layer.name, x, train, epsilon, momentum)
             after.update(mixed)
         elif layer.op == "linear":
             y = dense(parameters, layer.name, x)
         elif layer.op == "dropout":
             own = jax.random.fold_in(key, number) if train and key is not None else None
-            y = dropout(x, attributes["rate"], own)
+            y = dropout(x, layer.rate, own)
         elif layer.op == "add":
             y = inputs[0] + inputs[1]
         elif layer.op == "concatenate":
@@ -105,24 +83,24 @@ def forward(
 
 def _max_pool(layer: Layer, x: Array) -> Array:
     lowest = np.array(-np.inf, x.dtype)
-    return lax.reduce_window(x, lowest, lax.max, *_windows(layer, layer.attributes["extra"]))
+    return lax.reduce_window(x, lowest, lax.max, *_windows(layer, layer.extra))
 
 
 def _average_pool(layer: Layer, x: Array) -> Array:
     wide = x.astype(jnp.float32)
     total = lax.reduce_window(wide, np.float32(0), lax.add, *_windows(layer, (0, 0)))
-    return (total / layer.attributes["kernel"] ** 2).astype(x.dtype)
+    return (total / layer.kernel**2).astype(x.dtype)
 
 
 def _windows(layer: Layer, extra: Tuple[int, int]) -> Tuple[Any, Any, Any]:
     """Return sizes, strides and padding; ``extra``: more of that below and on the right."""
-    kernel, stride, padding = (layer.attributes[key] for key in ("kernel", "stride", "padding"))
+    kernel, stride, padding = layer.window
     padded = [(0, 0), *((padding, padding + more) for more in extra), (0, 0)]
     return (1, kernel, kernel, 1), (1, stride, stride, 1), padded
 
 
 def _adaptive_average_pool(layer: Layer, x: Array) -> Array:
-    size = layer.attributes["size"]
+    size = layer.size
     for axis in (1, 2):
         extent = x.shape[axis]
         parts = [
@@ -134,7 +112,7 @@ def _adaptive_average_pool(layer: Layer, x: Array) -> Array:
 
 
 def _shuffle(layer: Layer, x: Array) -> Array:
-    split = x.reshape(*x.shape[:-1], layer.attributes["groups"], -1)
+    split = x.reshape(*x.shape[:-1], layer.groups, -1)
     return jnp.swapaxes(split, -1, -2).reshape(x.shape)
 
 
@@ -151,16 +129,10 @@ OPERATIONS = {
     "adaptive_average_pool": _adaptive_average_pool,
     "global_average_pool": lambda layer, x: x.mean((1, 2)),
     "flatten": lambda layer, x: x.reshape(x.shape[0], -1),
-    "channels": lambda layer, x: x[..., layer.attributes["begin"] : layer.attributes["end"]],
+    "channels": lambda layer, x: x[..., layer.begin : layer.end],
     "shuffle": _shuffle,
 }
 
 
 def loss(outputs: Tuple[Array, ...], batch: Arrays, model: Model) -> Array:
-    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary
-    heads."""
-    logits, *heads = outputs
-    total = cross_entropy(logits, batch["labels"])
-    for head in heads:
-        total = total + model.auxiliary_weight * cross_entropy(head, batch["labels"])
-    return total
+    return total_loss(outputs, batch, model.hyper)

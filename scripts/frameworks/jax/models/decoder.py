@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from networks import transformers
 
 from .layers import (
     SHARING,
     Arrays,
     attention,
-    cross_entropy,
     cut,
     dense,
+    drawn,
     dropout,
     hyperparameters,
     joined,
@@ -24,6 +25,7 @@ from .layers import (
     layer_norm,
     rms_norm,
 )
+from .layers import loss as loss
 
 model = hyperparameters  # which the functions below take
 
@@ -61,44 +63,7 @@ class Cache(NamedTuple):
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Return normal weights and embeddings with the deviation of the model config, and biases of
-    zero. The deviation of weights that add to the residuals falls with the number of layers."""
-    hyper = model_config["hyperparameters"]
-    hidden, inner = hyper["hidden"], hyper["intermediate"]
-    added = (2 * hyper["layers"]) ** -0.5
-    drawn: Dict[str, np.ndarray] = {}
-
-    def weight(name: str, *shape: int, share: float = 1.0) -> None:
-        deviation = np.float32(share * hyper["initializer_range"])
-        drawn[f"{name}.weight"] = random.standard_normal(shape, np.float32) * deviation
-
-    def linear(name: str, inputs: int, outputs: int, share: float = 1.0) -> None:
-        weight(name, inputs, outputs, share=share)
-        if hyper["bias"]:
-            drawn[f"{name}.bias"] = np.zeros(outputs, np.float32)
-
-    def norm(name: str) -> None:
-        drawn[f"{name}.weight"] = np.ones(hidden, np.float32)
-        if hyper["norm"] == "layer":
-            drawn[f"{name}.bias"] = np.zeros(hidden, np.float32)
-
-    weight("embeddings.token", hyper["vocabulary"], hidden)
-    if hyper["position"] == "learned":
-        weight("embeddings.position", hyper["positions"], hidden)
-    columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * (hidden // hyper["heads"])
-    for name in (f"layers.{number}" for number in range(hyper["layers"])):
-        norm(f"{name}.attention_norm")
-        linear(f"{name}.attention.query_key_value", hidden, columns)
-        linear(f"{name}.attention.output", hidden, hidden, added)
-        norm(f"{name}.feed_forward_norm")
-        if hyper["activation"] == "swiglu":
-            linear(f"{name}.feed_forward.gate", hidden, inner)
-        linear(f"{name}.feed_forward.up", hidden, inner)
-        linear(f"{name}.feed_forward.down", inner, hidden, added)
-    norm("norm")
-    if not hyper["tied"]:
-        linear("head", hidden, hyper.get("classes", hyper["vocabulary"]))
-    return drawn
+    return drawn(transformers.decoder(model_config["hyperparameters"]), random)
 
 
 def _angles(positions: Array, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
@@ -216,7 +181,7 @@ def _hidden(
     """Return (batch, sequence, hidden) after the last layer; keys and values are put in the
     cache."""
     rate, epsilon = hyper.get("dropout", 0.0), hyper["norm_epsilon"]
-    drawn = keys(key, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
+    dropouts = keys(key, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
     normalised = _normalised(hyper)
     x = parameters["embeddings.token.weight"][token_ids]
     length, angles = x.shape[1], None
@@ -229,15 +194,15 @@ def _hidden(
     else:
         positions = jnp.arange(length)
         angles = _angles(positions if cache is None else cache.length + positions, hyper)
-    x = cut(dropout(x.astype(dtype), rate, next(drawn)), hyper)
+    x = cut(dropout(x.astype(dtype), rate, next(dropouts)), hyper)
     for name in (f"layers.{number}" for number in range(hyper["layers"])):
         y = normalised(parameters, f"{name}.attention_norm", x, epsilon)
         y = joined(y, hyper)
-        y = _attention(parameters, f"{name}.attention", y, angles, hyper, next(drawn), cache)
-        x = x + dropout(cut(y, hyper), rate, next(drawn))
+        y = _attention(parameters, f"{name}.attention", y, angles, hyper, next(dropouts), cache)
+        x = x + dropout(cut(y, hyper), rate, next(dropouts))
         y = normalised(parameters, f"{name}.feed_forward_norm", x, epsilon)
         y = _feed_forward(parameters, f"{name}.feed_forward", joined(y, hyper), hyper)
-        x = x + dropout(cut(y, hyper), rate, next(drawn))
+        x = x + dropout(cut(y, hyper), rate, next(dropouts))
     return joined(x, hyper)
 
 
@@ -252,9 +217,3 @@ def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
         tokens = parameters["embeddings.token.weight"].astype(x.dtype)
         return jnp.einsum("bsh,vh->bsv", x, tokens)
     return dense(parameters, "head", x)
-
-
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Return the mean cross entropy over all positions, of classes over the last alone."""
-    logits = outputs[0][:, -1] if "classes" in hyper else outputs[0]
-    return cross_entropy(logits, batch["labels"])

@@ -1,6 +1,5 @@
-"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
-2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. scripts/reference/electra.py defines the computation."""
+"""ELECTRA's pre-training (Clark et al. 2020, arXiv:2003.10555): a generator replaces tokens, a
+discriminator tells which; see scripts/reference/electra.py."""
 
 from __future__ import annotations
 
@@ -10,56 +9,40 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from networks import transformers
+from networks.transformers import DRAWS, MIXER, WORD, generator
 
 from .bert import (
     COLUMNS,
     DROPOUTS_OF_A_LAYER,
     ROWS,
-    Drawing,
     embedded,
     encoded,
     gelu,
     model,
     vocabulary_logits,
 )
-from .layers import Arrays, cross_entropy, dense, keys
-
-DRAWS = 2**20  # as many values the noise of a word has
-WORD, MIXER = np.uint32(0x9E3779B1), np.uint32(0x45D9F3B)  # of a hash of 32 bits
-
-
-def _generator(hyper: Dict[str, Any]) -> Dict[str, Any]:
-    return {**hyper, **hyper["generator"]}
+from .layers import Arrays, cross_entropy, dense, drawn, keys
 
 
 def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
     """Return the number of attention heads of a projection; each encoder has its own matrices."""
-    heads = (hyper["heads"],), (_generator(hyper)["heads"],)
+    heads = (hyper["heads"],), (generator(hyper)["heads"],)
     return dict(zip(("discriminator", "generator"), heads))
 
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    hyper = model_config["hyperparameters"]
-    hidden, generator_hyper = hyper["hidden"], _generator(hyper)
-    drawing = Drawing(hyper, random)
-    drawing.embeddings()  # both have them
-    drawing.linear("generator.project", hidden, generator_hyper["hidden"])
-    drawing.layers(generator_hyper, "generator.")
-    drawing.linear("generator.transform", generator_hyper["hidden"], hidden)
-    drawing.norm("generator.transform_norm", hidden)
-    drawing.decoder_bias("generator.decoder_bias")
-    drawing.layers(hyper, "discriminator.")
-    drawing.linear("discriminator.transform", hidden, hidden)
-    drawing.linear("discriminator.score", hidden, 1)
-    return drawing.drawn
+    return drawn(transformers.electra(model_config["hyperparameters"]), random)
 
 
 def _noise(draws: Array, vocabulary: int) -> Array:
     """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
     prediction."""
-    mixed = draws.astype(jnp.uint32)[..., None] ^ jnp.arange(vocabulary, dtype=jnp.uint32) * WORD
+    mixed = draws.astype(jnp.uint32)[..., None] ^ jnp.arange(
+        vocabulary, dtype=jnp.uint32
+    ) * np.uint32(WORD)
     for _ in range(2):
-        mixed = (mixed ^ mixed >> 16) * MIXER
+        mixed = (mixed ^ mixed >> 16) * np.uint32(MIXER)
     uniform = (mixed ^ mixed >> 16) >> 12
     return -jnp.log(-jnp.log((uniform.astype(jnp.float32) + 0.5) / DRAWS))
 
@@ -87,22 +70,22 @@ def forward(
     """Return logits that a token is replaced (batch, sequence), the generator's of the masked
     positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
     sequence), in ``dtype``. Dropout in training, with masks drawn from ``key``."""
-    drawn = keys(key if train else None, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
+    dropouts = keys(key if train else None, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
     tokens, positions = batch["token_ids"], batch["masked_positions"]
     masked = batch["mask_draws"] < hyper["masked_percent"]
     shown = jnp.where(masked, hyper["mask_token"], _originals(batch))
     shown = _replaced(tokens, positions, shown)
-    x = embedded(parameters, shown, batch, hyper, dtype, next(drawn))
+    x = embedded(parameters, shown, batch, hyper, dtype, next(dropouts))
     x = dense(parameters, "generator.project", x)
-    x = encoded(parameters, x, batch, _generator(hyper), drawn, "generator.")
+    x = encoded(parameters, x, batch, generator(hyper), dropouts, "generator.")
     logits = vocabulary_logits(parameters, x, positions, hyper, "generator.")
     noisy = lax.stop_gradient(logits).astype(jnp.float32) + _noise(
         batch["sampling_draws"], logits.shape[-1]
     )
     sampled = jnp.argmax(noisy, axis=-1).astype(tokens.dtype)
     corrupted = _replaced(tokens, positions, sampled)
-    x = embedded(parameters, corrupted, batch, hyper, dtype, next(drawn))
-    x = encoded(parameters, x, batch, hyper, drawn, "discriminator.")
+    x = embedded(parameters, corrupted, batch, hyper, dtype, next(dropouts))
+    x = encoded(parameters, x, batch, hyper, dropouts, "discriminator.")
     x = gelu(dense(parameters, "discriminator.transform", x))
     scores = dense(parameters, "discriminator.score", x)[..., 0]
     return (scores, logits, (corrupted != tokens).astype(dtype)), statistics
@@ -113,7 +96,7 @@ def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Ar
     discriminator over all that are no padding, weighted."""
     scores, logits, replaced = outputs
     scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)
-    generator = cross_entropy(logits, _originals(batch))
+    generated = cross_entropy(logits, _originals(batch))
     real = batch["attention_mask"].astype(jnp.float32)
     discriminator = (real * (jax.nn.softplus(scores) - replaced * scores)).sum() / real.sum()
-    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
+    return hyper["generator_weight"] * generated + hyper["discriminator_weight"] * discriminator

@@ -6,11 +6,14 @@ Statistics, softmax and loss are computed in float32, as in jmp's policy
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
+from networks import Weight
+from networks.losses import total_loss
 
 Arrays = Dict[str, Array]  # by the names that all frameworks share
 
@@ -24,6 +27,25 @@ def hyperparameters(model_config: Dict[str, Any]) -> Dict[str, Any]:
     return hyper
 
 
+def drawn(
+    weights: Mapping[str, Weight],
+    random: Optional[np.random.Generator] = None,
+    trained: bool = True,
+) -> Dict[str, np.ndarray]:
+    """Return the initial parameters, or if not ``trained`` the running statistics, by name. The
+    latter need no ``random`` numbers."""
+    return {name: _drawn(w, random) for name, w in weights.items() if w.trained == trained}
+
+
+def _drawn(weight: Weight, random: Any) -> np.ndarray:
+    distribution, value = weight.initial
+    if distribution == "normal":
+        return random.standard_normal(weight.shape, np.float32) * np.float32(value)
+    if distribution == "uniform":
+        return random.uniform(-value, value, weight.shape).astype(np.float32)
+    return np.full(weight.shape, value, np.float32)
+
+
 def dense(parameters: Arrays, name: str, x: Array) -> Array:
     """Return the linear layer of ``x`` (.., in), (.., out), with a bias if there is one."""
     y = jnp.matmul(x, parameters[f"{name}.weight"].astype(x.dtype))
@@ -32,24 +54,18 @@ def dense(parameters: Arrays, name: str, x: Array) -> Array:
 
 
 def convolution(
-    parameters: Arrays,
-    name: str,
-    x: Array,
-    stride: int,
-    padding: Optional[Tuple[int, int]] = None,
-    groups: int = 1,
+    parameters: Arrays, name: str, x: Array, stride: int, padding: Tuple[int, int], groups: int
 ) -> Array:
-    """Map (batch, h, w, in) to (batch, h / stride, w / stride, out), padded on both sides alike: by
-    half of the kernel, or by ``padding`` (rows, columns).
+    """Map (batch, h, w, in) to (batch, h / stride, w / stride, out), padded by ``padding`` (rows,
+    columns) on both sides alike.
 
     Channels last, as in Flax: the layout of tensor cores, and XLA's choice for CPUs."""
     weight = parameters[f"{name}.weight"].astype(x.dtype)
-    sides = [size // 2 for size in weight.shape[:2]] if padding is None else padding
     return lax.conv_general_dilated(
         x,
         weight,
         (stride, stride),
-        [(size, size) for size in sides],
+        [(size, size) for size in padding],
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
         feature_group_count=groups,
     )
@@ -148,6 +164,10 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
         return -(labels * jax.nn.log_softmax(logits)).sum(axis=-1).mean()
     picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
+
+
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
+    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.swapaxes(1, 2))
 
 
 def cut(x: Array, hyper: Dict[str, Any]) -> Array:

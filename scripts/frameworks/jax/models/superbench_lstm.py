@@ -9,30 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from networks import transformers
+from networks.transformers import GATES
 
-from .layers import Arrays, cross_entropy, dense, hyperparameters
+from .layers import Arrays, dense, drawn, hyperparameters
+from .layers import loss as loss
 
 model = hyperparameters  # which the functions below take
 
-GATES = 4
-
 
 def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    """Return parameters drawn as in PyTorch: uniform within 1 / sqrt(hidden)."""
-    hyper = model_config["hyperparameters"]
-    inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
-    shapes: Dict[str, Tuple[int, ...]] = {}
-    for layer in range(hyper["layers"]):
-        shapes[f"lstm.weight_ih_l{layer}"] = (inputs, GATES * hidden)
-        shapes[f"lstm.weight_hh_l{layer}"] = (hidden, GATES * hidden)
-        shapes[f"lstm.bias_ih_l{layer}"] = shapes[f"lstm.bias_hh_l{layer}"] = (GATES * hidden,)
-        inputs = hidden
-    shapes.update({"classifier.weight": (hidden, classes), "classifier.bias": (classes,)})
-    bound = hidden**-0.5
-    return {
-        name: random.uniform(-bound, bound, shape).astype(np.float32)
-        for name, shape in shapes.items()
-    }
+    return drawn(transformers.lstm(model_config["hyperparameters"]), random)
 
 
 def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
@@ -72,9 +59,3 @@ def forward(
     for layer in range(hyper["layers"]):
         x = _layer(parameters, layer, x)
     return (dense(parameters, "classifier", x[-1]),), statistics
-
-
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
-    """Return the mean cross entropy over the batch."""
-    (logits,) = outputs
-    return cross_entropy(logits, batch["labels"])

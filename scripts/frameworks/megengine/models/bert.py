@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -14,10 +11,12 @@ import megengine.module as M
 import numpy as np
 from harness.adapter import inputs as inputs
 from megengine import Tensor
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 
 from ..matmuls import Multiplication
-
-MASKED_SCORE = -10000.0  # the authors' value
+from .layers import initialized
+from .layers import losses as losses
 
 
 class Embeddings(M.Module):
@@ -85,12 +84,8 @@ class Layer(M.Module):
 
 
 class Bert(M.Module):
-    """Encoder with the head that the hyper-parameters name.
-
-    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
-    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
-    sequence, 2)."""
+    """Encoder and head: token ids, segment ids and attention mask, (batch, sequence) each, and in
+    pre-training masked positions (batch, predictions) -> the outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -142,31 +137,4 @@ def _at_positions(x: Tensor, positions: Tensor) -> Tensor:
 
 def build(model_config: Dict[str, Any]) -> M.Module:
     hyper = model_config["hyperparameters"]
-    model = Bert(hyper)
-    for module in model.modules():
-        if isinstance(module, (M.Linear, M.Embedding)):
-            M.init.normal_(module.weight, 0.0, hyper["initializer_range"])
-        if isinstance(module, M.Linear):
-            M.init.zeros_(module.bias)
-    return model
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return vectors of losses, whose means add up to the loss.
-
-    They are (batch x predictions,) and (batch,) in pre-training, (batch,) of a classifier, and
-    (batch x 2,) of a model that finds spans."""
-    if "spans" in batch:  # the classes are the tokens
-        scores = F.flatten(outputs[0].transpose(0, 2, 1), 0, 1)
-        pairs = [(scores, batch["spans"])]
-    elif "labels" in batch:
-        pairs = [(outputs[0], batch["labels"])]
-    else:
-        labels = (batch["masked_labels"], batch["next_sentence_labels"])
-        pairs = list(zip((F.flatten(outputs[0], 0, 1), outputs[1]), labels))
-    return tuple(
-        F.loss.cross_entropy(logits, F.flatten(labels), reduction="none")
-        for logits, labels in pairs
-    )
+    return initialized(Bert(hyper), transformers.bert(hyper))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Callable, Dict, Set, Tuple
 
 import megengine.functional as F
@@ -13,93 +12,45 @@ from megengine import Tensor
 from networks import Layer, LayerGraph
 from networks.schedule import BY_VALUE, Call, flattened, schedule
 
+from .layers import initialized
+from .layers import losses as losses
+
 Operation = Callable[..., Tensor]
-
-INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {
-    "normal": lambda tensor, deviation: M.init.normal_(tensor, 0.0, deviation),
-    "uniform": lambda tensor, bound: M.init.uniform_(tensor, -bound, bound),
-    "constant": M.init.fill_,
-}
-
-
-def convolution(layer: Layer) -> M.Module:
-    return M.Conv2d(
-        layer.in_shape.channels,
-        layer.attributes["channels"],
-        layer.attributes["kernel"],
-        layer.attributes["stride"],
-        layer.attributes["padding"],
-        groups=layer.attributes["groups"],
-        bias=layer.attributes["bias"],
-    )
 
 
 def batch_norm(layer: Layer) -> M.Module:
     # MegEngine's momentum is the share of the old statistics
-    momentum = 1.0 - layer.attributes["momentum"]
-    return M.BatchNorm2d(layer.shape.channels, layer.attributes["epsilon"], momentum)
-
-
-def linear(layer: Layer) -> M.Module:
-    return M.Linear(layer.in_shape.channels, layer.attributes["features"], layer.attributes["bias"])
-
-
-def dropout(layer: Layer) -> M.Module:
-    return M.Dropout(layer.attributes["rate"])
-
-
-def relu(layer: Layer) -> Operation:
-    return F.relu
-
-
-def relu6(layer: Layer) -> Operation:
-    return F.relu6
+    return M.BatchNorm2d(layer.channels, layer.epsilon, 1.0 - layer.momentum)
 
 
 def max_pool(layer: Layer) -> Operation:
-    kernel, stride, padding, extra = (
-        layer.attributes[name] for name in ("kernel", "stride", "padding", "extra")
-    )
-    if not any(extra):
-        return partial(F.max_pool2d, kernel_size=kernel, stride=stride, padding=padding)
-    return lambda x: F.max_pool2d(_padded(x, padding, extra), kernel, stride)
+    if any(layer.extra):
+        return lambda x: F.max_pool2d(_padded(x, layer), layer.kernel, layer.stride)
+    return lambda x: F.max_pool2d(x, *layer.window)
 
 
 def max_pool_of_repeated(layer: Layer) -> Operation:
     """Return a max pool that passes the gradient to one of several equal values.
 
     ``F.max_pool2d`` would pass the whole gradient to each of them (1.13.0)."""
-    kernel, stride, padding, extra = (
-        layer.attributes[name] for name in ("kernel", "stride", "padding", "extra")
-    )
 
     def operation(x: Tensor) -> Tensor:
-        windows = F.sliding_window(_padded(x, padding, extra), kernel, 0, stride)
+        windows = F.sliding_window(_padded(x, layer), layer.kernel, 0, layer.stride)
         windows = F.flatten(windows, 4)
         return F.nn.indexing_one_hot(windows, F.argmax(windows, 4), 4)
 
     return operation
 
 
-def _padded(x: Tensor, padding: int, extra: Tuple[int, int]) -> Tensor:
+def _padded(x: Tensor, layer: Layer) -> Tensor:
     """Return ``x`` with a margin that is never the largest."""
-    margins = ((0, 0), (0, 0), *((padding, padding + more) for more in extra))
-    return F.nn.pad(x, margins, constant_value=-3e38)
-
-
-def average_pool(layer: Layer) -> Operation:
-    return partial(
-        F.avg_pool2d,
-        kernel_size=layer.attributes["kernel"],
-        stride=layer.attributes["stride"],
-        padding=layer.attributes["padding"],
-        mode="average",  # with the padding
-    )
+    sides = ((layer.padding, layer.padding + more) for more in layer.extra)
+    return F.nn.pad(x, ((0, 0), (0, 0), *sides), constant_value=-3e38)
 
 
 def adaptive_average_pool(layer: Layer) -> Operation:
     # F.adaptive_avg_pool2d has windows of one size, whatever the extents
-    size = layer.attributes["size"]
+    size = layer.size
     rows, columns = (
         [slice(i * extent // size, -(-(i + 1) * extent // size)) for i in range(size)]
         for extent in layer.in_shape[:2]
@@ -112,29 +63,8 @@ def adaptive_average_pool(layer: Layer) -> Operation:
     return operation
 
 
-def global_average_pool(layer: Layer) -> Operation:
-    return lambda x: x.mean((2, 3))
-
-
-def flatten(layer: Layer) -> Operation:
-    return lambda x: F.flatten(x, 1)
-
-
-def add(layer: Layer) -> Operation:
-    return F.add
-
-
-def concatenate(layer: Layer) -> Operation:
-    return lambda *parts: F.concat(parts, axis=1)
-
-
-def channels(layer: Layer) -> Operation:
-    begin, end = layer.attributes["begin"], layer.attributes["end"]
-    return lambda x: x[:, begin:end]
-
-
 def shuffle(layer: Layer) -> Operation:
-    groups, (height, width, channels) = layer.attributes["groups"], layer.shape
+    groups, (height, width, channels) = layer.groups, layer.shape
 
     def operation(x: Tensor) -> Tensor:
         x = x.reshape(-1, groups, channels // groups, height, width)
@@ -144,22 +74,27 @@ def shuffle(layer: Layer) -> Operation:
 
 
 MODULES: Dict[str, Callable[[Layer], M.Module]] = {
-    make.__name__: make for make in (convolution, batch_norm, linear, dropout)
+    "convolution": lambda layer: M.Conv2d(
+        layer.in_channels, layer.channels, *layer.window, groups=layer.groups, bias=layer.bias
+    ),
+    "batch_norm": batch_norm,
+    "linear": lambda layer: M.Linear(layer.in_channels, layer.channels),
+    "dropout": lambda layer: M.Dropout(layer.rate),
 }
 FUNCTIONS: Dict[str, Callable[[Layer], Operation]] = {
-    make.__name__: make
-    for make in (
-        *(
-            max_pool_of_repeated,
-            relu,
-            relu6,
-            max_pool,
-            average_pool,
-            adaptive_average_pool,
-            global_average_pool,
-        ),
-        *(flatten, add, concatenate, channels, shuffle),
-    )
+    "relu": lambda layer: F.relu,
+    "relu6": lambda layer: F.relu6,
+    "max_pool": max_pool,
+    "max_pool_of_repeated": max_pool_of_repeated,
+    # "average": with the padding
+    "average_pool": lambda layer: lambda x: F.avg_pool2d(x, *layer.window, mode="average"),
+    "adaptive_average_pool": adaptive_average_pool,
+    "global_average_pool": lambda layer: lambda x: x.mean((2, 3)),
+    "flatten": lambda layer: lambda x: F.flatten(x, 1),
+    "add": lambda layer: F.add,
+    "concatenate": lambda layer: lambda *parts: F.concat(parts, axis=1),
+    "channels": lambda layer: lambda x: x[:, layer.begin : layer.end],
+    "shuffle": shuffle,
 }
 
 
@@ -199,7 +134,7 @@ def _with_repeated(network: LayerGraph) -> LayerGraph:
     layers = []
     for layer in network.layers:
         pooled, of_repeated = layer.op == "max_pool", not repeated.isdisjoint(layer.inputs)
-        overlaps = pooled and layer.attributes["kernel"] > layer.attributes["stride"]
+        overlaps = pooled and layer.kernel > layer.stride
         hands_on = pooled or layer.op in ("concatenate", *BY_VALUE)
         if overlaps or (of_repeated and hands_on):
             repeated.add(layer.name)
@@ -210,25 +145,4 @@ def _with_repeated(network: LayerGraph) -> LayerGraph:
 
 def build(model_config: Dict[str, Any]) -> M.Module:
     network = _with_repeated(networks.describe(model_config))
-    drawn = networks.weights(network)
-    model = CNN(network)
-    for name, parameter in model.named_parameters():
-        distribution, value = drawn[name].initial
-        INITIALIZERS[distribution](parameter, value)
-    return model
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return the cross-entropies of the logits, (batch,), and those of each auxiliary head, times
-    its weight; the loss is the sum of their means."""
-    logits, *heads = (_cross_entropies(output, batch["labels"]) for output in outputs)
-    return (logits, *(model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads))
-
-
-def _cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return a vector, (batch,). ``labels``: classes, or probabilities (batch, classes)."""
-    if labels.ndim > 1:
-        return -(labels * F.logsoftmax(logits, 1)).sum(1)
-    return F.loss.cross_entropy(logits, labels, reduction="none")
+    return initialized(CNN(network), networks.weights(network))

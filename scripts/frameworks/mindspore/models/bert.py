@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from typing import Any, Dict, Tuple
 from harness.adapter import inputs as inputs
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import Normal
-
-MASKED_SCORE = -10000.0  # the authors' value
+from networks.transformers import MASKED_SCORE
 
 
 def dense(inputs: int, outputs: int, hyper: Dict[str, Any]) -> nn.Dense:
@@ -107,12 +103,8 @@ class Layer(nn.Cell):
 
 
 class Bert(nn.Cell):
-    """Encoder with the head that the hyper-parameters name.
-
-    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
-    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
-    sequence, 2)."""
+    """Encoder and head: token ids, segment ids and attention mask, (batch, sequence) each, and in
+    pre-training masked positions (batch, predictions) -> the outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

@@ -9,9 +9,8 @@ from harness.adapter import inputs as inputs
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Constant, Initializer, Normal, Uniform
 from networks import Layer
-from networks.schedule import flattened, schedule
+from networks.schedule import Call, flattened, schedule
 
-Initials = Dict[str, Initializer]
 INITIALIZERS: Dict[str, Callable[[float], Initializer]] = {
     "normal": Normal,
     "uniform": Uniform,
@@ -19,77 +18,45 @@ INITIALIZERS: Dict[str, Callable[[float], Initializer]] = {
 }
 
 
-def convolution(layer: Layer, initials: Initials) -> nn.Cell:
-    vertical, horizontal = layer.attributes["padding"]
+def drawn(initial: networks.Initial) -> Initializer:
+    distribution, value = initial
+    return INITIALIZERS[distribution](value)
+
+
+def convolution(layer: Layer) -> nn.Cell:
+    vertical, horizontal = layer.padding
     return nn.Conv2d(
-        layer.in_shape.channels,
-        layer.attributes["channels"],
-        tuple(layer.attributes["kernel"]),
-        stride=layer.attributes["stride"],
+        layer.in_channels,
+        layer.channels,
+        tuple(layer.kernel),
+        stride=layer.stride,
         pad_mode="pad",
         padding=(vertical, vertical, horizontal, horizontal),
-        group=layer.attributes["groups"],
-        has_bias=layer.attributes["bias"],
-        weight_init=initials["weight"],
-        bias_init=initials.get("bias"),
+        group=layer.groups,
+        has_bias=layer.bias,
+        weight_init=drawn(layer.initial),
+        bias_init=drawn(layer.initial_bias) if layer.bias else None,
     )
 
 
-def batch_norm(layer: Layer, initials: Initials) -> nn.Cell:
-    return nn.BatchNorm2d(
-        layer.shape.channels,
-        eps=layer.attributes["epsilon"],
-        momentum=1.0 - layer.attributes["momentum"],  # share of the old statistics
-        gamma_init=initials["weight"],
-        beta_init=initials["bias"],
-    )
+def batch_norm(layer: Layer) -> nn.Cell:
+    momentum = 1.0 - layer.momentum  # share of the old statistics
+    return nn.BatchNorm2d(layer.channels, eps=layer.epsilon, momentum=momentum)
 
 
-def linear(layer: Layer, initials: Initials) -> nn.Cell:
-    return nn.Dense(
-        layer.in_shape.channels,
-        layer.attributes["features"],
-        weight_init=initials["weight"],
-        bias_init=initials.get("bias"),
-        has_bias=layer.attributes["bias"],
-    )
+def linear(layer: Layer) -> nn.Cell:
+    initials = {"weight_init": drawn(layer.initial), "bias_init": drawn(layer.initial_bias)}
+    return nn.Dense(layer.in_channels, layer.channels, **initials)
 
 
-def dropout(layer: Layer, initials: Initials) -> nn.Cell:
-    return nn.Dropout(p=layer.attributes["rate"])
+def max_pool(layer: Layer) -> nn.Cell:
+    options = {"pad_mode": "pad", "padding": layer.padding, "ceil_mode": layer.ceil}
+    return nn.MaxPool2d(layer.kernel, layer.stride, **options)
 
 
-def max_pool(layer: Layer, initials: Initials) -> nn.Cell:
-    return nn.MaxPool2d(
-        layer.attributes["kernel"],
-        layer.attributes["stride"],
-        pad_mode="pad",
-        padding=layer.attributes["padding"],
-        ceil_mode=layer.attributes["ceil"],
-    )
-
-
-def average_pool(layer: Layer, initials: Initials) -> nn.Cell:
-    return nn.AvgPool2d(
-        layer.attributes["kernel"],
-        layer.attributes["stride"],
-        pad_mode="pad",
-        padding=layer.attributes["padding"],
-        count_include_pad=True,
-    )
-
-
-def adaptive_average_pool(layer: Layer, initials: Initials) -> nn.Cell:
-    return nn.AdaptiveAvgPool2d(layer.attributes["size"])
-
-
-CELLS: Dict[str, Callable[[Layer, Initials], nn.Cell]] = {
-    make.__name__: make
-    for make in (
-        *(convolution, batch_norm, linear, dropout),
-        *(max_pool, average_pool, adaptive_average_pool),
-    )
-}
+def average_pool(layer: Layer) -> nn.Cell:
+    options = {"pad_mode": "pad", "padding": layer.padding, "count_include_pad": True}
+    return nn.AvgPool2d(layer.kernel, layer.stride, **options)
 
 
 class GlobalAveragePool(nn.Cell):
@@ -132,16 +99,25 @@ class Add(nn.Cell):
         return x + y
 
 
+CELLS: Dict[str, Callable[[Layer], nn.Cell]] = {
+    "convolution": convolution,
+    "batch_norm": batch_norm,
+    "linear": linear,
+    "dropout": lambda layer: nn.Dropout(p=layer.rate),
+    "max_pool": max_pool,
+    "average_pool": average_pool,
+    "adaptive_average_pool": lambda layer: nn.AdaptiveAvgPool2d(layer.size),
+}
 #: Operations without parameters.
-OPERATIONS: Dict[str, Callable[..., nn.Cell]] = {
-    "relu": nn.ReLU,
-    "relu6": nn.ReLU6,
-    "global_average_pool": GlobalAveragePool,
-    "flatten": Flatten,
-    "add": Add,
-    "concatenate": Concatenate,
-    "channels": Channels,
-    "shuffle": Shuffle,
+OPERATIONS: Dict[str, Callable[[Layer], nn.Cell]] = {
+    "relu": lambda layer: nn.ReLU(),
+    "relu6": lambda layer: nn.ReLU6(),
+    "global_average_pool": lambda layer: GlobalAveragePool(),
+    "flatten": lambda layer: Flatten(),
+    "add": lambda layer: Add(),
+    "concatenate": lambda layer: Concatenate(),
+    "channels": lambda layer: Channels(layer.begin, layer.end),
+    "shuffle": lambda layer: Shuffle(layer.groups),
 }
 
 
@@ -151,31 +127,19 @@ class CNN(nn.Cell):
 
     def __init__(self, network: networks.LayerGraph, training: bool) -> None:
         super().__init__()
-        initials: Dict[str, Initials] = {}
-        for name, weight in networks.weights(network).items():
-            if weight.trained:
-                holder, _, attribute = name.rpartition(".")
-                distribution, value = weight.initial
-                initials.setdefault(holder, {})[attribute] = INITIALIZERS[distribution](value)
         for layer in network.layers:
             if layer.op in CELLS:
                 # insert_child_to_cell takes no dot
-                self._cells[layer.name] = CELLS[layer.op](layer, initials.get(layer.name, {}))
+                self._cells[layer.name] = CELLS[layer.op](layer)
         for name, shape in flattened(network).items():
             self._cells[name].flattened = shape
-        plan = schedule(network, training)
         #: Cell, numbers of its inputs and of its output, and of what is not wanted afterwards.
-        self.calls = [
-            (
-                self._cells[layer.name]
-                if layer.op in CELLS
-                else OPERATIONS[layer.op](**layer.attributes),
-                *(tuple(call.inputs), call.output, tuple(call.freed)),
-            )
-            for call in plan.calls
-            for layer in (call.layer,)
-        ]
-        self.places, self.outputs = plan.places, tuple(plan.outputs)
+        calls, self.places, self.outputs = schedule(network, training).bound(self._cell_of)
+        self.calls = [(cell, *numbers) for cell, *numbers in calls]
+
+    def _cell_of(self, call: Call) -> nn.Cell:
+        layer = call.layer
+        return self._cells[layer.name] if layer.op in CELLS else OPERATIONS[layer.op](layer)
 
     def construct(self, images: Tensor) -> Tuple[Tensor, ...]:
         # images are held anyway; a list whose items change their shapes has no gradient in a graph

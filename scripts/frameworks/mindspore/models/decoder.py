@@ -9,8 +9,9 @@ import numpy as np
 from harness.adapter import inputs as inputs
 from mindspore import Parameter, Tensor, float32, int32, nn, ops
 from mindspore.common.initializer import Normal
+from networks.transformers import MASKED_SCORE, added_share
 
-from .bert import MASKED_SCORE, table
+from .bert import table
 
 Compiled = Callable[[Any], Any]
 
@@ -37,7 +38,7 @@ def normalization(hyper: Dict[str, Any]) -> nn.Cell:
 def dense(inputs: int, outputs: int, hyper: Dict[str, Any], added: bool = False) -> nn.Dense:
     """Return a linear layer. ``added``: its output is added to the residuals, so its weights start
     smaller in models with more layers."""
-    share = (2 * hyper["layers"]) ** -0.5 if added else 1.0
+    share = added_share(hyper) if added else 1.0
     drawn = Normal(share * hyper["initializer_range"])
     return nn.Dense(inputs, outputs, weight_init=drawn, bias_init="zeros", has_bias=hyper["bias"])
 

@@ -1,6 +1,5 @@
-"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
-2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. scripts/reference/electra.py defines the computation."""
+"""ELECTRA's pre-training (Clark et al. 2020, arXiv:2003.10555): a generator replaces tokens, a
+discriminator tells which; see scripts/reference/electra.py."""
 
 from __future__ import annotations
 
@@ -9,11 +8,9 @@ from typing import Any, Dict, Tuple
 import numpy as np
 from harness.adapter import inputs as inputs
 from mindspore import Parameter, Tensor, float32, int32, nn, ops
+from networks.transformers import DRAWS, MASK, MIXER, WORD, generator
 
 from .bert import Embeddings, Layer, added_to_scores, at, dense, normalization
-
-DRAWS = 2**20  # as many values the noise of a word has
-WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
 
 
 class Noise(nn.Cell):
@@ -49,7 +46,7 @@ class Generator(nn.Cell):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        generator_hyper = {**hyper, **hyper["generator"]}
+        generator_hyper = generator(hyper)
         self.project = dense(hyper["hidden"], generator_hyper["hidden"], hyper)
         self.layers = nn.CellList(
             [Layer(generator_hyper) for _ in range(generator_hyper["layers"])]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Tuple
 
 from harness.adapter import inputs as inputs
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, nn
 from mindspore.common.initializer import Uniform
+
+from .cnn import loss as loss
 
 
 class Classifier(nn.Cell):
@@ -26,9 +28,3 @@ class Classifier(nn.Cell):
 
 def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
     return Classifier(model_config["hyperparameters"])
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    return ops.cross_entropy(outputs[0], batch["labels"])

@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from typing import Any, Dict, Tuple
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
+from networks.transformers import MASKED_SCORE
 
 LAYOUTS: Dict[str, str] = {}
 MATMULS = ("FullyConnected", "batch_dot")
-MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
 
 
 def dense(units_in: int, units_out: int) -> nn.Dense:
@@ -97,12 +94,9 @@ class Layer(nn.HybridBlock):
 
 
 class Bert(nn.HybridBlock):
-    """Encoder with the head that the hyper-parameters name.
-
-    Token and segment ids (batch, sequence), position ids (1, sequence), a mask (batch, sequence)
-    and in pre-training the numbers of masked rows (batch, predictions) -> logits of these
-    positions (batch, predictions, vocabulary) and of the next sentence (batch, 2); of the classes
-    (batch, classes); or of both ends of an answer (batch, sequence, 2)."""
+    """Encoder and head: token and segment ids (batch, sequence), position ids (1, sequence), a mask
+    (batch, sequence) and in pre-training the numbers of masked rows (batch, predictions) -> the
+    outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()

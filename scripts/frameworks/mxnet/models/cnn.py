@@ -18,7 +18,7 @@ LAYOUTS = {"cpu": "NCHW", "gpu": "NHWC"}
 MATMULS = ("Convolution", "FullyConnected")
 
 Operation = Callable[..., Any]  # of mx.nd or mx.sym, and its inputs
-Initials = Dict[str, Any]  # the initializers of a layer's arrays, by their names in it
+
 
 INITIALIZERS = {
     "normal": mx.init.Normal,
@@ -27,81 +27,68 @@ INITIALIZERS = {
 }
 
 
+def drawn(initial: networks.Initial) -> mx.init.Initializer:
+    distribution, value = initial
+    return INITIALIZERS[distribution](value)
+
+
 def layout() -> str:
     """Return the layout of images on the current context."""
     return LAYOUTS[mx.context.current_context().device_type]
 
 
-def convolution(layer: Layer, initials: Initials) -> nn.HybridBlock:
+def _channel_axis() -> int:
+    return layout().index("C")
+
+
+def convolution(layer: Layer) -> nn.HybridBlock:
     return nn.Conv2D(
-        layer.attributes["channels"],
-        layer.attributes["kernel"],
-        strides=layer.attributes["stride"],
-        padding=layer.attributes["padding"],
-        groups=layer.attributes["groups"],
+        layer.channels,
+        *layer.window,
+        groups=layer.groups,
         layout=layout(),
-        use_bias="bias" in initials,
-        in_channels=layer.in_shape.channels,
-        weight_initializer=initials["weight"],
-        bias_initializer=initials.get("bias"),
+        use_bias=layer.bias,
+        in_channels=layer.in_channels,
+        weight_initializer=drawn(layer.initial),
+        bias_initializer=drawn(layer.initial_bias) if layer.bias else None,
     )
 
 
-def batch_norm(layer: Layer, initials: Initials) -> nn.HybridBlock:
+def batch_norm(layer: Layer) -> nn.HybridBlock:
     return nn.BatchNorm(
         axis=_channel_axis(),
         # MXNet's momentum is the share of the old statistics, PyTorch's that of the new ones
-        momentum=1.0 - layer.attributes["momentum"],
-        epsilon=layer.attributes["epsilon"],
-        in_channels=layer.shape.channels,
-        gamma_initializer=initials["weight"],
-        beta_initializer=initials["bias"],
+        momentum=1.0 - layer.momentum,
+        epsilon=layer.epsilon,
+        in_channels=layer.channels,
     )
 
 
-def linear(layer: Layer, initials: Initials) -> nn.HybridBlock:
+def linear(layer: Layer) -> nn.HybridBlock:
     return nn.Dense(
-        layer.attributes["features"],
-        use_bias="bias" in initials,
-        in_units=layer.in_shape.channels,
-        weight_initializer=initials["weight"],
-        bias_initializer=initials.get("bias"),
+        layer.channels,
+        in_units=layer.in_channels,
+        weight_initializer=drawn(layer.initial),
+        bias_initializer=drawn(layer.initial_bias),
     )
-
-
-def relu(layer: Layer) -> Operation:
-    # by oneDNN in every dtype, unlike F.relu, which bfloat16 makes several times slower
-    return lambda F, x: F.Activation(x, act_type="relu")
-
-
-def relu6(layer: Layer) -> Operation:
-    return lambda F, x: F.clip(x, 0.0, 6.0)
 
 
 def pool(layer: Layer, **options: Any) -> Operation:
     """Pool over windows of the layer's own size."""
-    options["layout"] = layout()
-    kernel, stride, padding = (
-        (layer.attributes[name],) * 2 for name in ("kernel", "stride", "padding")
-    )
-    return lambda F, x: F.Pooling(x, kernel=kernel, stride=stride, pad=padding, **options)
+    kernel, stride, padding = ((size, size) for size in layer.window)
+    options.update(kernel=kernel, stride=stride, pad=padding, layout=layout())
+    return lambda F, x: F.Pooling(x, **options)
 
 
 def max_pool(layer: Layer) -> Operation:
     # "full", wherever a window begins in the padding, has one more than the description
-    convention = "full" if any(layer.attributes["extra"]) else "valid"
+    convention = "full" if any(layer.extra) else "valid"
     return pool(layer, pool_type="max", pooling_convention=convention)
 
 
-def average_pool(layer: Layer) -> Operation:
-    return pool(layer, pool_type="avg", count_include_pad=True)
-
-
 def adaptive_average_pool(layer: Layer) -> Operation:
-    size = layer.attributes["size"]
-
     def first(F: Any, x: Any) -> Any:
-        return F.contrib.AdaptiveAvgPooling2D(x, output_size=size)
+        return F.contrib.AdaptiveAvgPooling2D(x, output_size=layer.size)
 
     def last(F: Any, x: Any) -> Any:
         return F.transpose(first(F, F.transpose(x, (0, 3, 1, 2))), (0, 2, 3, 1))
@@ -113,23 +100,6 @@ def global_average_pool(layer: Layer) -> Operation:
     # one row and one column, which Dense takes as they are
     options = {"global_pool": True, "pool_type": "avg", "layout": layout()}
     return lambda F, x: F.Pooling(x, kernel=(1, 1), **options)
-
-
-def flatten(layer: Layer) -> Operation:
-    return lambda F, x: F.flatten(x)
-
-
-def dropout(layer: Layer) -> Operation:
-    rate = layer.attributes["rate"]
-    return lambda F, x: F.Dropout(x, p=rate)
-
-
-def add(layer: Layer) -> Operation:
-    return lambda F, x, y: F.elemwise_add(x, y)  # by oneDNN, unlike +, which broadcasts
-
-
-def _channel_axis() -> int:
-    return layout().index("C")
 
 
 def concatenate(layer: Layer) -> Operation:
@@ -150,13 +120,12 @@ def widened(layer: Layer) -> Operation:
 
 
 def channels(layer: Layer) -> Operation:
-    begin, end = layer.attributes["begin"], layer.attributes["end"]
     axis = _channel_axis()
-    return lambda F, x: F.slice_axis(x, axis=axis, begin=begin, end=end)
+    return lambda F, x: F.slice_axis(x, axis=axis, begin=layer.begin, end=layer.end)
 
 
 def shuffle(layer: Layer) -> Operation:
-    groups = layer.attributes["groups"]
+    groups = layer.groups
 
     def first(F: Any, x: Any) -> Any:
         x = F.reshape(x, (0, -4, groups, -1, -2))  # (batch, groups, channels of one, h, w)
@@ -169,15 +138,26 @@ def shuffle(layer: Layer) -> Operation:
     return first if layout() == "NCHW" else last
 
 
-BLOCKS: Dict[str, Callable[[Layer, Initials], nn.HybridBlock]] = {
-    make.__name__: make for make in (convolution, batch_norm, linear)
+BLOCKS: Dict[str, Callable[[Layer], nn.HybridBlock]] = {
+    "convolution": convolution,
+    "batch_norm": batch_norm,
+    "linear": linear,
 }
 OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
-    make.__name__: make
-    for make in (
-        *(dropout, relu, relu6, max_pool, average_pool, adaptive_average_pool),
-        *(global_average_pool, flatten, add, concatenate, channels, shuffle),
-    )
+    "dropout": lambda layer: lambda F, x: F.Dropout(x, p=layer.rate),
+    # by oneDNN in every dtype, unlike F.relu, which bfloat16 makes several times slower
+    "relu": lambda layer: lambda F, x: F.Activation(x, act_type="relu"),
+    "relu6": lambda layer: lambda F, x: F.clip(x, 0.0, 6.0),
+    "max_pool": max_pool,
+    "average_pool": lambda layer: pool(layer, pool_type="avg", count_include_pad=True),
+    "adaptive_average_pool": adaptive_average_pool,
+    "global_average_pool": global_average_pool,
+    "flatten": lambda layer: lambda F, x: F.flatten(x),
+    # by oneDNN, unlike +, which broadcasts
+    "add": lambda layer: lambda F, x, y: F.elemwise_add(x, y),
+    "concatenate": concatenate,
+    "channels": channels,
+    "shuffle": shuffle,
 }
 
 
@@ -187,17 +167,11 @@ class CNN(nn.HybridBlock):
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()
-        initials: Dict[str, Initials] = {}
-        for name, weight in networks.weights(network).items():
-            if weight.trained:
-                holder, _, attribute = name.rpartition(".")
-                distribution, value = weight.initial
-                initials.setdefault(holder, {})[attribute] = INITIALIZERS[distribution](value)
         sliced = {layer.name for layer in network.layers if layer.op == "channels"}
         operations: Dict[str, Operation] = {}
         for layer in network.layers:
             if layer.op in BLOCKS:
-                block = BLOCKS[layer.op](layer, initials[layer.name])
+                block = BLOCKS[layer.op](layer)
                 self.register_child(block, layer.name)
                 operations[layer.name] = _call(block)
             else:

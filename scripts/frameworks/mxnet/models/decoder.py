@@ -8,8 +8,9 @@ from typing import Any, Dict, Tuple
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
+from networks.transformers import MASKED_SCORE, added_share
 
-from .bert import MASKED_SCORE
+from .bert import labels as labels
 
 LAYOUTS: Dict[str, str] = {}
 MATMULS = ("FullyConnected", "batch_dot")
@@ -24,12 +25,6 @@ def dense(inputs: int, units: int, hyper: Dict[str, Any], share: float = 1.0) ->
         use_bias=hyper["bias"],
         weight_initializer=drawn,
     )
-
-
-def added(hyper: Dict[str, Any]) -> float:
-    """Return the factor of the initial deviation of matrices that add to the residuals: 1 /
-    sqrt(2 layers)."""
-    return float((2 * hyper["layers"]) ** -0.5)
 
 
 def embedding(rows: int, hyper: Dict[str, Any]) -> nn.Embedding:
@@ -77,7 +72,7 @@ class Attention(nn.HybridBlock):
         self.heads, self.groups = hyper["heads"], hyper["key_value_heads"]
         self.size = hidden // self.heads
         self.query_key_value = dense(hidden, (self.heads + 2 * self.groups) * self.size, hyper)
-        self.output = dense(hidden, hidden, hyper, added(hyper))
+        self.output = dense(hidden, hidden, hyper, added_share(hyper))
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))  # of the attention probabilities
 
     def hybrid_forward(self, F: Any, x: Any, later: Any, *angles: Any) -> Any:
@@ -113,7 +108,7 @@ class FeedForward(nn.HybridBlock):
         hidden, inner = hyper["hidden"], hyper["intermediate"]
         self.gate = dense(hidden, inner, hyper) if hyper["activation"] == "swiglu" else None
         self.up = dense(hidden, inner, hyper)
-        self.down = dense(inner, hidden, hyper, added(hyper))
+        self.down = dense(inner, hidden, hyper, added_share(hyper))
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         up = self.up(x)
@@ -216,11 +211,6 @@ def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Return the batch's numpy arrays that the model takes."""
     positions = np.arange(batch["token_ids"].shape[1], dtype=np.int32)
     return batch["token_ids"].astype(np.int32), positions[np.newaxis]
-
-
-def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that :func:`loss` takes."""
-    return (batch["labels"].reshape(-1).astype(np.int32),)
 
 
 def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:

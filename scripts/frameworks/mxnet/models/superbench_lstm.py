@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn, rnn
 
+from .bert import labels as labels
 from .cnn import loss as loss
 
 LAYOUT = "TNC"  # of the fused operator: NTC has its input transposed to it
@@ -52,8 +53,3 @@ def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Return the batch's numpy arrays that the model takes."""
     return (np.ascontiguousarray(batch["features"].transpose(1, 0, 2)),)
-
-
-def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that :func:`loss` takes."""
-    return (batch["labels"].astype(np.int32),)

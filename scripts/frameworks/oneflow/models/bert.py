@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -11,17 +8,13 @@ from typing import Any, Dict, Tuple
 import oneflow
 import oneflow.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
-
-MASKED_SCORE = -10000.0  # the authors' value; it fits float16
-
-
-def dropout(rate: float) -> nn.Dropout:
-    # Left to itself every nn.Dropout makes a generator of its own, all with one fixed seed: all
-    # layers of a shape, in all ranks and runs, would drop the same positions.
-    return nn.Dropout(rate, generator=oneflow.default_generator)
+from .layers import dropout, initialized
+from .layers import losses as losses
 
 
 class Embeddings(nn.Module):
@@ -89,12 +82,8 @@ class Layer(nn.Module):
 
 
 class Bert(nn.Module):
-    """Encoder with the head that the hyper-parameters name.
-
-    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
-    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
-    sequence, 2)."""
+    """Encoder and head: token ids, segment ids and attention mask, (batch, sequence) each, and in
+    pre-training masked positions (batch, predictions) -> the outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -137,29 +126,4 @@ class Bert(nn.Module):
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    model = Bert(hyper)
-    for module in model.modules():
-        if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=hyper["initializer_range"])
-        if isinstance(module, nn.Linear):
-            nn.init.zeros_(module.bias)
-    return model
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return vectors of losses, whose means add up to the loss.
-
-    They are (batch x predictions,) and (batch,) in pre-training, (batch,) of a classifier, and
-    (batch x 2,) of a model that finds spans."""
-    if "classes" in model_config["hyperparameters"]:
-        return (F.cross_entropy(outputs[0].float(), batch["labels"], reduction="none"),)
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = outputs[0].float().transpose(1, 2).flatten(0, 1)
-        return (F.cross_entropy(scores, batch["spans"].flatten(), reduction="none"),)
-    tokens, next_sentence = (logits.float() for logits in outputs)
-    return (
-        F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten(), reduction="none"),
-        F.cross_entropy(next_sentence, batch["next_sentence_labels"], reduction="none"),
-    )
+    return initialized(Bert(hyper), transformers.bert(hyper))

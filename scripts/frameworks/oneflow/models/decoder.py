@@ -9,10 +9,13 @@ from typing import Any, Dict, List, Optional, Tuple
 import oneflow
 import oneflow.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
-from .bert import MASKED_SCORE, dropout
+from .layers import dropout, initialized
+from .layers import losses as losses
 
 
 class RMSNorm(nn.Module):
@@ -163,14 +166,6 @@ class LanguageModel(nn.Module):
         if not hyper["tied"]:
             units = hyper.get("classes", hyper["vocabulary"])
             self.head = nn.Linear(hyper["hidden"], units, bias=hyper["bias"])
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif parameter.dim() == 2:
-                # what is added to the residuals is smaller, the more layers add to them
-                added = name.endswith(("attention.output.weight", "down.weight"))
-                share = (2 * hyper["layers"]) ** -0.5 if added else 1.0
-                nn.init.normal_(parameter, std=share * hyper["initializer_range"])
 
     def forward(self, token_ids: Tensor) -> Tuple[Tensor]:
         x, positions = self.embeddings(token_ids), self.positions(token_ids)
@@ -183,15 +178,5 @@ class LanguageModel(nn.Module):
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
-    return LanguageModel(model_config["hyperparameters"])
-
-
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tuple[Tensor, ...]:
-    """Return a vector (batch x sequence,), of classes (batch,); the loss is its mean."""
-    logits = outputs[0].float()
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1:]
-    logits = logits.flatten(0, 1)
-    return (F.cross_entropy(logits, batch["labels"].flatten(), reduction="none"),)
+    hyper = model_config["hyperparameters"]
+    return initialized(LanguageModel(hyper), transformers.decoder(hyper))

@@ -7,7 +7,7 @@ from typing import Any, Dict, Tuple
 from harness.adapter import inputs as inputs
 from oneflow import Tensor, nn
 
-from .cnn import losses as losses
+from .layers import losses as losses
 
 
 class Classifier(nn.Module):

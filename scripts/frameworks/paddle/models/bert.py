@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -11,21 +8,14 @@ from typing import Any, Dict, Optional, Tuple
 import paddle
 import paddle.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 from paddle import Tensor, nn
 
+from .layers import initialized
+from .layers import loss as loss
+
 FLASH = (8, 0)  # the first compute capability with flash attention
-MASKED_SCORE = -10000.0  # the authors' value; unlike -1e9 it fits float16
-
-
-def dense(inputs: int, units: int, hyper: Dict[str, Any]) -> nn.Linear:
-    weights = nn.initializer.Normal(std=hyper["initializer_range"])
-    zeros = nn.initializer.Constant(0.0)
-    return nn.Linear(inputs, units, weight_attr=weights, bias_attr=zeros)
-
-
-def embedding(rows: int, hyper: Dict[str, Any]) -> nn.Embedding:
-    weights = nn.initializer.Normal(std=hyper["initializer_range"])
-    return nn.Embedding(rows, hyper["hidden"], weight_attr=weights)
 
 
 def normalization(hyper: Dict[str, Any]) -> nn.LayerNorm:
@@ -37,9 +27,9 @@ class Embeddings(nn.Layer):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        self.token = embedding(hyper["vocabulary"], hyper)
-        self.position = embedding(hyper["positions"], hyper)
-        self.segment = embedding(hyper["segments"], hyper)
+        self.token = nn.Embedding(hyper["vocabulary"], hyper["hidden"])
+        self.position = nn.Embedding(hyper["positions"], hyper["hidden"])
+        self.segment = nn.Embedding(hyper["segments"], hyper["hidden"])
         self.norm = normalization(hyper)
         self.dropout = nn.Dropout(hyper["dropout"])
 
@@ -59,10 +49,10 @@ class Attention(nn.Layer):
         hidden = hyper["hidden"]
         self.heads = hyper["heads"]
         self.dropout = hyper["dropout"]  # of the attention probabilities
-        self.query = dense(hidden, hidden, hyper)
-        self.key = dense(hidden, hidden, hyper)
-        self.value = dense(hidden, hidden, hyper)
-        self.output = dense(hidden, hidden, hyper)
+        self.query = nn.Linear(hidden, hidden)
+        self.key = nn.Linear(hidden, hidden)
+        self.value = nn.Linear(hidden, hidden)
+        self.output = nn.Linear(hidden, hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         split = [0, 0, self.heads, -1]  # 0: as it was
@@ -84,8 +74,8 @@ class Layer(nn.Layer):
         super().__init__()
         self.attention = Attention(hyper)
         self.attention_norm = normalization(hyper)
-        self.intermediate = dense(hyper["hidden"], hyper["intermediate"], hyper)
-        self.output = dense(hyper["intermediate"], hyper["hidden"], hyper)
+        self.intermediate = nn.Linear(hyper["hidden"], hyper["intermediate"])
+        self.output = nn.Linear(hyper["intermediate"], hyper["hidden"])
         self.output_norm = normalization(hyper)
         self.dropout = nn.Dropout(hyper["dropout"])
 
@@ -95,12 +85,8 @@ class Layer(nn.Layer):
 
 
 class Bert(nn.Layer):
-    """Encoder with the head that the hyper-parameters name.
-
-    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
-    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
-    sequence, 2)."""
+    """Encoder and head: token ids, segment ids and attention mask, (batch, sequence) each, and in
+    pre-training masked positions (batch, predictions) -> the outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -110,17 +96,17 @@ class Bert(nn.Layer):
         self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
         self.head = "classes" if "classes" in hyper else hyper.get("head", "pretraining")
         if self.head == "span":
-            self.span = dense(hidden, 2, hyper)
+            self.span = nn.Linear(hidden, 2)
             return
-        self.pooler = dense(hidden, hidden, hyper)
+        self.pooler = nn.Linear(hidden, hidden)
         if self.head == "classes":
-            self.classifier = dense(hidden, hyper["classes"], hyper)
+            self.classifier = nn.Linear(hidden, hyper["classes"])
             return
-        self.transform = dense(hidden, hidden, hyper)
+        self.transform = nn.Linear(hidden, hidden)
         self.transform_norm = normalization(hyper)
         # the decoder's weight is the token embedding, its bias is its own
         self.decoder_bias = self.create_parameter([hyper["vocabulary"]], is_bias=True)
-        self.next_sentence = dense(hidden, 2, hyper)
+        self.next_sentence = nn.Linear(hidden, 2)
 
     def forward(
         self,
@@ -178,17 +164,5 @@ def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
-    return Bert(model_config["hyperparameters"])
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    if "classes" in model_config["hyperparameters"]:
-        return F.cross_entropy(outputs[0].astype("float32"), batch["labels"])
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = outputs[0].astype("float32").transpose([0, 2, 1])
-        return F.cross_entropy(scores.flatten(0, 1), batch["spans"].flatten())
-    tokens, next_sentence = (logits.astype("float32") for logits in outputs)
-    masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
-    return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])
+    hyper = model_config["hyperparameters"]
+    return initialized(Bert(hyper), transformers.bert(hyper))

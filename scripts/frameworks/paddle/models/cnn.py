@@ -13,130 +13,84 @@ from networks.schedule import flattened, schedule
 from paddle import Tensor, nn
 
 from ..devices import data_format
+from .layers import initialized
+from .layers import loss as loss
 
 Operation = Callable[..., Tensor]
-Initials = Dict[str, Any]  # of the arrays of a layer, by their names in it
-
-INITIALIZERS: Dict[str, Callable[[float], nn.initializer.Initializer]] = {
-    "normal": lambda deviation: nn.initializer.Normal(0.0, deviation),
-    "uniform": lambda bound: nn.initializer.Uniform(-bound, bound),
-    "constant": nn.initializer.Constant,
-}
 
 
-def convolution(layer: Layer, initials: Initials) -> Operation:
+def convolution(layer: Layer) -> Operation:
     return nn.Conv2D(
-        layer.in_shape.channels,
-        layer.attributes["channels"],
-        layer.attributes["kernel"],
-        stride=layer.attributes["stride"],
-        padding=list(layer.attributes["padding"]),
-        groups=layer.attributes["groups"],
-        weight_attr=initials["weight"],
-        bias_attr=initials.get("bias", False),  # False: it has none
+        layer.in_channels,
+        layer.channels,
+        layer.kernel,
+        layer.stride,
+        list(layer.padding),
+        groups=layer.groups,
+        bias_attr=None if layer.bias else False,
         data_format=data_format(),
     )
 
 
-def batch_norm(layer: Layer, initials: Initials) -> Operation:
-    return nn.BatchNorm2D(
-        layer.shape.channels,
-        # Paddle's momentum is the share of the old statistics, PyTorch's that of the new ones
-        momentum=1.0 - layer.attributes["momentum"],
-        epsilon=layer.attributes["epsilon"],
-        weight_attr=initials["weight"],
-        bias_attr=initials["bias"],
-        data_format=data_format(),
-    )
+def batch_norm(layer: Layer) -> Operation:
+    # Paddle's momentum is the share of the old statistics, PyTorch's that of the new ones
+    momentum, layout = 1.0 - layer.momentum, data_format()
+    return nn.BatchNorm2D(layer.channels, momentum, layer.epsilon, data_format=layout)
 
 
-def linear(layer: Layer, initials: Initials) -> Operation:
-    return nn.Linear(
-        layer.in_shape.channels,
-        layer.attributes["features"],
-        weight_attr=initials["weight"],
-        bias_attr=initials.get("bias", False),
-    )
+def max_pool(layer: Layer) -> Operation:
+    # not "ceil": Paddle's has a window more where that would begin in the padding
+    options = {"ceil_mode": any(layer.extra), "data_format": data_format()}
+    return lambda x: F.max_pool2d(x, *layer.window, **options)
 
 
-def dropout(layer: Layer, initials: Initials) -> Operation:
-    return nn.Dropout(layer.attributes["rate"], mode="upscale_in_train")
+def average_pool(layer: Layer) -> Operation:
+    options = {"exclusive": False, "data_format": data_format()}  # the padding counts
+    return lambda x: F.avg_pool2d(x, *layer.window, **options)
 
 
-def relu(layer: Layer, initials: Initials) -> Operation:
-    return F.relu
+def adaptive_average_pool(layer: Layer) -> Operation:
+    return partial(F.adaptive_avg_pool2d, output_size=layer.size, data_format=data_format())
 
 
-def relu6(layer: Layer, initials: Initials) -> Operation:
-    return F.relu6
-
-
-def max_pool(layer: Layer, initials: Initials) -> Operation:
-    return partial(
-        F.max_pool2d,
-        kernel_size=layer.attributes["kernel"],
-        stride=layer.attributes["stride"],
-        padding=layer.attributes["padding"],
-        # not "ceil": Paddle's has a window more where that would begin in the padding
-        ceil_mode=any(layer.attributes["extra"]),
-        data_format=data_format(),
-    )
-
-
-def average_pool(layer: Layer, initials: Initials) -> Operation:
-    return partial(
-        F.avg_pool2d,
-        kernel_size=layer.attributes["kernel"],
-        stride=layer.attributes["stride"],
-        padding=layer.attributes["padding"],
-        exclusive=False,  # the padding counts
-        data_format=data_format(),
-    )
-
-
-def adaptive_average_pool(layer: Layer, initials: Initials) -> Operation:
-    size = layer.attributes["size"]
-    return partial(F.adaptive_avg_pool2d, output_size=size, data_format=data_format())
-
-
-def global_average_pool(layer: Layer, initials: Initials) -> Operation:
+def global_average_pool(layer: Layer) -> Operation:
     layout = data_format()
     return lambda x: F.adaptive_avg_pool2d(x, 1, data_format=layout).flatten(1)
 
 
-def flatten(layer: Layer, initials: Initials) -> Operation:
-    return lambda x: x.flatten(1)
-
-
-def add(layer: Layer, initials: Initials) -> Operation:
-    return paddle.add
-
-
-def concatenate(layer: Layer, initials: Initials) -> Operation:
+def concatenate(layer: Layer) -> Operation:
     axis = _channel_axis()
     return lambda *parts: paddle.concat(parts, axis=axis)
 
 
-def channels(layer: Layer, initials: Initials) -> Operation:
-    begin, end = layer.attributes["begin"], layer.attributes["end"]
-    return partial(paddle.slice, axes=[_channel_axis()], starts=[begin], ends=[end])
+def channels(layer: Layer) -> Operation:
+    return partial(paddle.slice, axes=[_channel_axis()], starts=[layer.begin], ends=[layer.end])
 
 
-def shuffle(layer: Layer, initials: Initials) -> Operation:
-    groups = layer.attributes["groups"]
-    return partial(F.channel_shuffle, groups=groups, data_format=data_format())
+def shuffle(layer: Layer) -> Operation:
+    return partial(F.channel_shuffle, groups=layer.groups, data_format=data_format())
 
 
 def _channel_axis() -> int:
     return data_format().index("C")
 
 
-OPERATIONS: Dict[str, Callable[[Layer, Initials], Operation]] = {
-    make.__name__: make
-    for make in (
-        *(convolution, batch_norm, linear, dropout, relu, relu6, max_pool, average_pool),
-        *(adaptive_average_pool, global_average_pool, flatten, add, concatenate, channels, shuffle),
-    )
+OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
+    "convolution": convolution,
+    "batch_norm": batch_norm,
+    "linear": lambda layer: nn.Linear(layer.in_channels, layer.channels),
+    "dropout": lambda layer: nn.Dropout(layer.rate),
+    "relu": lambda layer: F.relu,
+    "relu6": lambda layer: F.relu6,
+    "max_pool": max_pool,
+    "average_pool": average_pool,
+    "adaptive_average_pool": adaptive_average_pool,
+    "global_average_pool": global_average_pool,
+    "flatten": lambda layer: lambda x: x.flatten(1),
+    "add": lambda layer: paddle.add,
+    "concatenate": concatenate,
+    "channels": channels,
+    "shuffle": shuffle,
 }
 
 
@@ -146,16 +100,9 @@ class CNN(nn.Layer):
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()
-        initials: Dict[str, Initials] = {}
-        for name, weight in networks.weights(network).items():
-            if weight.trained:
-                holder, _, attribute = name.rpartition(".")
-                distribution, value = weight.initial
-                initials.setdefault(holder, {})[attribute] = INITIALIZERS[distribution](value)
         operations: Dict[str, Operation] = {}
         for layer in network.layers:
-            operation = OPERATIONS[layer.op](layer, initials.get(layer.name, {}))
-            operations[layer.name] = operation
+            operation = operations[layer.name] = OPERATIONS[layer.op](layer)
             if isinstance(operation, nn.Layer):
                 self.add_sublayer(layer.name, operation)
         if data_format() == "NCHW":  # else in the order of the shared layout
@@ -177,22 +124,10 @@ class CNN(nn.Layer):
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
-    return CNN(networks.describe(model_config))
+    network = networks.describe(model_config)
+    return initialized(CNN(network), networks.weights(network))
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     images = batch["images"]
     return (images.transpose([0, 3, 1, 2]) if data_format() == "NCHW" else images,)
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits, *heads = (output.astype("float32") for output in outputs)
-    labels = batch["labels"]  # classes, or probabilities of all of them
-    soft = labels.ndim > 1
-    value = F.cross_entropy(logits, labels, soft_label=soft)
-    for auxiliary in heads:
-        weight = model_config["hyperparameters"]["auxiliary_weight"]
-        value = value + weight * F.cross_entropy(auxiliary, labels, soft_label=soft)
-    return value

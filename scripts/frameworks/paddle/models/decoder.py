@@ -8,23 +8,17 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import paddle
 import paddle.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
 from paddle import Tensor, nn
 
-from .bert import embedding
+from .layers import initialized
+from .layers import loss as loss
 
 Rotation = Tuple[Tensor, Tensor]
 
 
-def dense(inputs: int, units: int, hyper: Dict[str, Any], share: float = 1.0) -> nn.Linear:
-    weights = nn.initializer.Normal(std=share * hyper["initializer_range"])
-    bias = nn.initializer.Constant(0.0) if hyper["bias"] else False
-    return nn.Linear(inputs, units, weight_attr=weights, bias_attr=bias)
-
-
-def added(hyper: Dict[str, Any]) -> float:
-    """Return the factor of the initial deviation of matrices that add to the residuals: 1 /
-    sqrt(2 layers)."""
-    return float((2 * hyper["layers"]) ** -0.5)
+def dense(inputs: int, units: int, hyper: Dict[str, Any]) -> nn.Linear:
+    return nn.Linear(inputs, units, bias_attr=None if hyper["bias"] else False)
 
 
 class RMSNorm(nn.Layer):
@@ -99,7 +93,7 @@ class Attention(nn.Layer):
         self.sharing = heads // groups
         self.dropout = hyper.get("dropout", 0.0)  # of the attention probabilities
         self.query_key_value = dense(hidden, sum(self.parts) * (hidden // heads), hyper)
-        self.output = dense(hidden, hidden, hyper, added(hyper))
+        self.output = dense(hidden, hidden, hyper)
 
     def forward(
         self, x: Tensor, angles: Optional[Rotation], cache: Optional[Cache] = None
@@ -133,7 +127,7 @@ class FeedForward(nn.Layer):
         hidden, inner = hyper["hidden"], hyper["intermediate"]
         self.gate = dense(hidden, inner, hyper) if hyper["activation"] == "swiglu" else None
         self.up = dense(hidden, inner, hyper)
-        self.down = dense(inner, hidden, hyper, added(hyper))
+        self.down = dense(inner, hidden, hyper)
 
     def forward(self, x: Tensor) -> Tensor:
         up = self.up(x)
@@ -166,8 +160,8 @@ class Embeddings(nn.Layer):
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         learned = hyper["position"] == "learned"
-        self.token = embedding(hyper["vocabulary"], hyper)
-        self.position = embedding(hyper["positions"], hyper) if learned else None
+        self.token = nn.Embedding(hyper["vocabulary"], hyper["hidden"])
+        self.position = nn.Embedding(hyper["positions"], hyper["hidden"]) if learned else None
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
     def forward(self, token_ids: Tensor, begin: int = 0) -> Tensor:
@@ -247,13 +241,5 @@ class Generator:
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
-    return LanguageModel(model_config["hyperparameters"])
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits = outputs[0].astype("float32")
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1:]
-    return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
+    hyper = model_config["hyperparameters"]
+    return initialized(LanguageModel(hyper), transformers.decoder(hyper))

@@ -1,6 +1,5 @@
-"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
-2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. scripts/reference/electra.py defines the computation."""
+"""ELECTRA's pre-training (Clark et al. 2020, arXiv:2003.10555): a generator replaces tokens, a
+discriminator tells which; see scripts/reference/electra.py."""
 
 from __future__ import annotations
 
@@ -9,12 +8,12 @@ from typing import Any, Dict, Tuple
 import paddle
 import paddle.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
+from networks.transformers import DRAWS, MASK, MIXER, WORD
 from paddle import Tensor, nn
 
-from .bert import Embeddings, Layer, added_to_scores, at, dense, normalization, tied_logits
-
-DRAWS = 2**20  # as many values the noise of a word has
-WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
+from .bert import Embeddings, Layer, added_to_scores, at, normalization, tied_logits
+from .layers import initialized
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
@@ -45,13 +44,13 @@ class Generator(nn.Layer):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        generator_hyper = {**hyper, **hyper["generator"]}
+        generator_hyper = transformers.generator(hyper)
         self.heads = generator_hyper["heads"]
-        self.project = dense(hyper["hidden"], generator_hyper["hidden"], hyper)
+        self.project = nn.Linear(hyper["hidden"], generator_hyper["hidden"])
         self.layers = nn.LayerList(
             [Layer(generator_hyper) for _ in range(generator_hyper["layers"])]
         )
-        self.transform = dense(generator_hyper["hidden"], hyper["hidden"], hyper)
+        self.transform = nn.Linear(generator_hyper["hidden"], hyper["hidden"])
         self.transform_norm = normalization(hyper)
         self.decoder_bias = self.create_parameter([hyper["vocabulary"]], is_bias=True)
 
@@ -69,8 +68,8 @@ class Discriminator(nn.Layer):
         super().__init__()
         self.heads = hyper["heads"]
         self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
-        self.transform = dense(hyper["hidden"], hyper["hidden"], hyper)
-        self.score = dense(hyper["hidden"], 1, hyper)
+        self.transform = nn.Linear(hyper["hidden"], hyper["hidden"])
+        self.score = nn.Linear(hyper["hidden"], 1)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         for layer in self.layers:
@@ -115,7 +114,8 @@ class Electra(nn.Layer):
 
 
 def build(model_config: Dict[str, Any]) -> nn.Layer:
-    return Electra(model_config["hyperparameters"])
+    hyper = model_config["hyperparameters"]
+    return initialized(Electra(hyper), transformers.electra(hyper))
 
 
 def loss(

@@ -7,7 +7,7 @@ from typing import Any, Dict, Tuple
 from harness.adapter import inputs as inputs
 from paddle import Tensor, nn
 
-from .cnn import loss as loss
+from .layers import loss as loss
 
 
 class Classifier(nn.Layer):

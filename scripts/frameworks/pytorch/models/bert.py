@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -11,7 +8,11 @@ from typing import Any, Dict, List, Tuple
 import torch
 import torch.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
 from torch import Tensor, nn
+
+from .layers import initialized
+from .layers import loss as loss
 
 MEMORY_FORMAT = torch.contiguous_format
 
@@ -78,12 +79,8 @@ class Layer(nn.Module):
 
 
 class Bert(nn.Module):
-    """Encoder with the head that the hyper-parameters name.
-
-    Token ids, segment ids and attention mask, (batch, sequence) each, and in pre-training masked
-    positions -> logits of these positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); of the classes (batch, classes); or of both ends of an answer (batch,
-    sequence, 2)."""
+    """Encoder and head: token ids, segment ids and attention mask, (batch, sequence) each, and in
+    pre-training masked positions (batch, predictions) -> the outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -168,28 +165,6 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
     return x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
 
 
-def drawn(model: nn.Module, hyper: Dict[str, Any]) -> nn.Module:
-    """Return the model with weights as the authors draw them."""
-    for module in model.modules():
-        if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=hyper["initializer_range"])
-        if isinstance(module, nn.Linear):
-            nn.init.zeros_(module.bias)
-    return model
-
-
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    return drawn(Bert(hyper), hyper)
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    if "classes" in model_config["hyperparameters"]:
-        return F.cross_entropy(outputs[0].float(), batch["labels"])
-    if model_config["hyperparameters"].get("head") == "span":
-        return F.cross_entropy(outputs[0].float(), batch["spans"])  # the classes are the tokens
-    tokens, next_sentence = (logits.float() for logits in outputs)
-    masked = F.cross_entropy(tokens.flatten(0, 1), batch["masked_labels"].flatten())
-    return masked + F.cross_entropy(next_sentence, batch["next_sentence_labels"])
+    return initialized(Bert(hyper), transformers.bert(hyper))

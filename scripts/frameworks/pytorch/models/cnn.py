@@ -4,13 +4,16 @@ prepared once, and the calls run in order."""
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 import torch.nn.functional as F
-from networks import Layer, LayerGraph, describe
+from networks import Layer, LayerGraph, describe, weights
 from networks.schedule import Call, Schedule, flattened, schedule
 from torch import Tensor, nn
+
+from .layers import initialized
+from .layers import loss as loss
 
 MEMORY_FORMAT = torch.channels_last
 
@@ -57,7 +60,7 @@ def _prepared(mode: Schedule, runs: Dict[str, Callable[..., Tensor]]) -> Prepare
     for before, call in zip([None, *mode.calls], mode.calls):
         own = (runs[call.layer.name], call.inputs, call.output, call.freed)
         if before and _are_parts(before, call):
-            sizes = [part.layer.shape.channels for part in (before, call)]
+            sizes = [part.layer.channels for part in (before, call)]
             calls[-1:] = _split(sizes, before, call)
         else:
             calls.append(own)
@@ -68,8 +71,8 @@ def _are_parts(first: Call, second: Call) -> bool:
     """Return whether two layers divide the same channels into two parts."""
     if not first.layer.op == second.layer.op == "channels" or first.inputs != second.inputs:
         return False
-    ends = [call.layer.attributes[end] for call in (first, second) for end in ("begin", "end")]
-    return ends == [0, ends[1], ends[1], first.layer.in_shape.channels]
+    ends = [0, first.layer.end, first.layer.end, first.layer.in_channels]
+    return ends == [end for call in (first, second) for end in (call.layer.begin, call.layer.end)]
 
 
 def _split(sizes: List[int], first: Call, second: Call) -> List[Tuple[Any, ...]]:
@@ -92,60 +95,11 @@ def _nest(root: nn.Module, name: str, module: nn.Module) -> None:
     root.add_module(attribute, module)
 
 
-def _convolution(layer: Layer) -> nn.Module:
-    attributes = layer.attributes
-    module = nn.Conv2d(
-        layer.in_shape.channels, attributes["channels"], attributes["kernel"], attributes["stride"],
-        attributes["padding"], groups=attributes["groups"], bias=attributes["bias"],
-    )  # fmt: skip
-    return _initialized(module, attributes)
-
-
-def _linear(layer: Layer) -> nn.Module:
-    return _initialized(nn.Linear(layer.in_shape.channels, layer.shape.channels), layer.attributes)
-
-
-def _initialized(module: Any, attributes: Mapping[str, Any]) -> nn.Module:
-    for array, (kind, value) in (
-        (module.weight, attributes["initial"]),
-        (module.bias, attributes["initial_bias"]),
-    ):
-        if array is not None:
-            INITIALS[kind](array, value)
-    return module
-
-
-INITIALS: Dict[str, Callable[[Tensor, float], Any]] = {
-    "constant": nn.init.constant_,
-    "normal": lambda array, deviation: nn.init.normal_(array, 0.0, deviation),
-    "uniform": lambda array, bound: nn.init.uniform_(array, -bound, bound),
-}
-
-
-def _batch_norm(layer: Layer) -> nn.Module:
-    attributes = layer.attributes
-    return nn.BatchNorm2d(layer.shape.channels, attributes["epsilon"], attributes["momentum"])
-
-
-def _max_pool(layer: Layer) -> nn.Module:
-    attributes = layer.attributes
-    return nn.MaxPool2d(
-        attributes["kernel"],
-        attributes["stride"],
-        attributes["padding"],
-        ceil_mode=attributes["ceil"],
-    )
-
-
-def _average_pool(layer: Layer) -> nn.Module:
-    attributes = layer.attributes
-    return nn.AvgPool2d(attributes["kernel"], attributes["stride"], attributes["padding"])
-
-
 def _shuffle(layer: Layer) -> Callable[..., Tensor]:
     """Shuffle channels as (batch, height, width, channels), which channels_last is: no copy to
     another layout."""
-    groups = layer.attributes["groups"]
+
+    groups = layer.groups
 
     def shuffle(x: Tensor) -> Tensor:
         split = x.permute(0, 2, 3, 1).unflatten(-1, (groups, -1))
@@ -155,21 +109,23 @@ def _shuffle(layer: Layer) -> Callable[..., Tensor]:
 
 
 def _channels(layer: Layer) -> Callable[..., Tensor]:
-    begin, end = layer.attributes["begin"], layer.attributes["end"]
+    begin, end = layer.begin, layer.end
     return lambda x: x[:, begin:end]
 
 
 #: From a layer what computes it.
 OPERATIONS: Dict[str, Callable[[Layer], Any]] = {
-    "convolution": _convolution,
-    "batch_norm": _batch_norm,
-    "linear": _linear,
+    "convolution": lambda layer: nn.Conv2d(
+        layer.in_channels, layer.channels, *layer.window, groups=layer.groups, bias=layer.bias
+    ),
+    "batch_norm": lambda layer: nn.BatchNorm2d(layer.channels, layer.epsilon, layer.momentum),
+    "linear": lambda layer: nn.Linear(layer.in_channels, layer.channels),
     "relu": lambda layer: nn.ReLU(),
     "relu6": lambda layer: nn.ReLU6(),
-    "dropout": lambda layer: nn.Dropout(layer.attributes["rate"]),
-    "max_pool": _max_pool,
-    "average_pool": _average_pool,
-    "adaptive_average_pool": lambda layer: nn.AdaptiveAvgPool2d(layer.attributes["size"]),
+    "dropout": lambda layer: nn.Dropout(layer.rate),
+    "max_pool": lambda layer: nn.MaxPool2d(*layer.window, ceil_mode=layer.ceil),
+    "average_pool": lambda layer: nn.AvgPool2d(*layer.window),
+    "adaptive_average_pool": lambda layer: nn.AdaptiveAvgPool2d(layer.size),
     "global_average_pool": lambda layer: lambda x: F.adaptive_avg_pool2d(x, 1).flatten(1),
     "flatten": lambda layer: nn.Flatten(),
     "add": lambda layer: operator.add,
@@ -180,21 +136,12 @@ OPERATIONS: Dict[str, Callable[[Layer], Any]] = {
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
-    return ConvolutionalNetwork(describe(model_config)).to(memory_format=MEMORY_FORMAT)
+    network = describe(model_config)
+    model = initialized(ConvolutionalNetwork(network), weights(network))
+    return model.to(memory_format=MEMORY_FORMAT)
 
 
 def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
     # (batch, height, width, channels) seen as (batch, channels, height, width) is channels_last
     # already: no copy
     return (batch["images"].permute(0, 3, 1, 2),)
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits, *heads = outputs
-    total = F.cross_entropy(logits.float(), batch["labels"])
-    for head in heads:
-        weight = model_config["hyperparameters"]["auxiliary_weight"]
-        total = total + weight * F.cross_entropy(head.float(), batch["labels"])
-    return total

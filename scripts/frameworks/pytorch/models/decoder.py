@@ -8,7 +8,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 import torch.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
 from torch import Tensor, nn
+
+from .layers import initialized
+from .layers import loss as loss
 
 MEMORY_FORMAT = torch.contiguous_format
 
@@ -166,15 +170,6 @@ class LanguageModel(nn.Module):
         if not hyper["tied"]:
             units = hyper.get("classes", hyper["vocabulary"])
             self.head = nn.Linear(hyper["hidden"], units, bias=hyper["bias"])
-        spread = hyper["initializer_range"]
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif parameter.dim() == 2:
-                # what is added to the residuals is smaller, the more layers add to them
-                added = name.endswith(("attention.output.weight", "down.weight"))
-                share = (2 * hyper["layers"]) ** -0.5 if added else 1.0
-                nn.init.normal_(parameter, std=spread * share)
 
     def forward(self, token_ids: Tensor) -> Tuple[Tensor]:
         angles = self.beside(token_ids)
@@ -270,13 +265,5 @@ def tied(model: LanguageModel) -> List[str]:
 
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
-    return LanguageModel(model_config["hyperparameters"])
-
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    logits = outputs[0].float()
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1:]
-    return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
+    hyper = model_config["hyperparameters"]
+    return initialized(LanguageModel(hyper), transformers.decoder(hyper))

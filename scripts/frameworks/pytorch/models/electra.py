@@ -1,6 +1,5 @@
-"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
-2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. scripts/reference/electra.py defines the computation."""
+"""ELECTRA's pre-training (Clark et al. 2020, arXiv:2003.10555): a generator replaces tokens, a
+discriminator tells which; see scripts/reference/electra.py."""
 
 from __future__ import annotations
 
@@ -9,19 +8,20 @@ from typing import Any, Dict, Tuple
 import torch
 import torch.nn.functional as F
 from harness.adapter import inputs as inputs
+from networks import transformers
+from networks.transformers import DRAWS, MASK, MIXER, WORD
 from torch import Tensor, nn
 
 from .bert import COLUMNS as COLUMNS
 from .bert import LAYER as LAYER
 from .bert import NORMS as NORMS
 from .bert import ROWS as ROWS
-from .bert import Embeddings, Layer, at, attendable, drawn
+from .bert import Embeddings, Layer, at, attendable
 from .bert import heads_of as heads_of
 from .bert import share_heads as share_heads
+from .layers import initialized
 
 MEMORY_FORMAT = torch.contiguous_format
-DRAWS = 2**20  # as many values the noise of a word has
-WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
@@ -41,7 +41,7 @@ class Generator(nn.Module):
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
-        generator_hyper = {**hyper, **hyper["generator"]}
+        generator_hyper = transformers.generator(hyper)
         hidden, epsilon = hyper["hidden"], hyper["layer_norm_epsilon"]
         self.project = nn.Linear(hidden, generator_hyper["hidden"])
         self.layers = nn.ModuleList(
@@ -108,7 +108,7 @@ class Electra(nn.Module):
 
 def build(model_config: Dict[str, Any]) -> nn.Module:
     hyper = model_config["hyperparameters"]
-    return drawn(Electra(hyper), hyper)
+    return initialized(Electra(hyper), transformers.electra(hyper))
 
 
 def loss(

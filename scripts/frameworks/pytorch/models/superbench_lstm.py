@@ -9,7 +9,7 @@ from harness.adapter import Unsupported
 from harness.adapter import inputs as inputs
 from torch import Tensor, nn
 
-from .cnn import loss as loss
+from .layers import loss as loss
 
 MEMORY_FORMAT = torch.contiguous_format
 #: oneDNN's own words for a layer that it lacks in this dtype on this processor.

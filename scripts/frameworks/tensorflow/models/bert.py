@@ -1,9 +1,5 @@
-"""BERT's pre-training (Devlin et al., 2018, arXiv:1810.04805): masked words and next sentence. One
-with ``classes`` has SuperBench's head instead; one whose ``head`` is ``span`` finds where an answer
-begins and ends, without a pooler, as in the authors' code for SQuAD.
-
-The vocabulary is projected at the masked positions alone, as in the authors' own code. Each layer
-with weights has a name, by which ``adapter.py`` knows them."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py. Each layer with weights has a name, by which ``adapter.py`` knows it."""
 
 from __future__ import annotations
 
@@ -12,16 +8,16 @@ from typing import Any, Dict, List
 import keras
 import tensorflow as tf
 from keras import layers
+from networks.transformers import MASKED_SCORE
 
-from .transformers import MASKED_SCORE, initializer, tied_logits
+from .losses import loss as loss
+from .transformers import initializer, tied_logits
 
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 
 
 def build(model_config: Dict[str, Any]) -> keras.Model:
-    """Return a dictionary of the INPUTS to float32 logits: of the masked words (batch, predictions,
-    vocabulary), and of the next sentence (batch, 2); or those of the classes alone, or of each
-    token how well an answer begins and ends with it (batch, sequence, 2)."""
+    """Map a dictionary of the INPUTS to the outputs of the reference in float32."""
     hyperparameters = model_config["hyperparameters"]
     classes = hyperparameters.get("classes")
     spans = hyperparameters.get("head") == "span"
@@ -67,19 +63,6 @@ def masked_words(
 
 def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
     return {name: batch[name] for name in INPUTS if name in batch}
-
-
-def loss(outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
-    """Return the mean cross entropy over the masked positions plus that over the sequences."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in model_config["hyperparameters"]:
-        return tf.reduce_mean(entropy(batch["labels"], outputs))
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        return tf.reduce_mean(entropy(batch["spans"], tf.transpose(outputs, (0, 2, 1))))
-    logits, next_sentence = outputs
-    return tf.reduce_mean(entropy(batch["masked_labels"], logits)) + tf.reduce_mean(
-        entropy(batch["next_sentence_labels"], next_sentence)
-    )
 
 
 class Embeddings(layers.Layer):

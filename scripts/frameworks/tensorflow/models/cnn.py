@@ -17,10 +17,9 @@ from networks.schedule import schedule
 from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..devices import has_gradient_of_groups
+from .losses import loss as loss
 
 Tensors = List[tf.Tensor]
-#: Initial values of a layer's arrays, by their names in it.
-Initials = Dict[str, networks.initials.Initial]
 
 
 class BatchNormalization(layers.BatchNormalization):
@@ -54,14 +53,8 @@ class CNN(keras.Model):
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()
-        initials: Dict[str, Initials] = {}
-        for name, weight in networks.weights(network).items():
-            holder, _, attribute = name.rpartition(".")
-            initials.setdefault(holder, {})[attribute] = weight.initial
         self.holders = {
-            layer.name: HOLDERS[layer.op](layer, initials.get(layer.name, {}))
-            for layer in network.layers
-            if layer.op in HOLDERS
+            layer.name: HOLDERS[layer.op](layer) for layer in network.layers if layer.op in HOLDERS
         }
         for layer in network.layers:
             if layer.name in self.holders:
@@ -84,8 +77,8 @@ class CNN(keras.Model):
         if layer.op in ("batch_norm", "dropout"):
             return holder(x, training=training)
         if layer.op == "convolution" and holder.padding == "valid":
-            x = padded(x, layer.attributes["padding"])
-        if layer.attributes.get("groups", 1) > 1:
+            x = padded(x, layer.padding)
+        if layer.groups > 1 and layer.op == "convolution":
             return _grouped(layer, holder, x, training)
         return holder(x)
 
@@ -96,7 +89,7 @@ def _build_shape(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
     if isinstance(holder, layers.Dense):
         return None, channels
     if getattr(holder, "padding", "") == "valid":  # padded before it, see _computed
-        rows, columns = layer.attributes["padding"]
+        rows, columns = layer.padding
         height, width = height + 2 * rows, width + 2 * columns
     return None, height, width, channels
 
@@ -109,23 +102,6 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["images"]
 
 
-def loss(
-    outputs: Tuple[tf.Tensor, ...], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
-    Labels are class indices, or probabilities of all classes."""
-    sparse = batch["labels"].dtype.is_integer
-    entropy = (
-        tf.nn.sparse_softmax_cross_entropy_with_logits
-        if sparse
-        else tf.nn.softmax_cross_entropy_with_logits
-    )
-    logits, *heads = (tf.reduce_mean(entropy(batch["labels"], output)) for output in outputs)
-    return logits + sum(
-        model_config["hyperparameters"]["auxiliary_weight"] * head for head in heads
-    )
-
-
 def _initializer(initial: networks.initials.Initial) -> keras.initializers.Initializer:
     # A new one for each weight: a Keras initializer repeats its values at every use.
     distribution, value = initial
@@ -136,66 +112,56 @@ def _initializer(initial: networks.initials.Initial) -> keras.initializers.Initi
     return keras.initializers.Constant(value)
 
 
-def _convolution(layer: Layer, initials: Initials) -> layers.Layer:
-    attributes = layer.attributes
-    kernel, stride, groups = attributes["kernel"], attributes["stride"], attributes["groups"]
+def _convolution(layer: Layer) -> layers.Layer:
     # "same" pads both sides alike where nothing strides; elsewhere the input is padded before
-    same = stride == 1 and attributes["padding"] == tuple(size // 2 for size in kernel)
-    common: Dict[str, Any] = {
-        "strides": stride,
-        "padding": "same" if same else "valid",
-        "use_bias": attributes["bias"],
-        "bias_initializer": _initializer(initials.get("bias", ("constant", 0.0))),
-        "name": layer.name,
-    }
+    same = layer.stride == 1 and layer.padding == tuple(size // 2 for size in layer.kernel)
     return layers.Conv2D(
-        attributes["channels"],
-        kernel,
-        groups=groups,
-        kernel_initializer=_initializer(initials["weight"]),
-        **common,
-    )
-
-
-def _batch_norm(layer: Layer, initials: Initials) -> layers.Layer:
-    # Keras's momentum is the share of the old statistics, PyTorch's that of the new ones.
-    return BatchNormalization(
-        momentum=1.0 - layer.attributes["momentum"],
-        epsilon=layer.attributes["epsilon"],
+        layer.channels,
+        layer.kernel,
+        strides=layer.stride,
+        padding="same" if same else "valid",
+        groups=layer.groups,
+        use_bias=layer.bias,
+        kernel_initializer=_initializer(layer.initial),
+        bias_initializer=_initializer(layer.initial_bias),
         name=layer.name,
     )
 
 
-def _linear(layer: Layer, initials: Initials) -> layers.Layer:
+def _batch_norm(layer: Layer) -> layers.Layer:
+    # Keras's momentum is the share of the old statistics, PyTorch's that of the new ones.
+    momentum, epsilon = 1.0 - layer.momentum, layer.epsilon
+    return BatchNormalization(momentum=momentum, epsilon=epsilon, name=layer.name)
+
+
+def _linear(layer: Layer) -> layers.Layer:
     return layers.Dense(
-        layer.attributes["features"],
-        kernel_initializer=_initializer(initials["weight"]),
-        bias_initializer=_initializer(initials["bias"]),
+        layer.channels,
+        kernel_initializer=_initializer(layer.initial),
+        bias_initializer=_initializer(layer.initial_bias),
         name=layer.name,
     )
 
 
 #: From a layer what holds its arrays or its random state.
-HOLDERS: Dict[str, Callable[[Layer, Initials], layers.Layer]] = {
+HOLDERS: Dict[str, Callable[[Layer], layers.Layer]] = {
     "convolution": _convolution,
     "batch_norm": _batch_norm,
     "linear": _linear,
-    "dropout": lambda layer, initials: layers.Dropout(layer.attributes["rate"]),
+    "dropout": lambda layer: layers.Dropout(layer.rate),
 }
 
 
 def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) -> tf.Tensor:
     """Convolve in groups without the layer's own call, which compiles each with XLA."""
-    kernel, attributes = tf.cast(holder.kernel, x.dtype), layer.attributes
-    stride, padding = attributes["stride"], holder.padding.upper()
-    if attributes["groups"] == attributes["channels"] == layer.in_shape.channels:
-        kernel = tf.reshape(kernel, (*attributes["kernel"], attributes["channels"], 1))
+    kernel = tf.cast(holder.kernel, x.dtype)
+    stride, padding, groups = layer.stride, holder.padding.upper(), layer.groups
+    if groups == layer.channels == layer.in_channels:
+        kernel = tf.reshape(kernel, (*layer.kernel, layer.channels, 1))
         y = tf.nn.depthwise_conv2d(x, kernel, (1, stride, stride, 1), padding)
     elif training and not has_gradient_of_groups():
-        pairs = zip(
-            tf.split(x, attributes["groups"], -1), tf.split(kernel, attributes["groups"], -1)
-        )
+        pairs = zip(tf.split(x, groups, -1), tf.split(kernel, groups, -1))
         y = tf.concat([tf.nn.conv2d(part, kernel, stride, padding) for part, kernel in pairs], -1)
     else:
         y = tf.nn.conv2d(x, kernel, stride, padding)
-    return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if attributes["bias"] else y
+    return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if layer.bias else y

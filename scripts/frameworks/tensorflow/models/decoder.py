@@ -11,8 +11,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import keras
 import tensorflow as tf
 from keras import layers
+from networks.transformers import MASKED_SCORE, added_share
 
-from .transformers import MASKED_SCORE, attended, initializer, tied_logits
+from .losses import loss as loss
+from .transformers import attended, initializer, tied_logits
 
 #: Puts keys and values in a cache, and gives those that are seen.
 Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
@@ -36,14 +38,6 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
 
 def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["token_ids"]
-
-
-def loss(logits: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
-    """Return the mean cross entropy over all positions, of classes over the last alone."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1]
-    return tf.reduce_mean(entropy(batch["labels"], logits))
 
 
 class Cache:
@@ -156,7 +150,7 @@ class Attention(layers.Layer):
         columns = sum(self.parts) * self.size
         self.query_key_value = _dense(columns, hyper, "query_key_value")
         # Keras keeps `output` for itself.
-        self.output_dense = _dense(hidden, hyper, "output", _added(hyper))
+        self.output_dense = _dense(hidden, hyper, "output", added_share(hyper))
         self.dropout = _dropout(hyper)
 
     def call(
@@ -184,7 +178,7 @@ class FeedForward(layers.Layer):
         if hyper["activation"] == "swiglu":
             self.gate = _dense(inner, hyper, "gate")
         self.up = _dense(inner, hyper, "up")
-        self.down = _dense(hyper["hidden"], hyper, "down", _added(hyper))
+        self.down = _dense(hyper["hidden"], hyper, "down", added_share(hyper))
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         up = self.up(x)
@@ -232,12 +226,6 @@ def _dense(units: int, hyper: Dict[str, Any], name: str, share: float = 1.0) -> 
         kernel_initializer=initializer(share * hyper["initializer_range"]),
         name=name,
     )
-
-
-def _added(hyper: Dict[str, Any]) -> float:
-    """Return the factor of the initial deviation of matrices that add to the residuals: 1 /
-    sqrt(2 layers)."""
-    return float((2 * hyper["layers"]) ** -0.5)
 
 
 def _dropout(hyper: Dict[str, Any]) -> layers.Dropout:

@@ -1,8 +1,6 @@
-"""ELECTRA's pre-training: a generator replaces tokens, a discriminator tells which (Clark et al.
-2020, arXiv:2003.10555). The generator's head sees the masked positions alone, as in the authors'
-code. scripts/reference/electra.py defines the computation.
-
-Each layer with weights has a name, by which ``adapter.py`` knows them."""
+"""ELECTRA's pre-training (Clark et al. 2020, arXiv:2003.10555): a generator replaces tokens, a
+discriminator tells which; see scripts/reference/electra.py. Each layer with weights has a
+name, by which ``adapter.py`` knows it."""
 
 from __future__ import annotations
 
@@ -11,11 +9,10 @@ from typing import Any, Dict, List, Sequence
 import keras
 import tensorflow as tf
 from keras import layers
+from networks.transformers import DRAWS, MASK, MIXER, WORD, generator
 
 from .bert import Embeddings, dense, encoded, gelu, masked_words
 
-DRAWS = 2**20  # as many values the noise of a word has
-WORD, MIXER, MASK = 0x9E3779B1, 0x45D9F3B, 2**32 - 1  # of a hash of 32 bits
 INPUTS = (
     *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
     *("mask_draws", "sampling_draws"),
@@ -27,7 +24,7 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
     sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1 where
     a token is replaced, else 0 (batch, sequence)."""
     hyper = model_config["hyperparameters"]
-    generator_hyper = {**hyper, **hyper["generator"]}
+    generator_hyper = generator(hyper)
     inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
     tokens, segments, mask, positions, _, draws = inputs.values()
     embeddings = Embeddings(hyper, name="embeddings")  # both have it

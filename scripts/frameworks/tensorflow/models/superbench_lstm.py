@@ -8,6 +8,8 @@ import keras
 import tensorflow as tf
 from keras import layers
 
+from .losses import loss as loss
+
 
 class LSTM(layers.LSTM):
     """LSTM with a second bias vector, as in ``torch.nn.LSTM``, cuDNN and the other frameworks.
@@ -78,12 +80,3 @@ def build(model_config: Dict[str, Any]) -> keras.Model:
 
 def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["features"]
-
-
-def loss(
-    outputs: tf.Tensor, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the batch."""
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["labels"], logits=outputs)
-    )

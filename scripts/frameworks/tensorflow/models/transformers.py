@@ -7,8 +7,6 @@ from typing import Callable, Optional
 import keras
 import tensorflow as tf
 
-MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits float16
-
 
 def initializer(deviation: float) -> keras.initializers.Initializer:
     """Return a new initializer for each weight: one of Keras repeats its values at every use."""

@@ -1,8 +1,5 @@
-"""BERT's pre-training: masked language model and next sentence (Devlin et al. 2018,
-arXiv:1810.04805). The masked-LM head sees the masked positions alone, as in the authors' code.
-
-A model config with ``classes`` gets SuperBench's head instead. One whose ``head`` is ``span`` finds
-where an answer begins and ends, without a pooler, as in the authors' code for SQuAD."""
+"""BERT (Devlin et al. 2018, arXiv:1810.04805) with the head that its model config names; see
+scripts/reference/bert.py."""
 
 from __future__ import annotations
 
@@ -10,50 +7,17 @@ import math
 from typing import Any, Dict, List, Tuple
 
 import tensorflow as tf
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 
 from ..compiler import Scope
-from ..variables import Variables, constant, normal
+from ..variables import Variables
 from . import layers
+from .layers import loss as loss
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """Return all weights by the names that the frameworks share."""
-    hyper = model_config["hyperparameters"]
-    hidden, deviation = hyper["hidden"], hyper["initializer_range"]
-    created: Variables = {}
-
-    def dense(name: str, inner: int, outer: int) -> None:
-        created[f"{name}.weight"] = normal((inner, outer), deviation)
-        created[f"{name}.bias"] = constant((outer,), 0.0)
-
-    def norm(name: str) -> None:
-        created[f"{name}.weight"] = constant((hidden,), 1.0)
-        created[f"{name}.bias"] = constant((hidden,), 0.0)
-
-    tables = {"token": "vocabulary", "position": "positions", "segment": "segments"}
-    for name, rows in tables.items():
-        created[f"embeddings.{name}.weight"] = normal((hyper[rows], hidden), deviation)
-    norm("embeddings.norm")
-    for layer in (f"layers.{number}" for number in range(hyper["layers"])):
-        for name in ("query", "key", "value", "output"):
-            dense(f"{layer}.attention.{name}", hidden, hidden)
-        norm(f"{layer}.attention_norm")
-        dense(f"{layer}.intermediate", hidden, hyper["intermediate"])
-        dense(f"{layer}.output", hyper["intermediate"], hidden)
-        norm(f"{layer}.output_norm")
-    if hyper.get("head") == "span":
-        dense("span", hidden, 2)
-        return created
-    dense("pooler", hidden, hidden)
-    if "classes" in hyper:
-        dense("classifier", hidden, hyper["classes"])
-        return created
-    dense("transform", hidden, hidden)
-    norm("transform_norm")
-    # The decoder's weight is the token embedding, its bias is its own.
-    created["decoder_bias"] = constant((hyper["vocabulary"],), 0.0)
-    dense("next_sentence", hidden, 2)
-    return created
+    return layers.drawn(transformers.bert(model_config["hyperparameters"]))
 
 
 def forward(
@@ -63,9 +27,7 @@ def forward(
     training: bool,
     scope: Scope,
 ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2), or those of the classes alone, or of each token how well an answer begins
-    and ends with it (batch, sequence, 2); there are no running statistics. Every ``scope()`` holds
+    """Return the outputs of the reference; there are no running statistics. Every ``scope()`` holds
     a part that is to be compiled by itself."""
     hyper = model_config["hyperparameters"]
     hidden, heads = hyper["hidden"], hyper["heads"]
@@ -96,7 +58,7 @@ def forward(
 
     tokens = variables["embeddings.token.weight"]
     with scope():
-        ignored = tf.cast(1 - batch["attention_mask"], tf.float32) * layers.MASKED_SCORE
+        ignored = tf.cast(1 - batch["attention_mask"], tf.float32) * MASKED_SCORE
         ignored = ignored[:, None, None, :]
         x = tf.gather(tokens, batch["token_ids"])
         x += tf.gather(variables["embeddings.segment.weight"], batch["segment_ids"])
@@ -122,22 +84,6 @@ def forward(
         logits = tf.reshape(logits, (rows, -1, hyper["vocabulary"]))
         next_sentence = dense(pooled, "next_sentence")
     return [logits, next_sentence], {}
-
-
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the masked positions plus that over the sequences."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    if "classes" in model_config["hyperparameters"]:
-        return tf.reduce_mean(entropy(labels=batch["labels"], logits=outputs[0]))
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = tf.transpose(outputs[0], (0, 2, 1))
-        return tf.reduce_mean(entropy(labels=batch["spans"], logits=scores))
-    logits, next_sentence = outputs
-    return tf.reduce_mean(entropy(labels=batch["masked_labels"], logits=logits)) + tf.reduce_mean(
-        entropy(labels=batch["next_sentence_labels"], logits=next_sentence)
-    )
 
 
 def _gelu(x: tf.Tensor) -> tf.Tensor:

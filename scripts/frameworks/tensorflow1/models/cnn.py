@@ -10,27 +10,16 @@ from networks import Layer
 from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..compiler import Scope
-from ..variables import Variables, constant, normal, uniform
+from ..variables import Variables
 from . import layers
+from .layers import loss as loss
 
 #: Convolutions that XLA compiles together: as many as a bottleneck has.
 COMPILED_TOGETHER = 3
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """Return all weights and running statistics by the names that the frameworks share, drawn as
-    the description says."""
-    weights = networks.weights(networks.describe(model_config))
-    return {name: _variable(weight) for name, weight in weights.items()}
-
-
-def _variable(weight: networks.Weight) -> tf.Variable:
-    distribution, value = weight.initial
-    if distribution == "normal":
-        return normal(weight.shape, value)
-    if distribution == "uniform":
-        return uniform(weight.shape, value)
-    return constant(weight.shape, value, weight.trained)
+    return layers.drawn(networks.weights(networks.describe(model_config)))
 
 
 def forward(
@@ -54,7 +43,7 @@ def forward(
                 inputs = [values[name] for name in layer.inputs]
                 if layer.op == "batch_norm":
                     y, of_batch = layers.batch_norm(
-                        inputs[0], variables, layer.name, layer.attributes["epsilon"], training
+                        inputs[0], variables, layer.name, layer.epsilon, training
                     )
                     statistics.update(of_batch)
                 elif layer.op == "convolution":
@@ -62,30 +51,11 @@ def forward(
                 elif layer.op == "linear":
                     y = layers.dense(inputs[0], variables, layer.name)
                 elif layer.op == "dropout":
-                    y = layers.dropout(inputs[0], layer.attributes["rate"], training)
+                    y = layers.dropout(inputs[0], layer.rate, training)
                 else:
                     y = OPERATIONS[layer.op](layer, *inputs)
                 values[layer.name] = y
     return [values[name] for name in network.outputs if name not in left_out], statistics
-
-
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over the batch, plus the weighted ones of the auxiliary heads.
-    Labels are class indices, or probabilities of all classes."""
-    sparse = batch["labels"].dtype.is_integer
-    entropy = (
-        tf.nn.sparse_softmax_cross_entropy_with_logits
-        if sparse
-        else tf.nn.softmax_cross_entropy_with_logits_v2
-    )
-    logits, *heads = (
-        tf.reduce_mean(entropy(labels=batch["labels"], logits=output)) for output in outputs
-    )
-    for head in heads:
-        logits += model_config["hyperparameters"]["auxiliary_weight"] * head
-    return logits
 
 
 def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:
@@ -103,24 +73,24 @@ def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:
 
 
 def _convolution(layer: Layer, variables: Variables, x: tf.Tensor) -> tf.Tensor:
-    weight, attributes = variables[f"{layer.name}.weight"], layer.attributes
-    stride, groups, inner = attributes["stride"], attributes["groups"], layer.in_shape.channels
+    weight = variables[f"{layer.name}.weight"]
+    stride, groups, inner = layer.stride, layer.groups, layer.in_channels
     if groups == 1:
         y = _ungrouped(layer, x, weight)
     elif groups == inner:
         # It has no explicit padding.
-        x = padded(x, attributes["padding"])
-        weight = tf.reshape(weight, (*attributes["kernel"], inner, attributes["channels"] // inner))
+        x = padded(x, layer.padding)
+        weight = tf.reshape(weight, (*layer.kernel, inner, layer.channels // inner))
         y = tf.nn.depthwise_conv2d(x, weight, (1, stride, stride, 1), "VALID")
     else:
         # On a CPU, Conv2D refuses groups. Split and concatenated, as users of TensorFlow 1 had
         # their ResNeXt, the matmuls are those of a grouped convolution.
         pairs = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1))
         y = tf.concat([_ungrouped(layer, *pair) for pair in pairs], -1)
-    return tf.nn.bias_add(y, variables[f"{layer.name}.bias"]) if attributes["bias"] else y
+    return tf.nn.bias_add(y, variables[f"{layer.name}.bias"]) if layer.bias else y
 
 
 def _ungrouped(layer: Layer, x: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
-    rows, columns = layer.attributes["padding"]
+    rows, columns = layer.padding
     padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
-    return tf.nn.conv2d(x, weight, strides=layer.attributes["stride"], padding=padding)
+    return tf.nn.conv2d(x, weight, strides=layer.stride, padding=padding)

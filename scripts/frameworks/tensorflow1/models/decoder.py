@@ -7,47 +7,17 @@ import math
 from typing import Any, Dict, List, Tuple
 
 import tensorflow as tf
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 
 from ..compiler import Scope
-from ..variables import Variables, constant, normal
+from ..variables import Variables
 from . import layers
+from .layers import loss as loss
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """Return all weights by the names that the frameworks share."""
-    hyper = model_config["hyperparameters"]
-    hidden, inner, deviation = (hyper[k] for k in ("hidden", "intermediate", "initializer_range"))
-    # what is added to the residuals starts the smaller, the more layers add to them
-    added = (2 * hyper["layers"]) ** -0.5
-    created: Variables = {}
-
-    def dense(name: str, cin: int, cout: int, share: float = 1.0) -> None:
-        created[f"{name}.weight"] = normal((cin, cout), share * deviation)
-        if hyper["bias"]:
-            created[f"{name}.bias"] = constant((cout,), 0.0)
-
-    def norm(name: str) -> None:
-        created[f"{name}.weight"] = constant((hidden,), 1.0)
-        if hyper["norm"] == "layer":
-            created[f"{name}.bias"] = constant((hidden,), 0.0)
-
-    created["embeddings.token.weight"] = normal((hyper["vocabulary"], hidden), deviation)
-    if hyper["position"] == "learned":
-        created["embeddings.position.weight"] = normal((hyper["positions"], hidden), deviation)
-    columns = (hyper["heads"] + 2 * hyper["key_value_heads"]) * (hidden // hyper["heads"])
-    for layer in (f"layers.{number}" for number in range(hyper["layers"])):
-        norm(f"{layer}.attention_norm")
-        dense(f"{layer}.attention.query_key_value", hidden, columns)
-        dense(f"{layer}.attention.output", hidden, hidden, added)
-        norm(f"{layer}.feed_forward_norm")
-        if hyper["activation"] == "swiglu":
-            dense(f"{layer}.feed_forward.gate", hidden, inner)
-        dense(f"{layer}.feed_forward.up", hidden, inner)
-        dense(f"{layer}.feed_forward.down", inner, hidden, added)
-    norm("norm")
-    if not hyper["tied"]:
-        dense("head", hidden, hyper.get("classes", hyper["vocabulary"]))
-    return created
+    return layers.drawn(transformers.decoder(model_config["hyperparameters"]))
 
 
 def forward(
@@ -106,7 +76,7 @@ def forward(
     tokens = variables["embeddings.token.weight"]
     with scope():
         positions = tf.range(length)
-        later = tf.cast(positions[:, None] < positions, tf.float32) * layers.MASKED_SCORE
+        later = tf.cast(positions[:, None] < positions, tf.float32) * MASKED_SCORE
         x = tf.gather(tokens, batch["token_ids"])
         if rotary:
             cosine, sine = _angles(positions, size, hyper["rotary_base"])
@@ -123,15 +93,6 @@ def forward(
         logits = tf.matmul(x, tokens, transpose_b=True) if hyper["tied"] else dense(x, "head")
         logits = tf.reshape(logits, (rows, length, -1))
     return [logits], {}
-
-
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropy over all positions, of classes over the last alone."""
-    entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
-    logits = outputs[0][:, -1] if "classes" in model_config["hyperparameters"] else outputs[0]
-    return tf.reduce_mean(entropy(labels=batch["labels"], logits=logits))
 
 
 def _angles(positions: tf.Tensor, size: int, base: float) -> Tuple[tf.Tensor, tf.Tensor]:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Dict, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import tensorflow as tf
+from networks import Weight
+from networks.losses import total_loss
 
-from ..variables import Variables
+from ..variables import Variables, constant, normal, uniform
 
-MASKED_SCORE = -10000.0  # the value of BERT's authors; unlike -1e9 it fits float16
+#: Functions from a shape and a deviation or bound to a parameter.
+DISTRIBUTIONS: Dict[str, Callable[..., Any]] = {"normal": normal, "uniform": uniform}
+
+
+def drawn(weights: Mapping[str, Weight]) -> Variables:
+    """Return a variable with its initial values for each of the ``weights``."""
+    return {name: _drawn(weight) for name, weight in weights.items()}
+
+
+def _drawn(weight: Weight) -> tf.Variable:
+    distribution, value = weight.initial
+    if distribution == "constant":
+        return constant(weight.shape, value, weight.trained)
+    return DISTRIBUTIONS[distribution](weight.shape, value)
 
 
 def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
@@ -53,3 +68,21 @@ def rms_norm(x: tf.Tensor, variables: Variables, name: str, epsilon: float) -> t
 
 def dropout(x: tf.Tensor, rate: float, training: bool) -> tf.Tensor:
     return tf.nn.dropout(x, rate=rate) if training else x
+
+
+def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Return the mean. Labels are class indices, or probabilities of all classes."""
+    sparse = labels.dtype.is_integer
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if sparse
+        else tf.nn.softmax_cross_entropy_with_logits_v2
+    )
+    return tf.reduce_mean(entropy(labels=labels, logits=logits))
+
+
+def loss(
+    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
+) -> tf.Tensor:
+    hyper = model_config["hyperparameters"]
+    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: tf.transpose(x, (0, 2, 1)))

@@ -9,31 +9,19 @@ from __future__ import annotations
 from typing import Any, Dict, List, Tuple
 
 import tensorflow as tf
+from networks import transformers
 
 from ..compiler import Scope
-from ..variables import Variables, uniform
-from .cnn import loss as loss
-from .layers import dense
+from ..variables import Variables
+from . import layers
+from .layers import loss as loss
 
 #: Which gates of the operator those of the reference are.
 GATES = (0, 2, 1, 3)
 
 
 def variables(model_config: Dict[str, Any]) -> Variables:
-    """Return all weights by the names that the frameworks share; drawn as in PyTorch."""
-    hyper = model_config["hyperparameters"]
-    inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
-    bound, wide = hidden**-0.5, len(GATES) * hidden
-    created: Variables = {}
-    for layer in range(hyper["layers"]):
-        created[f"lstm.weight_ih_l{layer}"] = uniform((inputs, wide), bound)
-        created[f"lstm.weight_hh_l{layer}"] = uniform((hidden, wide), bound)
-        created[f"lstm.bias_ih_l{layer}"] = uniform((wide,), bound)
-        created[f"lstm.bias_hh_l{layer}"] = uniform((wide,), bound)
-        inputs = hidden
-    created["classifier.weight"] = uniform((hidden, classes), bound)
-    created["classifier.bias"] = uniform((classes,), bound)
-    return created
+    return layers.drawn(transformers.lstm(model_config["hyperparameters"]))
 
 
 def forward(
@@ -70,4 +58,4 @@ def forward(
                 use_peephole=False,
             ).h
     with scope():
-        return [dense(x[-1], variables, "classifier")], {}
+        return [layers.dense(x[-1], variables, "classifier")], {}

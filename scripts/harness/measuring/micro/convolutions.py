@@ -20,15 +20,14 @@ def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[Convolutio
     counts: Dict[ConvolutionShape, int] = Counter()
     for layer in _layers(model_config):
         if layer.op == "convolution":
-            attributes = layer.attributes
             shape = ConvolutionShape(
                 batch,
                 *layer.in_shape,
-                attributes["channels"],
-                tuple(attributes["kernel"]),
-                attributes["stride"],
-                tuple(attributes["padding"]),
-                attributes["groups"],
+                layer.channels,
+                tuple(layer.kernel),
+                layer.stride,
+                tuple(layer.padding),
+                layer.groups,
             )
             counts[shape] += 1
     return dict(counts)

@@ -65,11 +65,11 @@ def adapt(model: nn.Module, described: LayerGraph) -> None:
     if own != expected or len(theirs) != len(dropouts):
         raise Unsupported("torchvision has the network in its own size alone")
     for module, layer in zip(theirs, dropouts):
-        module.p = layer.attributes["rate"]
+        module.p = layer.rate
     for layer in described.layers:
         if layer.op == "batch_norm":
             norm: Any = model.get_submodule(layer.name)
-            norm.eps, norm.momentum = layer.attributes["epsilon"], layer.attributes["momentum"]
+            norm.eps, norm.momentum = layer.epsilon, layer.momentum
     for name, images in flattened(described).items():
         model.get_submodule(name).flattened = images
 
