@@ -11,9 +11,7 @@ from typing import Any, Sequence
 
 from harness.adapter import (
     AllReduce,
-    ChainedMatmul,
     Numerics,
-    PeakMatmul,
     Rounding,
     StepBreakdown,
 )
@@ -24,37 +22,32 @@ from harness.communication import (
     MatmulCollective,
     Overlapped,
     Overlapping,
-    ShardedMatmuls,
 )
 from harness.operations import (
-    NEITHER,
     ForwardBackward,
     Layer,
     LayerOperations,
     Operation,
     SingleOperations,
-    Transposed,
 )
 from harness.primitives import Primitives
 
 
-class MicroOperations(SingleOperations, PeakMatmul):
-    """Single operations and peak FLOPS, by the framework's primitives."""
+class MicroOperations(SingleOperations):
+    """Single operations, by the framework's primitives."""
 
     @abstractmethod
     def primitives(self) -> Primitives:
         """Return the framework's primitives, after :meth:`start`."""
 
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        return self.primitives().operation(name, arrays, transposed)
+    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
+        return self.primitives().operation(name, arrays)
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        return self.primitives().peak(left, right)
+    def layer_matmul(self, left: Any, right: Any) -> Operation:
+        return self.primitives().layer_matmul(left, right)
 
 
-class MicroBenchmarks(Rounding, MicroOperations, LayerOperations, ShardedMatmuls, Overlapping):
+class MicroBenchmarks(Rounding, MicroOperations, LayerOperations, Overlapping):
     """All micro-benchmarks of a framework, by its primitives."""
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
@@ -74,15 +67,14 @@ class MicroBenchmarks(Rounding, MicroOperations, LayerOperations, ShardedMatmuls
         return self._primitives_with(operation).collective(operation, array, dtype)
 
     def prepare_all_reduce(self, array: Any) -> AllReduce:
-        _, run, result = self.collective(ALL_REDUCE, array, "float32")
-        return AllReduce(run, result)
+        made = self.collective(ALL_REDUCE, array, "float32")
+        return AllReduce(made.run, made.result)
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         return self._primitives_with(operation).sharded_matmul(left, right, operation)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        made = self.primitives().overlapped(name, arrays, count, message)
-        return made or super().overlapped(name, arrays, count, message)
+        return self.primitives().overlapped(name, arrays, count, message)
 
 
 class CommonCapabilities(MicroBenchmarks, Numerics, StepBreakdown, Checkpointing):

@@ -7,10 +7,10 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Callable, ClassVar, NamedTuple, Sequence
+from typing import Any, Callable, ClassVar, NamedTuple, Optional, Sequence
 
 from harness.adapter import Collectives, Unsupported
-from harness.operations import SingleOperations
+from harness.operations import Operation, SingleOperations
 
 ALL_REDUCE = "all_reduce"
 ALL_GATHER = "all_gather"
@@ -29,33 +29,13 @@ class CollectiveOperation(NamedTuple):
 
     ``reset`` restores this rank's own array, ``run`` enqueues the collective, and ``result``
     returns this rank's array for numpy. An all-reduce or a reduce may overwrite the array:
-    repeated, it adds up sums."""
+    repeated, it adds up sums. ``start``: begins it and returns a function that waits for it, where
+    ``run`` itself waits."""
 
     reset: Callable[[], Any]
     run: Callable[[], Any]
     result: Callable[[], Any]
-
-
-class Communication(Collectives):
-    """The framework offers the collectives that its users call."""
-
-    LACKING: ClassVar[str] = "offers no collectives but its gradient all-reduce"
-
-    @abstractmethod
-    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
-        """Prepare one of OPERATIONS on this rank's one-dimensional float32 ``array``, as ``dtype``
-        on the device.
-
-        Reductions are sums; rank 0 is the root of BROADCAST and REDUCE. REDUCE_SCATTER and
-        ALL_TO_ALL split the array into a part for each rank. SEND_RECEIVE sends it to the next rank
-        and receives that of the one before. Called without :meth:`build`, on several ranks only.
-        Raises :class:`harness.adapter.Unsupported`."""
-
-    def no_collective(self, operation: str, reason: str) -> Unsupported:
-        """Return the error for a missing collective, with the framework's ``reason``."""
-        accelerator = self.rank_context.accelerator
-        device = "a CPU" if accelerator == "cpu" else accelerator
-        return Unsupported(f"{self.case.framework} has no {operation} on {device}: {reason}")
+    start: Optional[Callable[[], Callable[[], Any]]] = None
 
 
 class MatmulCollective(NamedTuple):
@@ -73,10 +53,20 @@ class MatmulCollective(NamedTuple):
     dtype: str
 
 
-class ShardedMatmuls(Communication):
-    """A collective combines the parts of a matmul on the device, as in a sharded layer."""
+class Communication(Collectives):
+    """The framework offers the collectives that its users call, alone and after a matmul."""
 
-    LACKING: ClassVar[str] = "runs no collective on a matmul here"
+    LACKING: ClassVar[str] = "offers no collectives but its gradient all-reduce"
+
+    @abstractmethod
+    def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
+        """Prepare one of OPERATIONS on this rank's one-dimensional float32 ``array``, as ``dtype``
+        on the device.
+
+        Reductions are sums; rank 0 is the root of BROADCAST and REDUCE. REDUCE_SCATTER and
+        ALL_TO_ALL split the array into a part for each rank. SEND_RECEIVE sends it to the next rank
+        and receives that of the one before. Called without :meth:`build`, on several ranks only.
+        Raises :class:`harness.adapter.Unsupported`."""
 
     @abstractmethod
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
@@ -86,6 +76,12 @@ class ShardedMatmuls(Communication):
         ``operation``: ALL_REDUCE, where the whole product is the sum of the parts, or ALL_GATHER,
         where the parts of all ranks are joined to (m, ranks x n). Called without :meth:`build`, on
         several ranks only. Raises :class:`harness.adapter.Unsupported`."""
+
+    def no_collective(self, operation: str, reason: str) -> Unsupported:
+        """Return the error for a missing collective, with the framework's ``reason``."""
+        accelerator = self.rank_context.accelerator
+        device = "a CPU" if accelerator == "cpu" else accelerator
+        return Unsupported(f"{self.case.framework} has no {operation} on {device}: {reason}")
 
 
 class Overlapped(NamedTuple):
@@ -118,21 +114,26 @@ class Overlapping(SingleOperations, Communication):
         The operation is MATMUL or MULTIPLY of two float32 numpy ``arrays``, as for
         :meth:`operation`, each run after the one before. ``message`` is a one-dimensional float32
         array, summed over all ranks as for :meth:`collective`. Called without :meth:`build`, and
-        only with several ranks. Raises :class:`harness.adapter.Unsupported`.
-
-        The default suits a framework whose calls return before their work is done."""
+        only with several ranks. Raises :class:`harness.adapter.Unsupported`."""
         operation = self.operation(name, arrays)
-        reduced = self.collective(ALL_REDUCE, message, "float32")
+        return side_by_side(operation, self.collective(ALL_REDUCE, message, "float32"), count)
 
-        def compute() -> None:
-            for _ in range(count):
-                operation.run()
 
-        def both() -> None:
-            reduced.run()
-            compute()
+def side_by_side(operation: Operation, reduced: CollectiveOperation, count: int) -> Overlapped:
+    """Return ``count`` operations beside an all-reduce that is waited for after them, as
+    data-parallel training does with its buckets."""
 
-        return Overlapped(
-            compute, reduced.run, both, reduced.reset,
-            operation.result, reduced.result, operation.dtype,
-        )  # fmt: skip
+    def compute() -> None:
+        for _ in range(count):
+            operation.run()
+
+    def both() -> None:
+        wait = (reduced.start or reduced.run)()
+        compute()
+        if reduced.start:
+            wait()
+
+    return Overlapped(
+        compute, reduced.run, both, reduced.reset,
+        operation.result, reduced.result, operation.dtype,
+    )  # fmt: skip

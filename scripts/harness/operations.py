@@ -21,9 +21,6 @@ EXP = "exp"
 SCALE, TRIAD = "scale", "triad"
 #: Factor of both; STREAM's own, which no precision rounds.
 SCALAR = 3.0
-#: Whether each operand of a matmul is transposed.
-Transposed = Tuple[bool, bool]
-NEITHER: Transposed = (False, False)
 
 
 class Operation(NamedTuple):
@@ -49,22 +46,9 @@ def functions(
         ADD: add,
         MULTIPLY: multiply,
         EXP: exp,
-        SCALE: lambda c: multiply(c, SCALAR),
-        TRIAD: lambda b, c: add(b, multiply(c, SCALAR)),
+        SCALE: lambda c: c * SCALAR,
+        TRIAD: lambda b, c: add(b, c * SCALAR),
     }
-
-
-def transposing(
-    matmul: Callable[..., Any], transposed: Transposed, swap: Callable[[Any], Any]
-) -> Callable[..., Any]:
-    """Return ``matmul`` of operands of which some lie transposed; ``swap``: of the last two axes
-    of a tensor."""
-    first, second = transposed
-
-    def multiply(a: Any, b: Any, **out: Any) -> Any:
-        return matmul(swap(a) if first else a, swap(b) if second else b, **out)
-
-    return multiply
 
 
 class SingleOperations(Capability):
@@ -74,15 +58,17 @@ class SingleOperations(Capability):
     LACKING: ClassVar[str] = "runs no single operations"
 
     @abstractmethod
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
+    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
         """Prepare MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of float32 numpy ``arrays``.
 
-        They are copied to the device in the matmuls' dtype of the case's precision. ``transposed``:
-        which operands of MATMUL lie there as (.., k, m) or (.., n, k). :meth:`synchronize` waits
-        for the last run. Called without :meth:`build`. Raises :class:`harness.adapter.Unsupported`
-        for what the framework cannot compute there."""
+        They are copied to the device in the matmuls' dtype of the case's precision.
+        :meth:`synchronize` waits for the last run. Called without :meth:`build`. Raises
+        :class:`harness.adapter.Unsupported` for what the framework cannot compute there."""
+
+    def layer_matmul(self, left: Any, right: Any) -> Operation:
+        """Prepare the matmul of two float32 numpy matrices, by the function that the framework has
+        for its layers; by default MATMUL."""
+        return self.operation(MATMUL, [left, right])
 
 
 class ConvolutionShape(NamedTuple):

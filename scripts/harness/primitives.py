@@ -13,9 +13,9 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
-from harness.adapter import ChainedMatmul, RankContext, Unsupported
+from harness.adapter import RankContext, Unsupported
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -26,16 +26,15 @@ from harness.communication import (
     CollectiveOperation,
     MatmulCollective,
     Overlapped,
+    side_by_side,
 )
 from harness.operations import (
     MATMUL,
-    NEITHER,
     AttentionShape,
     ConvolutionShape,
     ForwardBackward,
     Layer,
     Operation,
-    Transposed,
 )
 
 Function = Callable[..., Any]
@@ -94,7 +93,7 @@ class Primitives(ABC):
         """Return the dtype of a tensor, as numpy names it."""
 
     @abstractmethod
-    def function(self, name: str, transposed: Transposed = NEITHER) -> Function:
+    def function(self, name: str) -> Function:
         """Return the function of an operation of :class:`harness.operations.SingleOperations`."""
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
@@ -112,17 +111,16 @@ class Primitives(ABC):
         to the memory of the previous one."""
         return self.repeated(function, operands)
 
-    def operation(self, name: str, arrays: Sequence[Any], transposed: Transposed) -> Operation:
-        made = self.in_place(self.function(name, transposed), [self.tensor(a) for a in arrays])
+    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
+        return self.prepared(self.function(name), arrays)
+
+    def prepared(self, function: Function, arrays: Sequence[Any]) -> Operation:
+        """Prepare a function like those of :meth:`function` of float32 numpy arrays."""
+        made = self.in_place(function, [self.tensor(array) for array in arrays])
         return Operation(made.run, lambda: self.to_numpy(made.held()), self.name_of(made.held()))
 
-    def model_matmul(self) -> Function:
-        """Return the function by which the models multiply two matrices."""
-        return self.function(MATMUL)
-
-    def peak(self, left: Any, right: Any) -> ChainedMatmul:
-        made = self.in_place(self.model_matmul(), [self.tensor(left), self.tensor(right)])
-        return ChainedMatmul(made.run, self.name_of(made.held()))
+    def layer_matmul(self, left: Any, right: Any) -> Operation:
+        return self.operation(MATMUL, [left, right])
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         raise Unsupported("the framework runs no single convolution here")
@@ -165,7 +163,7 @@ class Primitives(ABC):
         """Multiply as :meth:`harness.adapter.Rounding.matmul_result`."""
         import numpy as np
 
-        made = LayerFunction(self.model_matmul(), ((0, 1), (0, 1)))
+        made = LayerFunction(self.function(MATMUL), ((0, 1), (0, 1)))
         if left.ndim == 4:
             batch, height, width, channels = left.shape
             rows, columns, _, filters = right.shape
@@ -186,19 +184,12 @@ class Primitives(ABC):
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         raise NotImplementedError
 
-    def start_all_reduce(self, held: Any) -> Callable[[], Any]:
-        """Enqueue an all-reduce of a tensor in place, and return a function that waits for it."""
-        raise NotImplementedError
-
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         raise NotImplementedError
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Optional[Overlapped]:
-        """Prepare computation beside an all-reduce; None where the default of
-        :class:`harness.communication.Overlapping` suits the framework."""
-        return None
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
+        reduced = self.collective(ALL_REDUCE, message, "float32")
+        return side_by_side(self.operation(name, arrays), reduced, count)
 
 
 class InPlace(Primitives):
@@ -214,6 +205,21 @@ class InPlace(Primitives):
     ) -> Tuple[Callable[[], Any], List[Any]]:
         """Return a function that enqueues a collective on ``held``, to itself or to ``received``,
         and the tensors that its result is joined of."""
+
+    @abstractmethod
+    def start_all_reduce(self, held: Any) -> Callable[[], Any]:
+        """Enqueue an all-reduce of a tensor in place, and return a function that waits for it."""
+
+    def in_turns(self, send: Callable[[], Any], receive: Callable[[], Any]) -> Callable[[], Any]:
+        """Return a function that does both, for a framework whose send waits until it is
+        received."""
+        turns = (send, receive) if self.rank_context.rank % 2 == 0 else (receive, send)
+
+        def run() -> None:
+            for turn in turns:
+                turn()
+
+        return run
 
     @abstractmethod
     def columns(self, part: Any) -> Callable[[Any], Any]:
@@ -236,7 +242,10 @@ class InPlace(Primitives):
             self.assign(held, contribution)
 
         return CollectiveOperation(
-            reset, run, lambda: np.concatenate([self.to_numpy(tensor) for tensor in results])
+            reset,
+            run,
+            lambda: np.concatenate([self.to_numpy(tensor) for tensor in results]),
+            (lambda: self.start_all_reduce(held)) if operation == ALL_REDUCE else None,
         )
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
@@ -259,29 +268,6 @@ class InPlace(Primitives):
 
         dtype = self.name_of(whole)
         return MatmulCollective(made.run, communicate, both, lambda: self.to_numpy(whole), dtype)
-
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Optional[Overlapped]:
-        """Prepare an all-reduce that is waited for after the computations, as data-parallel
-        training does with its buckets."""
-        operation = self.operation(name, arrays, NEITHER)
-        buffer, held = (self.tensor(message, "float32") for _ in range(2))
-
-        def compute() -> None:
-            for _ in range(count):
-                operation.run()
-
-        def both() -> None:
-            wait = self.start_all_reduce(held)
-            compute()
-            wait()
-
-        return Overlapped(
-            compute, lambda: self.start_all_reduce(held)(), both,
-            lambda: self.assign(held, buffer), operation.result, lambda: self.to_numpy(held),
-            operation.dtype,
-        )  # fmt: skip
 
 
 class Functional(Primitives):
@@ -347,9 +333,7 @@ class Compiled(Functional):
         """Return, within a program, the result of the last of ``count`` computations, and whatever
         keeps the compiler from leaving one out."""
 
-    def overlapped(
-        self, name: str, arrays: Sequence[Any], count: int, message: Any
-    ) -> Optional[Overlapped]:
+    def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         """Prepare both as one program, as in a training step."""
         function = self.function(name)
         a, b = map(self.shared, arrays)

@@ -65,13 +65,13 @@ def peak_flops(tflops: float, **changes: Any) -> PeakFlops:
 
 def matmul_rates(*shapes: MatmulShape, tflops: float = 1e-9, **changes: Any) -> Run:
     """Return a matmul benchmark with each shape at ``tflops``.
-    ``changes``: transposed operand, hardware, cores per device, and fields of the case."""
+    ``changes``: hardware, cores per device, and fields of the case."""
     metrics = [MetricValue("highest_rate", tflops, "TFLOP/s")]
     metrics += [
         MetricValue("rate", tflops, "TFLOP/s", point=tuple(shape._asdict().items()))
         for shape in shapes
     ]
-    made = measured("matmul", metrics, transposed=changes.pop("transposed", "neither"))
+    made = measured("matmul", metrics)
     case = {"framework": "pytorch", "framework_version": "2.8.0", "precision": "fp32"}
     case |= {name: changes.pop(name) for name in [*case, "devices_per_node"] if name in changes}
     where = replace(made.conditions, cores_per_device=changes.pop("cores_per_device", 1))

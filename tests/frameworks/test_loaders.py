@@ -79,7 +79,7 @@ def test_samples_are_those_that_were_asked_for(run: ForkServer, roots: dict[str,
         assert difference[0] <= mean, f"{split}: {difference}"
         assert difference[1] <= most, f"{split}: {difference}"
     assert actual["again"] == actual["train"], "with a worker and without"
-    assert actual["train"]["images"] == 13
+    assert actual["train"]["images"] == 14
     for split in ("train", "val"):
         assert actual[split]["order_crc32"] == order_of(roots["folder"], split)
     fed_of = {name: actual[name] for name in ("tokens", "wide")}
@@ -106,7 +106,7 @@ def check_faults(found: dict[str, Any], framework: str) -> None:
     if framework == "mxnet":
         assert found["ended"] == [0], "one that is killed may keep a lock that MXNet waits for"
     if framework in ("tensorflow", "tensorflow1"):
-        assert found["loaded"] == 40 * 13 - 1, "its workers are threads"
+        assert found["loaded"] == 40 * 14 - 1, "its workers are threads"
     elif framework not in ("mindspore", "mxnet", "oneflow"):
         broken = r"Mismatch: the loader broke behind \d+ images: \w+Error\b"
         assert re.match(broken, found["killed"]), found["killed"]

@@ -135,7 +135,7 @@ def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -
     measured = network["ranks"][0]["network"]
     for direction in ("forward", "reverse"):
         assert measured[direction]["bytes_per_second"] > 0
-    assert len(measured["round_trip_seconds"]) == 50
+    assert len(measured["connect_seconds"]) == 3
     assert all(metric["value"] > 0 for metric in network["metrics"].values())
     assert {block["at"]["bytes"] for block in exchange["ranks"][1]["blocks"]} == {8, 16, 32, 64}
     assert exchange["metrics"]["average_bus_bandwidth"]["value"] > 0
@@ -160,7 +160,7 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
     between = {"nodes": [2], "devices_per_node": [1]}
     axes = {"framework": frameworks, "model": [BERT], "batch_per_device": [2], **between}
     square = [{"framework": ["pytorch"], "nodes": [n], "devices_per_node": [n]} for n in (1, 2)]
-    network = {"seconds": 1, "connections": 3, "round_trips": 50}
+    network = {"seconds": 1, "connections": 3}
     exchange = {"framework": "pytorch", "operation": "all_reduce", "largest_bytes": 64}
     short = {"blocks": 2, "block_seconds": 0.002}
     measurements = {

@@ -8,9 +8,9 @@ from typing import Any, Callable, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness import communication, operations
+from harness import communication
 from harness.adapter import RankContext
-from harness.operations import AttentionShape, ConvolutionShape, Transposed
+from harness.operations import AttentionShape, ConvolutionShape, functions
 from harness.primitives import (
     SEQUENCE_FIRST,
     SHARED,
@@ -60,11 +60,8 @@ class Primitives(Compiled):
     def name_of(self, tensor: Array) -> str:
         return str(tensor.dtype)
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        matmul = operations.transposing(
-            jnp.matmul, transposed, lambda array: array.swapaxes(-1, -2)
-        )
-        return operations.functions(matmul, jnp.add, jnp.multiply, jnp.exp)[name]
+    def function(self, name: str) -> Function:
+        return functions(jnp.matmul, jnp.add, jnp.multiply, jnp.exp)[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         """Compile a function. Each program gets the previous result for nothing but its memory:

@@ -7,10 +7,10 @@ import functools
 from typing import Any, Sequence
 
 import numpy as np
-from harness import communication, operations
+from harness import communication
 from harness.adapter import Unsupported
 from harness.communication import MatmulCollective
-from harness.operations import ConvolutionShape, ForwardBackward, Layer, Transposed
+from harness.operations import ConvolutionShape, ForwardBackward, Layer, functions
 from harness.primitives import CHANNELS_FIRST, Function, Functional, LayerFunction
 from mindspore import Tensor, ops
 
@@ -28,15 +28,13 @@ class Primitives(Functional):
     def name_of(self, tensor: Tensor) -> str:
         return str(tensor.dtype).lower()
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        first, second = transposed
-        of_matrices = ops.MatMul(transpose_a=first, transpose_b=second)
-        of_batches = ops.BatchMatMul(transpose_a=first, transpose_b=second)
+    def function(self, name: str) -> Function:
+        of_matrices, of_batches = ops.MatMul(), ops.BatchMatMul()
 
         def matmul(a: Tensor, b: Tensor) -> Tensor:
             return of_matrices(a, b) if a.ndim == 2 else of_batches(a, b)
 
-        return operations.functions(matmul, ops.add, ops.mul, ops.exp)[name]
+        return functions(matmul, ops.add, ops.mul, ops.exp)[name]
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         return LayerFunction(ops.conv2d, CHANNELS_FIRST)  # of stride 1, without padding
@@ -46,9 +44,6 @@ class Primitives(Functional):
             "MindSpore's value_and_grad runs a forward pass in each backward pass, which cannot be "
             "timed alone"
         )
-
-    def model_matmul(self) -> Function:
-        return ops.matmul
 
     def exchange(self, operation: str, value: Tensor, axis: int = 0) -> Tensor:
         communicate = _communication(operation)

@@ -9,9 +9,9 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import mxnet as mx
 from harness import communication, operations
-from harness.adapter import ChainedMatmul, RankContext, Unsupported
+from harness.adapter import RankContext, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective
-from harness.operations import ConvolutionShape, Transposed
+from harness.operations import ConvolutionShape, Operation
 from harness.primitives import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
@@ -48,22 +48,16 @@ class Primitives(Base):
     def name_of(self, tensor: mx.nd.NDArray) -> str:
         return name_of(tensor.dtype)
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        first, second = transposed
-
+    def function(self, name: str) -> Function:
         def matmul(a: Any, b: Any, **out: Any) -> Any:
-            # `dot` has no bfloat16, FullyConnected takes its second operand transposed and knows
-            # no batches
             if a.ndim == 3:
-                return mx.nd.batch_dot(a, b, transpose_a=first, transpose_b=second, **out)
-            if self.dtype == "float32":
-                return mx.nd.dot(a, b, transpose_a=first, transpose_b=second, **out)
-            if transposed != (False, True):
+                return mx.nd.batch_dot(a, b, **out)
+            if self.dtype != "float32":
                 raise Unsupported(
                     f"MXNet has one product of two matrices in {self.dtype}, FullyConnected, whose "
                     "second operand lies transposed"
                 )
-            return mx.nd.FullyConnected(a, b, num_hidden=b.shape[0], no_bias=True, **out)
+            return mx.nd.dot(a, b, **out)
 
         def scale(c: Any, **out: Any) -> Any:
             return mx.nd._internal._mul_scalar(c, scalar=operations.SCALAR, **out)
@@ -92,23 +86,18 @@ class Primitives(Base):
 
     def in_place(self, function: Function, operands: Sequence[Any]) -> Repeated:
         made = self.repeated(function, operands)
-        made.held()[:] = math.nan  # which is seen where nothing is written
+        if self.dtype == "float32":  # MXNet fills no arrays of halves
+            made.held()[:] = math.nan  # which is seen where nothing is written
         return made
 
-    def model_matmul(self) -> Function:
-        return lambda a, b, **out: mx.nd.FullyConnected(
-            a, b.T, num_hidden=b.shape[1], no_bias=True, **out
-        )
+    def layer_matmul(self, left: Any, right: Any) -> Operation:
+        """Prepare a dense layer's operator, which has bfloat16, unlike ``dot``; its second operand
+        lies transposed."""
 
-    def peak(self, left: Any, right: Any) -> ChainedMatmul:
-        # not dot, which has no bfloat16
-        made = self.repeated(
-            lambda a, b, **out: mx.nd.FullyConnected(
-                a, b, num_hidden=len(right), no_bias=True, **out
-            ),
-            [self.tensor(left), self.tensor(right)],
-        )
-        return ChainedMatmul(made.run, self.name_of(made.held()))
+        def dense(a: Any, b: Any, **out: Any) -> Any:
+            return mx.nd.FullyConnected(a, b, num_hidden=right.shape[1], no_bias=True, **out)
+
+        return self.prepared(dense, [left, right.T])
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         on_cpu = self.device.device_type == "cpu"

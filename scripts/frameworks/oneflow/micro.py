@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import oneflow
-from harness import communication, operations
-from harness.operations import ConvolutionShape, Transposed
+from harness import communication
+from harness.operations import ConvolutionShape, functions
 from harness.primitives import CHANNELS_FIRST, CHANNELS_LAST, Function, InPlace, LayerFunction
 from oneflow import Tensor
 from oneflow.nn import functional as F
@@ -26,18 +26,8 @@ class Primitives(InPlace):
     def name_of(self, tensor: Tensor) -> str:
         return str(tensor.dtype).replace("oneflow.", "")
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        functions: Dict[str, Function] = {
-            operations.MATMUL: operations.transposing(
-                oneflow.matmul, transposed, lambda tensor: tensor.transpose(-1, -2)
-            ),
-            operations.ADD: oneflow.add,
-            operations.MULTIPLY: oneflow.mul,
-            operations.EXP: oneflow.exp,
-            operations.SCALE: lambda c: oneflow.mul(c, operations.SCALAR),
-            operations.TRIAD: lambda b, c: oneflow.add(b, c, alpha=operations.SCALAR),
-        }
-        return functions[name]
+    def function(self, name: str) -> Function:
+        return functions(oneflow.matmul, oneflow.add, oneflow.mul, oneflow.exp)[name]
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         last = channels_last()
@@ -64,23 +54,16 @@ class Primitives(InPlace):
         if operation == communication.ALL_TO_ALL:
             outgoing, incoming = list(held.chunk(ranks)), list(received.chunk(ranks))
             return lambda: comm.all_to_all(incoming, outgoing), incoming
-
-        def send_and_receive() -> None:
-            # in turns, for a send waits until it is received
-            turns = [
-                lambda: comm.send(held, (rank + 1) % ranks),
-                lambda: comm.recv((rank - 1) % ranks, out=received),
-            ]
-            for turn in turns if rank % 2 == 0 else reversed(turns):
-                turn()
-
         runs: Dict[str, Callable[[], Any]] = {
             communication.ALL_REDUCE: lambda: comm.all_reduce(held),
             communication.REDUCE: lambda: comm.reduce(held, 0),
             communication.BROADCAST: lambda: comm.broadcast(held, 0),
             communication.ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
             communication.REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
-            communication.SEND_RECEIVE: send_and_receive,
+            communication.SEND_RECEIVE: self.in_turns(
+                lambda: comm.send(held, (rank + 1) % ranks),
+                lambda: comm.recv((rank - 1) % ranks, out=received),
+            ),
         }
         return runs[operation], [received]
 

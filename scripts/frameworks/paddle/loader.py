@@ -3,7 +3,6 @@ paddle.vision.transforms, as Paddle's own image classification has them."""
 
 from __future__ import annotations
 
-import contextlib
 import gc
 from typing import Any, Iterator, Optional, Sequence
 
@@ -49,21 +48,6 @@ class Guarded:
             raise StopIteration from error
 
 
-@contextlib.contextmanager
-def _kept_garbage() -> Iterator[None]:
-    """Keep a forked process from collecting its parent's garbage until the context ends. A reader
-    of an earlier epoch among it would wait forever for threads that only the parent has."""
-    if gc.get_freeze_count():  # by a timed window, whose own garbage is little
-        gc.collect()
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
     """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
     Paddle's ``timeout`` is no limit: it is the interval at which a thread checks the workers, and
@@ -77,8 +61,16 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         return_list=True,
         timeout=1 if workers else 0,
     )
-    with _kept_garbage():
-        iterator = iter(loader)
+    # A forked process must not collect its parent's garbage: a reader of an earlier epoch among it
+    # would wait forever for threads that only the parent has.
+    is_frozen = gc.get_freeze_count() > 0  # by a timed window, whose own garbage is little
+    if is_frozen:
+        gc.collect()
+    else:
+        gc.freeze()
+    iterator = iter(loader)
+    if not is_frozen:
+        gc.unfreeze()
     for tensors in iterator:
         yield [tensor.numpy() for tensor in tensors]
     if guarded.error:

@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import paddle
 import paddle.distributed as dist
 import paddle.nn.functional as F
-from harness import communication, operations
-from harness.operations import AttentionShape, ConvolutionShape, Transposed
+from harness import communication
+from harness.operations import AttentionShape, ConvolutionShape, functions
 from harness.primitives import (
     CHANNELS_FIRST,
     SEQUENCE_FIRST,
@@ -33,19 +33,8 @@ class Primitives(InPlace):
     def name_of(self, tensor: Tensor) -> str:
         return tensor.dtype.name.lower()
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        first, second = transposed
-        functions: Dict[str, Function] = {
-            operations.MATMUL: lambda a, b: paddle.matmul(
-                a, b, transpose_x=first, transpose_y=second
-            ),
-            operations.ADD: paddle.add,
-            operations.MULTIPLY: paddle.multiply,
-            operations.EXP: paddle.exp,
-            operations.SCALE: lambda c: paddle.scale(c, operations.SCALAR),
-            operations.TRIAD: lambda b, c: paddle.add(b, paddle.scale(c, operations.SCALAR)),
-        }
-        return functions[name]
+    def function(self, name: str) -> Function:
+        return functions(paddle.matmul, paddle.add, paddle.multiply, paddle.exp)[name]
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         layout = data_format()
@@ -91,23 +80,16 @@ class Primitives(InPlace):
                 dist.all_gather(parts, held)
 
             return gather, parts
-
-        def send_and_receive() -> None:
-            # in turns, for a send waits until it is received
-            turns = [
-                lambda: dist.send(held, (rank + 1) % ranks),
-                lambda: dist.recv(received, (rank - 1) % ranks),
-            ]
-            for turn in turns if rank % 2 == 0 else reversed(turns):
-                turn()
-
         runs: Dict[str, Callable[[], Any]] = {
             communication.ALL_REDUCE: lambda: dist.all_reduce(held),
             communication.REDUCE: lambda: dist.reduce(held, 0),
             communication.BROADCAST: lambda: dist.broadcast(held, 0),
             communication.REDUCE_SCATTER: lambda: dist.reduce_scatter(received, held),
             communication.ALL_TO_ALL: lambda: dist.alltoall_single(received, held),
-            communication.SEND_RECEIVE: send_and_receive,
+            communication.SEND_RECEIVE: self.in_turns(
+                lambda: dist.send(held, (rank + 1) % ranks),
+                lambda: dist.recv(received, (rank - 1) % ranks),
+            ),
         }
         return runs[operation], [received]
 

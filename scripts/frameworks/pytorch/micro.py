@@ -17,7 +17,6 @@ from harness.operations import (
     AttentionShape,
     ConvolutionShape,
     Operation,
-    Transposed,
 )
 from harness.primitives import (
     CHANNELS_FIRST,
@@ -57,11 +56,9 @@ class Primitives(InPlace):
     def name_of(self, tensor: Tensor) -> str:
         return str(tensor.dtype).replace("torch.", "")
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
+    def function(self, name: str) -> Function:
         functions: Dict[str, Function] = {
-            operations.MATMUL: operations.transposing(
-                torch.matmul, transposed, lambda tensor: tensor.transpose(-1, -2)
-            ),
+            operations.MATMUL: torch.matmul,
             operations.ADD: torch.add,
             operations.MULTIPLY: torch.mul,
             operations.EXP: torch.exp,
@@ -80,12 +77,11 @@ class Primitives(InPlace):
         options: Dict[str, Any] = {
             "stride": shape.stride, "padding": shape.padding, "groups": shape.groups,
         }  # fmt: skip
+        layout = self._memory_format or torch.contiguous_format
         return LayerFunction(
             lambda x, weight: F.conv2d(x, weight, **options),
             CHANNELS_FIRST,
-            lambda tensor: tensor.contiguous(
-                memory_format=self._memory_format or torch.contiguous_format
-            ),
+            lambda tensor: tensor.contiguous(memory_format=layout),
         )
 
     def attention(self, shape: AttentionShape) -> LayerFunction:

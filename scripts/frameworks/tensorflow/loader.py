@@ -10,10 +10,7 @@ from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_d
 
 
 def _constants(arrays: tensorflow_data.Arrays) -> tensorflow_data.Arrays:
-    return {
-        group: {name: tf.constant(array) for name, array in members.items()}
-        for group, members in arrays.items()
-    }
+    return {name: tf.constant(array) for name, array in arrays.items()}
 
 
 def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:

@@ -3,13 +3,12 @@ them, and the collectives of TensorFlow's distribution strategies."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Sequence, Tuple
 
 import tensorflow as tf
-from harness import communication, operations
+from harness import communication
 from harness.adapter import RankContext, Unsupported
-from harness.operations import AttentionShape, ConvolutionShape, Transposed, functions
+from harness.operations import AttentionShape, ConvolutionShape, functions
 from harness.primitives import (
     HEADS_FIRST,
     SHARED,
@@ -43,10 +42,8 @@ class Primitives(Compiled):
     def name_of(self, tensor: tf.Tensor) -> str:
         return tensor.dtype.name
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        first, second = transposed
-        matmul = functools.partial(tf.linalg.matmul, transpose_a=first, transpose_b=second)
-        return functions(matmul, tf.add, tf.multiply, tf.exp)[name]
+    def function(self, name: str) -> Function:
+        return functions(tf.linalg.matmul, tf.add, tf.multiply, tf.exp)[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         if hasattr(function, "get_concrete_function"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
 import tensorflow as tf
 from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
@@ -13,6 +13,9 @@ from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_d
 Arrays = tensorflow_data.Arrays
 _LOCK = threading.Lock()
 _DECODER: Dict[str, Any] = {}
+#: For each form of a request a function that begins it with its arrays, and one that returns the
+#: next batch. To build them takes as long as to decode hundreds of images.
+_PIPELINES: Dict[Any, Tuple[Callable[..., Any], Callable[[], Sequence[Any]]]] = {}
 
 
 def _session(graph: Any) -> Any:
@@ -20,41 +23,27 @@ def _session(graph: Any) -> Any:
     return tf.Session(graph=graph, config=tf.ConfigProto(device_count={"GPU": 0}))
 
 
-class _Pipeline:
-    """A graph of tf.data and its session. It is as good for every epoch of its kind: to build one
-    takes as long as to decode hundreds of images, and what it holds does not all come back."""
-
-    def __init__(self, arrays: Arrays, dataset: Callable[[Arrays], Any]) -> None:
-        """Create the pipeline. ``dataset``: returns one of tensors like ``arrays``, with any number
-        of rows."""
+def _batches(
+    form: Any, arrays: Arrays, dataset: Callable[[Any, Arrays], Any]
+) -> Iterator[Sequence[Any]]:
+    """Yield batches of a ``dataset`` as numpy arrays. ``form``: the request without what differs
+    from epoch to epoch."""
+    if form not in _PIPELINES:
         with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
-            self._holders = {
-                group: {name: _holder(array) for name, array in members.items()}
-                for group, members in arrays.items()
-            }
-            iterator = tf.data.make_initializable_iterator(dataset(self._holders))
-            self._begin, following = iterator.initializer, iterator.get_next()
-        self._session = _session(graph)
-        self._next = self._session.make_callable(following)
-
-    def batches(self, arrays: Arrays) -> Iterator[Sequence[Any]]:
-        fed = {
-            self._holders[group][name]: array
-            for group, members in arrays.items()
-            for name, array in members.items()
-        }
-        self._session.run(self._begin, fed)
-        with contextlib.suppress(tf.errors.OutOfRangeError):
-            while True:
-                batch = self._next()
-                yield batch
-
-    def close(self) -> None:
-        self._session.close()
-
-
-#: Exhausted pipelines, by the arguments that they were built for.
-_IDLE: Dict[Any, List[_Pipeline]] = {}
+            holders = {name: _holder(array) for name, array in arrays.items()}
+            iterator = tf.data.make_initializable_iterator(dataset(form, holders))
+            following = iterator.get_next()
+        session = _session(graph)
+        _PIPELINES[form] = (
+            session.make_callable(iterator.initializer, list(holders.values())),
+            session.make_callable(following),
+        )
+    begin, take = _PIPELINES[form]
+    begin(*arrays.values())
+    with contextlib.suppress(tf.errors.OutOfRangeError):
+        while True:
+            batch = take()
+            yield batch
 
 
 def _holder(array: Any) -> Any:
@@ -62,34 +51,18 @@ def _holder(array: Any) -> Any:
     return tf.placeholder(kind, (None, *array.shape[1:]))
 
 
-def _batches(
-    asked: Any, arrays: Arrays, dataset: Callable[[Any, Arrays], Any]
-) -> Iterator[Sequence[Any]]:
-    """Yield batches of a ``dataset`` as numpy arrays. ``asked``: identifies it together with the
-    arrays."""
-    idle = _IDLE.setdefault((asked, *map(tuple, arrays.values())), [])
-    pipeline = idle.pop() if idle else _Pipeline(arrays, lambda parts: dataset(asked, parts))
-    try:
-        yield from pipeline.batches(arrays)
-    except BaseException:  # GeneratorExit too: there are batches left in it
-        pipeline.close()
-        raise
-    idle.append(pipeline)
-
-
 def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
     """Yield batches of images; see :meth:`harness.loader.Loading.load`. Without workers nothing is
     done ahead."""
-    alike = loads._replace(paths=(), labels=None, draws=None if loads.draws is None else True)
-    for batch in _batches(alike, tensorflow_data.arrays(loads), tensorflow_data.dataset):
+    form = loads._replace(paths=(), labels=None, draws=None if loads.draws is None else True)
+    for batch in _batches(form, tensorflow_data.arrays(loads), tensorflow_data.dataset):
         yield Loaded(*batch)
 
 
 def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     """Yield batches of token sequences; see :meth:`harness.loader.Loading.load_tokens`."""
-    alike = loads._replace(starts=None)
-    arrays = tensorflow_data.token_arrays(loads)
-    for batch in _batches(alike, arrays, tensorflow_data.token_dataset):
+    form, arrays = loads._replace(starts=None), tensorflow_data.token_arrays(loads)
+    for batch in _batches(form, arrays, tensorflow_data.token_dataset):
         yield LoadedTokens(*batch)
 
 

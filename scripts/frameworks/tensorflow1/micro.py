@@ -8,7 +8,7 @@ import itertools
 from typing import Any, Callable, List, Sequence, Tuple
 
 import tensorflow as tf
-from harness import communication, operations
+from harness import communication
 from harness.adapter import RankContext, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
 from harness.operations import (
@@ -16,7 +16,6 @@ from harness.operations import (
     ForwardBackward,
     Layer,
     Operation,
-    Transposed,
     functions,
 )
 from harness.primitives import Function, Repeated
@@ -50,10 +49,8 @@ class Primitives(Base):
     def name_of(self, tensor: Any) -> str:
         return str(tensor.dtype.name)
 
-    def function(self, name: str, transposed: Transposed = operations.NEITHER) -> Function:
-        first, second = transposed
-        matmul = functools.partial(tf.matmul, transpose_a=first, transpose_b=second)
-        return functions(matmul, tf.add, tf.multiply, tf.exp)[name]
+    def function(self, name: str) -> Function:
+        return functions(tf.matmul, tf.add, tf.multiply, tf.exp)[name]
 
     def callables(
         self, make: Callable[..., Sequence[Any]], arrays: Sequence[Any]

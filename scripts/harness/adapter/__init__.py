@@ -10,7 +10,6 @@ abilities are capabilities that an adapter derives from. What needs a missing on
 - :class:`Rounding`: whether float32 matmuls run in TF32 (both in ``matmuls``);
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
 - :class:`Collectives`: several devices (``devices``);
-- :class:`PeakMatmul`: peak FLOPS of the device (``matmuls``);
 - :class:`StepBreakdown`: where the time of a training step goes;
 - :class:`EagerTraining`: the same, for frameworks that run operation by operation;
 - :class:`Accumulation`: several micro-steps before each update (all in ``training``);
@@ -31,8 +30,8 @@ The harness calls, in this order and in every rank of a run::
     -> gradient_messages(), gradient_all_reduce(..) in training on several ranks
     -> stop(), unless something failed before
 
-For peak FLOPS it calls ``start() -> matmul(..)`` and nothing else; to generate text ``start() ->
-build(batch) -> matmul_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
+For peak FLOPS it calls ``start() -> layer_matmul(..)`` and nothing else; to generate text
+``start() -> build(batch) -> matmul_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
 
 Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth:`Adapter.start`.
 """
@@ -75,9 +74,7 @@ from harness.adapter.layout import (
     variable_of,
 )
 from harness.adapter.matmuls import (
-    ChainedMatmul,
     MatmulTrace,
-    PeakMatmul,
     Rounding,
 )
 from harness.adapter.numerics import Numerics

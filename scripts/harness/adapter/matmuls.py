@@ -1,9 +1,9 @@
-"""Matmuls: which run, in which precision, and how fast they can be."""
+"""Matmuls: which run, and in which precision."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Callable, Dict, NamedTuple
+from typing import Any, Dict
 
 from harness.adapter.base import Capability
 
@@ -40,24 +40,3 @@ class Rounding(MatmulTrace):
         ``left`` and ``right``: two matrices, or images (batch, height, width, in) and a kernel
         (height, width, in, out) with stride 1 and no padding. :meth:`build` may not have been
         called."""
-
-
-class ChainedMatmul(NamedTuple):
-    """Matmul on the device. ``multiply`` enqueues it once more; ``dtype`` is that of its result."""
-
-    multiply: Callable[[], Any]
-    dtype: str
-
-
-class PeakMatmul(Capability):
-    """The framework multiplies large matrices repeatedly."""
-
-    LACKING = "offers no plain matmul, so that the peak FLOPS of a device is unknown"
-
-    @abstractmethod
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
-        """Prepare the matmul of two square float32 numpy arrays, copied to the device in the
-        matmuls' dtype.
-
-        :meth:`build` was not called. Each product replaces ``right`` in the next matmul, so that
-        none run concurrently, and :meth:`synchronize` waits for the last."""

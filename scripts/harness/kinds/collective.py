@@ -1,28 +1,34 @@
 """A collective between all ranks, in sizes from 8 bytes on, each twice the one before: time,
-algorithm and bus bandwidth as nccl-tests defines them.
+algorithm and bus bandwidth as nccl-tests defines them (its doc/PERFORMANCE.md).
+
+A size S counts bytes. For an all-reduce, a broadcast, a reduce and a send-receive it is a rank's
+array; for an all-gather, a reduce-scatter and an all-to-all it is all parts together. Algorithm
+bandwidth is S / time. Bus bandwidth is that times a factor that makes it comparable to the speed of
+a link, for any number of ranks. A GB is 10^9 bytes.
 
 At each size the result is checked before and after the timed blocks. All ranks start a block
-together, and it ends when the last of its runs is complete. Arrays that grow with each run are
-reset between blocks, so that nothing overflows. Standard library and numpy.
+together, and it ends when the last of its runs is complete. Standard library and numpy.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List
 
 from harness import communication
-from harness.adapter import Unsupported
-from harness.communication import CollectiveOperation, Communication
+from harness.communication import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from harness.kind import Context, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, mean, per_second, scaled
 
+#: Collectives that split an array into a part for each rank, or join the parts.
+IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
+
 
 class Collective(Sweep):
     """Collective alone: microseconds and GB/s at each size, on the slowest rank."""
 
-    needs = Communication
+    needs = communication.Communication
     independent_ranks = False
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (
@@ -35,52 +41,66 @@ class Collective(Sweep):
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         named, devices = workload.parameters, workload.case.devices
-        arguments = (named["operation"], named["dtype"], devices, named["largest_bytes"])
-        return [GridPoint({"bytes": size}, size) for size in collectives.sizes(*arguments)]
+        every = sizes(named["operation"], named["dtype"], devices, named["largest_bytes"])
+        return [GridPoint({"bytes": size}, size) for size in every]
 
     def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
-        factor = collectives.factor(workload.parameters["operation"], workload.case.devices)
-        algorithm, bus = (per_second(1e-9 * times * subject) for times in (1, factor))
+        bus = factor(workload.parameters["operation"], workload.case.devices)
+        rates = {"algorithm_bandwidth": 1e-9 * subject, "bus_bandwidth": 1e-9 * bus * subject}
         return {
             "time": PointFigure("us", "lower", "max", scaled(1e6)),
-            "algorithm_bandwidth": PointFigure("GB/s", "higher", "min", algorithm),
-            "bus_bandwidth": PointFigure("GB/s", "higher", "min", bus),
+            **{
+                name: PointFigure("GB/s", "higher", "min", per_second(amount))
+                for name, amount in rates.items()
+            },
         }
-
-    def measure(self, context: Context) -> None:
-        if context.rank_context.world_size == 1:
-            raise Unsupported("one device has no other to communicate with")
-        super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:
         adapter, here = context.adapter, context.rank_context
         operation, dtype = (context.workload.parameters[name] for name in ("operation", "dtype"))
-        count = collectives.elements(operation, dtype, here.world_size, subject)
+        count = elements(operation, dtype, here.world_size, subject)
         arrays = [
             collectives.rank_input(rank, count, dtype, here.world_size, here.seed)
             for rank in range(here.world_size)
         ]
         expected = collectives.expected(operation, arrays, here.rank)
-        measurement = f"it was timed: {operation} of {subject} bytes"
+
+        def check(when: str) -> None:
+            collective.reset()
+            collective.run()
+            description = f"{when} it was timed: {operation} of {subject} bytes"
+            collectives.check_result(collective.result(), expected, description)
+
         try:
             collective = adapter.collective(operation, arrays[here.rank], dtype)
-            check_once(collective, expected, f"before {measurement}")
+            check("before")
         except NotImplementedError as error:
             reason = " ".join(str(error).split())
             raise adapter.no_collective(operation, f"{dtype}: {reason}") from error
         del arrays
-        in_a_row = collectives.most_in_a_row(operation, dtype, here.world_size)
-        taken = collectives.measure(context, collective, in_a_row)
-        check_once(collective, expected, f"after {measurement}")
+        most = collectives.most_in_a_row(operation, dtype, here.world_size)
+        taken = collectives.measure(context, collective, most)
+        check("after")
         yield taken
 
-    def check(self, workload: Workload, ranks: Any) -> None:
-        """Check that all ranks ran the same blocks."""
-        blocks.check_same_counts(ranks, "operations")
+
+def factor(operation: str, ranks: int) -> float:
+    """Return bus bandwidth over algorithm bandwidth."""
+    if operation == ALL_REDUCE:
+        return 2 * (ranks - 1) / ranks
+    return (ranks - 1) / ranks if operation in IN_PARTS else 1.0
 
 
-def check_once(operation: CollectiveOperation, expected: Optional[Any], description: str) -> None:
-    """Run the collective once. Raises Mismatch where its result is wrong."""
-    operation.reset()
-    operation.run()
-    collectives.check_result(operation.result(), expected, description)
+def sizes(operation: str, dtype: str, ranks: int, largest: int) -> List[int]:
+    """Return the sizes in bytes, from 8 to ``largest``, each twice the one before.
+
+    Sizes are whole elements of each part, at least one."""
+    unit = collectives.ITEM[dtype] * (ranks if operation in IN_PARTS else 1)
+    nominal = (8 << power for power in range(max(1, (largest // 8).bit_length())))
+    return sorted({max(unit, size // unit * unit) for size in nominal})
+
+
+def elements(operation: str, dtype: str, ranks: int, size: int) -> int:
+    """Return the number of elements in the array that each rank contributes."""
+    count = size // collectives.ITEM[dtype]
+    return count // ranks if operation == ALL_GATHER else count

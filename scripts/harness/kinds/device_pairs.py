@@ -53,9 +53,8 @@ class DevicePairs(Sweep):
         if case.devices_per_node == 1:
             raise Unsupported("one device has no other to copy to")
         if context.rank_context.rank == 0:
-            random = np.random.RandomState(context.adapter.rank_context.seed)
             size = context.workload.parameters["bytes"] // _ITEM
-            self._array: Any = random.standard_normal(size).astype(np.float32)
+            self._array: Any = blocks.random_of(context).standard_normal(size).astype(np.float32)
             super().measure(context)
             context.barrier()
         else:

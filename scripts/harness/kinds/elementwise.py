@@ -39,10 +39,10 @@ class Elementwise(Sweep):
     def run(self, context: Context, subject: str) -> Iterator[Block]:
         import numpy as np
 
-        adapter, elements = context.adapter, context.workload.parameters["elements"]
-        random = np.random.RandomState(adapter.rank_context.seed)
-        arrays = list(random.uniform(-1, 1, (READ[subject], elements)).astype(np.float32))
-        ran = adapter.operation(subject, arrays)
+        elements = context.workload.parameters["elements"]
+        drawn = blocks.random_of(context).uniform(-1, 1, (READ[subject], elements))
+        arrays = list(drawn.astype(np.float32))
+        ran = context.adapter.operation(subject, arrays)
         taken = blocks.measure(context, ran)
         exact = exact_elements(subject, *arrays)
         check_elements(subject, np.asarray(ran.result()), exact, ran.dtype)

@@ -1,22 +1,22 @@
 """Matmuls, or batches of them, in several shapes.
 
-Operands are random and stay the same. The kind `peak_flops` multiplies a chain of square matrices
-and keeps the fastest size, which is what a device can do. This kind shows what a framework reaches
-for given shapes. A sample of each result is checked against float64. Standard library and numpy.
+Operands are random and stay the same. The kind `peak_flops` keeps the fastest of several sizes,
+which is what a device can do. This kind shows what a framework reaches for given shapes. A sample
+of each result is checked against float64. Standard library and numpy.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List
+from typing import Dict, Iterator, List
 
 from core.matmuls import MatmulShape
 
-from harness.kind import Context, Parameter, Workload, one_of
+from harness.kind import Context, Parameter, Workload
 from harness.measuring import blocks
 from harness.measuring.micro.matmuls import check_matmul, operands, shapes, shapes_of
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 from harness.measuring.verification import rounding
-from harness.operations import MATMUL, SingleOperations, Transposed
+from harness.operations import MATMUL, SingleOperations
 
 
 class Matmul(Sweep):
@@ -28,10 +28,6 @@ class Matmul(Sweep):
         Parameter(
             "shapes", shapes, "", "m x k x n of each product, or batch x m x k x n",
             "256x256x256 1024x1024x1024 16x256x64x256",
-        ),
-        Parameter(
-            "transposed", one_of("neither", "first", "second", "both"), "",
-            "which operand lies transposed in memory", "neither",
         ),
         *blocks.parameters("a shape"),
     )  # fmt: skip
@@ -47,24 +43,10 @@ class Matmul(Sweep):
         return {"rate": PointFigure("TFLOP/s", "higher", "min", rate)}
 
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
-        import numpy as np
-
-        adapter, parameters = context.adapter, context.workload.parameters
-        random = np.random.RandomState(adapter.rank_context.seed)
+        random = blocks.random_of(context)
         first, second = operands(subject, random)
-        transposed: Transposed = (
-            parameters["transposed"] in ("first", "both"),
-            parameters["transposed"] in ("second", "both"),
-        )
-        laid_out = [_laid_out(array, swap) for array, swap in zip((first, second), transposed)]
-        product = adapter.operation(MATMUL, laid_out, transposed)
+        product = context.adapter.operation(MATMUL, [first, second])
         dtype = rounding.check_ran_in(context, product.dtype)
         timing = blocks.measure(context, product)
         error = check_matmul(product.result(), first, second, dtype, random)
         yield {**timing, "error": error}
-
-
-def _laid_out(array: Any, transposed: bool) -> Any:
-    import numpy as np
-
-    return np.ascontiguousarray(np.swapaxes(array, -1, -2)) if transposed else array

@@ -1,26 +1,32 @@
 """Latency of a memory load by working set, measured by a chain of pointers.
 
-Working sets range from 4 KiB to four times the last-level cache, so each cache shows as a step. One
-core of each device follows its own chain; several devices start together. No framework. Standard
-library and numpy.
+Each cache line of a working set holds the address of another, in a random cycle through all of
+them, so that neither order nor prefetching predicts the next (as lat_mem_rd of lmbench; McVoy and
+Staelin, "lmbench: Portable Tools for Performance Analysis", 1996). Working sets range from 4 KiB to
+four times the last-level cache, so each cache shows as a step. One core of each device follows its
+own chain; several devices start together. No framework. Standard library and numpy.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
 from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro import host_memory
+from harness.measuring.micro.host_memory import (
+    LINE,
+    TIMES_CACHE,
+    aligned,
+    compiled,
+    default_bytes,
+    largest_cache,
+)
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, scaled
 
-#: Default size of the largest working set, relative to the last-level cache.
-TIMES_CACHE = 4
-#: Steps that load a working set into the caches, and the least number of steps of a block.
-_WARM, _FEWEST = 2**23, 1000
+#: Bytes of the smallest working set.
+SMALLEST = 4096
 
 
 class MemoryLatency(Sweep):
@@ -38,43 +44,80 @@ class MemoryLatency(Sweep):
     summaries = (("memory_latency", "latency", last),)  # of the largest: what no cache hides
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        largest = workload.parameters["largest_bytes"] or TIMES_CACHE * host_memory.largest_cache()
-        return [GridPoint({"bytes": size}, size) for size in host_memory.working_sets(largest)]
+        largest = workload.parameters["largest_bytes"] or TIMES_CACHE * largest_cache()
+        return [GridPoint({"bytes": size}, size) for size in working_sets(largest)]
 
     def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
         return {"latency": PointFigure("ns", "lower", "max", scaled(1e9))}
 
     def measure(self, context: Context) -> None:
-        largest = context.workload.parameters["largest_bytes"]
-        cache = context.fields["last_cache_bytes"] = host_memory.largest_cache()
-        if not (cache or largest):
-            raise Mismatch("the kernel does not report the size of the caches: set largest_bytes")
+        context.fields["last_cache_bytes"] = largest_cache()
         size = self.grid(context.workload)[-1].subject
-        most = host_memory.most_bytes() // context.workload.case.devices_per_node
-        if not largest and size > most:
-            raise Mismatch(
-                f"{TIMES_CACHE} times the last cache is more than an eighth of the free memory: "
-                f"set largest_bytes to at most {most}"
-            )
-        self._kernels: Any = context.phase("compile", host_memory.compiled)
-        self._room: Any = host_memory.aligned(size // 8)
+        if not context.workload.parameters["largest_bytes"]:
+            most = default_bytes("largest_bytes", context.workload.case.devices_per_node)
+            if size > most:
+                raise Mismatch(
+                    f"{TIMES_CACHE} times the last cache is more than an eighth of the free "
+                    f"memory: set largest_bytes to at most {most}"
+                )
+        self._kernels: Any = context.phase("compile", compiled)
+        self._room: Any = aligned(size // 8)
         super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:
         parameters = context.workload.parameters
-        chain = host_memory.Chain(self._kernels, self._room, subject, context.rank_context.seed)
-        steps = _steps(chain, parameters["block_seconds"])
+        chain = Chain(self._kernels, self._room, subject, blocks.random_of(context))
+
+        def timed(steps: int) -> float:
+            return blocks.elapsed(functools.partial(chain.run, steps))
+
+        timed(chain.lines)  # loads the working set into the caches
+        steps = blocks.runs_of_block(timed, parameters["block_seconds"], 2**40)
         context.barrier()
-        work = functools.partial(chain.run, steps)
-        taken = [blocks.elapsed(work) for _ in range(parameters["blocks"])]
+        taken = [timed(steps) for _ in range(parameters["blocks"])]
         chain.check()
         yield {"operations": steps, "seconds": taken}
 
 
-def _steps(chain: host_memory.Chain, seconds: float) -> int:
-    """Return how many steps take ``seconds``, from a pass that is not counted."""
-    count = max(_FEWEST, min(chain.lines, _WARM))
-    taken = blocks.elapsed(lambda: chain.run(count))
-    if count == _FEWEST:  # a pass of so few lines tells little
-        taken = blocks.elapsed(lambda: chain.run(count))
-    return max(_FEWEST, math.ceil(count * seconds / max(taken, 1e-9)))
+class Chain:
+    """Cycle through the first ``size`` bytes of ``room``, a float64 array.
+
+    ``lines``: number of its cache lines."""
+
+    def __init__(self, kernels: Any, room: Any, size: int, random: Any) -> None:
+        import numpy as np
+
+        self.lines = size // LINE
+        self._chase = kernels.chase
+        self._base = room.ctypes.data
+        self._order = random.permutation(self.lines)
+        lines = room[: size // room.itemsize].view(np.int64).reshape(self.lines, -1)
+        lines[self._order, 0] = self._base + LINE * np.roll(self._order, -1)
+        self._steps = 0
+        self._place = self._address(0)
+
+    def _address(self, step: int) -> int:
+        return int(self._base + LINE * self._order[step % self.lines])
+
+    def run(self, steps: int) -> None:
+        """Follow ``steps`` pointers, from where the last run ended."""
+        self._place = self._chase(self._place, steps)
+        self._steps += steps
+
+    def check(self) -> None:
+        """Raise Mismatch where the chain is not at the expected line."""
+        expected = self._address(self._steps)
+        if self._place != expected:
+            raise Mismatch(
+                f"{self._steps} steps through {self.lines} lines ended {self._place - expected} "
+                "bytes from where they lead"
+            )
+
+
+def working_sets(largest: int) -> List[int]:
+    """Return the sizes of a chain's working sets in bytes, whole cache lines: each twice the one
+    before, and last ``largest``."""
+    doubled = [SMALLEST]
+    while 2 * doubled[-1] <= largest:
+        doubled.append(2 * doubled[-1])
+    return sorted({*doubled, max(SMALLEST, largest // LINE * LINE)})

@@ -11,9 +11,8 @@ The all-reduce and the last computation are checked before and after the timed b
 from __future__ import annotations
 
 import statistics
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Sequence
 
-from harness.adapter import Unsupported
 from harness.communication import ALL_REDUCE, CollectiveOperation, Overlapped, Overlapping
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
@@ -79,115 +78,89 @@ class Overlap(Sweep):
         )  # fmt: skip
         return {"hidden_share": hidden, **times}
 
-    def measure(self, context: Context) -> None:
-        if context.rank_context.world_size == 1:
-            raise Unsupported("one device has no other to communicate with")
-        super().measure(context)
-
     def run(self, context: Context, subject: None) -> Iterator[Block]:
-        parameters = context.workload.parameters
-        trial = _Trial(context)
-        matmuls = parameters["matmuls"] or context.phase("matching", trial.matching_matmuls)
-        trial.set_up(matmuls)
-        dtype = rounding.check_ran_in(context, trial.overlapped.dtype, matmuls)
-        trial.check("before it was timed", dtype)
+        import numpy as np
+
+        adapter, here, asked = context.adapter, context.rank_context, context.workload.parameters
+        operation, extents = asked["operation"], shape(asked["shape"])
+        random = blocks.random_of(context)
+        if operation == MATMUL:
+            arrays = operands(extents, random)
+        else:
+            arrays = list(random.uniform(-1, 1, (2, extents.m, extents.k)).astype(np.float32))
+        count = asked["message_bytes"] // collectives.ITEM[_DTYPE]
+        messages = [
+            collectives.rank_input(rank, count, _DTYPE, here.world_size, here.seed)
+            for rank in range(here.world_size)
+        ]
+        total = collectives.expected(ALL_REDUCE, messages, here.rank)
+
+        def prepare(matmuls: int) -> Overlapped:
+            made: Overlapped = adapter.overlapped(operation, arrays, matmuls, messages[here.rank])
+            return made
+
+        def match() -> int:
+            return matching_matmuls(context, parts_of(prepare(1)))
+
+        matmuls = asked["matmuls"] or context.phase("matching", match)
+        overlapped = prepare(matmuls)
+        parts = parts_of(overlapped)
+        dtype = rounding.check_ran_in(context, overlapped.dtype, matmuls)
+
+        def check(when: str) -> None:
+            """Check the results of both together, waited for as in a block."""
+            collectives.timed_block(context, parts[BOTH], 1)
+            description = f"{when} it was timed: {ALL_REDUCE} beside {operation} {extents}"
+            collectives.check_result(overlapped.reduced(), total, description)
+            computed = overlapped.computed()
+            if operation == MATMUL:
+                check_matmul(computed, arrays[0], arrays[1], dtype, random)
+            else:
+                exact = exact_elements(operation, *arrays)
+                check_elements(operation, computed, exact, overlapped.dtype)
+
+        check("before")
         context.report.enter("timed window")
-        runs, seconds = trial.timed(parameters["blocks"], parameters["block_seconds"])
+        most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, here.world_size)
+        runs = collectives.runs_of_block(context, parts[BOTH], most)
+        overlapped.reduced(), overlapped.computed()  # compile, in some frameworks
+        seconds: Dict[str, List[float]] = {part: [] for part in PARTS}
+        for _ in range(asked["blocks"]):
+            for part, taken in seconds.items():
+                taken.append(collectives.timed_block(context, parts[part], runs))
+                for result in (overlapped.computed, overlapped.reduced):
+                    blocks.check_complete(blocks.elapsed(result), taken[-1], result)
         for part, taken in seconds.items():
             yield {
                 "part": {"part": part}, "operations": runs, "matmuls": matmuls, "seconds": taken
             }  # fmt: skip
         check_longer(seconds, runs)
-        trial.check("after it was timed", dtype)
-
-    def check(self, workload: Workload, ranks: Any) -> None:
-        blocks.check_same_counts(ranks, "operations", "matmuls")
+        check("after")
 
 
-class _Trial:
-    """Operands and message of a rank, and the checks of their results."""
+def parts_of(overlapped: Overlapped) -> Dict[str, CollectiveOperation]:
+    """Return what is timed, by part."""
+    runs = (overlapped.compute, overlapped.communicate, overlapped.both)
+    return {
+        part: CollectiveOperation(overlapped.reset, run, overlapped.reduced)
+        for part, run in zip(PARTS, runs)
+    }
 
-    overlapped: Overlapped
 
-    def __init__(self, context: Context) -> None:
-        import numpy as np
+def matching_matmuls(context: Context, parts: Dict[str, CollectiveOperation]) -> int:
+    """Return how many computations take as long as the all-reduce, the same in all ranks.
+    ``parts``: of one computation."""
 
-        self.adapter: Overlapping = context.adapter
-        parameters, here = context.workload.parameters, context.rank_context
-        self._ranks = here.world_size
-        self._random = np.random.RandomState(here.seed)
-        self._operation: str = parameters["operation"]
-        self._shape = shape(parameters["shape"])
-        if self._operation == MATMUL:
-            self._arrays = operands(self._shape, self._random)
-        else:
-            extents = (2, self._shape.m, self._shape.k)
-            self._arrays = list(self._random.uniform(-1, 1, extents).astype(np.float32))
-        count = parameters["message_bytes"] // collectives.ITEM[_DTYPE]
-        arrays = [
-            collectives.rank_input(rank, count, _DTYPE, self._ranks, here.seed)
-            for rank in range(self._ranks)
-        ]
-        self._message = arrays[here.rank]
-        self._sum = collectives.expected(ALL_REDUCE, arrays, here.rank)
+    def block(part: str) -> float:
+        return collectives.timed_block(context, parts[part], 1)
 
-    def set_up(self, matmuls: int) -> None:
-        """Prepare as many computations beside the all-reduce."""
-        self.overlapped = self.adapter.overlapped(
-            self._operation, self._arrays, matmuls, self._message
-        )
-
-    def matching_matmuls(self) -> int:
-        """Return how many computations take as long as the all-reduce, the same in all ranks."""
-        self.set_up(1)
-        for part in PARTS:  # compiles, connects, and makes room
-            self._block(part, 1)
-        compute, communication = (
-            self.adapter.all_reduce(statistics.median(self._block(part, 1) for _ in range(3)))
-            for part in (COMPUTE, COMMUNICATION)
-        )
-        return max(1, min(round(communication / max(compute, 1e-9)), _MOST_MATMULS))
-
-    def timed(self, count: int, seconds: float) -> Tuple[int, Dict[str, List[float]]]:
-        """Return the runs in a block, and for each part the seconds of ``count`` blocks, timed in
-        turns. Raises Mismatch where work is still under way after a block."""
-        overlapped = self.overlapped
-        most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, self._ranks) or 1
-        runs = collectives.runs_of_block(self.adapter, self._part(BOTH), most, seconds)
-        results = {COMPUTE: [overlapped.computed], COMMUNICATION: [overlapped.reduced]}
-        results[BOTH] = [overlapped.reduced, overlapped.computed]
-        for result in results[BOTH]:
-            result()  # compiles, in some frameworks
-        taken: Dict[str, List[float]] = {part: [] for part in PARTS}
-        for _ in range(count):
-            for part, timings in taken.items():
-                timings.append(self._block(part, runs))
-                for result in results[part]:
-                    blocks.check_complete(blocks.elapsed(result), timings[-1], result)
-        return runs, taken
-
-    def _part(self, part: str) -> CollectiveOperation:
-        all_parts = self.overlapped
-        runs = (all_parts.compute, all_parts.communicate, all_parts.both)
-        return CollectiveOperation(all_parts.reset, runs[PARTS.index(part)], all_parts.reduced)
-
-    def _block(self, part: str, runs: int) -> float:
-        return collectives.timed_block(self.adapter, self._part(part), runs)
-
-    def check(self, when: str, dtype: str) -> None:
-        """Raise Mismatch where a result of both together, waited for as in a block, is wrong.
-
-        ``dtype``: format that the operands of a matmul are rounded to."""
-        self._block(BOTH, 1)
-        description = f"{when}: {ALL_REDUCE} beside {self._operation} {self._shape}"
-        collectives.check_result(self.overlapped.reduced(), self._sum, description)
-        computed = self.overlapped.computed()
-        left, right = self._arrays
-        if self._operation == MATMUL:
-            check_matmul(computed, left, right, dtype, self._random)
-        else:
-            exact = exact_elements(self._operation, left, right)
-            check_elements(self._operation, computed, exact, self.overlapped.dtype)
+    for part in PARTS:  # compiles, connects, and makes room
+        block(part)
+    compute, communication = (
+        float(context.adapter.all_reduce(statistics.median(block(part) for _ in range(3))))
+        for part in (COMPUTE, COMMUNICATION)
+    )
+    return max(1, min(round(communication / max(compute, 1e-9)), _MOST_MATMULS))
 
 
 def hidden_percent(ranks: Sequence[Sequence[float]]) -> float:

@@ -1,8 +1,8 @@
 """Peak FLOPS of a device: how fast the framework multiplies two large square matrices.
 
-Both are dense, and values keep their magnitude along a chain of matmuls, because the speed depends
-on them on some devices. Processors are faster in bursts: the fastest size of short blocks is then
-multiplied for seconds, which is the peak, as the steps it is compared with take seconds too.
+Both are dense and random, because the speed depends on the values on some devices. Processors are
+faster in bursts: the fastest size of short blocks is then multiplied for seconds, which is the
+peak, as the steps it is compared with take seconds too.
 Several devices measure at once, because they share power and memory; the slowest counts. Numpy.
 """
 
@@ -11,17 +11,19 @@ from __future__ import annotations
 import math
 import time
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from core import precisions
+from core.matmuls import MatmulShape
 
-from harness.adapter import Collectives, PeakMatmul, Unsupported, require
+from harness.adapter import Collectives, Unsupported, require
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
 from harness.measuring import libraries
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores
-from harness.measuring.micro.matmuls import chained_matmul
+from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.verification import rounding
+from harness.operations import SingleOperations
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 #: Blocks of matmuls that are timed together, each of at least so many seconds, so that neither the
@@ -34,7 +36,7 @@ SECONDS = 3.0
 class PeakFlopsKind(Kind):
     """Peak FLOPS: FLOP/s of a large matmul in the dtype of the case's precision."""
 
-    needs = PeakMatmul
+    needs = SingleOperations
     parameters = (
         Parameter(
             "sustained_seconds", above_zero, "s", "how long products of the fastest size run", 2.0
@@ -51,13 +53,14 @@ class PeakFlopsKind(Kind):
     def measure(self, context: Context) -> None:
         fields = context.fields
         context.report.enter("matmuls")
-        fields["matmuls"] = measure(context.adapter, partial(rounding.check_ran_in, context))
+        check = partial(rounding.check_ran_in, context)
+        fields["matmuls"] = measure(context.adapter, check)
         fastest = max(fields["matmuls"], key=tflops_of)
         if context.rank_context.world_size > 1:
             require(context.adapter, Collectives)
             context.adapter.all_reduce(0.0)  # a barrier: all are at work at the same time
         fields["sustained"] = sustain(
-            context.adapter, fastest, context.workload.parameters["sustained_seconds"]
+            context.adapter, fastest, context.workload.parameters["sustained_seconds"], check
         )
         fields["cores"] = check_cores(context.cores)
 
@@ -78,7 +81,7 @@ def tflops_of(block: Mapping[str, Any]) -> float:
     return float(2e-12 * block["size"] ** 3 * block["count"] / min(block["seconds"]))
 
 
-def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
+def measure(adapter: SingleOperations, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
     """Time blocks of matmuls for at least two sizes.
 
     Returns for each ``{"size": rows of a matrix, "count": per block, "seconds": of each
@@ -89,12 +92,12 @@ def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, 
     for size in SIZES:
         if points and 8 * once * (BLOCKS + 2) > left:  # twice the rows are 8 times the work
             break
-        product = chained_matmul(adapter, size)
+        product = adapter.layer_matmul(*square_matrices(adapter, size))
         check(product.dtype)
-        time_together(adapter, product.multiply, 1)  # compiles, and makes room for the result
-        once = time_together(adapter, product.multiply, 1)
+        time_together(adapter, product.run, 1)  # compiles, and makes room for the result
+        once = time_together(adapter, product.run, 1)
         count = max(1, math.ceil(BLOCK_SECONDS / max(once, 1e-9)))
-        seconds = [time_together(adapter, product.multiply, count) for _ in range(BLOCKS)]
+        seconds = [time_together(adapter, product.run, count) for _ in range(BLOCKS)]
         once = min(seconds) / count
         left -= sum(seconds)
         points.append({"size": size, "count": count, "seconds": seconds})
@@ -106,16 +109,36 @@ def measure(adapter: PeakMatmul, check: Callable[[str], Any]) -> List[Dict[str, 
     return points
 
 
-def sustain(adapter: PeakMatmul, fastest: Mapping[str, Any], seconds: float) -> Dict[str, Any]:
-    """Repeat the matmuls of the ``fastest`` block of :func:`measure` for ``seconds``.
+def sustain(
+    adapter: SingleOperations,
+    fastest: Mapping[str, Any],
+    seconds: float,
+    check: Callable[[str], Any],
+) -> Dict[str, Any]:
+    """Repeat the matmuls of the ``fastest`` block of :func:`measure` for ``seconds``, and check the
+    last one's result.
 
     Returns such a block, with the whole time as its only one. Each block is synchronized, so that
     no queue grows."""
-    product = chained_matmul(adapter, fastest["size"])
-    time_together(adapter, product.multiply, 1)
+    left, right = square_matrices(adapter, fastest["size"])
+    product = adapter.layer_matmul(left, right)
+    time_together(adapter, product.run, 1)
     start, count = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        time_together(adapter, product.multiply, fastest["count"])
+        time_together(adapter, product.run, fastest["count"])
         count += fastest["count"]
     taken = time.perf_counter() - start
+    check_matmul(product.result(), left, right, check(product.dtype), random_of(adapter))
     return {"size": fastest["size"], "count": count, "seconds": [taken]}
+
+
+def square_matrices(adapter: SingleOperations, size: int) -> Sequence[Any]:
+    """Return two random matrices with ``size`` rows."""
+    return operands(MatmulShape(1, size, size, size), random_of(adapter))
+
+
+def random_of(adapter: SingleOperations) -> Any:
+    """Return a generator of random operands."""
+    import numpy as np
+
+    return np.random.RandomState(adapter.rank_context.seed)

@@ -7,12 +7,12 @@ after timing, every rank checks the combined result of random operands against f
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List
+from typing import Dict, Iterator, List
 
 from core.matmuls import MatmulShape
 
 from harness.adapter import Mismatch, Unsupported
-from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation, ShardedMatmuls
+from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation, Communication
 from harness.kind import Context, Parameter, Workload, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
@@ -32,7 +32,7 @@ class ShardedMatmul(Sweep):
     """Sharded matmuls: TFLOP/s of the whole product, and milliseconds of matmul, collective and
     both, on the slowest rank."""
 
-    needs = ShardedMatmuls
+    needs = Communication
     independent_ranks = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
@@ -62,24 +62,21 @@ class ShardedMatmul(Sweep):
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         import numpy as np
 
-        adapter, here = context.adapter, context.rank_context
-        ranks = here.world_size
+        ranks, rank = context.rank_context.world_size, context.rank_context.rank
         sharded = context.workload.parameters["sharded"]
         operation = COLLECTIVES[sharded]
-        if ranks == 1:
-            raise Unsupported("one device has no other to share a matmul with")
-        random = np.random.RandomState(here.seed)
+        random = blocks.random_of(context)
         left, right = operands(subject, random)
-        own = share_of(subject, sharded, here.rank, ranks)
+        own = share_of(subject, sharded, rank, ranks)
         parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
-        matmul = adapter.sharded_matmul(*map(np.ascontiguousarray, parts), operation)
+        matmul = context.adapter.sharded_matmul(*map(np.ascontiguousarray, parts), operation)
         dtype = rounding.check_ran_in(context, matmul.dtype)
 
         def check(when: str) -> None:
             matmul.both()
-            adapter.synchronize()
+            context.adapter.synchronize()
             try:
-                check_whole(matmul.result(), left, right, sharded, ranks, dtype, random)
+                check_matmul(matmul.result(), left, right, dtype, random)
             except Mismatch as error:
                 raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
 
@@ -89,14 +86,11 @@ class ShardedMatmul(Sweep):
         seconds = {}
         for part, run in zip(PARTS, (matmul.matmul, matmul.collective, matmul.both)):
             timed = CollectiveOperation(matmul.matmul, run, matmul.result)
-            taken = collectives.measure(context, timed, most.get(part))
+            taken = collectives.measure(context, timed, most.get(part, collectives.MOST_IN_A_BLOCK))
             seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
             yield {"part": {"part": part}, **taken}
         check_longer(seconds, 1)
         check("after")
-
-    def check(self, workload: Workload, ranks: Any) -> None:
-        blocks.check_same_counts(ranks, "operations")
 
 
 def share_of(shape: MatmulShape, sharded: str, rank: int, ranks: int) -> slice:
@@ -105,15 +99,3 @@ def share_of(shape: MatmulShape, sharded: str, rank: int, ranks: int) -> slice:
     if extent % ranks:
         raise Unsupported(f"{ranks} ranks cannot have equal parts of {name} of {shape}: {extent}")
     return slice(rank * extent // ranks, (rank + 1) * extent // ranks)
-
-
-def check_whole(
-    result: Any, left: Any, right: Any, sharded: str, ranks: int, dtype: str, random: Any
-) -> None:
-    """Raise Mismatch where a sample of the whole result, or of a rank's columns, is wrong."""
-    import numpy as np
-
-    check_matmul(result, left, right, dtype, random)
-    if sharded == COLUMNS:
-        for own, columns in zip(*(np.split(array, ranks, axis=1) for array in (result, right))):
-            check_matmul(own, left, columns, dtype, random)

@@ -7,12 +7,13 @@ loader of samples does. No job touches a raw device.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import time
 from functools import partial
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from core import programs
 
@@ -100,40 +101,35 @@ class Storage(Kind):
             raise Unsupported("there is no fio here: install it (Debian: apt-get install fio)")
         fields["fio"] = {}
         start = time.perf_counter()
-        with StorageFiles(folder, parameters) as files:
+        with storage_files(folder, parameters) as files:
             for job in JOBS:
                 fields["fio"].update(context.phase(job, partial(run, files, job, parameters)))
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
 
 
-class StorageFiles:
-    """Temporary folder with a large file and small ones, named as by fio, full of random bytes."""
-
-    def __init__(self, folder: str, parameters: Mapping[str, Any]) -> None:
-        self._folder = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
-        self._sizes = {os.path.join(self._folder, LARGE): parameters["file_bytes"]}
-        for number in range(parameters[SMALL_FILES]):
-            path = os.path.join(self._folder, f"{SMALL_FILES}.0.{number}")
-            self._sizes[path] = parameters["small_file_bytes"]
-
-    def __enter__(self) -> str:
-        """Return the folder. Raises Mismatch where files cannot be made."""
+@contextlib.contextmanager
+def storage_files(folder: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a temporary folder with a large file and small ones, named as by fio, full of random
+    bytes. Raises Mismatch where files cannot be made."""
+    made = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
+    sizes = {os.path.join(made, LARGE): parameters["file_bytes"]}
+    for number in range(parameters[SMALL_FILES]):
+        sizes[os.path.join(made, f"{SMALL_FILES}.0.{number}")] = parameters["small_file_bytes"]
+    try:
         try:
-            os.mkdir(self._folder)
-            for path, size in self._sizes.items():
+            os.mkdir(made)
+            for path, size in sizes.items():
                 with open(path, "xb") as file:
                     for start in range(0, size, 2**20):
                         file.write(os.urandom(min(2**20, size - start)))
-            for path in self._sizes:  # all at once: one by one each would be waited for
+            for path in sizes:  # all at once: one by one each would be waited for
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())
         except OSError as error:
-            self.__exit__()
             raise Mismatch(f"folder: no file can be written there: {error.strerror}") from None
-        return self._folder
-
-    def __exit__(self, *error: Any) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _options(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:

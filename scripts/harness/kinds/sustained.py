@@ -59,16 +59,19 @@ class Sustained(Sweep):
         }
 
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
-        import numpy as np
-
         adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
         meter = device_meter(context)
         fields["absent"] = meter.absent
-        random = np.random.RandomState(adapter.rank_context.seed)
+        random = blocks.random_of(context)
         first, second = operands(subject, random)
         product = adapter.operation(MATMUL, [first, second])
         dtype = rounding.check_ran_in(context, product.dtype)
-        count = blocks.runs_of_block(adapter, product.run, parameters["block_seconds"])
+
+        def timed(count: int) -> float:
+            return blocks.time_together(adapter, product.run, count)
+
+        timed(1)  # compiles, and makes room for the result
+        count = blocks.runs_of_block(timed, parameters["block_seconds"])
         product.result()  # compiles, in some frameworks
         taken: List[float] = []
         readings = fields["readings"] = []
@@ -76,7 +79,7 @@ class Sustained(Sweep):
             start = time.perf_counter()
             readings.append({"seconds": 0.0, **meter.read()})
             while readings[-1]["seconds"] < parameters["seconds"]:
-                taken.append(blocks.time_together(adapter, product.run, count))
+                taken.append(timed(count))
                 reading = meter.read()
                 readings.append({"seconds": time.perf_counter() - start, **reading})
             late = blocks.elapsed(product.result)

@@ -90,8 +90,7 @@ class Transfer(Sweep):
         import numpy as np
 
         adapter, fields = context.adapter, context.fields
-        random = np.random.RandomState(adapter.rank_context.seed)
-        array = random.standard_normal(subject // _ITEM).astype(np.float32)
+        array = blocks.random_of(context).standard_normal(subject // _ITEM).astype(np.float32)
         is_pinned = context.workload.parameters["pinned"] == "yes"
         for direction in DIRECTIONS:
             context.report.enter(f"{direction} of {subject} bytes")

@@ -98,47 +98,53 @@ def _built(
 
 def _samples(loads: Loads, gpu: Optional[int]) -> Tuple[Any, Any, Any]:
     """Return images, labels and positions of each batch."""
-    define: Callable[..., Any]
-    arguments: Callable[[Loads, int], Tuple[Any, ...]]
-    if loads.decodes_only:
-        define, arguments, count = _decoded_alone, _of_files, 1
-    elif loads.draws is None:
-        define, arguments, count = _centred, _of_validation, 3
-    else:
-        define, arguments, count = _cut, _of_training, 4
-    labels, numbers, *others = fn.external_source(
-        source=_batches(loads, arguments), num_outputs=2 + count, batch=True
+    count = 1 if loads.decodes_only else 3 if loads.draws is None else 4
+    labels, numbers, *arguments = fn.external_source(
+        source=_batches(loads), num_outputs=2 + count, batch=True
     )
-    return define(loads.size, gpu, *others), labels, numbers
+    return _images(loads, gpu, *arguments), labels, numbers
 
 
-def _batches(loads: Loads, arguments: Any) -> Iterator[Tuple[List[Any], ...]]:
+def _batches(loads: Loads) -> Iterator[Tuple[List[Any], ...]]:
     for first in range(0, len(loads.paths), loads.batch):
         numbers = range(first, min(first + loads.batch, len(loads.paths)))
         samples = [
-            (np.int64(loads.labels[number]), np.int64(number), *arguments(loads, number))
+            (np.int64(loads.labels[number]), np.int64(number), *_arguments(loads, number))
             for number in numbers
         ]
         yield tuple(list(values) for values in zip(*samples))
 
 
-def _of_files(loads: Loads, number: int) -> Tuple[Any, ...]:
-    return (_bytes(content_of(loads.paths[number])),)
-
-
-def _of_training(loads: Loads, number: int) -> Tuple[Any, ...]:
-    """Return the file, the crop's top and left, height and width, and whether it is mirrored."""
-    content, draws = content_of(loads.paths[number]), loads.draws[number]
-    top, left, tall, wide = crop(*size_of(content), draws)
-    flip = np.int32(is_flipped(draws))
-    return _bytes(content), _pair(top, left), _pair(tall, wide), flip
-
-
-def _of_validation(loads: Loads, number: int) -> Tuple[Any, ...]:
-    """Return the file, height and width to resize to, and top and left of the centre."""
+def _arguments(loads: Loads, number: int) -> Tuple[Any, ...]:
+    """Return the file, and in validation the size to resize to and the centre's top and left; in
+    training the crop's top and left, height and width, and whether it is mirrored."""
     content = content_of(loads.paths[number])
-    tall, wide, top, left = centre(*size_of(content), loads.size)
-    return _bytes(content), _pair(tall, wide).astype(np.float32), _pair(top, left)
+    if loads.decodes_only:
+        return (_bytes(content),)
+    if loads.draws is None:
+        tall, wide, top, left = centre(*size_of(content), loads.size)
+        return _bytes(content), _pair(tall, wide).astype(np.float32), _pair(top, left)
+    draws = loads.draws[number]
+    top, left, tall, wide = crop(*size_of(content), draws)
+    return _bytes(content), _pair(top, left), _pair(tall, wide), np.int32(is_flipped(draws))
+
+
+def _images(loads: Loads, gpu: Optional[int], files: Any, *arguments: Any) -> Any:
+    """Return the images of a batch, from what :func:`_arguments` gives of each."""
+    side = (loads.size, loads.size)
+    if loads.decodes_only:
+        pixel = fn.slice(_decoded(files, gpu), start=(0, 0), shape=(1, 1), axes=(0, 1))
+        return fn.reshape(fn.cast(pixel, dtype=types.FLOAT), shape=(3,), layout="")
+    if loads.draws is None:
+        resized, start = arguments
+        images = fn.resize(_decoded(files, gpu), size=resized, antialias=True)
+        return _normalised(fn.slice(images, start=start, shape=side, axes=(0, 1)), 0)
+    start, shape, flip = arguments
+    images = fn.decoders.image_slice(
+        files, start, shape, axis_names="HW", normalized_anchor=False, normalized_shape=False,
+        device=_device(gpu), output_type=types.RGB, adjust_orientation=False,
+    )  # fmt: skip
+    return _normalised(fn.resize(images, size=side, antialias=True), flip)
 
 
 def _device(gpu: Optional[int]) -> str:
@@ -150,25 +156,6 @@ def _decoded(files: Any, gpu: Optional[int]) -> Any:
     return fn.decoders.image(
         files, device=_device(gpu), output_type=types.RGB, adjust_orientation=False
     )
-
-
-def _decoded_alone(size: int, gpu: Optional[int], files: Any) -> Any:
-    del size
-    pixel = fn.slice(_decoded(files, gpu), start=(0, 0), shape=(1, 1), axes=(0, 1))
-    return fn.reshape(fn.cast(pixel, dtype=types.FLOAT), shape=(3,), layout="")
-
-
-def _cut(size: int, gpu: Optional[int], files: Any, start: Any, shape: Any, flip: Any) -> Any:
-    images = fn.decoders.image_slice(
-        files, start, shape, axis_names="HW", normalized_anchor=False, normalized_shape=False,
-        device=_device(gpu), output_type=types.RGB, adjust_orientation=False,
-    )  # fmt: skip
-    return _normalised(fn.resize(images, size=(size, size), antialias=True), flip)
-
-
-def _centred(size: int, gpu: Optional[int], files: Any, resized: Any, start: Any) -> Any:
-    images = fn.resize(_decoded(files, gpu), size=resized, antialias=True)
-    return _normalised(fn.slice(images, start=start, shape=(size, size), axes=(0, 1)), 0)
 
 
 def _normalised(images: Any, flip: Any) -> Any:

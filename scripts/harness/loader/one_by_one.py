@@ -1,15 +1,28 @@
 """Loaders that take samples one by one: the common part of frameworks with a DataLoader.
 
-A framework adds its samples of images and a function that makes batches of any samples.
+A framework adds how it decodes and transforms an image, and a function that makes batches of any
+samples.
 """
 
 from __future__ import annotations
 
+import functools
+from abc import ABC, abstractmethod
 from typing import Any, Callable, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
-from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads
+from harness.loader import (
+    DEVIATION,
+    MEAN,
+    Loaded,
+    LoadedTokens,
+    Loads,
+    TokenLoads,
+    centre,
+    crop,
+    is_flipped,
+)
 
 #: Function of samples (a sequence of tuples of values), batch size, number of workers and
 #: accelerator. It yields batches in order, each a sequence of numpy arrays, one per value.
@@ -34,6 +47,74 @@ def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImage
             yield LoadedTokens(*batch)
 
     return load, load_tokens
+
+
+class ImageSamples(ABC):
+    """Requested samples by position: the data set of a DataLoader."""
+
+    def __init__(self, loads: Loads) -> None:
+        self._asked = loads
+
+    def __len__(self) -> int:
+        return len(self._asked.paths)
+
+    def __getitem__(self, number: int) -> Tuple[Any, int, int]:
+        """Return a sample like one of a batch of :class:`harness.loader.Loaded`."""
+        asked, label = self._asked, int(self._asked.labels[number])
+        image = self.decoded(asked.paths[number])
+        if asked.decodes_only:
+            return self.pixel(image), label, number
+        (height, width), size = self.extents(image), asked.size
+        if asked.draws is None:
+            tall, wide, top, left = centre(height, width, size)
+            image = self.cut(self.resized(image, tall, wide), top, left, size, size)
+        else:
+            draws = asked.draws[number]
+            image = self.resized(self.cut(image, *crop(height, width, draws)), size, size)
+            if is_flipped(draws):
+                image = self.mirrored(image)
+        return self.normalised(image), label, number
+
+    @abstractmethod
+    def decoded(self, path: str) -> Any:
+        """Return the image in a file."""
+
+    @abstractmethod
+    def pixel(self, image: Any) -> Any:
+        """Return the first pixel, float32 (3,)."""
+
+    @abstractmethod
+    def extents(self, image: Any) -> Sequence[int]:
+        """Return height and width."""
+
+    @abstractmethod
+    def resized(self, image: Any, height: int, width: int) -> Any:
+        """Resize bilinearly with antialiasing."""
+
+    @abstractmethod
+    def cut(self, image: Any, top: int, left: int, height: int, width: int) -> Any:
+        """Crop an image."""
+
+    @abstractmethod
+    def mirrored(self, image: Any) -> Any:
+        """Mirror an image left to right."""
+
+    def normalised(self, image: Any) -> Any:
+        """Return normalized float32 (height, width, 3)."""
+        scale, offset = normalization(self._asked.size)
+        levels = np.asarray(image) * scale
+        levels -= offset
+        return levels
+
+
+@functools.lru_cache(maxsize=1)
+def normalization(size: int) -> Tuple[Any, Any]:
+    """Return factor and offset of each value of an image, float32 (size, size, 3). Broadcasting
+    those of the channels takes several times as long."""
+    deviation = np.array(DEVIATION)
+    each = 1 / (255 * deviation), np.array(MEAN) / deviation
+    scale, offset = (np.broadcast_to(v, (size, size, 3)).astype(np.float32) for v in each)
+    return scale, offset
 
 
 class Sequences:

@@ -10,17 +10,8 @@ from typing import Any, Dict, Tuple
 import numpy as np
 import tensorflow as tf
 
-from harness.loader import (
-    AREA,
-    DEVIATION,
-    DRAWS,
-    MEAN,
-    RATIO,
-    SHORTER,
-    TRIES,
-    Loads,
-    TokenLoads,
-)
+from harness.loader import AREA, DRAWS, RATIO, SHORTER, TRIES, Loads, TokenLoads
+from harness.loader.one_by_one import normalization
 
 
 def decode(content: Any) -> Any:
@@ -30,8 +21,8 @@ def decode(content: Any) -> Any:
     return tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
 
 
-#: By name, of ``samples`` a row of each, of ``tokens`` their file.
-Arrays = Dict[str, Dict[str, Any]]
+#: Numpy arrays, or tensors of them, by name: a row for each sample.
+Arrays = Dict[str, Any]
 #: Where of the room beside it a part lies in the middle, rounded down.
 _MIDDLE = 0.5 - 1e-9
 
@@ -45,7 +36,7 @@ def arrays(loads: Loads) -> Arrays:
     }
     if loads.draws is not None:
         samples.update(_drawn(loads.draws))
-    return {"samples": samples}
+    return samples
 
 
 def _drawn(draws: Any) -> Dict[str, Any]:
@@ -67,38 +58,35 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 
 
 def token_arrays(loads: TokenLoads) -> Arrays:
-    """Return the numpy arrays that :func:`token_dataset` takes."""
-    samples = {"start": loads.starts, "number": np.arange(len(loads.starts), dtype=np.int64)}
-    # not a constant of the graph, because TensorFlow 1 would read the file only once
-    tokens = {"path": np.array([os.fsencode(loads.path)], object)}
-    return {"samples": samples, "tokens": tokens}
+    """Return the numpy arrays that :func:`token_dataset` takes, with the file in memory as a
+    whole."""
+    kept = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}  # tokens are positive
+    read = np.fromfile(loads.path, np.dtype(loads.dtype).newbyteorder("<"))
+    tokens = read.astype(kept[read.dtype.itemsize], copy=False)
+    numbers = np.arange(len(loads.starts), dtype=np.int64)
+    return {"start": loads.starts, "number": numbers, "tokens": tokens}
 
 
 def dataset(loads: Loads, parts: Arrays) -> Any:
     """Return batches of images, labels and numbers, as in :class:`harness.loader.Loaded`.
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is done ahead."""
-    data = tf.data.Dataset.from_tensor_slices(parts["samples"])
+    data = tf.data.Dataset.from_tensor_slices(parts)
     data = data.map(lambda part: _of_file(loads, part), loads.workers or None)
     return _batched(data, loads.batch, loads.workers)
-
-
-#: Types of a file's numbers by their bytes. Tokens are positive, so signs do not matter.
-_TOKENS = {1: tf.uint8, 2: tf.uint16, 4: tf.int32, 8: tf.int64}
 
 
 def token_dataset(loads: TokenLoads, parts: Arrays) -> Any:
     """Return batches of tokens and numbers, as in :class:`harness.loader.LoadedTokens`.
 
-    ``parts``: tensors of :func:`token_arrays`. The file is in memory as a whole."""
-    data = tf.data.Dataset.from_tensor_slices(parts["samples"])
-    length, content = loads.length, tf.io.read_file(parts["tokens"]["path"][0])
-    tokens = tf.io.decode_raw(content, _TOKENS[np.dtype(loads.dtype).itemsize])
+    ``parts``: tensors of :func:`token_arrays`."""
+    tokens, length = parts["tokens"], loads.length
 
-    def sequence(part: Dict[str, Any]) -> Tuple[Any, Any]:
-        ids = tf.cast(tokens[part["start"] : part["start"] + length], tf.int64)
-        return tf.ensure_shape(ids, (length,)), part["number"]
+    def sequence(start: Any, number: Any) -> Tuple[Any, Any]:
+        ids = tf.cast(tokens[start : start + length], tf.int64)
+        return tf.ensure_shape(ids, (length,)), number
 
+    data = tf.data.Dataset.from_tensor_slices((parts["start"], parts["number"]))
     return _batched(data.map(sequence, loads.workers or None), loads.batch, loads.workers)
 
 
@@ -135,17 +123,8 @@ def _sample(loads: Loads, image: Any, part: Dict[str, Any]) -> Any:
     size = loads.size
     random = loads.draws is not None
     image = _augmented(image, part, size) if random else _centre(image, size)
-    scale, offset = _normalization(size)
+    scale, offset = map(tf.constant, normalization(size))
     return tf.ensure_shape(image * scale - offset, (size, size, 3))
-
-
-def _normalization(size: int) -> Tuple[Any, Any]:
-    """Return factor and offset for each value of an image. Broadcasting those of the channels takes
-    several times as long."""
-    deviation = np.array(DEVIATION)
-    each = 1 / (255 * deviation), np.array(MEAN) / deviation
-    scale, offset = (np.broadcast_to(values, (size, size, 3)) for values in each)
-    return tf.constant(scale, tf.float32), tf.constant(offset, tf.float32)
 
 
 def _rounded(value: Any) -> Any:

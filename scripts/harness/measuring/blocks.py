@@ -69,19 +69,24 @@ def time_together(adapter: Adapter, run: Callable[[], Any], count: int) -> float
     return time.perf_counter() - start
 
 
-def runs_of_block(adapter: Adapter, run: Callable[[], Any], seconds: float) -> int:
-    """Return how many runs take ``seconds``. The count grows step by step, because a large part of
-    a single run may be waiting."""
-    time_together(adapter, run, 1)  # compiles, and makes room for the result
-    count = 1
+def runs_of_block(timed: Callable[[int], float], seconds: float, most: int = 0) -> int:
+    """Return how many runs take ``seconds``, at most ``most``. ``timed``: returns the seconds of a
+    number of runs, which grows step by step, because a large part of a single run may be
+    waiting."""
+    count, most = 1, most or MOST_IN_A_BLOCK
     while True:
-        taken = time_together(adapter, run, count)
-        if taken >= seconds or count >= MOST_IN_A_BLOCK:
-            return count
-        needed = math.ceil(count * seconds / max(taken, 1e-9))
-        if taken >= 0.5 * seconds:
-            return min(needed, MOST_IN_A_BLOCK)
-        count = min(needed, 10 * count, MOST_IN_A_BLOCK)
+        taken = timed(count)
+        needed = min(max(1, math.ceil(count * seconds / max(taken, 1e-9))), most)
+        if taken >= 0.5 * seconds or count >= most:
+            return needed
+        count = min(needed, 10 * count)
+
+
+def random_of(context: Context) -> Any:
+    """Return a generator of random operands, the same in all ranks."""
+    import numpy as np
+
+    return np.random.RandomState(context.rank_context.seed)
 
 
 def measure(context: Context, operation: Operation, together: bool = True) -> Dict[str, Any]:
@@ -91,12 +96,15 @@ def measure(context: Context, operation: Operation, together: bool = True) -> Di
     ranks of this node, which do not communicate; else alone. Raises Mismatch where work was still
     running at the end of the last block."""
     adapter, parameters = context.adapter, context.workload.parameters
-    count = runs_of_block(adapter, operation.run, parameters["block_seconds"])
+
+    def timed(count: int) -> float:
+        return time_together(adapter, operation.run, count)
+
+    timed(1)  # compiles, and makes room for the result
+    count = runs_of_block(timed, parameters["block_seconds"])
     operation.result()  # compiles, in some frameworks
     with all_ready(adapter, context.barrier if together else None):
-        taken = [
-            time_together(adapter, operation.run, count) for _ in range(parameters["blocks"])
-        ]  # fmt: skip
+        taken = [timed(count) for _ in range(parameters["blocks"])]
         late = elapsed(operation.result)
     check_complete(late, taken[-1], operation.result)
     return {"operations": count, "seconds": taken}
@@ -131,16 +139,6 @@ def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:
                 f"both together took {longest:.3g} s at most, and {part} alone {shortest:.3g} s at "
                 "least: together it was not waited for"
             )
-
-
-def check_same_counts(ranks: Sequence[Mapping[str, Any]], *names: str) -> None:
-    """Raise Mismatch where communicating ranks ran different blocks. ``names``: the counts to
-    compare."""
-    numbers = {
-        tuple(tuple(block[name] for name in names) for block in rank["blocks"]) for rank in ranks
-    }
-    if len(numbers) > 1:
-        raise Mismatch(f"ranks differ in {' and '.join(names)} of a block: {sorted(numbers)}")
 
 
 def block_at(rank: Mapping[str, Any], at: Mapping[str, Any]) -> Dict[str, Any]:

@@ -81,7 +81,7 @@ def multiply_once() -> None:
     adapter: Any = load_adapter(spec["folder"], case, spec["model_config"], context)
     adapter.start()
     square = np.ones((spec["size"], spec["size"]), np.float32)
-    adapter.matmul(square, square).multiply()
+    adapter.layer_matmul(square, square).run()
     adapter.synchronize()
 
 

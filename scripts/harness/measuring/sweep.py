@@ -9,6 +9,7 @@ from abc import abstractmethod
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
+from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Workload, point
 from harness.measuring import blocks
 
@@ -99,6 +100,8 @@ class Sweep(Kind):
         return {**whole, **named}
 
     def measure(self, context: Context) -> None:
+        if not self.independent_ranks and context.rank_context.world_size == 1:
+            raise Unsupported("one device has no other to communicate with")
         with blocks.recorded_blocks(context) as timed:
             for at, subject in self.grid(context.workload):
                 where = ", ".join(f"{name} {value}" for name, value in at.items())

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 from framebench.config.catalog import load_catalog
@@ -16,7 +15,6 @@ from framebench.plan.planning import make_plan
 from framebench.records import device_peaks
 from framebench.records.run import Problem
 from framebench.runs import peak_flops
-from harness.measuring.micro.matmuls import orthogonal
 from harness.request.command_line import parse
 
 from ...conftest import ROOT
@@ -143,17 +141,6 @@ def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
     asked = {(benchmark.precision, benchmark.devices) for benchmark in named.values()}
     assert asked == {("fp32", 1), ("fp32", 2)}, "a mixed precision has no peak of its own on CPUs"
     assert len(named) == 2
-
-
-def test_a_long_chain_of_products_keeps_its_size() -> None:
-    random = np.random.RandomState(0)
-    factor = orthogonal(64, random)
-    chain = random.standard_normal((64, 64)).astype(np.float32)
-    before = np.linalg.norm(chain)
-    for _ in range(20_000):
-        chain = factor @ chain
-    assert np.linalg.norm(chain) == pytest.approx(before, rel=0.05)
-    assert np.count_nonzero(chain) == chain.size
 
 
 def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ from harness import operations as of_one
 from harness.adapter import Capability, Case, RankContext, Unsupported
 from harness.kind import Context, Workload
 from harness.kinds import peak_flops
+from harness.kinds.attention import Attention
+from harness.kinds.convolution import Convolution
 from harness.kinds.verification import ReferenceVerification
 from harness.measuring import after_window, window
 from harness.measuring.checks import check_value, compiler_evidence
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter
-from harness.measuring.micro import attentions, collectives, convolutions
+from harness.measuring.micro import collectives
 
 from .prelude import (
     ADDRESSES,
@@ -87,9 +89,6 @@ def single_operations(adapter):
     random, operations = np.random.RandomState(5), {}
     first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))
 
-    def swapped(array):
-        return np.ascontiguousarray(array.swapaxes(-1, -2))
-
     def note(name, work, *arguments):
         try:
             made, expected, grown = work(*arguments)
@@ -102,17 +101,11 @@ def single_operations(adapter):
         except (Unsupported, NotImplementedError) as error:
             operations[name] = f"unsupported: {error}"
 
-    def product(of):
-        a, b = of(first), of(second)
-        given = [swapped(a), swapped(b)]
-        return adapter.operation(of_one.MATMUL, given, (True, True)), a @ b, 1
-
-    note("batched", product, lambda array: array)
-    note("matmul", product, lambda array: array[0])
-
     def elementwise(kind, operands, expected):
         return adapter.operation(kind, operands), expected, 1
 
+    note("batched", elementwise, of_one.MATMUL, [first, second], first @ second)
+    note("matmul", elementwise, of_one.MATMUL, [first[0], second[0]], first[0] @ second[0])
     note("add", elementwise, of_one.ADD, [first, second], first + second)
     note("multiply", elementwise, of_one.MULTIPLY, [first, second], first * second)
     note("exp", elementwise, of_one.EXP, [first], np.exp(first))
@@ -127,24 +120,24 @@ def single_operations(adapter):
         wanted = collectives.expected(operation, arrays, RANK)
         return made, wanted, WORLD if operation == communication.ALL_REDUCE else 1
 
-    def layered(module, shape):
+    def layered(kind, shape):
         if not isinstance(adapter, of_one.LayerOperations):
             raise Unsupported(f"{FRAMEWORK} {of_one.LayerOperations.LACKING}")
-        arrays = module.operands(shape, random)
+        arrays = kind.operands(shape, random)
         made = adapter.forward_backward(shape, arrays)
         made.forward.run()
         made.backward.run()
         adapter.synchronize()
         actual = [made.forward.result(), *made.backward.result()]
-        module.check(shape, arrays, actual, "float32", random)
+        kind.check_results(shape, arrays, actual, "float32", random)
         return made.forward, actual[0], 1
 
     strided = of_one.ConvolutionShape(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
     shared = of_one.AttentionShape(2, 4, 2, 6, 8, True)
-    note("convolution", layered, convolutions, strided)
-    note("grouped convolution", layered, convolutions, strided._replace(groups=2))
-    note("attention", layered, attentions, shared)
-    note("encoder attention", layered, attentions, shared._replace(causal=False))
+    note("convolution", layered, Convolution(), strided)
+    note("grouped convolution", layered, Convolution(), strided._replace(groups=2))
+    note("attention", layered, Attention(), shared)
+    note("encoder attention", layered, Attention(), shared._replace(causal=False))
 
     def beside(name, operands):
         arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
@@ -343,7 +336,7 @@ def find_peak(precision):
     except Unsupported as error:
         return {"unsupported": str(error)}
     fastest = max(matmuls, key=peak_flops.tflops_of)
-    sustained = peak_flops.sustain(adapter, fastest, 0.2)
+    sustained = peak_flops.sustain(adapter, fastest, 0.2, products.add)
     adapter.stop()
     return {"matmul_dtypes": sorted(products), "matmuls": matmuls, "sustained": sustained}
 

@@ -16,20 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import AllReduce, ChainedMatmul, Mismatch, StepPart, Unsupported
+from harness.adapter import AllReduce, Mismatch, StepPart, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
 from harness.measuring import synthetic
 from harness.operations import (
     ADD,
     EXP,
     MULTIPLY,
-    NEITHER,
     SCALE,
     TRIAD,
     ForwardBackward,
     Layer,
     Operation,
-    Transposed,
 )
 
 from . import plain
@@ -216,27 +214,24 @@ class ToyAdapter(plain.PlainToy):
             time.sleep(600)
         return super().step_parts()
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
+    def layer_matmul(self, left: Any, right: Any) -> Operation:
         if "mkl" in self.does and os.environ.get("MKL_VERBOSE"):
             print("MKL_VERBOSE oneMKL 1.2 Product build 3 for Intel(R) 64 architecture X, Lnx x")
             print("MKL_VERBOSE SGEMM(N,N,1,1) 1us")
-        multiply, dtype = super().matmul(left, right)
+        made = super().layer_matmul(left, right)
+        made = made._replace(result=lambda: self._spoilt(left @ right))
         if "matmul" in self.does:
             seconds = self.does["matmul"] * (1 + self.rank_context.rank / 2)
-            multiply = lambda: self.occupy(seconds)  # noqa: E731
-        return ChainedMatmul(multiply, "float32" if "fp32_amp" in self.does else dtype)
+            made = made._replace(run=lambda: self.occupy(seconds))
+        return made._replace(dtype="float32") if "fp32_amp" in self.does else made
 
     def operation_seconds(self) -> float:
         return self.does.get("operation", super().operation_seconds())
 
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
-        if "untransposed" in self.does:
-            transposed = NEITHER
+    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
         if f"wrong_{name}" in self.does:
             name = {SCALE: EXP, TRIAD: ADD, MULTIPLY: ADD}[name]
-        made = super().operation(name, arrays, transposed)
+        made = super().operation(name, arrays)
         return made._replace(result=lambda: self._spoilt(made.result()))
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:

@@ -11,10 +11,8 @@ from typing import Any
 from harness.adapter import (
     Accumulation,
     AllReduce,
-    ChainedMatmul,
     MatmulTrace,
     Numerics,
-    PeakMatmul,
     StepBreakdown,
     StepPart,
     Variable,
@@ -32,14 +30,12 @@ from harness.communication import (
     MatmulCollective,
     Overlapped,
     Overlapping,
-    ShardedMatmuls,
 )
 from harness.operations import (
     ADD,
     EXP,
     MATMUL,
     MULTIPLY,
-    NEITHER,
     SCALAR,
     SCALE,
     TRIAD,
@@ -50,7 +46,6 @@ from harness.operations import (
     Operation,
     PairTransfers,
     Transfers,
-    Transposed,
 )
 
 from .models import toy
@@ -85,10 +80,8 @@ class PlainToy(
     Accumulation,
     MatmulTrace,
     Numerics,
-    PeakMatmul,
     StepBreakdown,
     Overlapping,
-    ShardedMatmuls,
     LayerOperations,
     PairTransfers,
     Transfers,
@@ -239,18 +232,14 @@ class PlainToy(
             parts.append(StepPart("all_reduce", averaged, ("forward", "backward")))
         return [*parts, StepPart("optimizer", lambda: self.occupy(0.25 * self.seconds()))]
 
-    def matmul(self, left: Any, right: Any) -> ChainedMatmul:
+    def layer_matmul(self, left: Any, right: Any) -> Operation:
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
-        return ChainedMatmul(lambda: self.occupy(2 * len(left) ** 3 / PEAK), dtype)
+        seconds = 2 * len(left) ** 3 / PEAK
+        return Operation(lambda: self.occupy(seconds), lambda: left @ right, dtype)
 
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
+    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
         import numpy as np
 
-        if name == MATMUL:
-            pairs = zip(arrays, transposed, strict=True)
-            arrays = [np.swapaxes(entry, -1, -2) if swap else entry for entry, swap in pairs]
         functions: dict[str, Callable[..., Any]] = {
             MATMUL: np.matmul,
             ADD: np.add,

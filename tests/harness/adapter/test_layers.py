@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.measuring.micro import attentions, convolutions, samples
+from harness.kinds import attention, convolution
+from harness.kinds.attention import Attention
+from harness.kinds.convolution import Convolution
+from harness.measuring.micro import samples
 from harness.operations import AttentionShape
 from harness.request.declaration import read_model
 
@@ -118,24 +121,26 @@ def test_convolutions_of_every_network_are_counted_as_in_its_config() -> None:
         if path.stem == "superbench_lstm":
             continue
         model_config = model_config_of(path.stem)
-        actual = convolutions.layer_counts(model_config, 1)
+        actual = convolution.layer_counts(model_config, 1)
         is_network = "images" in json.dumps(model_config["inputs"])
         assert bool(actual) == is_network, path.stem
         if is_network:
-            counted = sum(times * convolutions.operations(entry) for entry, times in actual.items())
+            counted = sum(
+                times * Convolution().operations(entry) for entry, times in actual.items()
+            )
             whole = 2 * model_config["forward_multiply_adds"]["per_sample"]
             assert 0.5 * whole < counted < 1.4 * whole, path.stem
 
 
 def test_attention_is_that_of_the_models() -> None:
-    assert attentions.layer_counts(model_config_of("bert_base"), 8, 128) == {
+    assert attention.layer_counts(model_config_of("bert_base"), 8, 128) == {
         AttentionShape(8, 12, 12, 128, 64, causal=False): 12
     }
-    assert attentions.layer_counts(model_config_of("llama_1b"), 1, 512) == {
+    assert attention.layer_counts(model_config_of("llama_1b"), 1, 512) == {
         AttentionShape(1, 32, 8, 512, 64, causal=True): 16
     }
     pairs = model_config_of("gpt2_small")["forward_multiply_adds"]["per_token_pair"]
-    (shape,) = attentions.layer_counts(model_config_of("gpt2_small"), 1, 64)
+    (shape,) = attention.layer_counts(model_config_of("gpt2_small"), 1, 64)
     whole = shape._replace(causal=False)
-    assert 12 * attentions.operations(whole) == 2 * pairs * 64 * 64, "two for a multiply-add"
-    assert attentions.operations(shape) / attentions.operations(whole) == 65 / 128
+    assert 12 * Attention().operations(whole) == 2 * pairs * 64 * 64, "two for a multiply-add"
+    assert Attention().operations(shape) / Attention().operations(whole) == 65 / 128

@@ -20,7 +20,7 @@ from harness.kinds.matmul import Matmul
 from harness.measuring import checks
 from harness.measuring.verification import rounding
 from harness.messages.report import Report
-from harness.operations import NEITHER, Operation, SingleOperations, Transposed
+from harness.operations import Operation, SingleOperations
 
 from ..recorder import Recorder
 
@@ -63,9 +63,7 @@ class Multiplying(Recorder, Rounding):
 class MultiplyingAlone(Multiplying, SingleOperations):
     """Adapter that multiplies without a model, in the format of :class:`Multiplying`."""
 
-    def operation(
-        self, name: str, arrays: Sequence[Any], transposed: Transposed = NEITHER
-    ) -> Operation:
+    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
         left, right = map(self.ways[2], arrays)
         return Operation(lambda: None, lambda: left @ right, "float32")
 
@@ -123,7 +121,7 @@ def test_a_matmul_without_a_model_is_named_and_bounded_by_its_format(
     bits: int, reason: str, tmp_path: Path
 ) -> None:
     adapter = MultiplyingAlone(keeping(bits), keeping(bits), "tf32")
-    parameters = {"shapes": "64x64x64", "transposed": "neither", "blocks": 1, "block_seconds": 1e-4}
+    parameters = {"shapes": "64x64x64", "blocks": 1, "block_seconds": 1e-4}
     workload = Workload(adapter.case, {}, parameters, 1, None, 1)
     report = Report(str(tmp_path), 0, "h")
     context = Context(workload, adapter.rank_context, adapter, [], report)

@@ -67,17 +67,18 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Mon
 
 def streamed(elements: int = 5000, threads: int = 2) -> tuple[Any, Any]:
     """Return a STREAM after three rounds, and its initial array a."""
-    held = host_memory.Stream(host_memory.compiled(), elements, threads, seed=1)
+    random = np.random.RandomState(1)
+    held = memory.Stream(host_memory.compiled(), elements, threads, random)
     before = held.a.copy()
     for _ in range(3):
-        for kernel in host_memory.MOVED:
+        for kernel in memory.MOVED:
             held.run(kernel)
     return held, before
 
 
 def test_any_number_of_rounds_leaves_the_arrays_in_place() -> None:
     held, before = streamed()
-    memory.check(held, before)
+    held.check(before)
     np.testing.assert_allclose(held.c, held.a + held.b, rtol=1e-12)
 
 
@@ -86,26 +87,23 @@ def test_one_wrong_element_is_found(name: str) -> None:
     held, before = streamed()
     getattr(held, name)[17] *= 1 + 1e-9
     with pytest.raises(Mismatch, match=f"1 of 5000 elements of {name} are wrong"):
-        memory.check(held, before)
+        held.check(before)
 
 
-def test_arrays_are_four_times_the_last_cache_shared_by_all_devices() -> None:
-    assert memory.default_bytes(32 << 20, 1) == 128 << 20
-    assert memory.default_bytes(32 << 20, 2) == 64 << 20
-    with pytest.raises(Mismatch, match="set array_bytes"):
-        memory.default_bytes(0, 1)
-
-
-def test_no_default_size_takes_more_than_an_eighth_of_the_free_memory(
+def test_arrays_are_four_times_the_last_cache_and_an_eighth_of_the_free_memory_at_most(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Fail for a virtual machine that reports the caches of its host."""
+    for module in (host_memory, memory_latency):
+        monkeypatch.setattr(module, "largest_cache", lambda: 32 << 20)
+    assert host_memory.default_bytes("array_bytes") == 128 << 20
     monkeypatch.setattr(host_memory.memory, "available_bytes", lambda: 96 << 20)
-    for devices in (1, 2):
-        assert 3 * devices * memory.default_bytes(480 << 20, devices) <= 12 << 20
-    monkeypatch.setattr(host_memory, "largest_cache", lambda: 480 << 20)
+    assert host_memory.default_bytes("array_bytes", 3) == 4 << 20
     case = SimpleNamespace(devices_per_node=1)
     workload = SimpleNamespace(parameters={"largest_bytes": 0}, case=case)
     context: Any = SimpleNamespace(fields={}, workload=workload)
     with pytest.raises(Mismatch, match="set largest_bytes to at most 12582912"):
         memory_latency.MemoryLatency().measure(context)
+    monkeypatch.setattr(host_memory, "largest_cache", lambda: 0)
+    with pytest.raises(Mismatch, match="does not report the size of the caches: set array_bytes"):
+        host_memory.default_bytes("array_bytes")

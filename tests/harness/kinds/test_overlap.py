@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from harness.adapter import Mismatch
-from harness.communication import CollectiveOperation, Overlapping
+from harness.communication import CollectiveOperation, side_by_side
 from harness.kind import combined
 from harness.kinds import overlap
 from harness.measuring.micro import collectives
-from harness.operations import MATMUL, Operation
+from harness.operations import Operation
 
 from ...bench import Bench, Finished
 from ..bare import BARE, LATE
@@ -162,24 +163,18 @@ def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
     assert counts == {most}, "a block of a second has more than fit into float32"
 
 
-class Enqueued(Overlapping):
-    """Framework that notes its calls."""
+def test_an_all_reduce_is_on_its_way_before_the_products_and_waited_for_after_them() -> None:
+    """SuperBench's sharding-matmul waits between the two."""
+    asked: list[str] = []
 
-    def __init__(self) -> None:
-        self.asked: list[str] = []
+    def noting(name: str) -> Callable[[], None]:
+        return lambda: asked.append(name)
 
-    def operation(self, *arguments: Any) -> Operation:
-        return Operation(lambda: self.asked.append("product"), lambda: None, "float32")
-
-    def collective(self, *arguments: Any) -> CollectiveOperation:
-        run = lambda: self.asked.append("all-reduce")  # noqa: E731
-        return CollectiveOperation(lambda: None, run, lambda: None)
-
-
-def test_an_all_reduce_is_on_its_way_before_the_products_and_nothing_waits() -> None:
-    """Fail if the all-reduce is not started before the matmuls, or anything waits between them.
-    SuperBench's sharding-matmul waits between the two."""
-    Enqueued.__abstractmethods__ = frozenset()
-    adapter = Enqueued()
-    adapter.overlapped(MATMUL, [None, None], 2, None).both()
-    assert adapter.asked == ["all-reduce", "product", "product"]
+    operation = Operation(noting("product"), noting("read"), "float32")
+    reduced = CollectiveOperation(noting("reset"), noting("all-reduce"), noting("read"))
+    side_by_side(operation, reduced, 2).both()
+    assert asked == ["all-reduce", "product", "product"]
+    asked.clear()
+    started = reduced._replace(start=lambda: noting("waited"))
+    side_by_side(operation, started, 1).both()
+    assert asked == ["product", "waited"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
-
 import pytest
 from framebench.records import device_peaks
 from harness.kinds import peak_flops
@@ -61,34 +58,6 @@ def test_of_several_devices_the_slowest_tells_the_peak(toy: Bench) -> None:
     assert done.record["metrics"]["peak"]["value"] == min(rates) < max(rates)
 
 
-def test_no_device_begins_before_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail if a device starts before all are ready: separate peaks exceed simultaneous ones."""
-    happened: list[str] = []
-
-    def noting(name: str, value: object) -> Callable[..., object]:
-        def note(*_: object) -> object:
-            happened.append(name)
-            return value
-
-        return note
-
-    block = {"size": 256, "count": 1, "seconds": [1.0]}
-    monkeypatch.setattr(peak_flops, "measure", noting("sizes", [block]))
-    monkeypatch.setattr(peak_flops, "sustain", noting("sustained", block))
-    monkeypatch.setattr(peak_flops, "check_cores", lambda cores: [])
-    monkeypatch.setattr(peak_flops, "require", lambda adapter, capability: None)
-    context = SimpleNamespace(
-        adapter=SimpleNamespace(all_reduce=noting("all there", 0.0)),
-        fields={},
-        rank_context=SimpleNamespace(world_size=2),
-        report=SimpleNamespace(enter=lambda name: None),
-        workload=SimpleNamespace(parameters={"sustained_seconds": 1.0}),
-        cores=(),
-    )
-    peak_flops.PeakFlopsKind().measure(context)
-    assert happened == ["sizes", "all there", "sustained"]
-
-
 def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:
     record = toy.run("exact,matmul=0.1", **PEAK).record
     assert record["status"] == "unsupported"
@@ -96,8 +65,17 @@ def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:
     assert record["metrics"]["peak"]["value"] is None
 
 
-def test_the_peak_of_another_precision_than_asked_fails(toy: Bench) -> None:
-    record = toy.run("fp32_amp", **PEAK, precision="amp").record
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("fp32_amp", "amp, but 1 of 1 matmuls ran in float32"),
+        ("empty", "elements of a matmul of the shape"),
+    ],
+)
+def test_the_peak_of_another_precision_or_of_wrong_products_fails(
+    toy: Bench, behaviour: str, reason: str
+) -> None:
+    record = toy.run(behaviour, **PEAK, precision="amp").record
     assert record["status"] == "failed"
-    assert "amp, but 1 of 1 matmuls ran in float32" in record["reason"]
+    assert reason in record["reason"]
     assert record["metrics"]["peak"]["value"] is None

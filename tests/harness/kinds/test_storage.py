@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch
 from harness.kinds import storage
 
 from ...bench import Bench
@@ -90,32 +90,6 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
     mixed = of_job["random_mixed"]
     reads, writes = (mixed[side]["total_ios"] for side in ("read", "write"))
     assert 0.7 < reads / (reads + writes) < 0.9, "four of five requests read"
-
-
-def test_small_files_are_read_one_by_one_and_whole(tmp_path: Path, fio: str) -> None:
-    """Fail if small files are not read one by one and completely, by fio's log of its requests."""
-    log = tmp_path / "log"
-    (tmp_path / "bin").mkdir()
-    script = tmp_path / "bin" / "fio"
-    script.write_text(f'#!/bin/sh\nexec {fio} "$@" --write_iolog={log}\n')
-    script.chmod(0o755)
-    parameters = {**SHORT, "depth": 1, "sequential_bytes": 4096}
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    with (
-        pytest.MonkeyPatch.context() as patched,
-        storage.StorageFiles(str(folder), parameters) as files,
-    ):
-        patched.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-        try:
-            storage.run(files, storage.SMALL_FILES, parameters)
-        except Unsupported as error:
-            pytest.skip(str(error))
-    done = [line.split() for line in log.read_text().splitlines()]
-    reads = [(message[-3], *message[-2:]) for message in done if message[-3:-2] == ["read"]]
-    assert {message[1:] for message in reads} == {("0", "12288")}, "not from start to end"
-    read = {Path(message[-4]).name for message in done if message[-3:-2] == ["read"]}
-    assert read == {f"small_files.0.{number}" for number in range(7)}, "some were not read"
 
 
 def test_without_fio_it_is_unsupported_with_what_to_install(toy: Bench, tmp_path: Path) -> None:

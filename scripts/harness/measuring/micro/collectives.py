@@ -1,9 +1,6 @@
-"""Sizes, rates and results of collectives, as nccl-tests defines them (its doc/PERFORMANCE.md).
+"""Inputs and results of collectives, and their timing.
 
-A size S counts bytes. For an all-reduce, a broadcast, a reduce and a send-receive it is a rank's
-array; for an all-gather, a reduce-scatter and an all-to-all it is all parts together. Algorithm
-bandwidth is S / time. Bus bandwidth is that times a factor that makes it comparable to the speed of
-a link, for any number of ranks n. A GB is 10^9 bytes.
+Inputs are whole numbers whose sums over all ranks are exact. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -21,47 +18,19 @@ from harness.communication import (
     REDUCE_SCATTER,
     SEND_RECEIVE,
     CollectiveOperation,
-    Communication,
 )
 from harness.kind import Context
 from harness.measuring import blocks
 
-#: Bytes of an element.
+#: Bytes of an element, largest whole number up to which all sums are exact, and largest number,
+#: rounded down, by dtype.
 ITEM = {"float32": 4, "float16": 2, "bfloat16": 2}
-#: Largest whole number up to which all sums are exact, by dtype.
 _EXACT = {"float32": 2**24, "float16": 2**11, "bfloat16": 2**8}
-#: Largest number of each dtype, rounded down.
 _LARGEST = {"float32": 3e38, "float16": 65504.0, "bfloat16": 3e38}
-#: Collectives whose result grows when they are repeated in place.
-GROWING = (ALL_REDUCE, REDUCE)
-#: Collectives that split an array into a part for each rank, or join the parts.
-IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
 #: A prime period, so that no two parts of an array start alike.
 _PERIOD = 65521
 _MOST = 100
-_MOST_IN_A_BLOCK = 10000
-
-
-def factor(operation: str, ranks: int) -> float:
-    """Return bus bandwidth over algorithm bandwidth."""
-    if operation == ALL_REDUCE:
-        return 2 * (ranks - 1) / ranks
-    return (ranks - 1) / ranks if operation in IN_PARTS else 1.0
-
-
-def sizes(operation: str, dtype: str, ranks: int, largest: int) -> List[int]:
-    """Return the sizes in bytes, from 8 to ``largest``, each twice the one before.
-
-    Sizes are whole elements of each part, at least one."""
-    unit = ITEM[dtype] * (ranks if operation in IN_PARTS else 1)
-    nominal = (8 << power for power in range(max(1, (largest // 8).bit_length())))
-    return sorted({max(unit, size // unit * unit) for size in nominal})
-
-
-def elements(operation: str, dtype: str, ranks: int, size: int) -> int:
-    """Return the number of elements in the array that each rank contributes."""
-    count = size // ITEM[dtype]
-    return count // ranks if operation == ALL_GATHER else count
+MOST_IN_A_BLOCK = 10000
 
 
 def highest_value(dtype: str, ranks: int) -> int:
@@ -81,16 +50,6 @@ def rank_input(rank: int, count: int, dtype: str, ranks: int, seed: int) -> Any:
     random = np.random.RandomState((1000 * seed + rank) % 2**32)
     numbers = random.randint(-most, most + 1, min(count, _PERIOD)).astype(np.float32)
     return np.resize(numbers, count)
-
-
-def most_in_a_row(operation: str, dtype: str, ranks: int) -> Optional[int]:
-    """Return how often the collective can run on its own result before it could overflow.
-
-    Each all-reduce multiplies by the number of ranks. None where the result stays the same."""
-    if operation not in GROWING:
-        return None
-    room = _LARGEST[dtype] / highest_value(dtype, ranks)
-    return max(1, math.floor(math.log(room) / math.log(ranks)))
 
 
 def expected(operation: str, arrays: List[Any], rank: int) -> Any:
@@ -114,40 +73,46 @@ def expected(operation: str, arrays: List[Any], rank: int) -> Any:
     return arrays[sender[operation]]
 
 
-def timed_block(adapter: Communication, collective: CollectiveOperation, runs: int) -> float:
+def most_in_a_row(operation: str, dtype: str, ranks: int) -> int:
+    """Return how often a block may run the collective on its own result.
+
+    Each all-reduce multiplies by the number of ranks, until it would overflow."""
+    if operation not in (ALL_REDUCE, REDUCE):
+        return MOST_IN_A_BLOCK
+    room = _LARGEST[dtype] / highest_value(dtype, ranks)
+    return max(1, math.floor(math.log(room) / math.log(ranks)))
+
+
+def timed_block(context: Context, collective: CollectiveOperation, runs: int) -> float:
     """Return the seconds of consecutive ``runs`` that all ranks start together."""
     collective.reset()
-    adapter.synchronize()
-    adapter.all_reduce(0.0)
-    return blocks.time_together(adapter, collective.run, runs)
+    context.adapter.synchronize()
+    context.adapter.all_reduce(0.0)
+    return blocks.time_together(context.adapter, collective.run, runs)
 
 
-def runs_of_block(
-    adapter: Communication, collective: CollectiveOperation, most: int, seconds: float
-) -> int:
-    """Return how many runs take ``seconds``, at most ``most``, the same in all ranks."""
-    ranks, count = adapter.rank_context.world_size, 1
-    while True:
-        taken = adapter.all_reduce(timed_block(adapter, collective, count)) / ranks
-        needed = math.ceil(count * seconds / max(taken, 1e-9))
-        if taken >= 0.5 * seconds or count >= most:
-            return max(1, min(needed, most))
-        count = min(needed, 10 * count, most)
+def runs_of_block(context: Context, collective: CollectiveOperation, most: int) -> int:
+    """Return how many runs make a block, at most ``most``, the same in all ranks."""
+    ranks = context.rank_context.world_size
+
+    def mean(count: int) -> float:
+        taken = context.adapter.all_reduce(timed_block(context, collective, count))
+        return float(taken / ranks)
+
+    return blocks.runs_of_block(mean, context.workload.parameters["block_seconds"], most)
 
 
 def measure(
-    context: Context, collective: CollectiveOperation, in_a_row: Optional[int] = None
+    context: Context, collective: CollectiveOperation, most: int = MOST_IN_A_BLOCK
 ) -> Dict[str, Any]:
     """Time blocks that all ranks start together, as :func:`harness.measuring.blocks.measure`.
 
-    ``in_a_row``: how often the collective may run before it is reset; None for no limit."""
-    adapter, parameters = context.adapter, context.workload.parameters
-    most = in_a_row or _MOST_IN_A_BLOCK
-    runs = runs_of_block(adapter, collective, most, parameters["block_seconds"])
+    ``most``: how often the collective may run before it is reset."""
+    runs = runs_of_block(context, collective, most)
     collective.result()  # compiles, in some frameworks
-    taken = [timed_block(adapter, collective, runs) for _ in range(parameters["blocks"])]
-    late = blocks.elapsed(collective.result)
-    blocks.check_complete(late, taken[-1], collective.result)
+    count = context.workload.parameters["blocks"]
+    taken = [timed_block(context, collective, runs) for _ in range(count)]
+    blocks.check_complete(blocks.elapsed(collective.result), taken[-1], collective.result)
     return {"operations": runs, "seconds": taken}
 
 

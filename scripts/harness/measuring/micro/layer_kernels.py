@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence, TypeVar
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Metric, Workload
@@ -19,30 +19,52 @@ from harness.operations import LayerOperations
 
 #: Operations of a pass relative to the forward pass.
 COST = {"forward": 1, "backward": 2}
+Shape = TypeVar("Shape")
 
 
-class ModelKernels(Sweep):
+class ModelKernels(Sweep, Generic[Shape]):
     """Benchmark of the forward and backward kernels of one type of layer, each distinct shape
     alone."""
 
     needs = LayerOperations
     parameters = blocks.parameters("a pass of a shape")
-    #: Functions of a layer's shape: its operations forward, float32 operands, the point of a run
-    #: that has it so many times, and the check of a framework's results.
-    operations: Callable[[Any], int]
-    operands: Callable[[Any, Any], Sequence[Any]]
-    at: Callable[[Any, int], Mapping[str, Any]]
-    check_results: Callable[[Any, Sequence[Any], Sequence[Any], str, Any], float]
     #: Reason for models without such layers.
     lacking: str
 
     @abstractmethod
-    def shapes(self, workload: Workload) -> Mapping[Any, int]:
+    def shapes(self, workload: Workload) -> Mapping[Shape, int]:
         """Return the distinct shapes of a model, and how often it has each."""
 
+    @abstractmethod
+    def at(self, shape: Shape) -> Dict[str, Any]:
+        """Return the extents of a shape by name, for the record."""
+
+    @abstractmethod
+    def operations(self, shape: Shape) -> int:
+        """Return the floating-point operations of the forward pass; the backward pass has twice as
+        many."""
+
+    @abstractmethod
+    def operands(self, shape: Shape, random: Any) -> Sequence[Any]:
+        """Return float32 operands, and last the gradient of the result."""
+
+    @abstractmethod
+    def check_results(
+        self,
+        shape: Shape,
+        arrays: Sequence[Any],
+        results: Sequence[Any],
+        dtype: str,
+        random: Any,
+    ) -> float:
+        """Return the largest error of ``results`` against float64, the result and the gradients of
+        the operands. Raises Mismatch where it exceeds rounding."""
+
     def grid(self, workload: Workload) -> List[GridPoint]:
-        shapes = self.shapes(workload)
-        return [GridPoint(self.at(shape, times), shape) for shape, times in shapes.items()]
+        return [
+            GridPoint({**self.at(shape), "times": times}, shape)
+            for shape, times in self.shapes(workload).items()
+        ]
 
     def figures(self, workload: Workload, subject: Any) -> Dict[str, PointFigure]:
         named = {}
@@ -57,11 +79,11 @@ class ModelKernels(Sweep):
         """Return the metrics of all shapes together, weighted by their number in the model, and of
         each alone. The slowest device counts."""
         points = self.grid(workload)
-        total: float = sum(
-            sum(COST.values()) * at["times"] * self.operations(shape) for at, shape in points
+        total = sum(COST.values()) * sum(
+            at["times"] * self.operations(shape) for at, shape in points
         )
 
-        def seconds(*directions: str, rank: Mapping[str, Any]) -> float:
+        def seconds(rank: Mapping[str, Any], *directions: str) -> float:
             each = (
                 at["times"]
                 * blocks.median_seconds(blocks.block_at(rank, {**at, "pass": direction}))
@@ -70,36 +92,35 @@ class ModelKernels(Sweep):
             )
             return float(sum(each))
 
-        def rate(rank: Mapping[str, Any]) -> float:
-            return 1e-12 * total / seconds(*COST, rank=rank)
-
         def milliseconds(direction: str, rank: Mapping[str, Any]) -> float:
-            return 1e3 * seconds(direction, rank=rank)
+            return 1e3 * seconds(rank, direction)
 
-        named = {"model_rate": Metric("TFLOP/s", "higher", "min", rate)}
+        named = {
+            "model_rate": Metric(
+                "TFLOP/s", "higher", "min", lambda rank: 1e-12 * total / seconds(rank, *COST)
+            )
+        }
         for direction in COST:
             of_rank = partial(milliseconds, direction)
             named[f"model_{direction}_time"] = Metric("ms", "lower", "max", of_rank)
         return {**named, **super().metrics(workload)}
 
     def measure(self, context: Context) -> None:
-        import numpy as np
-
         workload = context.workload
         if not self.shapes(workload):
             raise Unsupported(self.lacking.format(workload.case.model))
-        self._random = np.random.RandomState(context.adapter.rank_context.seed)
         self._dtypes: Dict[str, int] = {}
         super().measure(context)
         context.fields["matmul_dtypes"] = check_matmuls(workload.case.precision, self._dtypes)
 
     def run(self, context: Context, subject: Any) -> Iterator[Block]:
-        arrays = self.operands(subject, self._random)
+        random = blocks.random_of(context)
+        arrays = self.operands(subject, random)
         kernels = context.adapter.forward_backward(subject, arrays)
         dtype = rounding.ran_in(context, kernels.forward.dtype)
         self._dtypes[dtype] = self._dtypes.get(dtype, 0) + 1
         taken = [blocks.measure(context, kernel) for kernel in kernels]
         results = [kernels.forward.result(), *kernels.backward.result()]
-        error = self.check_results(subject, arrays, results, dtype, self._random)
+        error = self.check_results(subject, arrays, results, dtype, random)
         for direction, timing in zip(COST, taken):
             yield {"part": {"pass": direction}, **timing, "error": error}

@@ -1,4 +1,4 @@
-"""Matmuls: their shapes as suites write them, operands, and the check of a framework's result.
+"""Shapes of matmuls, their operands, and the check of their results.
 
 ``1024x512x256`` is (m, k, n) = (1024, 512, 256); ``8x1024x512x256`` is a batch of eight; several
 are separated by blanks. Standard library and numpy.
@@ -11,7 +11,6 @@ from typing import Any, List, Sequence
 
 from core.matmuls import MatmulShape
 
-from harness.adapter import ChainedMatmul, PeakMatmul
 from harness.measuring.micro import samples
 
 #: Largest relative error, by norm and dtype; "" is half precision. Rounding alone is a tenth of it:
@@ -41,7 +40,7 @@ def shapes_of(text: str) -> List[MatmulShape]:
 
 def shapes(text: str) -> str:
     """Return the canonical text of shapes, as the type of a parameter."""
-    return " ".join(dict.fromkeys(str(shape) for shape in shapes_of(text)))
+    return " ".join(dict.fromkeys(map(str, shapes_of(text))))
 
 
 def plain_shapes(text: str) -> str:
@@ -61,31 +60,6 @@ def operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
     left = random.standard_normal((*batch, shape.m, shape.k)) / math.sqrt(shape.k)
     right = random.standard_normal((*batch, shape.k, shape.n))
     return left.astype(np.float32), right.astype(np.float32)
-
-
-def orthogonal(size: int, random: Any) -> Any:
-    """Return a dense orthogonal float32 matrix (size, size), so that long chains of matmuls neither
-    overflow nor vanish.
-
-    It is the discrete Hartley transform with random signs, because orthogonalizing random numbers
-    takes longer than the benchmark. ``random``: a numpy generator."""
-    import numpy as np
-
-    angles = 2 * np.pi * np.arange(size) / size
-    table = ((np.cos(angles) + np.sin(angles)) / math.sqrt(size)).astype(np.float32)
-    rows = np.arange(size, dtype=np.int32)
-    signs = random.choice([-1.0, 1.0], size).astype(np.float32)
-    return table[np.outer(rows, rows) % size] * signs
-
-
-def chained_matmul(adapter: PeakMatmul, size: int) -> ChainedMatmul:
-    """Return the matmul of two matrices with ``size`` rows, of which the one that is multiplied
-    repeatedly is random."""
-    import numpy as np
-
-    random = np.random.RandomState(adapter.rank_context.seed)
-    second = random.standard_normal((size, size)).astype(np.float32)
-    return adapter.matmul(orthogonal(size, random), second)
 
 
 def check_matmul(result: Any, first: Any, second: Any, dtype: str, random: Any) -> float:
