@@ -88,16 +88,20 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def set_learning_rate(self, rate: float) -> None:
         self._optimizer.set_lr(rate)
 
-    # The states of an optimizer are named by parameters, whose names count on with each model of a
-    # process: a training that goes on has built the same models before.
     def save_training(self, path: str) -> None:
         parts = {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
-        paddle.save({name: part.state_dict() for name, part in parts.items()}, path)
+        kept: Dict[str, Any] = {name: part.state_dict() for name, part in parts.items()}
+        # which the states of the optimizer are named by; they count on with each model of a process
+        kept["names"] = [parameter.name for parameter in self._model.parameters()]
+        paddle.save(kept, path)
 
     def load_training(self, path: str) -> None:
         kept = paddle.load(path)
         self._model.set_state_dict(kept["model"])
-        self._optimizer.set_state_dict(kept["optimizer"])
+        own = (parameter.name for parameter in self._model.parameters())
+        names = dict(zip(kept["names"], own))
+        states = {_renamed(name, names): state for name, state in kept["optimizer"].items()}
+        self._optimizer.set_state_dict(states)
         if kept["scaler"]:
             self._scaler.load_state_dict(kept["scaler"])
 
@@ -235,3 +239,11 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
 def _shared_name(name: str) -> str:
     layer, _, ending = name.rpartition(".")
     return f"{layer}.{ENDINGS[ending]}" if ending in ENDINGS else name
+
+
+def _renamed(state: str, names: Dict[str, str]) -> str:
+    """Return the name of an optimizer's state with the new name of its parameter, of ``names``."""
+    for old, new in names.items():
+        if state.startswith(f"{old}_"):
+            return new + state[len(old) :]
+    return state
