@@ -37,13 +37,11 @@ def gpus(
     ]
 
 
-def install(folder: Path, listed: list[dict[str, Any]], unknown: Sequence[str] = ()) -> str:
-    """Write a command ``nvidia-smi`` to a folder and return its path.
-
-    ``unknown``: fields that its driver does not know."""
+def install(folder: Path, listed: list[dict[str, Any]]) -> str:
+    """Write a command ``nvidia-smi`` to a folder and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     known = folder / "nvidia-smi.json"
-    known.write_text(json.dumps([listed, [*unknown]]))
+    known.write_text(json.dumps(listed))
     return write(folder, f"#!/bin/sh\nexec '{sys.executable}' '{_PROGRAM}' '{known}' \"$@\"\n")
 
 

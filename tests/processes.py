@@ -8,15 +8,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from core import signals
-
 PATIENCE = 600.0  # seconds; tests wait for events, not for times
 
 
 def heed_signals() -> None:
     """Restore the terminal's signals in a child.
     A test run in the background or under nohup ignores them."""
-    signals.heed((signal.SIGINT, signal.SIGHUP))
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for(condition: Callable[[], Any], what: str) -> Any:

@@ -13,8 +13,10 @@ from core import bounded, programs
 #: Variable that names the GPUs that CUDA shows a process.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SMI = "nvidia-smi"
-_FIELDS = ("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.mode.current")
-_CAPABILITY = "compute_cap"  # drivers before R510 do not know this field
+_FIELDS = (
+    *("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.mode.current"),
+    "compute_cap",
+)
 _INSTANCE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+\d+:\s+\(UUID:\s*([^)\s]+)\)")
 _GPU = re.compile(r"^GPU \d+: .*\(UUID:\s*([^)\s]+)\)")
 #: Profile of MIG with its memory: ``3g.20gb``, ``1g.10gb+me``; SLURM has it in types of GPUs.
@@ -58,23 +60,11 @@ def list_gpus(seconds: float = 60.0) -> List[Gpu]:
     if shutil.which(_SMI) is None:
         _require_no_gpu()
         return []
-    fields = [*_FIELDS, _CAPABILITY]
-    try:
-        status, text = _ask(_query(fields), seconds)
-        if status and f'"{_CAPABILITY}" is not a valid field' in text:
-            fields = [*_FIELDS]
-            status, text = _ask(_query(fields), seconds)
-        _check(status, text)
-        gpus = _parse(text, fields)
-        if not any(gpu.instances is not None for gpu in gpus):
-            return gpus
-        status, text = _ask(["-L"], seconds)
-        _check(status, text)
-    except subprocess.TimeoutExpired:
-        raise _failure(f"no answer within {seconds:g} s") from None
-    except OSError as error:
-        raise _failure(str(error)) from None
-    profiles = _profiles(text)
+    query = [f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]
+    gpus = _parse(_ask(query, seconds))
+    if not any(gpu.instances is not None for gpu in gpus):
+        return gpus
+    profiles = _profiles(_ask(["-L"], seconds))
     return [
         gpu
         if gpu.instances is None
@@ -176,32 +166,31 @@ def _failure(said: str) -> GpuError:
     return GpuError(f"{_SMI} fails: {said}; {_DRIVER}")
 
 
-def _check(status: int, text: str) -> None:
-    if status not in (0, _INFOROM):
-        raise _failure(" ".join(text.split()) or f"exit status {status}")
+def _ask(arguments: Sequence[str], seconds: float) -> str:
+    """Return the output of ``nvidia-smi``. Raises GpuError where it fails."""
+    try:
+        ended = programs.run([_SMI, *arguments], stdin=subprocess.DEVNULL, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise _failure(f"no answer within {seconds:g} s") from None
+    except OSError as error:
+        raise _failure(str(error)) from None
+    if ended.returncode not in (0, _INFOROM):
+        said = " ".join(f"{ended.stdout} {ended.stderr}".split())
+        raise _failure(said or f"exit status {ended.returncode}")
+    return ended.stdout
 
 
-def _query(fields: Sequence[str]) -> List[str]:
-    return [f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
-
-
-def _ask(arguments: Sequence[str], seconds: float) -> Tuple[int, str]:
-    """Return exit status and output of ``nvidia-smi``, with its errors if it fails."""
-    ended = programs.run([_SMI, *arguments], stdin=subprocess.DEVNULL, timeout=seconds)
-    return ended.returncode, ended.stdout + (ended.stderr if ended.returncode else "")
-
-
-def _parse(text: str, fields: Sequence[str]) -> List[Gpu]:
+def _parse(text: str) -> List[Gpu]:
     """Return the GPUs in the output of ``nvidia-smi --query-gpu``.
 
     Raises GpuError, in its words, where it lists none or a GPU that it cannot ask."""
     gpus, broken = [], []
     for line in filter(str.strip, text.splitlines()):
         parts = [word.strip() for word in line.split(",")]
-        values = dict(zip(fields, parts))
+        values = dict(zip(_FIELDS, parts))
         if line.startswith(_WARNING):
             continue
-        if len(parts) != len(fields) or values["uuid"].startswith("["):
+        if len(parts) != len(_FIELDS) or values["uuid"].startswith("["):
             broken.append(" ".join(line.split()))
             continue
         mebibytes = values["memory.total"]
@@ -212,7 +201,7 @@ def _parse(text: str, fields: Sequence[str]) -> List[Gpu]:
                 _version(values["driver_version"]),
                 values["uuid"],
                 values["pci.bus_id"],
-                _version(values.get(_CAPABILITY, "")),
+                _version(values["compute_cap"]),
                 () if values["mig.mode.current"] == "Enabled" else None,
             )
         )

@@ -29,12 +29,6 @@ def ignore(numbers: Iterable[int]) -> None:
     atexit.register(_drop_handlers, numbers)
 
 
-def heed(numbers: Iterable[int]) -> None:
-    """Let these signals end this process again, as a program does that ignored none."""
-    for number in numbers:
-        _set_disposition(number, int(signal.SIG_DFL))
-
-
 def await_own(statuses: Iterable[int]) -> None:
     """Wait a few seconds for a signal to this process if one ended another process of its job.
 

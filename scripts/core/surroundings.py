@@ -63,11 +63,6 @@ def for_loader(environment: Mapping[str, str]) -> Sequence[Tuple[str, str]]:
     return [(name, value) for name, value in values if value is not None]
 
 
-def caller_environment() -> Dict[str, str]:
-    """Return this process's environment with the caller's loader, for foreign programs."""
-    return {**os.environ, **dict(for_loader(os.environ))}
-
-
 def unresolved_host() -> str:
     """Return that this machine's host name does not resolve, with a remedy; "" if it does."""
     name = socket.gethostname()

@@ -42,13 +42,6 @@ def test_gpus_and_instances_are_listed(listed: list[Gpu]) -> None:
     ]
 
 
-def test_an_old_driver_does_not_know_compute_capabilities(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, TWO, ["compute_cap"]), prepend=":")
-    assert [(gpu.driver, gpu.capability) for gpu in list_gpus()] == [("580.95.05", "")] * 2
-
-
 @pytest.mark.parametrize(
     ("visible", "uuids"),
     [
